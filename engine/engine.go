@@ -1,0 +1,97 @@
+// Package engine brings hosts, VMs and machines of a MAAS to a wanted state,
+// one step at a time.
+//
+// A front end turns its object into a spec and calls Reconcile. One call is
+// one step: it looks, does at most one thing that takes MAAS long, and says
+// what it saw and when to call again. Terraform repeats steps with Wait;
+// Cluster API requeues. Nothing is remembered between two steps but what MAAS
+// shows and what the ledger holds, so any step may be the first of a new
+// process.
+//
+// The engine knows neither Terraform nor Kubernetes. What it needs from
+// outside it names as small interfaces (ports.go), which adapters implement.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Key is the caller's stable name for an object, which exists before the
+// object does: "owner/name" for Terraform, the Machine's UID for Cluster API.
+type Key string
+
+// Ref names an object. Once SystemID is known it alone identifies; Key and
+// Name only bridge the time between compose and bind.
+type Ref struct {
+	Key      Key
+	Name     string // hostname that the object was, or is to be, made with
+	SystemID string
+}
+
+// Result is what one step saw and what comes next.
+type Result[Object any] struct {
+	Object  Object
+	Done    bool          // the wanted state is reached
+	After   time.Duration // when to step again, at the latest; only if not Done
+	Reason  string        // one word, as of a condition: "Commissioning"
+	Message string        // a sentence for people
+
+	changed <-chan struct{} // closed when stepping again earlier is worth it; may be nil
+}
+
+// Changed is closed when stepping again before After is worth it. It may be
+// nil.
+func (r Result[Object]) Changed() <-chan struct{} { return r.changed }
+
+// Kind is a kind of object that the engine manages.
+type Kind[Spec, Object any] struct {
+	observe   func(context.Context, Ref) (Object, error)
+	reconcile func(context.Context, Ref, Spec) (Result[Object], error)
+	delete    func(context.Context, Ref) (Result[Object], error)
+}
+
+// Observe reads the object and changes nothing. ErrNotFound if there is none.
+func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error) {
+	return k.observe(ctx, ref)
+}
+
+// Reconcile takes one step towards the spec. It never waits for a long MAAS
+// operation, never releases, redeploys or removes what once ran, and may be
+// repeated at any time, by any process. With a SystemID whose machine is gone
+// it returns ErrNotFound: making a new one is the caller's decision, taken by
+// calling without SystemID.
+func (k Kind[Spec, Object]) Reconcile(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
+	return k.reconcile(ctx, ref, want)
+}
+
+// Delete takes one step back. Done means that the object is gone; an absent
+// one is done at once.
+func (k Kind[Spec, Object]) Delete(ctx context.Context, ref Ref) (Result[Object], error) {
+	return k.delete(ctx, ref)
+}
+
+// Config is what an Engine is made of. Machines, Composer, Names, Catalog and
+// Ledger are required.
+type Config struct {
+	Machines Machines
+	Composer Composer
+	Names    Names
+	Catalog  Catalog
+	Ledger   Ledger
+	// Interval is the time between two looks at a machine in flight; zero
+	// means 5 s.
+	Interval time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Log gets a line for each change made (Info) and each look (Debug); nil
+	// discards them.
+	Log *slog.Logger
+}
+
+// Engine holds the kinds.
+type Engine struct {
+	// VMs are LXD virtual machines that MAAS knows.
+	VMs Kind[VMSpec, VM]
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels for what a caller may act on. Adapters wrap them; callers match
+// them with errors.Is.
+var (
+	// ErrNotFound: the thing does not exist, or no longer.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict: the thing exists and is not ours, or its state forbids
+	// what was asked.
+	ErrConflict = errors.New("conflict")
+	// ErrBusy: it cannot be done now; the same request may work later.
+	ErrBusy = errors.New("busy")
+	// ErrGone: this MAAS no longer has the call (410: VM hosts are removed
+	// after MAAS 3.8).
+	ErrGone = errors.New("gone")
+	// ErrForbidden: the credentials are wrong or do not suffice.
+	ErrForbidden = errors.New("forbidden")
+	// ErrInvalid: MAAS refused a value; no retry helps.
+	ErrInvalid = errors.New("invalid")
+	// ErrUnavailable: MAAS, its rack controller or an LXD could not be
+	// reached or answered with an error of its own.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrUnclear: the call may or may not have taken effect, because its
+	// reply was lost. Only a look tells.
+	ErrUnclear = errors.New("outcome unknown")
+)
+
+// ErrorType is one of the error types that users of the LXD front ends
+// match on.
+type ErrorType string
+
+// The six types.
+const (
+	HostUnavailable       ErrorType = "HostUnavailable"
+	InsufficientResources ErrorType = "InsufficientResources"
+	ProfileNotFound       ErrorType = "ProfileNotFound"
+	ProjectNotFound       ErrorType = "ProjectNotFound"
+	VMCreationFailed      ErrorType = "VMCreationFailed"
+	VMDeploymentFailed    ErrorType = "VMDeploymentFailed"
+)
+
+// Error is a failure of an LXD host or VM. Its text reads
+// "LXD <type>: <message>", with the host where one is known.
+type Error struct {
+	Type    ErrorType
+	Host    string // name of the VM host, may be empty
+	Message string
+	Hint    string // what the user can do, may be empty
+	Err     error  // the cause, may be nil
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("LXD %s: %s", e.Type, e.Message)
+	if e.Host != "" {
+		s += fmt.Sprintf(" (VM host %s)", e.Host)
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// SpecError is a wish that cannot be met as it is written. Field names the
+// part of the spec as the front ends spell it: "zone", "deploy.image",
+// "disks.root.pool".
+type SpecError struct {
+	Field   string
+	Message string
+	Hint    string
+	Err     error // the cause, may be nil
+}
+
+func (e *SpecError) Error() string {
+	s := e.Field + ": " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *SpecError) Unwrap() error { return e.Err }
+
+type terminalError struct{ err error }
+
+func (e terminalError) Error() string { return e.err.Error() }
+func (e terminalError) Unwrap() error { return e.err }
+
+// Terminal marks err as one that no repetition mends. Nil stays nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return terminalError{err}
+}
+
+// IsTerminal reports whether err was marked by Terminal, is a SpecError, or
+// wraps a sentinel that repetition cannot mend (ErrGone, ErrForbidden,
+// ErrInvalid, ErrConflict).
+func IsTerminal(err error) bool {
+	var t terminalError
+	var s *SpecError
+	return errors.As(err, &t) || errors.As(err, &s) ||
+		errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
+		errors.Is(err, ErrInvalid) || errors.Is(err, ErrConflict)
+}

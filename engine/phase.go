@@ -1,0 +1,66 @@
+package engine
+
+// Status is MAAS's number for the state of a machine (NODE_STATUS in MAAS's
+// enum.py). The number is stable between versions; the name beside it is for
+// people.
+type Status int
+
+// The statuses that the engine acts on or waits for.
+const (
+	StatusNew                 Status = 0
+	StatusCommissioning       Status = 1
+	StatusFailedCommissioning Status = 2
+	StatusReady               Status = 4
+	StatusDeployed            Status = 6
+	StatusBroken              Status = 8
+	StatusDeploying           Status = 9
+	StatusAllocated           Status = 10
+	StatusFailedDeployment    Status = 11
+	StatusReleasing           Status = 12
+	StatusFailedReleasing     Status = 13
+	StatusDiskErasing         Status = 14
+	StatusFailedDiskErasing   Status = 15
+	StatusTesting             Status = 21
+	StatusFailedTesting       Status = 22
+)
+
+// Phase is what a Status means to the engine. It is derived each time a
+// machine is read and never stored, so it cannot be out of date.
+type Phase string
+
+// The phases. PhaseOther covers what the engine reports by MAAS's own name
+// and never acts on: missing, reserved, retired, rescue mode and its
+// transitions.
+const (
+	PhaseCommissioning Phase = "Commissioning"
+	PhaseReady         Phase = "Ready"
+	PhaseAllocated     Phase = "Allocated"
+	PhaseDeploying     Phase = "Deploying"
+	PhaseDeployed      Phase = "Deployed"
+	PhaseReleasing     Phase = "Releasing"
+	PhaseFailed        Phase = "Failed"
+	PhaseOther         Phase = "Other"
+)
+
+// Phase says what the status means to the engine.
+func (s Status) Phase() Phase {
+	switch s {
+	case StatusNew, StatusCommissioning, StatusTesting:
+		return PhaseCommissioning
+	case StatusReady:
+		return PhaseReady
+	case StatusAllocated:
+		return PhaseAllocated
+	case StatusDeploying:
+		return PhaseDeploying
+	case StatusDeployed:
+		return PhaseDeployed
+	case StatusReleasing, StatusDiskErasing:
+		return PhaseReleasing
+	case StatusFailedCommissioning, StatusBroken, StatusFailedDeployment,
+		StatusFailedReleasing, StatusFailedDiskErasing, StatusFailedTesting:
+		return PhaseFailed
+	default:
+		return PhaseOther
+	}
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Machine is one MAAS machine as it was last seen: a VM that MAAS knows, or
+// bare metal.
+type Machine struct {
+	SystemID      string
+	Hostname      string
+	FQDN          string
+	Status        Status
+	StatusName    string // MAAS's own word, for people
+	StatusMessage string // MAAS's own message, may be empty
+	PowerState    string // "on", "off", "error", "unknown": cached by MAAS
+	Locked        bool
+	Owner         string // MAAS user, empty if not acquired
+	Description   string
+	Zone          string
+	Pool          string // resource pool
+	Domain        string
+	Tags          []string // sorted
+	HostID        int      // id of the VM host that it runs on, 0 for bare metal
+	HostName      string   // name of that VM host
+	Cores         int
+	MemoryMiB     int64
+	Disks         []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
+	Interfaces    []MachineInterface // physical interfaces in MAAS's order
+	Image         string             // what was deployed, "ubuntu/noble"; empty before
+	Kernel        string             // hwe_kernel of the deployment, "ga-24.04"; empty before
+	IPAddresses   []string
+}
+
+// MachineDisk is a physical block device of a machine.
+type MachineDisk struct {
+	Name   string
+	SizeGB int64 // decimal: 1 GB = 1000000000 bytes, as MAAS counts disks
+	Pool   string
+	Tags   []string
+}
+
+// MachineInterface is a physical network interface of a machine.
+type MachineInterface struct {
+	ID    int
+	Name  string
+	MAC   string // lower case
+	Links []InterfaceLink
+}
+
+// InterfaceLink ties an interface to a subnet.
+type InterfaceLink struct {
+	Mode   string // "auto", "static", "dhcp", "link_up"
+	Subnet string // CIDR, empty for link_up
+	IP     string // empty until MAAS assigned one
+}
+
+// Machines reads machines and moves them through MAAS's states. Reads of
+// many machines at the same moment share calls. Except for what a comment
+// says, an absent machine is ErrNotFound, and repeating a call is safe.
+type Machines interface {
+	// Machine reads one machine. The answer is never older than this
+	// client's last write to that machine.
+	Machine(ctx context.Context, systemID string) (Machine, error)
+	// MachinesNamed lists the machines of this hostname, none if there are none.
+	MachinesNamed(ctx context.Context, hostname string) ([]Machine, error)
+	// Changed returns a channel that is closed once the machine no longer
+	// looks as seen (status, status message, power) or is gone. One poller
+	// looks for all machines that are asked for. When ctx ends, the channel
+	// is abandoned, not closed.
+	Changed(ctx context.Context, seen Machine) <-chan struct{}
+	// Update changes the given fields, and only those.
+	Update(ctx context.Context, systemID string, u MachineUpdate) error
+	// Tag puts a tag on the machine and creates the tag if MAAS has none of
+	// that name.
+	Tag(ctx context.Context, systemID, tag string) error
+	// Untag takes a tag off; a tag that is not there is no error.
+	Untag(ctx context.Context, systemID, tag string) error
+	// Link gives an interface a fixed address in place of its other links.
+	// ErrConflict if the address is taken.
+	Link(ctx context.Context, systemID string, interfaceID int, subnet Subnet, ip string) error
+	// Commission starts commissioning without hardware tests.
+	Commission(ctx context.Context, systemID string) error
+	// Deploy installs an image. ErrConflict in a state that MAAS cannot
+	// deploy from.
+	Deploy(ctx context.Context, systemID string, d Deployment) error
+	// Abort stops commissioning, testing or deploying. ErrConflict if there
+	// is nothing to stop, ErrUnavailable while a power action is in flight.
+	Abort(ctx context.Context, systemID string) error
+	// Release gives the machine back without erasing disks; it goes on after
+	// the call has returned.
+	Release(ctx context.Context, systemID string) error
+	// Power asks the power driver, and so LXD, whether the machine is on:
+	// "on", "off", or "error" when the instance is gone or LXD cannot be
+	// reached.
+	Power(ctx context.Context, systemID string) (string, error)
+}
+
+// MachineUpdate lists what Update changes; nil leaves a field alone.
+type MachineUpdate struct {
+	Hostname    *string
+	Description *string
+	Zone        *string
+	Pool        *string
+	Domain      *string
+}
+
+// Deployment says what to install.
+type Deployment struct {
+	Image     string // "ubuntu/noble" or a name as in MAAS's boot resources; empty: MAAS's default
+	Kernel    string // hwe_kernel; empty: MAAS's default
+	UserData  []byte // plain, not base64
+	Ephemeral bool   // run from memory
+}
+
+// VMHost is an LXD server on which VMs can be made.
+type VMHost struct {
+	ID               int // MAAS's number of the VM host
+	Name             string
+	MachineID        string // system_id of the machine it runs on, may be empty
+	Version          string // LXD's version; empty means that MAAS never reached it
+	Zone             string
+	Pool             string
+	Tags             []string
+	Cores            Amount
+	MemoryMiB        Amount
+	CPUOvercommit    float64
+	MemoryOvercommit float64
+	StoragePools     []StoragePool
+	Architectures    []string // "amd64/generic"
+}
+
+// Amount is a resource of a host. Used counts the VMs that MAAS knows.
+type Amount struct{ Total, Used int64 }
+
+// StoragePool is an LXD storage pool of a host. Sizes are in bytes.
+type StoragePool struct {
+	Name           string
+	Driver         string // "zfs", "dir", …
+	TotalBytes     int64
+	AvailableBytes int64
+	Default        bool
+}
+
+// Composition is a VM to be made.
+type Composition struct {
+	Hostname     string
+	Cores        int   // ignored when PinnedCores are given
+	PinnedCores  []int // host core numbers
+	MemoryMiB    int64
+	HugePages    bool
+	Architecture string // "amd64/generic"
+	Disks        []Disk // the first is the root disk
+	Interfaces   []Interface
+	Zone         string // names; empty: MAAS's default
+	Pool         string
+	Domain       string
+	Marker       string // a tag for the root disk: tells whose the newborn is
+}
+
+// Composer makes VMs on LXD hosts, and takes them away.
+type Composer interface {
+	// Hosts lists the hosts with their inventory. The list is cached and
+	// shared; it is dropped whenever this client composes or removes a VM.
+	Hosts(ctx context.Context) ([]VMHost, error)
+	// Compose makes a VM and returns its system id; the VM is not yet
+	// commissioned. Never repeated by the adapter: after an error only a
+	// look tells what there is. ErrUnclear when the reply was lost,
+	// ErrInvalid for refused values (see FieldError), ErrUnavailable
+	// otherwise.
+	Compose(ctx context.Context, host VMHost, c Composition) (systemID string, err error)
+	// Decompose deletes the machine's record and its LXD instance. An absent
+	// machine is no error. MAAS answers with success even when LXD could not
+	// be reached, so ask Machines.Power before and look afterwards.
+	Decompose(ctx context.Context, systemID string) error
+	// Sync makes MAAS list the host's instances anew: vanished VMs leave
+	// MAAS, unknown ones are adopted and power-cycled. A last resort.
+	Sync(ctx context.Context, host VMHost) error
+}
+
+// FieldError is implemented by errors in which MAAS names the fields that it
+// refused. Keys are MAAS's parameter names.
+type FieldError interface {
+	error
+	Fields() map[string][]string
+}
+
+// Names resolves MAAS's names. Lists are cached and shared. An unknown name
+// is ErrNotFound.
+type Names interface {
+	Zones(ctx context.Context) ([]string, error)
+	Pools(ctx context.Context) ([]string, error)
+	Domains(ctx context.Context) ([]string, error)
+	// Subnets lists the subnets.
+	Subnets(ctx context.Context) ([]Subnet, error)
+}
+
+// Subnet is a subnet that MAAS knows.
+type Subnet struct {
+	ID   int
+	Name string
+	CIDR string // "10.77.0.0/24"
+	DHCP bool   // MAAS serves DHCP on its VLAN
+}
+
+// Catalog says what this MAAS has and can do.
+type Catalog interface {
+	// Images lists the images that MAAS has, "ubuntu/noble", sorted.
+	Images(ctx context.Context) ([]string, error)
+	// Capabilities probes once what this MAAS is.
+	Capabilities(ctx context.Context) (Capabilities, error)
+}
+
+// Capabilities is what a probe of MAAS found.
+type Capabilities struct {
+	Version  string // "3.4.10"
+	VMHosts  bool   // false: VM hosts answer 410 Gone
+	Username string
+	Admin    bool // composing needs an administrator's key
+}
+
+// RowState is how far a ledger row has come.
+type RowState string
+
+// The states of a row: reserved and perhaps being composed; known to MAAS by
+// its system id; being deleted.
+const (
+	RowPending RowState = "pending"
+	RowBound   RowState = "bound"
+	RowLeaving RowState = "leaving"
+)
+
+// Row is one reservation in the ledger.
+type Row struct {
+	Key      Key
+	Name     string // hostname
+	HostID   int
+	Attempt  int // 1 for the first
+	State    RowState
+	SystemID string    // empty while pending
+	Since    time.Time // when this attempt was placed: a compose of it began after
+}
+
+// Ledger keeps what was decided until MAAS shows it. Every write is keyed
+// and may be sent twice.
+type Ledger interface {
+	// Row returns the row of a key, ErrNotFound if there is none.
+	Row(ctx context.Context, key Key) (Row, error)
+	// Place reserves a host for a key. If the key has a row already, that row
+	// is returned unchanged, with fresh false.
+	Place(ctx context.Context, key Key, name string, hostID int) (row Row, fresh bool, err error)
+	// Move begins the next attempt, on the same or another host.
+	Move(ctx context.Context, key Key, attempt, hostID int) (Row, error)
+	// Bind notes the system id that the VM got; it creates the row if there
+	// is none, which is how a VM found by its marker gets back into an empty
+	// ledger.
+	Bind(ctx context.Context, key Key, name string, hostID int, systemID string) error
+	// Leaving marks the row as being deleted. No row is no error.
+	Leaving(ctx context.Context, key Key) error
+	// Forget removes the row. No row is no error.
+	Forget(ctx context.Context, key Key) error
+	// Pending lists the rows that are not bound, of all keys.
+	Pending(ctx context.Context) ([]Row, error)
+}

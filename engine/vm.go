@@ -1,0 +1,62 @@
+package engine
+
+import "net/netip"
+
+// VMSpec is a wanted LXD virtual machine.
+type VMSpec struct {
+	// Name is the hostname: one DNS label, unique in the whole MAAS.
+	Name string
+	// Host is the VM host to compose on: its name, or its id in MAAS.
+	Host string
+	// Cores is the number of virtual CPUs, at least 1. Ignored, and may be 0,
+	// when PinnedCores are given.
+	Cores int
+	// PinnedCores are core numbers of the host that the VM is bound to.
+	PinnedCores []int
+	// MemoryMiB is the VM's memory in MiB, at least 1024: MAAS refuses less
+	// (forms/pods.py, ComposeMachineForm).
+	MemoryMiB int64
+	// HugePages backs the memory with huge pages of the host.
+	HugePages bool
+	// Disks, the root disk first.
+	Disks []Disk
+	// Interfaces in the order in which the VM shall see them. None means what
+	// MAAS does by itself: one NIC on a network of the host with DHCP.
+	Interfaces []Interface
+	// Zone, Pool and Domain are names. Empty: the host's zone, the host's
+	// resource pool, MAAS's default domain; an existing VM keeps what it has.
+	Zone   string
+	Pool   string
+	Domain string
+	// Tags that the VM must carry. It has others besides: those of its host,
+	// and MAAS's own.
+	Tags []string
+	// RemovedTags must be gone: tags that were wanted before.
+	RemovedTags []string
+	// Deploy says what to install. Nil: the VM is left Ready.
+	Deploy *Deployment
+}
+
+// Disk is a disk of a VM.
+type Disk struct {
+	Name   string // the caller's name for it
+	SizeGB int64  // decimal, as MAAS counts disks: 1 GB = 1000000000 bytes
+	Pool   string // storage pool of the host; empty: the host's default pool
+}
+
+// Interface is a network interface of a VM.
+type Interface struct {
+	Name   string     // the caller's name for it: a label of [a-z0-9-]
+	Subnet string     // name or CIDR of a subnet that the host is attached to
+	IP     netip.Addr // fixed address in Subnet; the zero Addr: MAAS assigns one
+}
+
+// VM is a virtual machine as it was last seen.
+type VM struct {
+	Machine
+	// Ours tells that the machine carries the marker of the key it was asked
+	// for by.
+	Ours bool
+	// Finished tells that it once reached what was wanted.
+	Finished bool
+}

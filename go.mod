@@ -1,0 +1,3 @@
+module github.com/maaslxd/maaslxd
+
+go 1.26.0
