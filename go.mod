@@ -1,3 +1,5 @@
 module github.com/maaslxd/maaslxd
 
 go 1.26.0
+
+require golang.org/x/sync v0.19.0 // indirect

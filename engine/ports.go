@@ -95,6 +95,9 @@ type Machines interface {
 	// "on", "off", or "error" when the instance is gone or LXD cannot be
 	// reached.
 	Power(ctx context.Context, systemID string) (string, error)
+	// PowerOff turns the machine off; one that is off already is no error.
+	// ErrUnavailable while another power action is in flight.
+	PowerOff(ctx context.Context, systemID string) error
 }
 
 // MachineUpdate lists what Update changes; nil leaves a field alone.
@@ -260,6 +263,7 @@ type Ledger interface {
 	Leaving(ctx context.Context, key Key) error
 	// Forget removes the row. No row is no error.
 	Forget(ctx context.Context, key Key) error
-	// Pending lists the rows that are not bound, of all keys.
+	// Pending lists the rows without a system id, of all keys: what MAAS may be
+	// composing.
 	Pending(ctx context.Context) ([]Row, error)
 }
