@@ -13,6 +13,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -82,6 +83,9 @@ type Config struct {
 	Names    Names
 	Catalog  Catalog
 	Ledger   Ledger
+	// ComposeWindow is how long a compose whose reply was lost may still bear
+	// fruit; zero means 130 s.
+	ComposeWindow time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Log gets a line for each change made (Info) and each look (Debug); nil
@@ -105,6 +109,7 @@ func New(cfg Config) (*Engine, error) {
 			return nil, fmt.Errorf("cannot build an engine without %s", name)
 		}
 	}
+	cfg.ComposeWindow = cmp.Or(cfg.ComposeWindow, composeWindow)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

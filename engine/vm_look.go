@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// composeWindow is how long a compose may still bear fruit after its caller
+// composeWindow is, unless configured, how long a compose may still bear fruit after its caller
 // lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
 // the rest is for the commit and for clocks.
 const composeWindow = 130 * time.Second
@@ -83,7 +83,7 @@ func (v *vms) unclear(row Row) time.Duration {
 	if row.SystemID != "" {
 		return 0
 	}
-	return max(0, composeWindow-v.Now().Sub(row.Since))
+	return max(0, v.ComposeWindow-v.Now().Sub(row.Since))
 }
 
 // host finds the VM host that a spec names by id or name.
