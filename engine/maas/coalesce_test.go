@@ -113,7 +113,7 @@ func TestReadersWhoLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a", "b")
-		w.latency = 10 * time.Second
+		w.slow(10 * time.Second)
 		c := testClient(t, w)
 		first, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -140,7 +140,7 @@ func TestWhenAllLeaveTheCallEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a")
-		w.latency = time.Hour
+		w.slow(time.Hour)
 		c := testClient(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -150,7 +150,7 @@ func TestWhenAllLeaveTheCallEnds(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %s", took)
 		}
-		w.latency = 0
+		w.slow(0)
 		if _, err := c.Machine(t.Context(), "a"); err != nil {
 			t.Errorf("the next read got %v", err)
 		}
@@ -180,7 +180,7 @@ func TestReadAfterWriteIsNotOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a")
 		w.set("a", "status", 4)
-		w.latency = 10 * time.Second
+		w.slow(10 * time.Second)
 		c := testClient(t, w)
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -189,9 +189,7 @@ func TestReadAfterWriteIsNotOlder(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		w.mu.Lock()
-		w.latency = 0
-		w.mu.Unlock()
+		w.slow(0)
 		if err := c.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
 			t.Fatal(err)
 		}

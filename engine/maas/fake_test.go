@@ -205,6 +205,13 @@ func (w *world) remove(id string) {
 	delete(w.machines, id)
 }
 
+// slow makes each answer take that long.
+func (w *world) slow(latency time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latency = latency
+}
+
 func (w *world) breakDown(broken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -179,6 +179,8 @@ func TestBrokenKeptConnection(t *testing.T) {
 		}
 	}
 	err := c.Release(t.Context(), "abc123") // the sixth request
+	mu.Lock()
+	defer mu.Unlock()
 	if got := kinds(err); got != "ErrUnavailable ErrUnclear" || n != 6 {
 		t.Errorf("POST: got %v (%s) after %d requests", err, got, n)
 	}

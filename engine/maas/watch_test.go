@@ -139,11 +139,9 @@ func TestAWriteSpoilsALook(t *testing.T) {
 				c := testClient(t, w)
 				changed := c.Changed(t.Context(), seen(t, c, "a"))
 				w.set("a", "status", 4)
-				w.latency = tc.latency
+				w.slow(tc.latency)
 				time.Sleep(defaultInterval + tc.write)
-				w.mu.Lock()
-				w.latency = 0
-				w.mu.Unlock()
+				w.slow(0)
 				if err := c.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
 					t.Fatal(err)
 				}
@@ -183,7 +181,7 @@ func TestThePollerEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a", "b")
-		w.latency = time.Second
+		w.slow(time.Second)
 		c := testClient(t, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		a := c.Changed(ctx, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
