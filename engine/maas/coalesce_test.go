@@ -122,6 +122,7 @@ func TestReadersWhoLeave(t *testing.T) {
 				t.Errorf("who leaves got %v", err)
 			}
 		})
+		synctest.Wait() // so that the call is made for who leaves
 		wg.Go(func() {
 			if m, err := c.Machine(t.Context(), "b"); err != nil || m.SystemID != "b" {
 				t.Errorf("who stays got %v, %v", m.SystemID, err)

@@ -3,6 +3,7 @@ package maas
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -119,6 +120,28 @@ func TestLongBodiesAreShortened(t *testing.T) {
 	e, _ := asError(c.Abort(t.Context(), "abc123"))
 	if e == nil || len(e.Message) > maxLine+len("…") || strings.ContainsRune(e.Message, '�') {
 		t.Errorf("got %v", e)
+	}
+}
+
+// unread is a body that must not be looked at.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body of a 401 was read")
+	return 0, io.EOF
+}
+
+func (u unread) Close() error { return nil }
+
+func TestBodyOfA401IsNotRead(t *testing.T) {
+	t.Parallel()
+	f := &fake{answer: func(*http.Request, sent) (*http.Response, error) {
+		res := reply(401, "text/plain", "")
+		res.Body = unread{t}
+		return res, nil
+	}}
+	if err := testClient(t, f).Abort(t.Context(), "abc123"); kinds(err) != "ErrForbidden" {
+		t.Errorf("got %v", err)
 	}
 }
 

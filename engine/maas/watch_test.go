@@ -154,6 +154,45 @@ func TestAWriteSpoilsALook(t *testing.T) {
 	}
 }
 
+// TestALookDuringAWrite: the write ends after a look that knew nothing of it.
+func TestALookDuringAWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		c := testClient(t, w)
+		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		w.set("a", "status", 4)
+		w.slow(defaultInterval + 100*time.Millisecond)
+		deployed := make(chan error)
+		go func() { deployed <- c.Deploy(t.Context(), "a", engine.Deployment{}) }()
+		synctest.Wait()
+		w.slow(0)
+		<-changed
+		if err := <-deployed; err != nil {
+			t.Fatal(err)
+		}
+		if m := seen(t, c, "a"); m.Status != engine.StatusDeploying {
+			t.Errorf("got status %d after the deploy", m.Status)
+		}
+	})
+}
+
+func TestWhoWaitsOnIsStillWoken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a", "b")
+		c := testClient(t, w)
+		first, leave := context.WithCancel(t.Context())
+		c.Changed(first, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		changed := c.Changed(t.Context(), engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		leave()
+		w.set("b", "status", 4)
+		if !woken(changed, 10*time.Second) {
+			t.Error("the poller ended with the first who waited")
+		}
+	})
+}
+
 func TestAFailedLookIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
