@@ -97,6 +97,20 @@ func TestListsAreCached(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	t.Parallel()
+	c := testClient(t, byRoute(map[string]func() *http.Response{
+		"GET zones/":         value([]named{{1, "z"}}),
+		"GET resourcepools/": value([]named{{1, "p"}}),
+		"GET domains/":       value([]named{{1, "d"}}),
+	}))
+	for want, list := range map[string]func(context.Context) ([]string, error){"z": c.Zones, "p": c.Pools, "d": c.Domains} {
+		if got, err := list(t.Context()); err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("got %v, %v, want %s", got, err, want)
+		}
+	}
+}
+
 func TestFailuresAreNotCached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
