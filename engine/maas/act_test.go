@@ -38,6 +38,9 @@ func TestVerbs(t *testing.T) {
 		"Abort": {"No parameters.",
 			func(ctx context.Context, c *Client) error { return c.Abort(ctx, "abc123") },
 			"POST machines/abc123/?op=abort", ""},
+		"PowerOff": {"No parameters: MAAS's way is to stop at once.",
+			func(ctx context.Context, c *Client) error { return c.PowerOff(ctx, "abc123") },
+			"POST machines/abc123/?op=power_off", ""},
 		"Update": {"Only what is given, even if it is empty.",
 			func(ctx context.Context, c *Client) error {
 				return c.Update(ctx, "abc123", engine.MachineUpdate{Hostname: &name, Description: &empty})
