@@ -123,20 +123,18 @@ func (w *world) inRange(ip netip.Addr) *ipRange {
 }
 
 // freeAddress is the lowest address of a subnet that nobody has and no range
-// covers; empty when the subnet is full.
+// covers, from .2, as .1 is a router's or a bridge's; empty when the subnet is
+// full.
 func (w *world) freeAddress(n *subnet) string {
 	last := 1<<(32-n.cidr.Bits()) - 1
 	for i := 1; i < last; i++ {
 		ip := offset(n.cidr, i)
-		if !w.taken(ip) && w.inRange(ip) == nil && !w.onHost(n, i) {
+		if i != 1 && !w.taken(ip) && w.inRange(ip) == nil {
 			return ip.String()
 		}
 	}
 	return ""
 }
-
-// onHost keeps .1 free: the bridges of hosts have it.
-func (w *world) onHost(_ *subnet, i int) bool { return i == 1 }
 
 // leaseAddress is an address of the dynamic range, as DHCP gives it to a guest.
 func (w *world) leaseAddress(n *subnet) string {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,14 +20,14 @@ const timestampThreshold = 300
 
 // authenticate finds the user of a request, or the 401 that MAAS answers:
 // plain "Forbidden" without OAuth, a sentence with it.
-func (w *world) authenticate(r *http.Request) (*user, *reply) {
+func (w *world) authenticate(c *call, r *http.Request) (*user, *reply) {
 	params := oauthParams(r.Header.Get("Authorization"))
 	for _, name := range []string{"oauth_consumer_key", "oauth_token", "oauth_signature_method", "oauth_signature", "oauth_timestamp", "oauth_nonce"} {
 		if params[name] == "" {
 			return nil, &reply{status: http.StatusUnauthorized, kind: typePlain, header: apiHeader(), body: []byte("Forbidden")}
 		}
 	}
-	u, problem := w.checkOAuth(r, params)
+	u, problem := w.checkOAuth(c, r, params)
 	if problem == "" {
 		return u, nil
 	}
@@ -55,7 +56,7 @@ func oauthParams(header string) map[string]string {
 
 // checkOAuth is the user of a valid signature, or the problem in MAAS's words,
 // which echo the token's secret.
-func (w *world) checkOAuth(r *http.Request, p map[string]string) (*user, string) {
+func (w *world) checkOAuth(c *call, r *http.Request, p map[string]string) (*user, string) {
 	byConsumer := slices.IndexFunc(w.users, func(u *user) bool { return u.consumer == p["oauth_consumer_key"] })
 	if byConsumer < 0 {
 		return nil, "Invalid API key."
@@ -74,7 +75,7 @@ func (w *world) checkOAuth(r *http.Request, p map[string]string) (*user, string)
 	if w.nonces[nonceKey(p)] {
 		return nil, fmt.Sprintf("'Nonce already used: %s'", p["oauth_nonce"])
 	}
-	if problem := checkSignature(r, p, u.secret); problem != "" {
+	if problem := checkSignature(c, r, p, u.secret); problem != "" {
 		return nil, problem
 	}
 	w.nonces[nonceKey(p)] = true
@@ -83,14 +84,14 @@ func (w *world) checkOAuth(r *http.Request, p map[string]string) (*user, string)
 
 func nonceKey(p map[string]string) string { return p["oauth_token"] + " " + p["oauth_nonce"] }
 
-func checkSignature(r *http.Request, p map[string]string, secret string) string {
+func checkSignature(c *call, r *http.Request, p map[string]string, secret string) string {
 	var want, base string
 	switch method := p["oauth_signature_method"]; method {
 	case "PLAINTEXT":
 		want = "&" + secret
 		base = want
 	case "HMAC-SHA1":
-		base = signatureBase(r, p)
+		base = signatureBase(c, r, p)
 		mac := hmac.New(sha1.New, []byte("&"+escape(secret)))
 		mac.Write([]byte(base))
 		want = base64.StdEncoding.EncodeToString(mac.Sum(nil))
@@ -104,17 +105,23 @@ func checkSignature(r *http.Request, p map[string]string, secret string) string 
 }
 
 // signatureBase is RFC 5849 §3.4.1: method, address and sorted parameters.
-// Bodies are not part of it for MAAS's clients, which send multipart.
-func signatureBase(r *http.Request, p map[string]string) string {
+// Fields of the body are among them only if it is urlencoded.
+func signatureBase(c *call, r *http.Request, p map[string]string) string {
 	var pairs []string
 	for name, value := range p {
 		if name != "oauth_signature" && name != "realm" {
 			pairs = append(pairs, escape(name)+"="+escape(value))
 		}
 	}
-	for name, values := range r.URL.Query() {
-		for _, value := range values {
-			pairs = append(pairs, escape(name)+"="+escape(value))
+	signed := []url.Values{c.query}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "application/x-www-form-urlencoded" {
+		signed = append(signed, c.form)
+	}
+	for _, fields := range signed {
+		for name, values := range fields {
+			for _, value := range values {
+				pairs = append(pairs, escape(name)+"="+escape(value))
+			}
 		}
 	}
 	slices.Sort(pairs)

@@ -143,7 +143,7 @@ func (w *world) buildLXD(h HostModel) *lxdServer {
 	l := &lxdServer{
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
 		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: h.TrustedCertificates,
-		osystem: h.OSystem, series: h.Series, mac: w.newMAC(), bridgeMACs: map[*subnet]string{},
+		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{"default": {}},
 	}
 	for _, n := range w.subnets {
@@ -174,7 +174,7 @@ func (w *world) buildMachine(mm MachineModel) {
 	m.zone, m.pool, m.domain = w.zoneNamed(mm.Zone), w.poolNamed(mm.Pool), w.domainNamed(mm.Domain)
 	m.cores, m.memoryMiB = mm.Cores, mm.MemoryMiB
 	m.addDisk(mm.DiskGB*1e9, "", []string{"ssd"}, "")
-	m.addNIC(w.newMAC(), w.subnets[0])
+	m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
 	for _, name := range mm.Tags {
 		w.ensureTag(name)
 		m.addTag(name)

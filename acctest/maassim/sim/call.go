@@ -50,7 +50,7 @@ func (s *Sim) dispatch(c *call, r *http.Request) reply {
 		return unknownEndpoint(r.URL.Path)
 	}
 	c.pattern, c.vars = res.pattern, res.vars
-	u, denied := c.w.authenticate(r)
+	u, denied := c.w.authenticate(c, r)
 	if denied != nil && !res.anonymous() {
 		if denied.status == http.StatusUnauthorized && denied.kind == typePlain && res.pattern == "machines/" {
 			return s.anonymousMachines(c, res)

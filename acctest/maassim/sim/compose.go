@@ -68,9 +68,9 @@ func (w *world) beforeCompose(v *wantedVM) (*lxdServer, *reply) {
 // overCommit is MAAS's sentence when the host's ratios do not allow the VM
 // (forms/pods.py). What other composes in flight take does not count.
 func (v *wantedVM) overCommit() string {
-	h, problem := v.host, ""
-	cores := int(float64(h.cores)*h.cpuRatio) - h.usedCores()
-	memory := int64(float64(h.memoryMiB)*h.memRatio) - h.usedMemory()
+	h, used, problem := v.host, v.host.usage(), ""
+	cores := int(float64(h.cores)*h.cpuRatio) - used.cores
+	memory := int64(float64(h.memoryMiB)*h.memRatio) - used.memoryMiB
 	if v.cores > cores {
 		problem += fmt.Sprintf("CPU overcommit ratio is %s and there are %d available resources; %d requested.", ratio(h.cpuRatio), cores, v.cores)
 	}
@@ -88,9 +88,9 @@ func ratio(f float64) string { return string(encode(float(f))) }
 // place chooses the storage pool of each disk: the one that a tag names, else
 // the host's default. A tag that is no pool is only a tag.
 func (v *wantedVM) place(l *lxdServer) *reply {
-	free := map[string]int64{}
+	free, used := map[string]int64{}, v.host.usage()
 	for _, p := range v.host.pools {
-		free[p.Name] = p.SizeBytes - v.host.usedStorage(p.Name)
+		free[p.Name] = p.SizeBytes - used.byPool[p.Name]
 	}
 	for _, d := range v.disks {
 		pool, named := v.poolOf(l, d)

@@ -33,7 +33,7 @@ type lxdServer struct {
 	trusted     []string // PEM
 	osystem     string
 	series      string
-	mac         string
+	mac         string // of its first NIC, by which MAAS knows its machine
 	subnets     []*subnet
 	bridgeMACs  map[*subnet]string
 	projects    map[string]map[string]*instance // by project and name
@@ -94,6 +94,12 @@ func (l *lxdServer) instances(project string) []*instance {
 	return slices.SortedFunc(maps.Values(l.projects[project]), func(a, b *instance) int {
 		return cmp.Compare(a.number, b.number)
 	})
+}
+
+// listed are the instances as LXD lists them to MAAS: without those that are
+// still being created.
+func (l *lxdServer) listed(project string) []*instance {
+	return slices.DeleteFunc(l.instances(project), func(i *instance) bool { return i.busy == "create" })
 }
 
 func (l *lxdServer) ensureProject(name string) {

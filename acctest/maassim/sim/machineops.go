@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // machineOpRoutes are the operations that move a machine through its life.
@@ -207,7 +208,7 @@ func overrideFailedTesting(_ *call, m *machine) reply {
 // setOwnerData changes the annotations of an acquired machine; an empty value
 // deletes its key.
 func setOwnerData(c *call, m *machine) reply {
-	if m.owner == nil && m.status != StatusDeployed || m.owner == nil {
+	if m.owner == nil {
 		return conflict("Cannot set workload annotation: it hasn't been acquired.")
 	}
 	if m.ownerData == nil {
@@ -280,11 +281,7 @@ func queryPowerState(c *call, m *machine) reply {
 	if w.rack != OK {
 		return noRack(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.rackID))
 	}
-	if l := m.server(); l != nil && l.condition == Slow {
-		w.sleep(slowness)
-	} else if l != nil && l.condition == Hanging {
-		w.sleep(regionTimeout)
-	}
+	w.sleep(m.driverDelay())
 	state := m.driverState()
 	if m.powerType == "lxd" && !m.power.inFlight() {
 		m.power.cancel()
@@ -293,10 +290,18 @@ func queryPowerState(c *call, m *machine) reply {
 	return ok(object{"state": state})
 }
 
-// server is the LXD that the machine's driver talks to, nil for none.
-func (m *machine) server() *lxdServer {
+// driverDelay is how long the machine's LXD keeps the driver waiting.
+func (m *machine) driverDelay() time.Duration {
 	if m.bmc == nil {
-		return nil
+		return 0
 	}
-	return m.w.lxdAt(m.bmc.address)
+	l := m.w.lxdAt(m.bmc.address)
+	switch {
+	case l == nil || m.w.rack != OK:
+	case l.condition == Slow:
+		return slowness
+	case l.condition == Hanging:
+		return regionTimeout
+	}
+	return 0
 }

@@ -161,7 +161,7 @@ func deleteMachine(c *call, m *machine) reply {
 	if names := m.hostedBy(); names != "" {
 		return badText("The following VM hosts must be removed first: " + names)
 	}
-	c.w.sleep(c.w.model.Latency.Delete)
+	c.w.sleep(c.w.model.Latency.Delete + m.driverDelay())
 	if c.w.machines[m.systemID] == m {
 		c.w.removeVM(m)
 	}

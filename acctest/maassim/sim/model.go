@@ -112,6 +112,9 @@ type HostModel struct {
 	TrustPassword string `json:"trust_password,omitempty"`
 	// TrustedCertificates are PEM certificates that the LXD trusts.
 	TrustedCertificates []string `json:"trusted_certificates,omitempty"`
+	// MAC is the address of the server's first NIC, by which MAAS finds the
+	// machine that it runs on; made up if empty.
+	MAC string `json:"mac,omitempty"`
 	// OSystem and Series are what the server runs, "ubuntu" and "jammy" if
 	// empty.
 	OSystem string `json:"osystem,omitempty"`
@@ -146,6 +149,8 @@ type MachineModel struct {
 	// Domain is the machine's DNS domain, "maas" if empty.
 	Domain string   `json:"domain,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
+	// MAC is the address of its NIC, made up if empty.
+	MAC string `json:"mac,omitempty"`
 	// Description is the machine's free text.
 	Description string `json:"description,omitempty"`
 }

@@ -152,7 +152,7 @@ func (s *Sim) RefreshHost(name string) error {
 	if problem != "" {
 		return fmt.Errorf("cannot refresh %s: %s", name, problem)
 	}
-	listed := l.instances(h.bmc.project)
+	listed := l.listed(h.bmc.project)
 	w.sleep(w.model.Latency.Refresh)
 	if w.hosts[h.id] != h {
 		return fmt.Errorf("no VM host %q any more", name)

@@ -29,7 +29,6 @@ type vmHost struct {
 	memoryMiB          int64
 	machine            *machine // the host machine; nil after a sibling was deleted
 	inventory          *job
-	busy               bool // a refresh or an update is listing
 }
 
 func sortedHosts(hosts map[int]*vmHost) []*vmHost {
@@ -44,31 +43,28 @@ func (h *vmHost) vms() []*machine {
 	return slices.DeleteFunc(sortedMachines(h.w.machines), func(m *machine) bool { return m.host() != h })
 }
 
-func (h *vmHost) usedCores() (n int) {
-	for _, m := range h.vms() {
-		n += m.cores
-	}
-	return n
+// usage is what MAAS counts as used: its machines' share, not what LXD runs.
+type usage struct {
+	cores     int
+	memoryMiB int64
+	bytes     int64            // of all disks
+	byPool    map[string]int64 // bytes by storage pool
 }
 
-func (h *vmHost) usedMemory() (n int64) {
-	for _, m := range h.vms() {
-		n += m.memoryMiB
-	}
-	return n
-}
-
-// usedStorage is the bytes that MAAS's VMs take from a pool; empty means all
-// pools.
-func (h *vmHost) usedStorage(pool string) (n int64) {
-	for _, m := range h.vms() {
+func (h *vmHost) usage() usage {
+	u := usage{byPool: map[string]int64{}}
+	for _, m := range h.w.machines {
+		if m.host() != h {
+			continue
+		}
+		u.cores += m.cores
+		u.memoryMiB += m.memoryMiB
 		for _, d := range m.disks {
-			if pool == "" || d.storagePool == pool || d.storagePool == "" && pool == h.defaultPool {
-				n += d.sizeBytes
-			}
+			u.bytes += d.sizeBytes
+			u.byPool[or(d.storagePool, h.defaultPool)] += d.sizeBytes
 		}
 	}
-	return n
+	return u
 }
 
 func (h *vmHost) totalStorage() (n int64) {
@@ -87,7 +83,7 @@ func (h *vmHost) setTags(tags []string) {
 
 // view is the VM host as an answer shows it.
 func (h *vmHost) view() object {
-	cores, memory, storage := h.usedCores(), h.usedMemory(), h.usedStorage("")
+	used, total := h.usage(), h.totalStorage()
 	var host any
 	if h.machine != nil {
 		host = h.machine.systemID
@@ -104,10 +100,10 @@ func (h *vmHost) view() object {
 		"memory_over_commit_ratio": float(h.memRatio),
 		"default_macvlan_mode":     h.macvlanMode,
 		"host":                     object{"system_id": host, "__incomplete__": true},
-		"storage_pools":            h.poolViews(),
-		"total":                    resources(h.cores, h.memoryMiB, h.totalStorage()),
-		"used":                     resources(cores, memory, storage),
-		"available":                resources(h.cores-cores, h.memoryMiB-memory, h.totalStorage()-storage),
+		"storage_pools":            h.poolViews(used),
+		"total":                    resources(h.cores, h.memoryMiB, total),
+		"used":                     resources(used.cores, used.memoryMiB, used.bytes),
+		"available":                resources(h.cores-used.cores, h.memoryMiB-used.memoryMiB, total-used.bytes),
 	}
 }
 
@@ -115,10 +111,10 @@ func resources(cores int, memoryMiB, storageBytes int64) object {
 	return object{"cores": cores, "memory": memoryMiB, "local_storage": storageBytes}
 }
 
-func (h *vmHost) poolViews() []object {
+func (h *vmHost) poolViews(u usage) []object {
 	views := []object{}
 	for _, p := range h.pools {
-		used := h.usedStorage(p.Name)
+		used := u.byPool[p.Name]
 		views = append(views, object{
 			"id": p.Name, "name": p.Name, "type": p.Driver,
 			"path":  "/var/snap/lxd/common/lxd/storage-pools/" + p.Name,

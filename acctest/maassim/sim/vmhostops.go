@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -105,13 +104,14 @@ func (w *world) afterSave(h *vmHost, before func(*lxdServer)) {
 	if before != nil {
 		before(l)
 	}
-	w.sync(h, l, l.instances(h.bmc.project))
+	w.sync(h, l, l.listed(h.bmc.project))
 	h.startInventory(l)
 }
 
-// startInventory asks for the hardware, unless it is known.
+// startInventory asks for the hardware, unless it is known. A host machine
+// that was made anew knows nothing yet.
 func (h *vmHost) startInventory(l *lxdServer) {
-	if h.cores > 0 || h.inventory.pending() {
+	if h.cores > 0 && h.machine.cores > 0 || h.inventory.pending() {
 		return
 	}
 	h.inventory = h.w.later(h.w.model.Latency.Inventory, func() { h.takeInventory(l) })
@@ -205,14 +205,14 @@ func refreshVMHost(c *call, h *vmHost) reply {
 	if unknown := w.unknownInstances(h, l); len(unknown) > 0 && len(w.images) == 0 {
 		return badText(w.noCommissioningImage())
 	}
-	w.sync(h, l, l.instances(h.bmc.project))
+	w.sync(h, l, l.listed(h.bmc.project))
 	h.startInventory(l)
 	return ok(h.view())
 }
 
 // unknownInstances are those that a sync would adopt.
 func (w *world) unknownInstances(h *vmHost, l *lxdServer) []*instance {
-	return slices.DeleteFunc(l.instances(h.bmc.project), func(i *instance) bool {
+	return slices.DeleteFunc(l.listed(h.bmc.project), func(i *instance) bool {
 		for _, m := range w.machines {
 			if m.has(i) {
 				return true
@@ -299,9 +299,4 @@ func changeTags(c *call, h *vmHost, add bool) reply {
 	}
 	h.setTags(tags)
 	return ok(h.view())
-}
-
-// hostsOf are the VM hosts of an LXD.
-func (w *world) hostsOf(l *lxdServer) []*vmHost {
-	return slices.DeleteFunc(slices.Collect(maps.Values(w.hosts)), func(h *vmHost) bool { return h.server() != l })
 }
