@@ -75,10 +75,15 @@ func (m Model) check() error {
 			return fmt.Errorf("latency.%s: %v is negative", name, *d)
 		}
 	}
-	return errors.Join(checkKeys(m), m.checkNames(), m.checkSubnets(), m.checkHosts(), m.checkMachines())
+	for _, check := range []func() error{m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func checkKeys(m Model) error {
+func (m Model) checkKeys() error {
 	for field, key := range map[string]string{"admin_key": m.AdminKey, "user_key": m.UserKey} {
 		parts := strings.Split(key, ":")
 		if len(parts) != 3 || slices.Contains(parts, "") {
