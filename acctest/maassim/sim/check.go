@@ -118,7 +118,7 @@ func (m Model) checkNames() error {
 }
 
 func (m Model) checkSubnets() error {
-	seen := map[string]bool{}
+	seen, known := map[string]bool{}, false
 	for i, s := range m.Subnets {
 		network, err := netip.ParsePrefix(s.CIDR)
 		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > 30 {
@@ -128,12 +128,16 @@ func (m Model) checkSubnets() error {
 			return fmt.Errorf("subnets[%d]: %s is there twice", i, s.Name)
 		}
 		seen[s.CIDR], seen[s.Name] = true, true
+		known = known || !s.Learned
 		for field, text := range map[string]string{"gateway": s.Gateway, "dynamic_start": s.DynamicStart, "dynamic_end": s.DynamicEnd, "reserved_start": s.ReservedStart, "reserved_end": s.ReservedEnd} {
 			ip, err := netip.ParseAddr(text)
 			if text != "" && (err != nil || !network.Contains(ip)) {
 				return fmt.Errorf("subnets[%d].%s: %q is no address of %s", i, field, text, s.CIDR)
 			}
 		}
+	}
+	if !known {
+		return errors.New("subnets: all are learned; MAAS needs one from the start")
 	}
 	return nil
 }

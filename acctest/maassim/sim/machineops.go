@@ -14,8 +14,8 @@ var machineOpRoutes = []route{
 	opRoute("deploy", use, deployMachine),
 	opRoute("release", edit, releaseMachine),
 	opRoute("abort", edit, abortMachine),
-	opRoute("lock", edit, lockMachine),
-	{method: http.MethodPost, path: "machines/{id}/", op: "unlock", handle: onMachine(use, unlockMachine)},
+	opRoute("lock", use, lockMachine),
+	opRoute("unlock", use, unlockMachine),
 	opRoute("mark_broken", use, markBroken),
 	opRoute("mark_fixed", use, markFixed),
 	opRoute("power_on", edit, powerOn),
@@ -48,7 +48,14 @@ func commissionMachine(c *call, m *machine) reply {
 		return m.busyReply(action)
 	}
 	m.query.cancel()
-	w.commission(m, c.user, truth(c.field("skip_networking")))
+	testing, keepNetwork := m.testing, truth(c.field("skip_networking"))
+	w.commission(m, c.user, keepNetwork)
+	if c.field("testing_scripts") == "none" {
+		m.testing, m.testingStatus = testing, -1
+	}
+	if !keepNetwork {
+		m.unlink()
+	}
 	rep := machineReply(m)
 	w.power(m, action)
 	return rep
@@ -134,9 +141,6 @@ func abortMachine(_ *call, m *machine) reply {
 	m.progress.cancel()
 	if m.status == StatusTesting && m.previous == StatusNew {
 		after = StatusNew
-	}
-	if m.status == StatusDeploying {
-		m.clearDeployment()
 	}
 	if in(m.status, StatusCommissioning, StatusTesting) {
 		m.commissioningStatus, m.testingStatus = -1, -1
@@ -279,6 +283,7 @@ func (m *machine) switchPower(action string) reply {
 func queryPowerState(c *call, m *machine) reply {
 	w := c.w
 	if w.rack != OK {
+		m.powerState = "unknown"
 		return noRack(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.rackID))
 	}
 	w.sleep(m.driverDelay())
