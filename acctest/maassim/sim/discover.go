@@ -225,7 +225,7 @@ func (w *world) adopt(h *vmHost, i *instance) {
 	for _, v := range i.disks {
 		m.addDisk(v.sizeBytes, v.pool, nil, lxdDisk)
 	}
-	w.commission(m, w.users[0], false)
+	w.commission(m, w.users[0], commissionOptions{})
 	if i.running {
 		w.power(m, "cycle")
 	} else {

@@ -48,17 +48,19 @@ func commissionMachine(c *call, m *machine) reply {
 		return m.busyReply(action)
 	}
 	m.query.cancel()
-	testing, keepNetwork := m.testing, truth(c.field("skip_networking"))
-	w.commission(m, c.user, keepNetwork)
-	if c.field("testing_scripts") == "none" {
-		m.testing, m.testingStatus = testing, -1
-	}
-	if !keepNetwork {
+	o := c.commissionOptions()
+	w.commission(m, c.user, o)
+	if !o.keepNetwork {
 		m.unlink()
 	}
 	rep := machineReply(m)
 	w.power(m, action)
 	return rep
+}
+
+// commissionOptions reads what a commissioning leaves out.
+func (c *call) commissionOptions() commissionOptions {
+	return commissionOptions{keepNetwork: truth(c.field("skip_networking")), untested: c.field("testing_scripts") == "none"}
 }
 
 // wakeAction is how MAAS boots a machine: one that is on, as far as it knows,
