@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 )
 
 // addresses are the machine's addresses: those of its links or, while it has
@@ -56,6 +58,13 @@ func (m *machine) releaseAddresses() {
 				l.ip = ""
 			}
 		}
+	}
+}
+
+// unlink takes all links away: what commissioning begins with.
+func (m *machine) unlink() {
+	for _, n := range m.nics {
+		n.links = nil
 	}
 }
 
@@ -122,18 +131,15 @@ func (w *world) inRange(ip netip.Addr) *ipRange {
 	return nil
 }
 
-// freeAddress is the lowest address of a subnet that nobody has and no range
-// covers, from .2, as .1 is a router's or a bridge's; empty when the subnet is
-// full.
+// freeAddress is the address that MAAS gives away next: the first of the
+// smallest gap between those that are used. Empty when the subnet is full.
 func (w *world) freeAddress(n *subnet) string {
-	last := 1<<(32-n.cidr.Bits()) - 1
-	for i := 1; i < last; i++ {
-		ip := offset(n.cidr, i)
-		if i != 1 && !w.taken(ip) && w.inRange(ip) == nil {
-			return ip.String()
-		}
+	gaps := w.freeSpans(n)
+	if len(gaps) == 0 {
+		return ""
 	}
-	return ""
+	smallest := slices.MinFunc(gaps, func(a, b span) int { return cmp.Compare(a.count(), b.count()) })
+	return offset(n.cidr, smallest.start).String()
 }
 
 // leaseAddress is an address of the dynamic range, as DHCP gives it to a guest.

@@ -3,6 +3,7 @@ package sim
 import (
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,6 +18,7 @@ func buildWorld(s *Sim, m Model) *world {
 		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{},
 	}
 	w.rackID = w.newSystemID()
+	w.nextID("scriptset") // the rack's own
 	w.users = []*user{newUser("admin", m.AdminKey, true), newUser("user1", m.UserKey, false)}
 	w.buildNames(m)
 	for i, sm := range m.Subnets {
@@ -88,12 +90,22 @@ func (w *world) buildSubnet(i int, m SubnetModel) {
 	f := &fabric{id: i, name: "fabric-" + itoa(i)}
 	v := &vlan{id: i + 1, mtu: 1500, name: "untagged", fabric: f, dhcp: m.DHCP}
 	n := &subnet{id: i + 1, name: m.Name, cidr: netip.MustParsePrefix(m.CIDR), gateway: m.Gateway, vlan: v}
-	w.fabrics, w.vlans, w.subnets = append(w.fabrics, f), append(w.vlans, v), append(w.subnets, n)
+	w.networks = append(w.networks, n)
+	if !m.Learned {
+		w.learn(n)
+	}
 	if m.DynamicStart == "" && m.DHCP {
 		m.DynamicStart, m.DynamicEnd = upperPart(n.cidr)
 	}
 	w.addRange("dynamic", n, m.DynamicStart, m.DynamicEnd)
 	w.addRange("reserved", n, m.ReservedStart, m.ReservedEnd)
+}
+
+// learn makes a network known to MAAS, once.
+func (w *world) learn(n *subnet) {
+	if !slices.Contains(w.subnets, n) {
+		w.fabrics, w.vlans, w.subnets = append(w.fabrics, n.vlan.fabric), append(w.vlans, n.vlan), append(w.subnets, n)
+	}
 }
 
 func (w *world) addRange(kind string, n *subnet, start, end string) {
@@ -136,6 +148,7 @@ func (w *world) buildHost(h HostModel) {
 	host.setTags(h.Tags)
 	host.cpuRatio, host.memRatio = h.CPUOvercommit, h.MemoryOvercommit
 	w.discover(host, l)
+	w.findHost(host, l)
 	host.takeInventory(l)
 }
 
@@ -146,7 +159,7 @@ func (w *world) buildLXD(h HostModel) *lxdServer {
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{"default": {}},
 	}
-	for _, n := range w.subnets {
+	for _, n := range w.networks {
 		if h.Subnets == nil || contains(h.Subnets, n.name, n.cidr.String()) {
 			l.subnets = append(l.subnets, n)
 			l.bridgeMACs[n] = w.newMAC()

@@ -75,10 +75,15 @@ func (m Model) check() error {
 			return fmt.Errorf("latency.%s: %v is negative", name, *d)
 		}
 	}
-	return errors.Join(checkKeys(m), m.checkNames(), m.checkSubnets(), m.checkHosts(), m.checkMachines())
+	for _, check := range []func() error{m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func checkKeys(m Model) error {
+func (m Model) checkKeys() error {
 	for field, key := range map[string]string{"admin_key": m.AdminKey, "user_key": m.UserKey} {
 		parts := strings.Split(key, ":")
 		if len(parts) != 3 || slices.Contains(parts, "") {
@@ -113,7 +118,7 @@ func (m Model) checkNames() error {
 }
 
 func (m Model) checkSubnets() error {
-	seen := map[string]bool{}
+	seen, known := map[string]bool{}, false
 	for i, s := range m.Subnets {
 		network, err := netip.ParsePrefix(s.CIDR)
 		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > 30 {
@@ -123,12 +128,16 @@ func (m Model) checkSubnets() error {
 			return fmt.Errorf("subnets[%d]: %s is there twice", i, s.Name)
 		}
 		seen[s.CIDR], seen[s.Name] = true, true
+		known = known || !s.Learned
 		for field, text := range map[string]string{"gateway": s.Gateway, "dynamic_start": s.DynamicStart, "dynamic_end": s.DynamicEnd, "reserved_start": s.ReservedStart, "reserved_end": s.ReservedEnd} {
 			ip, err := netip.ParseAddr(text)
 			if text != "" && (err != nil || !network.Contains(ip)) {
 				return fmt.Errorf("subnets[%d].%s: %q is no address of %s", i, field, text, s.CIDR)
 			}
 		}
+	}
+	if !known {
+		return errors.New("subnets: all are learned; MAAS needs one from the start")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func compose(c *call, h *vmHost) reply {
 		return *bad
 	}
 	if !v.skip {
-		c.w.commission(m, v.commissions, false)
+		c.w.commission(m, v.commissions, commissionOptions{})
 	}
 	rep := ok(object{"system_id": m.systemID, "resource_uri": uri("machines", m.systemID)})
 	if !v.skip {

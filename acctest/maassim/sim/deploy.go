@@ -40,6 +40,9 @@ func deployMachine(c *call, m *machine) reply {
 	m.ephemeral = truth(c.field("ephemeral_deploy"))
 	m.userData = readUserData(c.field("user_data"))
 	m.agentName = or(m.agentName, c.field("agent_name"))
+	if m.minKernel == nil {
+		m.minKernel = new(string)
+	}
 	w.deploy(m, c.user)
 	rep := machineReply(m)
 	m.assignAddresses()

@@ -65,7 +65,9 @@ func (l *lxdServer) admit(b *bmc, who string) string {
 	default:
 		l.trusted = append(l.trusted, b.certificate)
 	}
-	b.password, b.hasPassword = "", false
+	if b.password != "" {
+		b.password, b.hasPassword = "", false
+	}
 	return ""
 }
 
@@ -73,10 +75,12 @@ func samePEM(a, b string) bool {
 	return strings.Join(strings.Fields(a), "\n") == strings.Join(strings.Fields(b), "\n")
 }
 
-// discover takes over what LXD says of itself, and ties the host to the
-// machine that it runs on.
+// discover takes over what LXD says of itself.
 func (w *world) discover(h *vmHost, l *lxdServer) {
 	l.ensureProject(h.bmc.project)
+	if h.version == "" {
+		h.bmc.hasPassword = false
+	}
 	h.version = l.version
 	h.capabilities = []string{"composable", "dynamic_local_storage", "over_commit", "storage_pools"}
 	h.architectures = []string{"amd64/generic"}
@@ -84,6 +88,10 @@ func (w *world) discover(h *vmHost, l *lxdServer) {
 	if h.defaultPool == "" || !l.hasPool(h.defaultPool) {
 		h.defaultPool = l.defaultPool()
 	}
+}
+
+// findHost ties the VM host to the machine that its LXD runs on.
+func (w *world) findHost(h *vmHost, l *lxdServer) {
 	if l.hostMachine == nil {
 		l.hostMachine = w.hostMachine(h, l)
 	}
@@ -123,6 +131,7 @@ func (h *vmHost) takeInventory(l *lxdServer) {
 	}
 	m.cores, m.memoryMiB, m.cpuModel, m.commissioned = l.cores, l.memoryMiB, "Intel(R) Xeon(R) Processor", true
 	for _, n := range l.subnets {
+		h.w.learn(n)
 		if slices.ContainsFunc(m.nics, func(i *nic) bool { return i.mac == l.bridgeMACs[n] }) {
 			continue
 		}
@@ -214,9 +223,9 @@ func (w *world) adopt(h *vmHost, i *instance) {
 	m := w.newVM(name, h, i)
 	m.zone, m.pool = h.zone, h.pool
 	for _, v := range i.disks {
-		m.addDisk(v.sizeBytes, "", nil, lxdDisk)
+		m.addDisk(v.sizeBytes, v.pool, nil, lxdDisk)
 	}
-	w.commission(m, w.users[0], false)
+	w.commission(m, w.users[0], commissionOptions{})
 	if i.running {
 		w.power(m, "cycle")
 	} else {
@@ -228,7 +237,7 @@ func (w *world) adopt(h *vmHost, i *instance) {
 func (w *world) newVM(hostname string, h *vmHost, i *instance) *machine {
 	m := w.newMachine(hostname)
 	m.powerType, m.powerState, m.uefi = "lxd", "off", true
-	m.bmc, m.instance, m.vmID = h.bmc, i.name, w.nextID("virtualmachine")
+	m.bmc, m.instance, m.vmID, m.parent = h.bmc, i.name, w.nextID("virtualmachine"), h.machine
 	m.cores, m.memoryMiB = i.cores, i.memoryMiB
 	if i.running {
 		m.powerState = "on"

@@ -103,7 +103,8 @@ func (w *world) domainCalled(text string) *domain {
 
 func listDNS(c *call) reply {
 	views := []object{}
-	for _, r := range c.w.dns {
+	byName := func(a, b *dnsResource) int { return cmp.Compare(a.name, b.name) }
+	for _, r := range slices.SortedStableFunc(slices.Values(c.w.dns), byName) {
 		fqdn, name, domain := c.query.Get("fqdn"), c.query.Get("name"), c.query.Get("domain")
 		if fqdn != "" && fqdn != r.name+"."+r.domain.name || name != "" && name != r.name || domain != "" && c.w.domainCalled(domain) != r.domain {
 			continue

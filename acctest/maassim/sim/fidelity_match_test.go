@@ -62,6 +62,14 @@ func (m *matcher) translate(in space, recorded string) string {
 	return recorded
 }
 
+// original is the other way round.
+func (m *matcher) original(in space, simulated string) string {
+	if recorded, ok := m.taken[in][simulated]; ok {
+		return recorded
+	}
+	return simulated
+}
+
 // body compares two decoded JSON values, recursively.
 func (m *matcher) body(path string, recorded, simulated any) {
 	r := m.ruleFor(path)
@@ -89,14 +97,15 @@ func (m *matcher) object(path string, recorded, simulated map[string]any) {
 		path += "(server)" // the machine that MAAS keeps for the LXD server itself
 	}
 	for _, key := range slices.Sorted(maps.Keys(recorded)) {
-		if _, ok := simulated[key]; !ok {
+		got, ok := simulated[m.translate("node", key)]
+		if !ok {
 			m.report(path+"."+key, "missing, want %s", brief(recorded[key]))
 			continue
 		}
-		m.body(path+"."+key, recorded[key], simulated[key])
+		m.body(path+"."+key, recorded[key], got)
 	}
 	for _, key := range slices.Sorted(maps.Keys(simulated)) {
-		if _, ok := recorded[key]; !ok {
+		if _, ok := recorded[m.original("node", key)]; !ok {
 			m.report(path+"."+key, "not in the recording, got %s", brief(simulated[key]))
 		}
 	}

@@ -36,12 +36,13 @@ var story = map[int]scene{
 		}
 	}},
 	169: inventoryDone,
-	177: inventoryDone,
+	176: inventoryDone,
 	185: inventoryDone,
 	190: {"the VM host noscheme was deleted", func(p *replay) {
 		p.call("DELETE", "vm-hosts/"+p.match.translate("VM host", "13")+"/", nil)
 	}},
 	225: {"the VM host went back to its zone and pool", func(p *replay) {
+		time.Sleep(settle)
 		p.updateHost("8", url.Values{"zone": {"az1"}, "pool": {"pool1"}})
 	}},
 	256: {"somebody made a VM in the LXD", func(p *replay) {
@@ -82,6 +83,7 @@ var story = map[int]scene{
 	332: guestBooted,
 	333: finished("web1"),
 	337: {"the zone was made again", func(p *replay) {
+		p.call("DELETE", "zones/az1/", nil)
 		p.call("POST", "zones/", url.Values{"name": {"az1"}, "description": {"again"}})
 	}},
 	372: guestBooted,
@@ -105,6 +107,7 @@ var story = map[int]scene{
 		time.Sleep(settle)
 		p.updateHost("8", url.Values{"power_address": {"https://127.0.0.1:1"}})
 	}},
+	448: inventoryDone,
 	450: {"the LXD was registered once more", func(p *replay) {
 		p.bindHost("15", p.register("again"))
 		time.Sleep(settle)
@@ -124,4 +127,4 @@ var story = map[int]scene{
 
 // together names exchanges that were sent at the same time: the first was
 // answered while the second was under way.
-var together = map[int]int{421: 422}
+var together = map[int]int{421: 422, 423: 424}

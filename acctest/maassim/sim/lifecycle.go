@@ -10,27 +10,37 @@ import (
 // turned off is still shown as on.
 const powerQueryDelay = 20 * time.Second
 
-// commission starts commissioning. The power action is the caller's.
-func (w *world) commission(m *machine, u *user, keepNetwork bool) {
-	m.previous, m.status = m.status, StatusCommissioning
-	m.owner = u
-	m.commissioning, m.testing = w.nextID("scriptset"), w.nextID("scriptset")
-	m.commissioningStatus, m.testingStatus = 0, 0
-	m.log("Commissioning", "", "")
-	took := w.model.Latency.Commission
-	m.progress.cancel()
-	m.progress = w.later(took-took/5, func() { w.test(m, keepNetwork) })
+// commissionOptions are what the caller of a commissioning may leave out.
+type commissionOptions struct {
+	keepNetwork bool // skip_networking
+	untested    bool // testing_scripts=none
 }
 
-// test is the last fifth of commissioning.
-func (w *world) test(m *machine, keepNetwork bool) {
+// commission starts commissioning. The power action is the caller's.
+func (w *world) commission(m *machine, u *user, o commissionOptions) {
+	m.previous, m.status = m.status, StatusCommissioning
+	m.owner = u
+	m.commissioning, m.commissioningStatus = w.nextID("scriptset"), 0
+	took := w.model.Latency.Commission
+	m.testingStatus = -1
+	if !o.untested {
+		m.testing, m.testingStatus = w.nextID("scriptset"), 0
+		took -= took / 5
+	}
+	m.log("Commissioning", "", "")
+	m.progress.cancel()
+	m.progress = w.later(took, func() { w.test(m, o) })
+}
+
+// test is the last fifth of commissioning, unless there is nothing to test.
+func (w *world) test(m *machine, o commissionOptions) {
 	rest := w.model.Latency.Commission / 5
-	if rest <= 0 {
-		m.passCommissioning(keepNetwork)
+	if rest <= 0 || o.untested {
+		m.passCommissioning(o.keepNetwork)
 		return
 	}
 	m.status = StatusTesting
-	m.progress = w.later(rest, func() { m.passCommissioning(keepNetwork) })
+	m.progress = w.later(rest, func() { m.passCommissioning(o.keepNetwork) })
 }
 
 // passCommissioning is the good end of commissioning: what was found replaces

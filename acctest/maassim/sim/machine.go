@@ -76,8 +76,9 @@ type machine struct {
 	powerType                 string
 	powerParams               map[string]string // of manual and other types; lxd keeps them in bmc
 	bmc                       *bmc
-	instance                  string // instance_name of power type lxd
-	vmID                      int    // virtualmachine_id, 0 for none
+	instance                  string   // instance_name of power type lxd
+	parent                    *machine // the host machine when this one was made
+	vmID                      int      // virtualmachine_id, 0 for none
 	architecture              string
 	cores                     int
 	pinned                    []int
@@ -105,7 +106,8 @@ type disk struct {
 	name, model, serial, idPath string
 	sizeBytes                   int64
 	tags                        []string
-	storagePool                 string // empty for none
+	pool                        string // where the volume lies, empty for none
+	storagePool                 string // what MAAS shows of it
 	firmware                    string
 	partitions                  []partition
 }

@@ -126,7 +126,7 @@ func (w *world) enlisted(c *call, m *machine, commission bool) reply {
 	if !commission {
 		return machineReply(m)
 	}
-	w.commission(m, c.user, truth(c.field("skip_networking")))
+	w.commission(m, c.user, c.commissionOptions())
 	rep := machineReply(m)
 	if m.powerType == "lxd" {
 		w.power(m, "on")

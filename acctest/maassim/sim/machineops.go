@@ -14,8 +14,8 @@ var machineOpRoutes = []route{
 	opRoute("deploy", use, deployMachine),
 	opRoute("release", edit, releaseMachine),
 	opRoute("abort", edit, abortMachine),
-	opRoute("lock", edit, lockMachine),
-	{method: http.MethodPost, path: "machines/{id}/", op: "unlock", handle: onMachine(use, unlockMachine)},
+	opRoute("lock", use, lockMachine),
+	opRoute("unlock", use, unlockMachine),
 	opRoute("mark_broken", use, markBroken),
 	opRoute("mark_fixed", use, markFixed),
 	opRoute("power_on", edit, powerOn),
@@ -48,10 +48,19 @@ func commissionMachine(c *call, m *machine) reply {
 		return m.busyReply(action)
 	}
 	m.query.cancel()
-	w.commission(m, c.user, truth(c.field("skip_networking")))
+	o := c.commissionOptions()
+	w.commission(m, c.user, o)
+	if !o.keepNetwork {
+		m.unlink()
+	}
 	rep := machineReply(m)
 	w.power(m, action)
 	return rep
+}
+
+// commissionOptions reads what a commissioning leaves out.
+func (c *call) commissionOptions() commissionOptions {
+	return commissionOptions{keepNetwork: truth(c.field("skip_networking")), untested: c.field("testing_scripts") == "none"}
 }
 
 // wakeAction is how MAAS boots a machine: one that is on, as far as it knows,
@@ -134,9 +143,6 @@ func abortMachine(_ *call, m *machine) reply {
 	m.progress.cancel()
 	if m.status == StatusTesting && m.previous == StatusNew {
 		after = StatusNew
-	}
-	if m.status == StatusDeploying {
-		m.clearDeployment()
 	}
 	if in(m.status, StatusCommissioning, StatusTesting) {
 		m.commissioningStatus, m.testingStatus = -1, -1
@@ -279,6 +285,7 @@ func (m *machine) switchPower(action string) reply {
 func queryPowerState(c *call, m *machine) reply {
 	w := c.w
 	if w.rack != OK {
+		m.powerState = "unknown"
 		return noRack(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.rackID))
 	}
 	w.sleep(m.driverDelay())

@@ -98,7 +98,14 @@ func listAllocated(c *call) reply {
 	return rep
 }
 
-func listBlockDevices(_ *call, m *machine) reply { return ok(m.diskViews()) }
+// listBlockDevices shows the disks as the machine does, but for one key.
+func listBlockDevices(_ *call, m *machine) reply {
+	views := m.diskViews()
+	for _, v := range views {
+		delete(v, "firmware_version")
+	}
+	return ok(views)
+}
 
 // machineDetails is BSON: lldp and lshw, both empty as in a VM that nobody
 // commissioned, or with an empty list.

@@ -38,6 +38,7 @@ func (m *machine) view() object {
 	if m.uefi {
 		v["bios_boot_method"] = "uefi"
 	}
+	v["pod"] = nil
 	if host := m.host(); host != nil {
 		v["pod"] = object{"id": host.id, "name": host.name, "resource_uri": uri("pods", host.id)}
 	}
@@ -70,13 +71,12 @@ func (m *machine) coreList() []int {
 	return cores
 }
 
-// parentView is the host machine of a VM.
+// parentView is the host machine of a VM, unless it came later or has gone.
 func (m *machine) parentView() any {
-	host := m.host()
-	if host == nil || host.machine == nil {
+	if m.parent == nil || m.w.machines[m.parent.systemID] != m.parent {
 		return nil
 	}
-	id := host.machine.systemID
+	id := m.parent.systemID
 	return object{"system_id": id, "resource_uri": uri("machines", id), "__incomplete__": true}
 }
 
@@ -118,9 +118,9 @@ func (m *machine) viewStorage(v object) {
 }
 
 func (m *machine) diskViews() []object {
-	views := []object{}
+	views, wiped := []object{}, in(m.status, StatusReleasing, StatusFailedReleasing)
 	for _, d := range m.disks {
-		views = append(views, d.view(m.systemID))
+		views = append(views, d.view(m.systemID, wiped))
 	}
 	return views
 }
@@ -137,7 +137,8 @@ func usable(sizeBytes int64) int64 {
 	return max(((sizeBytes-(1<<20))/allotment-1)*allotment, 0)
 }
 
-func (d *disk) view(systemID string) object {
+// view shows the disk; on a wiped one the partitions have no file systems.
+func (d *disk) view(systemID string, wiped bool) object {
 	v := object{
 		"id": d.id, "system_id": systemID, "name": d.name, "type": "physical",
 		"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/", apiRoot, systemID, d.id),
@@ -153,15 +154,15 @@ func (d *disk) view(systemID string) object {
 		v["used_for"] = fmt.Sprintf("GPT partitioned with %d partitions", len(d.partitions))
 		v["available_size"] = int64(0)
 		v["used_size"] = usable(d.sizeBytes) + 5<<20
-		v["partitions"] = d.partitionViews(systemID)
+		v["partitions"] = d.partitionViews(systemID, wiped)
 	}
 	return v
 }
 
-func (d *disk) partitionViews(systemID string) []object {
+func (d *disk) partitionViews(systemID string, wiped bool) []object {
 	var views []object
 	for i, p := range d.partitions {
-		views = append(views, object{
+		v := object{
 			"id": p.id, "system_id": systemID, "device_id": d.id, "type": "partition",
 			"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/partition/%d", apiRoot, systemID, d.id, p.id),
 			"path":         fmt.Sprintf("/dev/disk/by-dname/%s-part%d", d.name, i+1),
@@ -169,7 +170,11 @@ func (d *disk) partitionViews(systemID string) []object {
 			"used_for": fmt.Sprintf("%s formatted filesystem mounted at %s", p.fstype, p.mount),
 			"filesystem": object{"fstype": p.fstype, "label": p.label, "uuid": p.filesystemUID,
 				"mount_point": p.mount, "mount_options": nil},
-		})
+		}
+		if wiped {
+			v["used_for"], v["filesystem"] = "Unused", nil
+		}
+		views = append(views, v)
 	}
 	return views
 }

@@ -73,6 +73,9 @@ type SubnetModel struct {
 	// ReservedStart and ReservedEnd are a range that MAAS hands out nothing of.
 	ReservedStart string `json:"reserved_start,omitempty"`
 	ReservedEnd   string `json:"reserved_end,omitempty"`
+	// Learned says that MAAS does not know the subnet before it has made the
+	// inventory of a host that is attached to it.
+	Learned bool `json:"learned,omitempty"`
 }
 
 // HostModel is an LXD server and, unless it is unregistered, its VM host.

@@ -21,7 +21,7 @@ func (w *world) newMachine(hostname string) *machine {
 // addDisk gives the machine its next disk as LXD's VMs show it.
 func (m *machine) addDisk(sizeBytes int64, pool string, tags []string, model string) {
 	n := len(m.disks)
-	d := &disk{id: m.w.nextID("blockdevice"), name: "sd" + string(rune('a'+n)), sizeBytes: sizeBytes, storagePool: pool, tags: tags, model: model}
+	d := &disk{id: m.w.nextID("blockdevice"), name: "sd" + string(rune('a'+n)), sizeBytes: sizeBytes, pool: pool, storagePool: pool, tags: tags, model: model}
 	if model == lxdDisk {
 		d.serial = "lxd_root"
 		if n > 0 {

@@ -159,6 +159,7 @@ func (s *Sim) RefreshHost(name string) error {
 	}
 	w.discover(h, l)
 	w.sync(h, l, listed)
+	w.findHost(h, l)
 	h.startInventory(l)
 	return nil
 }

@@ -83,7 +83,7 @@ func createSubnet(c *call) reply {
 	case !network.Addr().Is4():
 		return badField("cidr", "Only IPv4 networks are simulated.")
 	}
-	c.w.buildSubnet(len(c.w.subnets), SubnetModel{
+	c.w.buildSubnet(len(c.w.networks), SubnetModel{
 		Name: or(c.field("name"), network.Masked().String()), CIDR: network.Masked().String(), Gateway: c.field("gateway_ip"),
 	})
 	return ok(c.w.subnets[len(c.w.subnets)-1].view(c.w))

@@ -61,7 +61,7 @@ func (h *vmHost) usage() usage {
 		u.memoryMiB += m.memoryMiB
 		for _, d := range m.disks {
 			u.bytes += d.sizeBytes
-			u.byPool[or(d.storagePool, h.defaultPool)] += d.sizeBytes
+			u.byPool[or(d.pool, h.defaultPool)] += d.sizeBytes
 		}
 	}
 	return u

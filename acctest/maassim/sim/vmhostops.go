@@ -71,11 +71,7 @@ func (w *world) hostOn(b *bmc, f hostForm) (*vmHost, *reply) {
 	case old.host == nil:
 		return w.newHost(w.randomName(), old), nil
 	}
-	name := old.host.name
-	if f.name != nil && *f.name != "" {
-		name = *f.name
-	}
-	bad := badText(fmt.Sprintf("Pod %s with type and parameters already exist.", name))
+	bad := badText(fmt.Sprintf("Pod %s with type and parameters already exist.", old.host.name))
 	return nil, &bad
 }
 
@@ -105,6 +101,7 @@ func (w *world) afterSave(h *vmHost, before func(*lxdServer)) {
 		before(l)
 	}
 	w.sync(h, l, l.listed(h.bmc.project))
+	w.findHost(h, l)
 	h.startInventory(l)
 }
 
@@ -206,6 +203,7 @@ func refreshVMHost(c *call, h *vmHost) reply {
 		return badText(w.noCommissioningImage())
 	}
 	w.sync(h, l, l.listed(h.bmc.project))
+	w.findHost(h, l)
 	h.startInventory(l)
 	return ok(h.view())
 }

@@ -26,6 +26,7 @@ type world struct {
 	fabrics  []*fabric
 	vlans    []*vlan
 	subnets  []*subnet
+	networks []*subnet // also those that MAAS has yet to learn of
 	ranges   []*ipRange
 	reserved []*reservedIP
 	dns      []*dnsResource
