@@ -31,8 +31,8 @@ func outcomeOf(ctx context.Context, vm engine.VM, err error) outcome {
 		return nothingMade
 	case ctx.Err() != nil:
 		return unfinished
-	case failedForGood(err):
-		return useless
+	case engine.IsTerminal(err):
+		return useless // MAAS gave it up, or refuses what was asked
 	default:
 		return unfinished
 	}
@@ -43,14 +43,4 @@ func outcomeOf(ctx context.Context, vm engine.VM, err error) outcome {
 func vanished(err error) bool {
 	var spec *engine.SpecError
 	return errors.Is(err, engine.ErrNotFound) && !errors.As(err, &spec)
-}
-
-// failedForGood tells whether a VM is to be given up: MAAS failed to make or
-// to deploy it, or refuses what was asked.
-func failedForGood(err error) bool {
-	var e *engine.Error
-	if errors.As(err, &e) && (e.Type == engine.VMCreationFailed || e.Type == engine.VMDeploymentFailed) {
-		return true
-	}
-	return engine.IsTerminal(err)
 }

@@ -251,7 +251,7 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 		d = nil
 	case engine.PhaseFailed, engine.PhaseOther:
 	}
-	if d != nil && (d.Image.IsUnknown() || !sameImage(d.Image.ValueString(), vm.Image)) {
+	if d != nil && (d.Image.ValueString() == "" || !sameImage(d.Image.ValueString(), vm.Image)) {
 		d.Image = optionalString(vm.Image)
 	}
 	m.Deploy = toObject(ctx, d, diags)
