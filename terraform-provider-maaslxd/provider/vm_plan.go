@@ -112,12 +112,6 @@ func (p *vmPlan) planWork(ctx context.Context) {
 		}
 		p.plan.Interfaces = toMap(ctx, interfaceType, interfaces, p.diags)
 	}
-	if d := p.plan.deploy(ctx, p.diags); d != nil {
-		if c := p.config.deploy(ctx, p.diags); c != nil && c.Image.IsNull() {
-			d.Image = types.StringUnknown()
-		}
-		p.plan.Deploy = toObject(ctx, d, p.diags)
-	}
 }
 
 // planReplacement lists the attributes whose change cannot be made in place.

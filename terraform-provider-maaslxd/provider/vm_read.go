@@ -18,6 +18,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	var state vmModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
+	saveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a VM that is gone, too
 	look, cancel := within(ctx, state.Timeouts.Read, readTimeout, diags)
 	defer cancel()
 	if diags.HasError() {

@@ -259,7 +259,6 @@ func deployAttribute() schema.Attribute {
 			},
 			"user_data_wo": schema.StringAttribute{
 				Optional:  true,
-				Sensitive: true,
 				WriteOnly: true,
 				MarkdownDescription: "User-data for cloud-init, as plain text of at most 512 KiB. Write-only: neither plan nor state hold it, so a " +
 					"change of it alone is not seen. Change `user_data_wo_version` with it.",
