@@ -2,4 +2,6 @@ module github.com/maaslxd/maaslxd
 
 go 1.26.0
 
+require golang.org/x/sync v0.19.0
+
 require github.com/google/go-cmp v0.7.0

@@ -13,7 +13,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -39,6 +41,7 @@ type Result[Object any] struct {
 	Message string        // a sentence for people
 
 	changed <-chan struct{} // closed when stepping again earlier is worth it; may be nil
+	seen    bool            // Object was really seen, also beside an error
 }
 
 // Changed is closed when stepping again before After is worth it. It may be
@@ -80,9 +83,9 @@ type Config struct {
 	Names    Names
 	Catalog  Catalog
 	Ledger   Ledger
-	// Interval is the time between two looks at a machine in flight; zero
-	// means 5 s.
-	Interval time.Duration
+	// ComposeWindow is how long a compose whose reply was lost may still bear
+	// fruit; zero means 130 s.
+	ComposeWindow time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Log gets a line for each change made (Info) and each look (Debug); nil
@@ -94,4 +97,27 @@ type Config struct {
 type Engine struct {
 	// VMs are LXD virtual machines that MAAS knows.
 	VMs Kind[VMSpec, VM]
+}
+
+// New returns an engine. It makes no call.
+func New(cfg Config) (*Engine, error) {
+	for name, port := range map[string]any{
+		"Machines": cfg.Machines, "Composer": cfg.Composer, "Names": cfg.Names,
+		"Catalog": cfg.Catalog, "Ledger": cfg.Ledger,
+	} {
+		if port == nil {
+			return nil, fmt.Errorf("cannot build an engine without %s", name)
+		}
+	}
+	cfg.ComposeWindow = cmp.Or(cfg.ComposeWindow, composeWindow)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	v := &vms{Config: cfg, hosts: newHostLocks()}
+	return &Engine{
+		VMs: Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
+	}, nil
 }

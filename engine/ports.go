@@ -95,6 +95,9 @@ type Machines interface {
 	// "on", "off", or "error" when the instance is gone or LXD cannot be
 	// reached.
 	Power(ctx context.Context, systemID string) (string, error)
+	// PowerOff turns the machine off; one that is off already is no error.
+	// ErrUnavailable while another power action is in flight.
+	PowerOff(ctx context.Context, systemID string) error
 }
 
 // MachineUpdate lists what Update changes; nil leaves a field alone.
@@ -186,14 +189,15 @@ type FieldError interface {
 	Fields() map[string][]string
 }
 
-// Names resolves MAAS's names. Lists are cached and shared. An unknown name
-// is ErrNotFound.
+// Names lists what MAAS calls by name. Lists are cached, shared and sorted.
 type Names interface {
 	Zones(ctx context.Context) ([]string, error)
 	Pools(ctx context.Context) ([]string, error)
 	Domains(ctx context.Context) ([]string, error)
-	// Subnets lists the subnets.
 	Subnets(ctx context.Context) ([]Subnet, error)
+	// Refresh drops all cached lists that are older than a second, hosts and
+	// images too: someone may just have made what is missing from them.
+	Refresh()
 }
 
 // Subnet is a subnet that MAAS knows.
@@ -260,6 +264,7 @@ type Ledger interface {
 	Leaving(ctx context.Context, key Key) error
 	// Forget removes the row. No row is no error.
 	Forget(ctx context.Context, key Key) error
-	// Pending lists the rows that are not bound, of all keys.
+	// Pending lists the rows without a system id, of all keys: what MAAS may be
+	// composing.
 	Pending(ctx context.Context) ([]Row, error)
 }

@@ -1,0 +1,95 @@
+package maas
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+const machineRoute = "machines/{id}/"
+
+// Update implements engine.Machines. MAAS takes zone, pool and domain by name
+// here.
+func (c *Client) Update(ctx context.Context, systemID string, u engine.MachineUpdate) error {
+	r := newRequest(http.MethodPut, machineRoute, systemID)
+	fields := map[string]*string{
+		"hostname": u.Hostname, "description": u.Description,
+		"zone": u.Zone, "pool": u.Pool, "domain": u.Domain,
+	}
+	for name, value := range fields {
+		if value != nil {
+			r.put(name, *value)
+		}
+	}
+	if r.form == nil && r.err == nil {
+		return nil
+	}
+	return c.write(ctx, systemID, r, nil)
+}
+
+// Link implements engine.Machines. MAAS answers 404 when the address is taken
+// (api/interfaces.py, link_subnet), which here means ErrConflict: that the
+// machine and the interface exist is for the caller to have seen.
+func (c *Client) Link(ctx context.Context, systemID string, interfaceID int, subnet engine.Subnet, ip string) error {
+	r := post("link_subnet", "nodes/{id}/interfaces/{id}/", systemID, strconv.Itoa(interfaceID))
+	r.put("mode", "STATIC").put("subnet", strconv.Itoa(subnet.ID)).put("ip_address", ip).put("force", "true")
+	err := c.write(ctx, systemID, r, nil)
+	if e, ok := asError(err); ok && e.Kind == engine.ErrNotFound {
+		e.Kind = engine.ErrConflict
+		e.Hint = "Choose an address that MAAS does not list as used on " + subnet.CIDR + "."
+	}
+	return err
+}
+
+// Commission implements engine.Machines.
+func (c *Client) Commission(ctx context.Context, systemID string) error {
+	r := post("commission", machineRoute, systemID).put("testing_scripts", "none")
+	return c.write(ctx, systemID, r, nil)
+}
+
+// Deploy implements engine.Machines. The image goes as distro_series, which
+// takes "ubuntu/noble"; MAAS ignores osystem.
+func (c *Client) Deploy(ctx context.Context, systemID string, d engine.Deployment) error {
+	r := post("deploy", machineRoute, systemID).set("distro_series", d.Image).set("hwe_kernel", d.Kernel)
+	if len(d.UserData) > 0 {
+		encoded := base64.StdEncoding.EncodeToString(d.UserData)
+		r.put("user_data", encoded)
+		r.secrets = []string{string(d.UserData), encoded}
+	}
+	if d.Ephemeral {
+		r.put("ephemeral_deploy", "true")
+	}
+	return c.write(ctx, systemID, r, nil)
+}
+
+// Abort implements engine.Machines.
+func (c *Client) Abort(ctx context.Context, systemID string) error {
+	return c.write(ctx, systemID, post("abort", machineRoute, systemID), nil)
+}
+
+// Release implements engine.Machines. It never sends force, which would delete
+// a VM host and all machines on it.
+func (c *Client) Release(ctx context.Context, systemID string) error {
+	return c.write(ctx, systemID, post("release", machineRoute, systemID).put("erase", "false"), nil)
+}
+
+// Power implements engine.Machines.
+func (c *Client) Power(ctx context.Context, systemID string) (string, error) {
+	r := get(machineRoute, systemID).op("query_power_state")
+	r.timeout = c.slow
+	var answer struct {
+		State string `json:"state"`
+	}
+	err := c.write(ctx, systemID, r, &answer) // MAAS notes the state in the machine
+	return answer.State, err
+}
+
+// PowerOff implements engine.Machines.
+func (c *Client) PowerOff(ctx context.Context, systemID string) error {
+	r := post("power_off", machineRoute, systemID)
+	r.timeout = c.slow
+	return c.write(ctx, systemID, r, nil)
+}

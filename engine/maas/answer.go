@@ -1,0 +1,34 @@
+package maas
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+)
+
+// answer is what MAAS sent, or what stood between.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // nil for a 401, which may repeat the token's secret
+}
+
+// kind is the media type, without parameters, empty if there is none.
+func (a *answer) kind() string {
+	kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// decode reads a JSON answer. One that cannot be read says nothing about what
+// a POST did.
+func (a *answer) decode(r *request, into any) error {
+	if err := json.Unmarshal(a.body, into); err != nil {
+		e := newError(r, a.status, "MAAS's answer cannot be read: it is not the JSON that was expected")
+		e.Unclear = !r.idempotent()
+		return e
+	}
+	return nil
+}

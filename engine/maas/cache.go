@@ -1,0 +1,84 @@
+package maas
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// How long a list serves. Hosts change with each VM that somebody makes.
+const (
+	hostsTTL = 10 * time.Second
+	namesTTL = 5 * time.Minute
+	// rereadAfter is the age from which on a list that lacks a wanted name is
+	// read once more: somebody may just have made the thing.
+	rereadAfter = time.Second
+)
+
+// cached is a value that is read when it is asked for, by one call for all
+// who ask, and kept for a while. Failures are not kept.
+type cached[T any] struct {
+	ttl   time.Duration
+	limit time.Duration // of the shared call
+	now   func() time.Time
+	fetch func(context.Context) (T, error)
+
+	mu     sync.Mutex
+	value  T
+	read   time.Time  // when the reading of value began; zero: there is none
+	flight *shared[T] // the call under way, nil if there is none
+}
+
+func (c *cached[T]) get(ctx context.Context) (T, error) { return c.younger(ctx, c.ttl) }
+
+// reread is for who misses something in the list.
+func (c *cached[T]) reread(ctx context.Context) (T, error) { return c.younger(ctx, rereadAfter) }
+
+// younger returns a value whose reading began less than age ago, or that
+// somebody is reading at this moment.
+func (c *cached[T]) younger(ctx context.Context, age time.Duration) (T, error) {
+	c.mu.Lock()
+	if !c.read.IsZero() && c.now().Sub(c.read) < age {
+		defer c.mu.Unlock()
+		return c.value, nil
+	}
+	if c.flight == nil || !c.flight.join() {
+		c.flight = share[T](ctx, c.limit)
+		c.flight.join()
+		go c.load(c.flight)
+	}
+	flight := c.flight
+	c.mu.Unlock()
+	return flight.wait(ctx)
+}
+
+func (c *cached[T]) load(flight *shared[T]) {
+	began := c.now()
+	value, err := c.fetch(flight.ctx)
+	c.mu.Lock()
+	if c.flight == flight {
+		c.flight = nil
+		if err == nil {
+			c.value, c.read = value, began
+		}
+	}
+	c.mu.Unlock()
+	flight.finish(value, err)
+}
+
+// drop forgets the value. A call under way still serves those who wait for
+// it, and nobody else.
+func (c *cached[T]) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flight, c.read = nil, time.Time{}
+}
+
+// expire forgets a value that is old enough to be read once more.
+func (c *cached[T]) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Sub(c.read) >= rereadAfter {
+		c.flight, c.read = nil, time.Time{}
+	}
+}

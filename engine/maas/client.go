@@ -1,0 +1,163 @@
+// Package maas speaks MAAS's API 2.0. A Client implements the engine's
+// Machines, Composer (for MAAS up to 3.8, which has VM hosts), Names and
+// Catalog.
+//
+// Every request goes through a chain of small handlers (handler*.go): retry,
+// deadline, log, sign, check, send. Reads of machines that come at the same
+// moment become one request (coalesce.go); one poller looks at all machines
+// that someone waits for (watch.go); the lists that seldom change are cached
+// (cache.go). All of that is safe for concurrent use. What a Client returns
+// may be shared between callers and must not be modified.
+package maas
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+var (
+	_ engine.Machines = (*Client)(nil)
+	_ engine.Composer = (*Client)(nil)
+	_ engine.Names    = (*Client)(nil)
+	_ engine.Catalog  = (*Client)(nil)
+)
+
+const (
+	defaultTimeout  = 60 * time.Second
+	defaultInterval = 5 * time.Second
+	defaultMaxConns = 16
+
+	// slowTimeout is for requests in which MAAS waits for a rack controller,
+	// which it does for up to 120 s (clusterrpc/pods.py, compose).
+	slowTimeout = 150 * time.Second
+	// retryBudget is the time after which no further try begins.
+	retryBudget = 30 * time.Second
+	// sharedSlack keeps the deadline of a shared call behind that of its tries.
+	sharedSlack = 5 * time.Second
+)
+
+// Client is a client of one MAAS, for one user.
+type Client struct {
+	base      *url.URL
+	timeout   time.Duration
+	slow      time.Duration
+	log       *slog.Logger
+	transport http.RoundTripper
+	handle    handler
+
+	byID   *coalescer
+	byName *coalescer
+	looks  looks
+	poller poller
+
+	hosts   *cached[[]engine.VMHost]
+	zones   *cached[[]named]
+	pools   *cached[[]named]
+	domains *cached[[]named]
+	subnets *cached[[]engine.Subnet]
+	images  *cached[[]string]
+	probe   *cached[engine.Capabilities]
+}
+
+// New makes a client. It calls nothing; each bad field of the Config yields a
+// *ConfigError, and several of them are joined.
+func New(c Config) (*Client, error) {
+	base, key, pool, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	if c.Transport == nil {
+		c.Transport = newTransport(c.MaxConns, pool)
+	}
+	client := &Client{
+		base:      base,
+		timeout:   c.Timeout,
+		slow:      max(c.Timeout, slowTimeout),
+		log:       c.Log,
+		transport: c.Transport,
+		handle:    newChain(c, base, key),
+	}
+	client.poller = poller{client: client, interval: c.Interval}
+	client.looks = looks{now: c.Now}
+	client.byID = newCoalescer(client.sharedLimit(), client.fetchByID)
+	client.byName = newCoalescer(client.sharedLimit(), client.fetchByName)
+	client.makeLists(c.Now)
+	return client, nil
+}
+
+func (c Config) withDefaults() Config {
+	c.UserAgent = cmp.Or(c.UserAgent, "maaslxd")
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Interval = cmp.Or(c.Interval, defaultInterval)
+	c.MaxConns = cmp.Or(c.MaxConns, defaultMaxConns)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Float64
+	}
+	if c.Backoff == nil {
+		c.Backoff = Exponential(500*time.Millisecond, 5*time.Second, c.Rand)
+	}
+	return c
+}
+
+// Close gives idle connections back. Calls that are under way go on.
+func (c *Client) Close() {
+	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// sharedLimit bounds a call that is made for several callers: it lies behind
+// the deadlines of its tries, so that those speak first.
+func (c *Client) sharedLimit() time.Duration {
+	return c.timeout + retryBudget + sharedSlack
+}
+
+// call sends r and reads its answer into the value that into points to; nil
+// ignores it.
+func (c *Client) call(ctx context.Context, r *request, into any) error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.timeout == 0 {
+		r.timeout = c.timeout
+	}
+	answer, err := c.handle(ctx, r)
+	if err != nil {
+		return err
+	}
+	if into == nil {
+		return nil
+	}
+	return answer.decode(r, into)
+}
+
+// list reads one of MAAS's collections. MAAS has them all, so that a 404
+// speaks of the address and not of the thing that the caller asks for.
+func (c *Client) list(ctx context.Context, r *request, into any) error {
+	err := c.call(ctx, r, into)
+	if e, ok := asError(err); ok && e.Status == http.StatusNotFound {
+		return engine.Terminal(foreign(r, e.Status))
+	}
+	return err
+}
+
+// write sends a request that changes a machine. What was seen of it before
+// the answer came is not served any more.
+func (c *Client) write(ctx context.Context, systemID string, r *request, into any) error {
+	defer c.looks.spoil(systemID)
+	return c.call(ctx, r, into)
+}

@@ -1,0 +1,102 @@
+package maas
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Hosts implements engine.Composer. Hosts of other kinds than LXD are left
+// out.
+func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
+	hosts, err := c.hosts.get(ctx)
+	return slices.Clone(hosts), err
+}
+
+func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
+	var list []wireHost
+	if err := c.list(ctx, get("vm-hosts/"), &list); err != nil {
+		return nil, err
+	}
+	hosts := make([]engine.VMHost, 0, len(list))
+	for _, h := range list {
+		if h.Type == "lxd" {
+			hosts = append(hosts, h.host())
+		}
+	}
+	return hosts, nil
+}
+
+// Compose implements engine.Composer. The VM is never commissioned by it: the
+// marker on its root disk lasts until commissioning ends. Fixed addresses are
+// not asked for either, as they do not survive commissioning; Machines.Link
+// sets them later. Unknown names are an *engine.SpecError, and nothing is
+// sent then.
+func (c *Client) Compose(ctx context.Context, host engine.VMHost, comp engine.Composition) (string, error) {
+	ids, err := c.resolve(ctx, comp)
+	if err != nil {
+		return "", err
+	}
+	r := post("compose", "vm-hosts/{id}/", strconv.Itoa(host.ID))
+	r.form = composeForm(comp, ids)
+	r.once, r.timeout = true, c.slow
+	defer c.hosts.drop()
+	var made struct {
+		SystemID string `json:"system_id"`
+	}
+	if err := c.call(ctx, r, &made); err != nil {
+		return "", err
+	}
+	if made.SystemID == "" {
+		e := newError(r, http.StatusOK, "MAAS did not say which machine it made")
+		e.Unclear = true
+		return "", e
+	}
+	return made.SystemID, nil
+}
+
+// Decompose implements engine.Composer. MAAS stops and deletes the instance
+// before it answers.
+func (c *Client) Decompose(ctx context.Context, systemID string) error {
+	r := newRequest(http.MethodDelete, machineRoute, systemID)
+	r.timeout = c.slow
+	defer c.hosts.drop()
+	if err := c.write(ctx, systemID, r, nil); !isMissing(err) {
+		return err
+	}
+	return nil
+}
+
+// Sync implements engine.Composer.
+func (c *Client) Sync(ctx context.Context, host engine.VMHost) error {
+	r := post("refresh", "vm-hosts/{id}/", strconv.Itoa(host.ID))
+	r.timeout = c.slow
+	defer c.hosts.drop()
+	return c.call(ctx, r, nil)
+}
+
+func (h wireHost) host() engine.VMHost {
+	made := engine.VMHost{
+		ID:               h.ID,
+		Name:             h.Name,
+		MachineID:        h.Host.SystemID,
+		Version:          h.Version,
+		Zone:             h.Zone.Name,
+		Pool:             h.Pool.Name,
+		Tags:             slices.Sorted(slices.Values(h.Tags)),
+		Cores:            engine.Amount{Total: h.Total.Cores, Used: h.Used.Cores},
+		MemoryMiB:        engine.Amount{Total: h.Total.MemoryMiB, Used: h.Used.MemoryMiB},
+		CPUOvercommit:    h.CPUOvercommit,
+		MemoryOvercommit: h.MemoryOvercommit,
+		Architectures:    h.Architectures,
+	}
+	for _, p := range h.StoragePools {
+		made.StoragePools = append(made.StoragePools, engine.StoragePool{
+			Name: p.Name, Driver: p.Type, TotalBytes: p.TotalBytes, AvailableBytes: p.AvailableBytes, Default: p.Default,
+		})
+	}
+	return made
+}

@@ -1,0 +1,110 @@
+package maas
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+)
+
+const (
+	// maxAnswer bounds what is read of an answer: 50 machines are about 3 MB.
+	maxAnswer = 64 << 20
+	// maxErrorBody bounds what is read of a refusal.
+	maxErrorBody = 64 << 10
+)
+
+var errTooLong = errors.New("the answer is longer than 64 MiB")
+
+// sending does the HTTP exchange. An error is always an *Error with Status 0.
+func sending(transport http.RoundTripper, base *url.URL, userAgent string) handler {
+	return func(ctx context.Context, r *request) (*answer, error) {
+		var t trace
+		req, err := r.http(t.watch(ctx), base, userAgent)
+		if err != nil {
+			return nil, notSent(ctx, r, base, err)
+		}
+		if ctx.Err() != nil {
+			return nil, notSent(ctx, r, base, ctx.Err())
+		}
+		res, err := transport.RoundTrip(req)
+		if err != nil {
+			return nil, t.explain(ctx, r, base, err)
+		}
+		defer res.Body.Close()
+		body, err := readBody(res)
+		if err != nil {
+			return nil, lost(ctx, r, base, err)
+		}
+		return &answer{res.StatusCode, res.Header, body}, nil
+	}
+}
+
+// http builds the request of one try.
+func (r *request) http(ctx context.Context, base *url.URL, userAgent string) (*http.Request, error) {
+	u, err := base.Parse(r.path)
+	if err != nil {
+		return nil, err
+	}
+	u.RawQuery = r.query.Encode()
+	var body io.Reader
+	if r.form != nil {
+		body = strings.NewReader(r.form.Encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Accept", "application/json")
+	for name, value := range r.header {
+		req.Header.Set(name, value)
+	}
+	switch {
+	case r.form != nil:
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	case r.method == http.MethodGet:
+		// net/http sends a GET without a body again by itself when a kept
+		// connection breaks, with the nonce that MAAS may have taken already.
+		// With an empty body that cannot be rewound it leaves that to us.
+		req.Body = io.NopCloser(strings.NewReader(""))
+	}
+	return req, nil
+}
+
+// readBody reads no 401: MAAS repeats the token's secret in it.
+func readBody(res *http.Response) ([]byte, error) {
+	if res.StatusCode == http.StatusUnauthorized {
+		return nil, nil
+	}
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errTooLong
+	}
+	return body, err
+}
+
+// trace learns from net/http whether a connection was had. Another transport
+// tells nothing, and then a request counts as sent.
+type trace struct{ asked, got atomic.Bool }
+
+func (t *trace) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { t.asked.Store(true); t.got.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { t.got.Store(true) },
+	})
+}
+
+func (t *trace) explain(ctx context.Context, r *request, base *url.URL, err error) *Error {
+	if t.asked.Load() && !t.got.Load() || isDialError(err) {
+		return notSent(ctx, r, base, err)
+	}
+	return lost(ctx, r, base, err)
+}

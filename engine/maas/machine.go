@@ -1,0 +1,74 @@
+package maas
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+const bytesPerGB = 1_000_000_000
+
+func (m wireMachine) machine() engine.Machine {
+	return engine.Machine{
+		SystemID:      m.SystemID,
+		Hostname:      m.Hostname,
+		FQDN:          m.FQDN,
+		Status:        engine.Status(m.Status),
+		StatusName:    m.StatusName,
+		StatusMessage: m.StatusText,
+		PowerState:    m.PowerState,
+		Locked:        m.Locked,
+		Owner:         m.Owner,
+		Description:   m.Description,
+		Zone:          m.Zone.Name,
+		Pool:          m.Pool.Name,
+		Domain:        m.Domain.Name,
+		Tags:          slices.Sorted(slices.Values(m.TagNames)),
+		HostID:        m.Host.ID,
+		HostName:      m.Host.Name,
+		Cores:         m.CPUCount,
+		MemoryMiB:     m.MemoryMiB,
+		Disks:         disks(m.Disks),
+		Interfaces:    interfaces(m.Interfaces),
+		Image:         m.image(),
+		Kernel:        m.Kernel,
+		IPAddresses:   m.IPAddresses,
+	}
+}
+
+// disks are in the order of their ids, which is that of sda, sdb, ….
+func disks(wire []wireDisk) []engine.MachineDisk {
+	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireDisk) int { return cmp.Compare(a.ID, b.ID) })
+	var made []engine.MachineDisk
+	for _, d := range sorted {
+		made = append(made, engine.MachineDisk{
+			Name: d.Name, SizeGB: (d.SizeBytes + bytesPerGB/2) / bytesPerGB, Pool: d.Pool, Tags: d.Tags,
+		})
+	}
+	return made
+}
+
+// interfaces are the physical ones, in the order of their ids.
+func interfaces(wire []wireInterface) []engine.MachineInterface {
+	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
+	var made []engine.MachineInterface
+	for _, i := range sorted {
+		if i.Type == "physical" {
+			made = append(made, engine.MachineInterface{
+				ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), Links: links(i.Links),
+			})
+		}
+	}
+	return made
+}
+
+func links(wire []wireLink) []engine.InterfaceLink {
+	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireLink) int { return cmp.Compare(a.ID, b.ID) })
+	var made []engine.InterfaceLink
+	for _, l := range sorted {
+		made = append(made, engine.InterfaceLink{Mode: l.Mode, Subnet: l.Subnet.CIDR, IP: l.IP})
+	}
+	return made
+}

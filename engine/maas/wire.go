@@ -1,0 +1,111 @@
+package maas
+
+import "strings"
+
+// The types in this file are MAAS's JSON, cut down to what is read of it.
+
+// named is a zone, resource pool or domain, or the mention of one.
+type named struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+type wireMachine struct {
+	SystemID     string          `json:"system_id"`
+	Hostname     string          `json:"hostname"`
+	FQDN         string          `json:"fqdn"`
+	Status       int             `json:"status"`
+	StatusName   string          `json:"status_name"`
+	StatusText   string          `json:"status_message"` // null after compose
+	PowerState   string          `json:"power_state"`
+	Locked       bool            `json:"locked"`
+	Owner        string          `json:"owner"`
+	Description  string          `json:"description"`
+	Zone         named           `json:"zone"`
+	Pool         named           `json:"pool"`
+	Domain       named           `json:"domain"`
+	TagNames     []string        `json:"tag_names"`
+	Host         named           `json:"pod"` // null on bare metal
+	CPUCount     int             `json:"cpu_count"`
+	MemoryMiB    int64           `json:"memory"`
+	Disks        []wireDisk      `json:"physicalblockdevice_set"`
+	Interfaces   []wireInterface `json:"interface_set"`
+	OSystem      string          `json:"osystem"`
+	DistroSeries string          `json:"distro_series"`
+	Kernel       string          `json:"hwe_kernel"`
+	IPAddresses  []string        `json:"ip_addresses"`
+}
+
+type wireDisk struct {
+	ID        int      `json:"id"`
+	Name      string   `json:"name"`
+	SizeBytes int64    `json:"size"`
+	Pool      string   `json:"storage_pool"`
+	Tags      []string `json:"tags"`
+}
+
+type wireInterface struct {
+	ID    int        `json:"id"`
+	Name  string     `json:"name"`
+	MAC   string     `json:"mac_address"`
+	Type  string     `json:"type"` // "physical", "bridge", …
+	Links []wireLink `json:"links"`
+}
+
+type wireLink struct {
+	ID     int        `json:"id"`
+	Mode   string     `json:"mode"`
+	IP     string     `json:"ip_address"`
+	Subnet wireSubnet `json:"subnet"` // null for link_up
+}
+
+type wireSubnet struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+	CIDR string `json:"cidr"`
+	VLAN struct {
+		DHCP bool `json:"dhcp_on"`
+	} `json:"vlan"`
+}
+
+type wireHost struct {
+	ID               int        `json:"id"`
+	Name             string     `json:"name"`
+	Type             string     `json:"type"` // "lxd" or "virsh"
+	Version          string     `json:"version"`
+	Zone             named      `json:"zone"`
+	Pool             named      `json:"pool"`
+	Tags             []string   `json:"tags"`
+	Host             hostLink   `json:"host"`
+	Total            hostAmount `json:"total"`
+	Used             hostAmount `json:"used"`
+	CPUOvercommit    float64    `json:"cpu_over_commit_ratio"`
+	MemoryOvercommit float64    `json:"memory_over_commit_ratio"`
+	StoragePools     []wirePool `json:"storage_pools"`
+	Architectures    []string   `json:"architectures"`
+}
+
+type hostLink struct {
+	SystemID string `json:"system_id"` // null while MAAS never reached the host
+}
+
+type hostAmount struct {
+	Cores     int64 `json:"cores"`
+	MemoryMiB int64 `json:"memory"`
+}
+
+type wirePool struct {
+	Name           string `json:"name"`
+	Type           string `json:"type"`
+	TotalBytes     int64  `json:"total"`
+	AvailableBytes int64  `json:"available"`
+	Default        bool   `json:"default"`
+}
+
+// image names what is deployed, as boot resources are named.
+func (m wireMachine) image() string {
+	if m.OSystem == "" || m.DistroSeries == "" || strings.Contains(m.DistroSeries, "/") {
+		return m.DistroSeries
+	}
+	return m.OSystem + "/" + m.DistroSeries
+}

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+const markerPrefix = "maaslxd-"
+
+// unfinished ends the marker line of a machine that has not reached what was
+// wanted yet. A later run may resume it; a finished one it may not take.
+const unfinished = " (in progress)"
+
+// marker returns the name that a key leaves on what is made for it. It fits
+// everywhere: as a disk's tag at birth, as a word in the description later.
+func marker(key Key) string {
+	sum := sha256.Sum256([]byte(key))
+	return markerPrefix + hex.EncodeToString(sum[:6])
+}
+
+// born reports whether the machine still carries its birth marker. Compose
+// puts it on the root disk together with the VM itself; commissioning
+// replaces the tags of disks, so a machine that carries it was never
+// commissioned.
+func born(m Machine, key Key) bool {
+	return slices.ContainsFunc(m.Disks, func(d MachineDisk) bool {
+		return slices.Contains(d.Tags, marker(key))
+	})
+}
+
+// describe writes the marker line of a key into a machine's description and
+// keeps what else is there.
+func describe(description string, key Key, finished bool) string {
+	line := marker(key) + " " + string(key)
+	if !finished {
+		line += unfinished
+	}
+	kept := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
+		return l == "" || strings.HasPrefix(l, markerPrefix)
+	})
+	return strings.Join(append(kept, line), "\n")
+}
+
+// described finds the marker line in a description: whose it is, and whether
+// it says finished. Without one, owner is empty.
+func described(description string) (owner string, finished bool) {
+	for line := range strings.SplitSeq(description, "\n") {
+		if strings.HasPrefix(line, markerPrefix) {
+			owner, _, _ = strings.Cut(line, " ")
+			return owner, !strings.HasSuffix(line, unfinished)
+		}
+	}
+	return "", false
+}

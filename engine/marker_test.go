@@ -1,0 +1,68 @@
+package engine
+
+import "testing"
+
+func TestDescribe(t *testing.T) {
+	const key = Key("team-a/web-1")
+	mine := marker(key)
+	cases := map[string]struct {
+		reason      string
+		description string
+		finished    bool
+		want        string
+	}{
+		"Empty": {
+			reason: "A newborn gets the marker alone, and is in progress.",
+			want:   mine + " team-a/web-1 (in progress)",
+		},
+		"Finishing": {
+			reason:      "Finishing changes the line in place.",
+			description: mine + " team-a/web-1 (in progress)", finished: true,
+			want: mine + " team-a/web-1",
+		},
+		"KeepsOthersText": {
+			reason:      "What people wrote stays.",
+			description: "do not touch\ncall Ops", finished: true,
+			want: "do not touch\ncall Ops\n" + mine + " team-a/web-1",
+		},
+		"ReplacesAnotherMarker": {
+			reason:      "A machine that was imported belongs to its new key only.",
+			description: marker("team-b/db") + " team-b/db", finished: true,
+			want: mine + " team-a/web-1",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := describe(tc.description, key, tc.finished)
+			if got != tc.want {
+				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
+			}
+			owner, finished := described(got)
+			if owner != mine || finished != tc.finished {
+				t.Errorf("read back: %q, %t; want %q, %t", owner, finished, mine, tc.finished)
+			}
+			if again := describe(got, key, tc.finished); again != got {
+				t.Errorf("a repetition changes %q to %q", got, again)
+			}
+		})
+	}
+}
+
+func TestDescribedByNobody(t *testing.T) {
+	for _, description := range []string{"", "hello", "not-maaslxd-0123"} {
+		if owner, finished := described(description); owner != "" || finished {
+			t.Errorf("described(%q) = %q, %t; want nobody", description, owner, finished)
+		}
+	}
+}
+
+func TestMarkersDiffer(t *testing.T) {
+	if marker("a/b") == marker("a/c") {
+		t.Error("two keys have one marker")
+	}
+	// A disk's tag in MAAS takes letters, digits, hyphens; compose's storage
+	// string would break at others.
+	if !label.MatchString(marker("a/b")) {
+		t.Errorf("%q is no label", marker("a/b"))
+	}
+}

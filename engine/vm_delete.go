@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// shortly is the pause where MAAS is about to change a state by itself.
+const shortly = 2 * time.Second
+
+// delete implements Kind.Delete: abort or release, power off, delete, see that
+// it is gone. The row turns leaving first and is forgotten last.
+func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
+	if err := v.Ledger.Leaving(ctx, ref.Key); err != nil {
+		return Result[VM]{}, fmt.Errorf("cannot mark %s as leaving: %w", ref.Key, err)
+	}
+	m, _, err := v.look(ctx, ref)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return v.gone(ctx, ref)
+	case err != nil:
+		return Result[VM]{}, err
+	case m.Locked:
+		return result(ref.Key, m), locked(m, "delete")
+	case m.HostID == 0:
+		return result(ref.Key, m), fmt.Errorf("will not delete %s (%s): it runs on no VM host: %w", m.Hostname, m.SystemID, ErrConflict)
+	}
+	res := result(ref.Key, m)
+	switch m.Status.Phase() {
+	case PhaseReleasing:
+		return v.wait(ctx, ref.Key, m), nil
+	case PhaseDeployed, PhaseAllocated:
+		return v.stop(ctx, ref.Key, m, "release", v.Machines.Release)
+	case PhaseDeploying, PhaseCommissioning:
+		if m.Status != StatusNew {
+			return v.stop(ctx, ref.Key, m, "abort", v.Machines.Abort)
+		}
+	}
+	off, err := v.off(ctx, ref.Key, m)
+	if err != nil {
+		return res, err
+	}
+	if !off {
+		res.After, res.Reason, res.Message = shortly, "PoweringOff", m.Hostname+" is being powered off"
+		return res, nil
+	}
+	return v.decompose(ctx, ref, m)
+}
+
+// gone forgets the row of a VM that is not there, unless a compose of it may
+// still bear fruit.
+func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
+	row, err := v.Ledger.Row(ctx, ref.Key)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Result[VM]{}, err
+	}
+	if left := v.unclear(row); err == nil && ref.SystemID == "" && left > 0 {
+		return Result[VM]{
+			After: min(left, lookAgain), Reason: "ComposeUnclear",
+			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
+		}, nil
+	}
+	if err := v.Ledger.Forget(ctx, ref.Key); err != nil {
+		return Result[VM]{}, err
+	}
+	return Result[VM]{Done: true, Reason: "Deleted"}, nil
+}
+
+// stop asks MAAS to end what the machine does. A refusal because of its state
+// or of a power action in flight is a reason to look again, not an error.
+func (v *vms) stop(ctx context.Context, key Key, m Machine, verb string, call func(context.Context, string) error) (Result[VM], error) {
+	err := call(ctx, m.SystemID)
+	res := v.wait(ctx, key, m)
+	switch {
+	case err == nil:
+		v.Log.InfoContext(ctx, "stopping VM", "verb", verb, "name", m.Hostname, "system_id", m.SystemID)
+	case errors.Is(err, ErrConflict):
+		res.After = shortly
+	default:
+		return res, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, err)
+	}
+	return res, nil
+}
+
+// off sees that the instance is stopped before it is deleted. MAAS answers a
+// delete with success even where LXD refused it, as it does while the instance
+// is being started, or where LXD could not be reached: the instance then stays
+// behind. So LXD must answer first, through MAAS's power driver.
+func (v *vms) off(ctx context.Context, key Key, m Machine) (bool, error) {
+	state, err := v.Machines.Power(ctx, m.SystemID)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+	case state == "off":
+		return true, nil
+	case state == "on":
+		return false, v.powerOff(ctx, m)
+	default:
+		return false, v.sync(ctx, key, m)
+	}
+}
+
+func (v *vms) powerOff(ctx context.Context, m Machine) error {
+	if err := v.Machines.PowerOff(ctx, m.SystemID); err != nil {
+		return fmt.Errorf("cannot power off %s: %w", m.Hostname, err)
+	}
+	return nil
+}
+
+// sync tells apart why the power driver has no answer. If LXD cannot be
+// reached, the sync fails, and the VM stays until it can. If the instance has
+// vanished, MAAS drops its machine in the sync.
+func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
+	pending, err := v.Ledger.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range pending {
+		if row.HostID == m.HostID && row.Key != key {
+			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, m.HostName, m.Hostname, ErrBusy)
+		}
+	}
+	unlock, err := v.hosts.alone(ctx, m.HostID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", m.HostName, "name", m.Hostname)
+	if err := v.Composer.Sync(ctx, VMHost{ID: m.HostID, Name: m.HostName}); err != nil {
+		return &Error{
+			Type: HostUnavailable, Host: m.HostName, Err: err,
+			Message: fmt.Sprintf("%s cannot be deleted while its LXD does not answer", m.Hostname),
+			Hint:    "Deleting it now would leave its instance behind. Bring the host back, or delete the VM host in MAAS.",
+		}
+	}
+	return nil
+}
+
+func (v *vms) decompose(ctx context.Context, ref Ref, m Machine) (Result[VM], error) {
+	res := result(ref.Key, m)
+	if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
+		return res, fmt.Errorf("cannot delete %s: %w", m.Hostname, err)
+	}
+	v.Log.InfoContext(ctx, "deleted VM", "name", m.Hostname, "system_id", m.SystemID)
+	_, err := v.Machines.Machine(ctx, m.SystemID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		ref.SystemID = m.SystemID
+		return v.gone(ctx, ref)
+	case err != nil:
+		return res, err
+	}
+	res.After, res.Message = shortly, m.Hostname+" is still there"
+	return res, nil
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// composeWindow is, unless configured, how long a compose may still bear fruit after its caller
+// lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
+// the rest is for the commit and for clocks.
+const composeWindow = 130 * time.Second
+
+// vms implements the kind VM.
+type vms struct {
+	Config
+	hosts *hostLocks
+}
+
+// observe implements Kind.Observe.
+func (v *vms) observe(ctx context.Context, ref Ref) (VM, error) {
+	m, _, err := v.look(ctx, ref)
+	if err != nil {
+		return VM{}, err
+	}
+	return seenAs(m, ref.Key), nil
+}
+
+func seenAs(m Machine, key Key) VM {
+	owner, finished := described(m.Description)
+	return VM{
+		Machine:  m,
+		Ours:     owner == marker(key) || owner == "" && born(m, key),
+		Finished: finished,
+	}
+}
+
+// look finds the VM of a ref: by its system id, by what the ledger knows, by
+// its marker on a machine of that name. With ErrNotFound it also returns a
+// machine that has the name without being ours, if there is one.
+func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machine, err error) {
+	if ref.SystemID != "" {
+		m, err := v.Machines.Machine(ctx, ref.SystemID)
+		return m, nil, err
+	}
+	row, err := v.Ledger.Row(ctx, ref.Key)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Machine{}, nil, fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	if row.SystemID != "" {
+		m, err := v.Machines.Machine(ctx, row.SystemID)
+		if !errors.Is(err, ErrNotFound) {
+			return m, nil, err
+		}
+	}
+	named, err := v.Machines.MachinesNamed(ctx, ref.Name)
+	if err != nil {
+		return Machine{}, nil, err
+	}
+	for _, m := range named {
+		if seenAs(m, ref.Key).Ours || v.adoptable(row, m) {
+			return m, nil, nil
+		}
+		stranger = &m
+	}
+	return Machine{}, stranger, fmt.Errorf("no VM %s of ours: %w", ref.Name, ErrNotFound)
+}
+
+// adoptable reports whether a machine without any marker is the fruit of our
+// own compose. That is so when a sync of the host ended inside the compose:
+// MAAS adopts the newborn, without the disk tags that compose would have given
+// it, and the compose fails. No machine had the name before the row was
+// placed, so within the window of that compose it can be no one else's.
+func (v *vms) adoptable(row Row, m Machine) bool {
+	owner, _ := described(m.Description)
+	return row.Key != "" && row.SystemID == "" && owner == "" &&
+		m.HostID == row.HostID && v.unclear(row) > 0
+}
+
+// unclear says for how long the row's compose may still bear fruit.
+func (v *vms) unclear(row Row) time.Duration {
+	if row.SystemID != "" {
+		return 0
+	}
+	return max(0, v.ComposeWindow-v.Now().Sub(row.Since))
+}
+
+// host finds the VM host that a spec names by id or name. Names of VM hosts
+// need not be unique.
+func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
+	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool {
+		return h.Name == wanted || fmt.Sprint(h.ID) == wanted || h.MachineID != "" && h.MachineID == wanted
+	})
+	if err != nil {
+		return VMHost{}, err
+	}
+	names := make([]string, len(hosts))
+	for n, h := range hosts {
+		names[n] = h.Name
+	}
+	switch len(found) {
+	case 0:
+		return VMHost{}, unknown("vm_host", "VM host", wanted, names)
+	case 1:
+		return found[0], nil
+	default:
+		return VMHost{}, &SpecError{
+			Field:   "vm_host",
+			Message: fmt.Sprintf("%d VM hosts of MAAS answer to %q", len(found), wanted),
+			Hint:    fmt.Sprintf("Name one by its id: %d, %d, ….", found[0].ID, found[1].ID),
+		}
+	}
+}

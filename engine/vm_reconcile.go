@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// lookAgain is when a step is worth repeating although nothing was seen to
+// change: the poller usually wakes the caller earlier.
+const lookAgain = 30 * time.Second
+
+// reconcile implements Kind.Reconcile.
+func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
+	if err := want.Validate(); err != nil {
+		return Result[VM]{}, err
+	}
+	if ref.Name == "" {
+		ref.Name = want.Name
+	}
+	m, stranger, err := v.look(ctx, ref)
+	switch {
+	case err == nil && ref.SystemID == "" && seenAs(m, ref.Key).Finished:
+		return Result[VM]{}, taken(want.Name, m)
+	case err == nil:
+		return v.converge(ctx, ref.Key, want, m)
+	case !errors.Is(err, ErrNotFound):
+		return Result[VM]{}, err
+	case ref.SystemID != "":
+		return Result[VM]{}, Terminal(err)
+	case stranger != nil:
+		return Result[VM]{}, taken(want.Name, *stranger)
+	}
+	return v.create(ctx, ref.Key, want)
+}
+
+// converge takes a VM that exists one step towards the spec.
+func (v *vms) converge(ctx context.Context, key Key, want VMSpec, m Machine) (Result[VM], error) {
+	sighted := result(key, m)
+	if err := v.bind(ctx, key, m); err != nil {
+		return sighted, err
+	}
+	m, err := v.settle(ctx, key, want, m)
+	if err != nil {
+		return result(key, m), err
+	}
+	res, err := v.advance(ctx, key, want, m)
+	if err != nil && !res.seen {
+		res = result(key, m)
+	}
+	return res, err
+}
+
+func result(key Key, m Machine) Result[VM] {
+	return Result[VM]{
+		Object: seenAs(m, key), seen: true,
+		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
+	}
+}
+
+func (v *vms) bind(ctx context.Context, key Key, m Machine) error {
+	row, err := v.Ledger.Row(ctx, key)
+	if err == nil && row.SystemID == m.SystemID && row.State == RowBound {
+		return nil
+	}
+	if err := v.Ledger.Bind(ctx, key, m.Hostname, m.HostID, m.SystemID); err != nil {
+		return fmt.Errorf("cannot bind %s to %s in the ledger: %w", key, m.SystemID, err)
+	}
+	return nil
+}
+
+// settle changes what MAAS lets one change at any time: marker, name, zone,
+// pool, domain in one call, then tags.
+func (v *vms) settle(ctx context.Context, key Key, want VMSpec, m Machine) (Machine, error) {
+	update, after := difference(key, want, m)
+	var missing, surplus []string
+	for _, tag := range want.Tags {
+		if !slices.Contains(m.Tags, tag) {
+			missing = append(missing, tag)
+		}
+	}
+	for _, tag := range want.RemovedTags {
+		if slices.Contains(m.Tags, tag) && !slices.Contains(want.Tags, tag) {
+			surplus = append(surplus, tag)
+		}
+	}
+	if update != (MachineUpdate{}) {
+		if err := v.update(ctx, want, m, update); err != nil {
+			return m, err
+		}
+		m = after
+	}
+	for _, tag := range missing {
+		if err := v.Machines.Tag(ctx, m.SystemID, tag); err != nil {
+			return m, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, tag, err)
+		}
+	}
+	for _, tag := range surplus {
+		if err := v.Machines.Untag(ctx, m.SystemID, tag); err != nil {
+			return m, fmt.Errorf("cannot take tag %q off %s: %w", tag, m.Hostname, err)
+		}
+	}
+	m.Tags = slices.DeleteFunc(append(slices.Clone(m.Tags), missing...), func(t string) bool {
+		return slices.Contains(surplus, t)
+	})
+	slices.Sort(m.Tags)
+	return m, nil
+}
+
+// difference says what Update has to change, and what the machine is after it.
+func difference(key Key, want VMSpec, m Machine) (MachineUpdate, Machine) {
+	_, finished := described(m.Description)
+	var u MachineUpdate
+	set := func(field **string, have *string, wanted string) {
+		if wanted != "" && wanted != *have {
+			*field, *have = &wanted, wanted
+		}
+	}
+	set(&u.Description, &m.Description, describe(m.Description, key, finished && !undeployed(want, m)))
+	set(&u.Zone, &m.Zone, want.Zone)
+	set(&u.Pool, &m.Pool, want.Pool)
+	set(&u.Domain, &m.Domain, want.Domain)
+	set(&u.Hostname, &m.Hostname, want.Name)
+	return u, m
+}
+
+// undeployed reports whether there is an installation to be made.
+func undeployed(want VMSpec, m Machine) bool {
+	phase := m.Status.Phase()
+	return want.Deploy != nil && (phase == PhaseReady || phase == PhaseAllocated)
+}
+
+func (v *vms) update(ctx context.Context, want VMSpec, m Machine, u MachineUpdate) error {
+	if m.Locked {
+		return locked(m, "change")
+	}
+	names := want
+	if u.Zone == nil {
+		names.Zone = ""
+	}
+	if u.Pool == nil {
+		names.Pool = ""
+	}
+	if u.Domain == nil {
+		names.Domain = ""
+	}
+	if err := v.checkNames(ctx, names); err != nil {
+		return err
+	}
+	if err := v.Machines.Update(ctx, m.SystemID, u); err != nil {
+		return fmt.Errorf("cannot change %s: %w", m.Hostname, refused(err))
+	}
+	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {
+		v.Log.InfoContext(ctx, "changed VM", "name", want.Name, "system_id", m.SystemID)
+	}
+	return nil
+}
+
+func locked(m Machine, verb string) error {
+	return fmt.Errorf("cannot %s %s: it is locked in MAAS; unlock it there first: %w", verb, m.Hostname, ErrConflict)
+}
+
+// advance does the one thing that the phase asks for.
+func (v *vms) advance(ctx context.Context, key Key, want VMSpec, m Machine) (Result[VM], error) {
+	_, finished := described(m.Description)
+	switch phase := m.Status.Phase(); {
+	case finished && (m.Status == StatusNew || phase == PhaseCommissioning || phase == PhaseFailed || phase == PhaseOther):
+		return v.leaveAlone(key, m), nil
+	case m.Status == StatusNew, phase == PhaseReady && born(m, key):
+		return v.commission(ctx, key, m)
+	case phase == PhaseReady, phase == PhaseAllocated:
+		return v.install(ctx, key, want, m)
+	case phase == PhaseDeployed:
+		return v.finish(ctx, key, m)
+	case phase == PhaseFailed:
+		return Result[VM]{}, failed(m)
+	default:
+		return v.wait(ctx, key, m), nil
+	}
+}
+
+// leaveAlone reports a VM that once was what was wanted and now is in a state
+// that is for people to mend.
+func (v *vms) leaveAlone(key Key, m Machine) Result[VM] {
+	res := result(key, m)
+	res.Done = true
+	return res
+}
+
+func (v *vms) wait(ctx context.Context, key Key, m Machine) Result[VM] {
+	res := result(key, m)
+	res.After = lookAgain
+	res.changed = v.Machines.Changed(ctx, m)
+	return res
+}
+
+func (v *vms) commission(ctx context.Context, key Key, m Machine) (Result[VM], error) {
+	if err := v.Machines.Commission(ctx, m.SystemID); err != nil {
+		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, moved(err, ErrConflict, ErrInvalid)) // 400: in this state
+	}
+	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
+	return v.wait(ctx, key, m), nil
+}
+
+// install deploys a Ready VM, or finishes it where it is to stay Ready.
+func (v *vms) install(ctx context.Context, key Key, want VMSpec, m Machine) (Result[VM], error) {
+	if want.Deploy == nil {
+		if err := v.link(ctx, want, m); err != nil {
+			return Result[VM]{}, err
+		}
+		return v.finish(ctx, key, m)
+	}
+	if err := v.checkImage(ctx, want.Deploy); err != nil {
+		return Result[VM]{}, err
+	}
+	if err := v.link(ctx, want, m); err != nil {
+		return Result[VM]{}, err
+	}
+	if err := v.Machines.Deploy(ctx, m.SystemID, *want.Deploy); err != nil {
+		return Result[VM]{}, &Error{
+			Type: VMDeploymentFailed, Host: m.HostName,
+			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: moved(refused(err), ErrConflict),
+		}
+	}
+	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
+	return v.wait(ctx, key, m), nil
+}
+
+// link gives interfaces their fixed addresses. MAAS keeps them only as static
+// links of the commissioned machine, not as compose's ip=.
+func (v *vms) link(ctx context.Context, want VMSpec, m Machine) error {
+	for n, i := range want.Interfaces {
+		if !i.IP.IsValid() || n < len(m.Interfaces) && linked(m.Interfaces[n], i) {
+			continue
+		}
+		field := "interfaces." + i.Name
+		if n >= len(m.Interfaces) {
+			return &SpecError{Field: field, Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: ErrConflict}
+		}
+		subnet, err := v.subnet(ctx, field, i.Subnet)
+		if err != nil {
+			return err
+		}
+		err = v.Machines.Link(ctx, m.SystemID, m.Interfaces[n].ID, subnet, i.IP.String())
+		switch {
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrInvalid):
+			return &SpecError{
+				Field: field + ".ip", Message: fmt.Sprintf("%s cannot have the address %s", m.Hostname, i.IP), Err: err,
+				Hint: "It must be free, in the subnet, and outside its dynamic ranges.",
+			}
+		case err != nil:
+			return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, i.IP, err)
+		}
+	}
+	return nil
+}
+
+func linked(have MachineInterface, want Interface) bool {
+	return slices.ContainsFunc(have.Links, func(l InterfaceLink) bool {
+		return l.Mode == "static" && l.IP == want.IP.String()
+	})
+}
+
+// finish notes on the machine that it is what was wanted.
+func (v *vms) finish(ctx context.Context, key Key, m Machine) (Result[VM], error) {
+	if description := describe(m.Description, key, true); description != m.Description {
+		if err := v.Machines.Update(ctx, m.SystemID, MachineUpdate{Description: &description}); err != nil {
+			return Result[VM]{}, fmt.Errorf("cannot mark %s as finished: %w", m.Hostname, err)
+		}
+		m.Description = description
+	}
+	res := result(key, m)
+	res.Done = true
+	return res, nil
+}
+
+// failed says in MAAS's words why a VM did not come to be.
+func failed(m Machine) error {
+	kind := VMCreationFailed
+	if m.Status == StatusFailedDeployment {
+		kind = VMDeploymentFailed
+	}
+	message := fmt.Sprintf("%s ended in the state %q", m.Hostname, m.StatusName)
+	if m.StatusMessage != "" {
+		message += ": " + m.StatusMessage
+	}
+	return Terminal(&Error{
+		Type: kind, Host: m.HostName, Message: message,
+		Hint: fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID),
+	})
+}
+
+// moved makes a refusal because of the machine's state retryable: the state
+// changed between the look and the call, and the next look sees it.
+func moved(err error, refusals ...error) error {
+	if slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
+		return fmt.Errorf("%w: %v", ErrBusy, err)
+	}
+	return err
+}

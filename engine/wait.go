@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// patience is how long Wait puts up with steps that fail one after the other.
+// It is longer than the 120 s for which MAAS goes on composing after its
+// caller has gone, so that a run which follows a killed one finds what that
+// one had begun.
+const patience = 150 * time.Second
+
+// Backoff between failing steps: doubled each time, with jitter.
+const (
+	backoffFirst = time.Second
+	backoffMost  = 15 * time.Second
+)
+
+// Wait repeats a step until it is done. It returns the object that was seen
+// last, also with an error: when the step fails for good, when it fails again
+// and again for two and a half minutes, or when ctx ends. In the last case the
+// error wraps ctx.Err() and says what was waited for.
+func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Object], error)) (Object, error) {
+	var (
+		last    Result[Object]
+		failing failures
+	)
+	for {
+		stepCtx, cancel := context.WithCancel(ctx)
+		res, err := step(stepCtx)
+		if res.seen || err == nil {
+			last = res
+		}
+		pause, err := failing.after(res.After, err)
+		switch {
+		case ctx.Err() != nil:
+			cancel()
+			return last.Object, stopped(ctx, last.Reason, last.Message, failing.last)
+		case err != nil:
+			cancel()
+			return last.Object, err
+		case res.Done && failing.last == nil:
+			cancel()
+			return last.Object, nil
+		}
+		sleep(ctx, pause, res.changed)
+		cancel()
+	}
+}
+
+// failures counts steps that fail one after the other.
+type failures struct {
+	last  error
+	since time.Time
+	pause time.Duration
+}
+
+// after says how long to pause before the next step, or returns the error
+// that ends the waiting.
+func (f *failures) after(pause time.Duration, err error) (time.Duration, error) {
+	if err == nil {
+		*f = failures{}
+		return pause, nil
+	}
+	if f.last == nil {
+		f.since, f.pause = time.Now(), backoffFirst
+	}
+	f.last = err
+	if IsTerminal(err) || time.Since(f.since) > patience {
+		return 0, err
+	}
+	pause = f.pause/2 + rand.N(f.pause/2)
+	f.pause = min(2*f.pause, backoffMost)
+	return pause, nil
+}
+
+func stopped(ctx context.Context, reason, message string, last error) error {
+	switch {
+	case last != nil:
+		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), last)
+	case reason != "":
+		return fmt.Errorf("%w while %s: %s", context.Cause(ctx), reason, message)
+	default:
+		return context.Cause(ctx)
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-changed:
+	}
+}

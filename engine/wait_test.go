@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// script returns a step that plays the given results one after the other and
+// repeats the last.
+func script(steps ...func() (Result[string], error)) (step func(context.Context) (Result[string], error), calls *int) {
+	calls = new(int)
+	return func(context.Context) (Result[string], error) {
+		s := steps[min(*calls, len(steps)-1)]
+		*calls++
+		return s()
+	}, calls
+}
+
+func saw(object string, done bool, after time.Duration) func() (Result[string], error) {
+	return func() (Result[string], error) {
+		return Result[string]{Object: object, Done: done, After: after, Reason: "Working", Message: "hard at it", seen: true}, nil
+	}
+}
+
+func fails(err error) func() (Result[string], error) {
+	return func() (Result[string], error) { return Result[string]{}, err }
+}
+
+func TestWait(t *testing.T) {
+	permanent := fmt.Errorf("no such zone: %w", ErrInvalid)
+	passing := fmt.Errorf("rack is away: %w", ErrUnavailable)
+	cases := map[string]struct {
+		reason  string
+		steps   []func() (Result[string], error)
+		want    string
+		err     error
+		calls   int
+		elapsed func(time.Duration) bool
+	}{
+		"DoneAtOnce": {
+			reason: "A step that is done is not repeated.",
+			steps:  []func() (Result[string], error){saw("a", true, 0)},
+			want:   "a", calls: 1,
+			elapsed: func(d time.Duration) bool { return d == 0 },
+		},
+		"SleepsAfter": {
+			reason: "Between two steps it sleeps for as long as the step said.",
+			steps:  []func() (Result[string], error){saw("a", false, 7*time.Second), saw("b", true, 0)},
+			want:   "b", calls: 2,
+			elapsed: func(d time.Duration) bool { return d == 7*time.Second },
+		},
+		"TerminalEndsAtOnce": {
+			reason: "What no repetition mends is returned at once, with the object seen before.",
+			steps:  []func() (Result[string], error){saw("a", false, time.Second), fails(permanent)},
+			want:   "a", err: permanent, calls: 2,
+			elapsed: func(d time.Duration) bool { return d == time.Second },
+		},
+		"PassingFailureIsRetried": {
+			reason: "A failure that may pass is retried with a pause.",
+			steps:  []func() (Result[string], error){fails(passing), fails(passing), saw("a", true, 0)},
+			want:   "a", calls: 3,
+			elapsed: func(d time.Duration) bool { return d >= 1500*time.Millisecond && d <= 3*time.Second },
+		},
+		"PatienceEnds": {
+			reason: "Failures without end are returned once they last longer than MAAS composes on.",
+			steps:  []func() (Result[string], error){fails(passing)},
+			err:    passing, calls: -1,
+			elapsed: func(d time.Duration) bool { return d > patience && d < patience+2*backoffMost },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				step, calls := script(tc.steps...)
+				got, err := Wait(t.Context(), step)
+				if got != tc.want || !errors.Is(err, tc.err) {
+					t.Errorf("%s\nWait() = %q, %v; want %q, %v", tc.reason, got, err, tc.want, tc.err)
+				}
+				if tc.calls >= 0 && *calls != tc.calls {
+					t.Errorf("%s\nsteps: got %d, want %d", tc.reason, *calls, tc.calls)
+				}
+				if d := time.Since(start); !tc.elapsed(d) {
+					t.Errorf("%s\nelapsed: %s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitWakesWhenChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changed := make(chan struct{})
+		time.AfterFunc(3*time.Second, func() { close(changed) })
+		start := time.Now()
+		first := true
+		_, err := Wait(t.Context(), func(context.Context) (Result[string], error) {
+			if first {
+				first = false
+				return Result[string]{After: time.Minute, changed: changed}, nil
+			}
+			return Result[string]{Done: true}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != 3*time.Second {
+			t.Errorf("a change after 3 s was noticed after %s", d)
+		}
+	})
+}
+
+func TestWaitSaysWhatItWaitedFor(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		steps  []func() (Result[string], error)
+		words  []string
+	}{
+		"Working": {
+			reason: "A timeout names what was going on.",
+			steps:  []func() (Result[string], error){saw("a", false, time.Second)},
+			words:  []string{"deadline", "Working", "hard at it"},
+		},
+		"Failing": {
+			reason: "A timeout amid failures names the last one.",
+			steps:  []func() (Result[string], error){fails(errors.New("rack is away"))},
+			words:  []string{"deadline", "rack is away"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				step, _ := script(tc.steps...)
+				_, err := Wait(ctx, step)
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s\ngot %v, want a deadline error", tc.reason, err)
+				}
+				for _, word := range tc.words {
+					if !strings.Contains(err.Error(), word) {
+						t.Errorf("%s\n%q does not say %q", tc.reason, err, word)
+					}
+				}
+			})
+		})
+	}
+}
