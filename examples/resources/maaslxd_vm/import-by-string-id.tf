@@ -1,0 +1,4 @@
+import {
+  to = maaslxd_vm.web
+  id = "web-1"
+}

@@ -1,0 +1,28 @@
+// Command terraform-provider-maaslxd serves the Terraform provider for LXD
+// virtual machines on the VM hosts of a MAAS.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
+)
+
+// version is set when a release is built: -ldflags "-X main.version=1.2.3".
+var version = "dev"
+
+func main() {
+	debug := flag.Bool("debug", false, "wait for a debugger and for Terraform to attach to this process")
+	flag.Parse()
+	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+		Address: "registry.terraform.io/maaslxd/maaslxd",
+		Debug:   *debug,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+}

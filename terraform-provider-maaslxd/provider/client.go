@@ -1,0 +1,83 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// client is what all resources of one provider block share. Making it calls
+// nothing.
+type client struct {
+	owner   string
+	unknown bool     // the provider block is not known yet
+	missing []string // what the provider block lacks
+	backend *backend // nil if unknown or missing
+}
+
+// backend is the engine, and those of its ports that the provider asks by
+// itself: to find what is imported, and whether there is a MAAS at all.
+type backend struct {
+	vms      engine.Kind[engine.VMSpec, engine.VM]
+	machines engine.Machines
+	composer engine.Composer
+	catalog  engine.Catalog
+}
+
+// errUnknownConfig: the provider block depends on what is not made yet.
+var errUnknownConfig = errors.New("the provider's configuration is not known yet")
+
+// errMissingConfig: the provider block and the environment lack something.
+var errMissingConfig = errors.New("the provider is not configured")
+
+// newClient makes the client. Malformed values are a *maas.ConfigError, or
+// several that are joined; unknown and missing ones are an error only once
+// MAAS is needed.
+func newClient(s settings) (*client, error) {
+	c := &client{owner: s.owner, unknown: s.unknown, missing: s.missing()}
+	if c.unknown || len(c.missing) > 0 {
+		return c, nil
+	}
+	b, err := connect(s)
+	c.backend = b
+	return c, err
+}
+
+// connect wires the engine to a MAAS, without a call.
+func connect(s settings) (*backend, error) {
+	log := newLog()
+	m, err := maas.New(maas.Config{
+		URL: s.apiURL, APIKey: s.apiKey, CACert: s.caCert, UserAgent: s.userAgent,
+		Timeout: s.requestTimeout, Interval: s.pollInterval, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.New(engine.Config{
+		Machines: m, Composer: m, Names: m, Catalog: m,
+		Ledger: ledger.NewMemory(nil), Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &backend{vms: e.VMs, machines: m, composer: m, catalog: m}, nil
+}
+
+// use returns the backend, or why there is none.
+func (c *client) use() (*backend, error) {
+	switch {
+	case c == nil || c.unknown:
+		return nil, errUnknownConfig
+	case len(c.missing) > 0:
+		return nil, fmt.Errorf("%w: it lacks %s", errMissingConfig, strings.Join(c.missing, " and "))
+	default:
+		return c.backend, nil
+	}
+}
+
+// key is the name of a VM that exists before the VM does.
+func (c *client) key(name string) engine.Key { return engine.Key(c.owner + "/" + name) }

@@ -1,0 +1,189 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// report turns an error of the engine into diagnostics: what could not be
+// done, why, at which attribute, and what the user can do about it. doing
+// completes "Cannot …".
+func report(diags *diag.Diagnostics, doing string, err error) {
+	summary := "Cannot " + doing
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		add(diags, attributePath(spec.Field), summary, specDetail(spec))
+		return
+	}
+	_, ofLXD := errors.AsType[*engine.Error](err)
+	if refusal, ok := errors.AsType[engine.FieldError](err); ok && !ofLXD && len(refusal.Fields()) > 0 {
+		reportFields(diags, summary, refusal.Fields())
+		return
+	}
+	add(diags, path.Empty(), summary, sentence(err.Error())+paragraph(hint(err)))
+}
+
+// specDetail names the attribute, says what is wrong with it, and what helps.
+// A bare sentinel as the cause says nothing that the message does not.
+func specDetail(err *engine.SpecError) string {
+	text := err.Field + ": " + err.Message
+	if err.Err != nil && !slices.ContainsFunc(remedies, func(r remedy) bool { return r.err == err.Err }) && err.Err != engine.ErrInvalid {
+		text += ": " + err.Err.Error()
+	}
+	return sentence(text) + paragraph(err.Hint)
+}
+
+// reportFields adds an error for each parameter that MAAS refused.
+func reportFields(diags *diag.Diagnostics, summary string, refused map[string][]string) {
+	for _, parameter := range slices.Sorted(maps.Keys(refused)) {
+		what := ""
+		if field, ok := maasParameters[parameter]; ok {
+			what = " " + field
+		}
+		add(diags, attributePath(maasParameters[parameter]), summary,
+			sentence(fmt.Sprintf("MAAS refused%s: %s", what, strings.Join(refused[parameter], " "))))
+	}
+}
+
+func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
+	if at.Equal(path.Empty()) {
+		diags.AddError(summary, detail)
+		return
+	}
+	diags.AddAttributeError(at, summary, detail)
+}
+
+// maasParameters are MAAS's names of what it may refuse, and ours.
+var maasParameters = map[string]string{
+	"hostname":      "name",
+	"zone":          "zone",
+	"pool":          "pool",
+	"domain":        "domain",
+	"tags":          "tags",
+	"distro_series": "deploy.image",
+	"hwe_kernel":    "deploy.kernel",
+	"user_data":     "deploy.user_data",
+}
+
+// specFields are the first parts of the fields that the engine's errors name,
+// and the attributes of maaslxd_vm that they are.
+var specFields = map[string]string{
+	"name": "name", "vm_host": "vm_host",
+	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages",
+	"disks": "disks", "interfaces": "interfaces",
+	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy",
+}
+
+// attributePath is where a field of the spec stands in the configuration:
+// "disks.root.pool" is disks["root"].pool. Empty for what has no attribute.
+func attributePath(field string) path.Path {
+	parts := strings.Split(field, ".")
+	root, ok := specFields[parts[0]]
+	if !ok {
+		return path.Empty()
+	}
+	at := path.Root(root)
+	for i, part := range parts[1:] {
+		switch {
+		case i == 0 && (root == "disks" || root == "interfaces"):
+			at = at.AtMapKey(part)
+		case root == "deploy" && part == "user_data":
+			at = at.AtName("user_data_wo")
+		default:
+			at = at.AtName(part)
+		}
+	}
+	return at
+}
+
+// remedy says what helps against errors that wrap err.
+type remedy struct {
+	err  error
+	hint string
+}
+
+// remedies in the order of precedence: an error may wrap several of them.
+var remedies = []remedy{
+	{context.DeadlineExceeded, "It took too long. Apply again: what was begun is found and continued."},
+	{context.Canceled, "It was interrupted. Apply again: what was begun is found and continued."},
+	{errUnknownConfig, "Apply first what the provider block depends on, for instance with -target."},
+	{errMissingConfig, "Set what is missing in the provider block or in the environment."},
+	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of this MAAS, and the key of an administrator: MAAS reserves " +
+		"composing VMs to them. `maas apikey --username NAME` on the MAAS server shows it."},
+	{engine.ErrGone, "MAAS removed VM hosts after 3.8. Point api_url (MAAS_API_URL) at a MAAS 3.8 or older."},
+	{engine.ErrUnclear, "The answer of MAAS was lost, so what was asked for may have been done. Apply again: the next run looks first."},
+	{engine.ErrConflict, "If this configuration should manage what is there, import it: `terraform import ADDRESS SYSTEM_ID`."},
+	{engine.ErrBusy, "MAAS is busy with something else. Apply again in a while."},
+	{engine.ErrUnavailable, "Check that api_url (MAAS_API_URL) is right, that MAAS and its rack controllers run, and that they reach " +
+		"the VM host. Nothing is lost: apply again."},
+	{engine.ErrNotFound, "It may have been deleted meanwhile. Plan again to see what is there."},
+}
+
+// hint says what the user can do, "" if nothing is known to help. The closer
+// to the failure a hint was given, the better it fits.
+func hint(err error) string {
+	if e, ok := errors.AsType[*engine.Error](err); ok && e.Hint != "" {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*maas.Error](err); ok && e.Hint != "" {
+		return e.Hint
+	}
+	for _, r := range remedies {
+		if errors.Is(err, r.err) {
+			return r.hint
+		}
+	}
+	return ""
+}
+
+// reportSetting turns errors of the provider block into diagnostics at its
+// attributes.
+func reportSetting(diags *diag.Diagnostics, err error) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range several.Unwrap() {
+			reportSetting(diags, e)
+		}
+		return
+	}
+	const summary = "The provider block cannot be used"
+	if e, ok := errors.AsType[*maas.ConfigError](err); ok {
+		diags.AddAttributeError(path.Root(e.Field), summary, sentence(e.Error())+paragraph(e.Hint))
+		return
+	}
+	diags.AddError(summary, sentence(err.Error()))
+}
+
+// stoppedWaiting says why a wait ended before its end; timeout is the
+// attribute that would have allowed more time.
+func stoppedWaiting(ended error, timeout string) string {
+	if errors.Is(ended, context.DeadlineExceeded) {
+		return "The time allowed is up; " + timeout + " gives more."
+	}
+	return "It was interrupted."
+}
+
+// sentence ends a text with a full stop. Its beginning stays, because it may
+// be a name.
+func sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+// paragraph sets a text apart from what precedes it.
+func paragraph(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "\n\n" + sentence(s)
+}

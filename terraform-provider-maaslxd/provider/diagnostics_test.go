@@ -1,0 +1,213 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	refusal := func(fields map[string][]string) error {
+		return fmt.Errorf("cannot change web-1: %w", &maas.Error{
+			Status: 400, Method: "PUT", Route: "machines/{id}/", Message: "refused", FieldMessages: fields, Kind: engine.ErrInvalid,
+		})
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		at     path.Path
+		says   []string // in the detail
+		not    string   // in the detail
+	}{
+		"SpecField": {
+			reason: "A field of the spec is an attribute.",
+			err:    &engine.SpecError{Field: "zone", Message: `MAAS knows no zone "az9"`, Hint: "Known: az1.", Err: engine.ErrNotFound},
+			at:     path.Root("zone"), says: []string{`zone: MAAS knows no zone "az9".`, "\n\nKnown: az1."}, not: "not found",
+		},
+		"SpecDisk": {
+			reason: "Disks are a map.",
+			err:    fmt.Errorf("cannot create: %w", &engine.SpecError{Field: "disks.root.pool", Message: "unknown"}),
+			at:     path.Root("disks").AtMapKey("root").AtName("pool"),
+		},
+		"SpecInterface": {
+			reason: "So are interfaces; a cause that says something is passed on.",
+			err:    &engine.SpecError{Field: "interfaces.eth0.ip", Message: "not free", Err: errors.New("10.0.0.1 belongs to db-1")},
+			at:     path.Root("interfaces").AtMapKey("eth0").AtName("ip"), says: []string{"not free: 10.0.0.1 belongs to db-1."},
+		},
+		"SpecUserData": {
+			reason: "User-data has another name here.",
+			err:    &engine.SpecError{Field: "deploy.user_data", Message: "too large"},
+			at:     path.Root("deploy").AtName("user_data_wo"),
+		},
+		"SpecStrange": {
+			reason: "A field that is no attribute is still told.",
+			err:    &engine.SpecError{Field: "ledger", Message: "full"},
+			at:     path.Empty(), says: []string{"ledger: full."},
+		},
+		"NameTaken": {
+			reason: "The hint of the engine goes before that of the sentinel.",
+			err:    &engine.SpecError{Field: "name", Message: "taken", Hint: "Import it by its system id x.", Err: engine.ErrConflict},
+			at:     path.Root("name"), says: []string{"Import it by its system id x."},
+		},
+		"LXDError": {
+			reason: "An error of LXD keeps its type, its host and its hint.",
+			err: engine.Terminal(&engine.Error{
+				Type: engine.InsufficientResources, Host: "lxd-a", Message: "9 cores wanted, 8 left", Hint: "Choose another VM host.",
+			}),
+			at: path.Empty(), says: []string{"LXD InsufficientResources: 9 cores wanted, 8 left (VM host lxd-a).", "Choose another VM host."},
+		},
+		"LXDErrorOverFields": {
+			reason: "What MAAS said of no field does not hide what LXD's error says.",
+			err: &engine.Error{
+				Type: engine.VMCreationFailed, Message: "cannot compose web-1", Hint: "Look in LXD.",
+				Err: refusal(map[string][]string{"__all__": {"No."}}),
+			},
+			at: path.Empty(), says: []string{"VMCreationFailed", "Look in LXD."},
+		},
+		"Refused": {
+			reason: "MAAS's parameters are our attributes.",
+			err:    refusal(map[string][]string{"distro_series": {"not a valid distro_series."}}),
+			at:     path.Root("deploy").AtName("image"), says: []string{"MAAS refused deploy.image: not a valid distro_series."},
+		},
+		"RefusedAll": {
+			reason: "What belongs to no parameter belongs to no attribute.",
+			err:    refusal(map[string][]string{"__all__": {"Not so."}}),
+			at:     path.Empty(), says: []string{"MAAS refused: Not so."}, not: "__all__",
+		},
+		"Forbidden": {
+			reason: "A key that does not suffice is the provider's matter.",
+			err:    fmt.Errorf("user %q may not compose VMs: %w", "bob", engine.ErrForbidden),
+			at:     path.Empty(), says: []string{`user "bob" may not`, "MAAS_API_KEY", "administrator"},
+		},
+		"Gone": {
+			reason: "A MAAS without VM hosts has no remedy but another MAAS.",
+			err:    fmt.Errorf("MAAS 4.0 has no VM hosts any more: %w", engine.ErrGone),
+			at:     path.Empty(), says: []string{"after 3.8"},
+		},
+		"Conflict": {
+			reason: "What is there may be imported.",
+			err:    fmt.Errorf("cannot delete: %w", engine.ErrConflict),
+			at:     path.Empty(), says: []string{"terraform import"},
+		},
+		"Unavailable": {
+			reason: "Nothing is lost when MAAS cannot be reached.",
+			err:    fmt.Errorf("no answer: %w", engine.ErrUnavailable),
+			at:     path.Empty(), says: []string{"api_url", "apply again"},
+		},
+		"MAASKnowsBetter": {
+			reason: "The client's hint goes before that of the sentinel.",
+			err:    &maas.Error{Method: "GET", Route: "version/", Message: "no TLS", Hint: "Use https://.", Kind: engine.ErrUnavailable},
+			at:     path.Empty(), says: []string{"no TLS", "Use https://."}, not: "rack",
+		},
+		"UnclearIsMoreThanUnavailable": {
+			reason: "A lost reply is told as such.",
+			err:    fmt.Errorf("%w: %w", engine.ErrUnavailable, engine.ErrUnclear),
+			at:     path.Empty(), says: []string{"looks first"},
+		},
+		"TimeIsUp": {
+			reason: "What was begun is found again.",
+			err:    fmt.Errorf("%w while Commissioning", context.DeadlineExceeded),
+			at:     path.Empty(), says: []string{"took too long"},
+		},
+		"NotConfigured": {
+			reason: "What is missing can be set in two places.",
+			err:    fmt.Errorf("%w: it lacks api_key (MAAS_API_KEY)", errMissingConfig),
+			at:     path.Empty(), says: []string{"MAAS_API_KEY", "environment"},
+		},
+		"Plain": {
+			reason: "An error that nobody knows is passed on.",
+			err:    errors.New("strange"), at: path.Empty(), says: []string{"strange."}, not: "\n",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			report(&diags, "create VM web-1", tc.err)
+			if len(diags) != 1 || diags[0].Summary() != "Cannot create VM web-1" {
+				t.Fatalf("%s\ngot %v, want one error of the create", tc.reason, describe(diags))
+			}
+			at := path.Empty()
+			if d, ok := diags[0].(diag.DiagnosticWithPath); ok {
+				at = d.Path()
+			}
+			if !at.Equal(tc.at) {
+				t.Errorf("%s\ngot it at %s, want %s", tc.reason, at, tc.at)
+			}
+			for _, text := range tc.says {
+				if !strings.Contains(diags[0].Detail(), text) {
+					t.Errorf("%s\ngot %q, want %q in it", tc.reason, diags[0].Detail(), text)
+				}
+			}
+			if tc.not != "" && strings.Contains(diags[0].Detail(), tc.not) {
+				t.Errorf("%s\ngot %q, with %q in it", tc.reason, diags[0].Detail(), tc.not)
+			}
+		})
+	}
+}
+
+// TestAttributePathsExist holds the names that errors are mapped to against
+// the schema.
+func TestAttributePathsExist(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	schema := vmSchema(ctx)
+	for parameter, field := range maasParameters {
+		if _, diags := schema.AttributeAtPath(ctx, attributePath(field)); diags.HasError() {
+			t.Errorf("MAAS's %s is said to be %s, which is no attribute", parameter, field)
+		}
+	}
+	for field, attribute := range specFields {
+		if _, ok := schema.Attributes[attribute]; !ok {
+			t.Errorf("the spec's %s is said to be %s, which is no attribute", field, attribute)
+		}
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	made := engine.VM{Machine: engine.Machine{SystemID: "4y3h7n"}}
+	cases := map[string]struct {
+		reason string
+		ctx    context.Context
+		vm     engine.VM
+		err    error
+		want   outcome
+	}{
+		"Done":            {"No error, no doubt.", t.Context(), made, nil, done},
+		"NoVM":            {"What has no id cannot be kept.", t.Context(), engine.VM{}, errors.New("x"), nothingMade},
+		"Vanished":        {"A VM that was taken away is not kept.", t.Context(), made, engine.Terminal(engine.ErrNotFound), nothingMade},
+		"TimeUp":          {"A VM that is on its way is kept.", ended, made, ended.Err(), unfinished},
+		"TimeUpWhileDown": {"The last error does not matter then.", ended, made, fmt.Errorf("%w; last: %w", ended.Err(), engine.ErrForbidden), unfinished},
+		"Unreachable":     {"A MAAS that is away comes back.", t.Context(), made, engine.ErrUnavailable, unfinished},
+		"HostAway":        {"So does a host.", t.Context(), made, &engine.Error{Type: engine.HostUnavailable}, unfinished},
+		"Failed":          {"What MAAS gave up is of no use.", t.Context(), made, engine.Terminal(&engine.Error{Type: engine.VMDeploymentFailed}), useless},
+		"NotNow": {
+			"What MAAS cannot do now it may do later.", t.Context(), made,
+			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrBusy}, unfinished,
+		},
+		"Refused": {
+			"Nor is what MAAS refuses to finish.", t.Context(), made,
+			&engine.SpecError{Field: "deploy.image", Err: engine.ErrNotFound}, useless,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := outcomeOf(tc.ctx, tc.vm, tc.err); got != tc.want {
+				t.Errorf("%s\ngot %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

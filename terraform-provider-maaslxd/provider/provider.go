@@ -1,0 +1,116 @@
+// Package provider is the Terraform front end of the engine: schemas, the way
+// between Terraform's values and the engine's specs, and diagnostics. What is
+// done to a MAAS, and in which order, is the engine's business.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+var _ provider.Provider = (*maaslxdProvider)(nil)
+
+// New returns a constructor of the provider. The version goes to MAAS in the
+// User-Agent header.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &maaslxdProvider{version: version} }
+}
+
+type maaslxdProvider struct {
+	version string
+}
+
+func (p *maaslxdProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "maaslxd"
+	resp.Version = p.version
+}
+
+func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Makes LXD virtual machines on the VM hosts of a [MAAS](https://canonical.com/maas).\n\n" +
+			"MAAS is first called when a resource needs it, so that plans of other things, and plans whose MAAS is not " +
+			"there yet, work without one. Composing VMs needs the API key of a MAAS administrator, and a MAAS that has VM " +
+			"hosts: 3.8 or older.",
+		Attributes: map[string]schema.Attribute{
+			"api_url": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Address of MAAS, such as `https://maas.example.com:5443/MAAS`. `/MAAS` may be left out. " +
+					"Environment: `MAAS_API_URL`.",
+			},
+			"api_key": schema.StringAttribute{
+				Optional:  true,
+				Sensitive: true,
+				MarkdownDescription: "API key of a MAAS administrator: three parts with colons between them, as " +
+					"`maas apikey --username …` or the user's page of the MAAS UI shows it. May be ephemeral. " +
+					"Environment: `MAAS_API_KEY`.",
+			},
+			"ca_cert": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Certificates to trust, besides those of the system, when MAAS is called over https: PEM text, or the path of a file " +
+					"with it. Environment: `MAAS_API_CACERT`.",
+			},
+			"owner": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Whose VMs these are: a name for this configuration, used to mark the VMs that it makes. An apply that " +
+					"was cut off is continued on the VM with the mark of the same owner and name, so two configurations for one " +
+					"MAAS should use different owners. Letters, digits, `.`, `_`, `-`; default `default`.",
+				Validators: []validator.String{ownerName()},
+			},
+			"request_timeout": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How long one call of MAAS may take, as a duration such as `90s`. Between `1s` and `15m`; " +
+					"default `60s`. Composing a VM is allowed the 120 s that MAAS gives itself, if they are more.",
+				Validators: []validator.String{durationBetween(minRequestTimeout, maxRequestTimeout)},
+			},
+			"poll_interval": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Time between two looks at the machines that are being commissioned, deployed or released, as a " +
+					"duration. One look serves all of them. Between `10ms` and `5m`; default `5s`.",
+				Validators: []validator.String{durationBetween(minPollInterval, maxPollInterval)},
+			},
+		},
+	}
+}
+
+func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var model providerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	set, diags := model.settings()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	set.userAgent = userAgent(p.version, req.TerraformVersion)
+	if set.unknown && req.ClientCapabilities.DeferralAllowed {
+		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+	}
+	c, err := newClient(set)
+	if err != nil {
+		reportSetting(&resp.Diagnostics, err)
+		return
+	}
+	resp.ResourceData = c
+}
+
+func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{newVMResource}
+}
+
+func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+// userAgent names the program and the CLI that runs it.
+func userAgent(version, terraform string) string {
+	ua := "terraform-provider-maaslxd/" + version
+	if terraform != "" {
+		ua += " terraform/" + terraform
+	}
+	return ua
+}

@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Defaults and bounds of the provider block. MAAS's own proxy cuts a call off
+// after 900 s, so a longer request_timeout would never be reached.
+const (
+	defaultOwner          = "default"
+	defaultRequestTimeout = 60 * time.Second
+	minRequestTimeout     = time.Second
+	maxRequestTimeout     = 15 * time.Minute
+	defaultPollInterval   = 5 * time.Second
+	minPollInterval       = 10 * time.Millisecond
+	maxPollInterval       = 5 * time.Minute
+)
+
+type providerModel struct {
+	APIURL         types.String `tfsdk:"api_url"`
+	APIKey         types.String `tfsdk:"api_key"`
+	CACert         types.String `tfsdk:"ca_cert"`
+	Owner          types.String `tfsdk:"owner"`
+	RequestTimeout types.String `tfsdk:"request_timeout"`
+	PollInterval   types.String `tfsdk:"poll_interval"`
+}
+
+// settings are the provider block and the environment, read and put together.
+type settings struct {
+	apiURL         string
+	apiKey         string
+	caCert         []byte // PEM
+	owner          string
+	requestTimeout time.Duration
+	pollInterval   time.Duration
+	userAgent      string
+	unknown        bool // a value depends on something that is not made yet
+}
+
+// settings reads the block. A value that is not known yet is no error.
+func (m providerModel) settings() (settings, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	s := settings{
+		apiURL: fromEnv(m.APIURL, "MAAS_API_URL"),
+		apiKey: fromEnv(m.APIKey, "MAAS_API_KEY"),
+		owner:  defaultOwner,
+	}
+	for _, v := range []types.String{m.APIURL, m.APIKey, m.CACert, m.Owner, m.RequestTimeout, m.PollInterval} {
+		s.unknown = s.unknown || v.IsUnknown()
+	}
+	if v := m.Owner.ValueString(); v != "" {
+		s.owner = v
+	}
+	s.requestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
+	s.pollInterval = durationOr(m.PollInterval, defaultPollInterval)
+	pem, err := readPEM(fromEnv(m.CACert, "MAAS_API_CACERT"))
+	if err != nil {
+		diags.AddAttributeError(path.Root("ca_cert"), "Cannot read the CA certificates",
+			err.Error()+"\n\nca_cert (MAAS_API_CACERT) is PEM text, or the path of a file with PEM text in it.")
+	}
+	s.caCert = pem
+	return s, diags
+}
+
+// missing names what is needed to call MAAS and is not there.
+func (s settings) missing() []string {
+	var names []string
+	if s.apiURL == "" {
+		names = append(names, "api_url (MAAS_API_URL)")
+	}
+	if s.apiKey == "" {
+		names = append(names, "api_key (MAAS_API_KEY)")
+	}
+	return names
+}
+
+// fromEnv is the configured value, or that of the environment if none is
+// configured.
+func fromEnv(v types.String, name string) string {
+	if v.IsUnknown() {
+		return ""
+	}
+	if s := v.ValueString(); s != "" {
+		return s
+	}
+	return os.Getenv(name)
+}
+
+// durationOr reads a duration that a validator has passed.
+func durationOr(v types.String, fallback time.Duration) time.Duration {
+	d, err := time.ParseDuration(v.ValueString())
+	if err != nil {
+		return fallback
+	}
+	return d
+}
+
+// readPEM takes PEM text as it is and anything else as the path of a file.
+func readPEM(s string) ([]byte, error) {
+	if s == "" || strings.Contains(s, "-----BEGIN") {
+		return []byte(s), nil
+	}
+	return os.ReadFile(s)
+}

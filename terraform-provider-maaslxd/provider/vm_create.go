@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Create makes the VM, or goes on with one that an earlier run began. A VM
+// that has a system id when waiting ends goes to the state in any case: with
+// a warning if it only needs more time, with an error, and so tainted, if it
+// is of no use.
+func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan, config vmModel
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	spec, ds := plan.spec(ctx, config)
+	diags.Append(ds...)
+	wait, cancel := within(ctx, plan.Timeouts.Create, createTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	vm, err := r.create(wait, spec)
+	doing := fmt.Sprintf("create VM %s", spec.Name)
+	switch outcomeOf(wait, vm, err) {
+	case nothingMade:
+		report(diags, doing, err)
+		return
+	case unfinished:
+		warnUnfinished(diags, wait, vm, err)
+	case useless:
+		report(diags, doing, err)
+	case done:
+	}
+	plan.fill(ctx, vm, diags)
+	save(ctx, &resp.State, resp.Identity, plan, diags)
+	writeNotes(ctx, resp.Private, notes{Pending: err != nil}, diags)
+}
+
+func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM, error) {
+	b, err := r.client.use()
+	if err != nil {
+		return engine.VM{}, err
+	}
+	// Asked here besides, outside of Wait and its patience: a MAAS that was
+	// never there is not waited for.
+	if _, err := b.catalog.Capabilities(ctx); err != nil {
+		return engine.VM{}, err
+	}
+	ref := engine.Ref{Key: r.client.key(spec.Name), Name: spec.Name}
+	return engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+		return b.vms.Reconcile(ctx, ref, spec)
+	})
+}
+
+// warnUnfinished says that a create stopped waiting, and what comes next.
+func warnUnfinished(diags *diag.Diagnostics, ctx context.Context, vm engine.VM, err error) {
+	why := sentence(err.Error())
+	if ctx.Err() != nil {
+		why = stoppedWaiting(ctx.Err(), "timeouts.create")
+	}
+	diags.AddWarning(
+		fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName),
+		fmt.Sprintf("%s\n\nThe VM is kept in the state as %s, and the next apply goes on from there. "+
+			"Resources that depend on it may be made before it is ready; a postcondition on status prevents that.",
+			why, vm.SystemID))
+}

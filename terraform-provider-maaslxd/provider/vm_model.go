@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+)
+
+// rootDiskName is the key of the disk that a VM boots from.
+const rootDiskName = "root"
+
+// vmModel is a maaslxd_vm as Terraform holds it: configuration, plan or state.
+type vmModel struct {
+	ID          types.String   `tfsdk:"id"`
+	Name        types.String   `tfsdk:"name"`
+	VMHost      types.String   `tfsdk:"vm_host"`
+	VMHostID    types.Int64    `tfsdk:"vm_host_id"`
+	VMHostName  types.String   `tfsdk:"vm_host_name"`
+	Cores       types.Int64    `tfsdk:"cores"`
+	PinnedCores types.List     `tfsdk:"pinned_cores"`
+	MemoryMiB   types.Int64    `tfsdk:"memory_mib"`
+	HugePages   types.Bool     `tfsdk:"hugepages"`
+	Disks       types.Map      `tfsdk:"disks"`
+	Interfaces  types.Map      `tfsdk:"interfaces"`
+	Zone        types.String   `tfsdk:"zone"`
+	Pool        types.String   `tfsdk:"pool"`
+	Domain      types.String   `tfsdk:"domain"`
+	Tags        types.Set      `tfsdk:"tags"`
+	Deploy      types.Object   `tfsdk:"deploy"`
+	FQDN        types.String   `tfsdk:"fqdn"`
+	Status      types.String   `tfsdk:"status"`
+	IPAddresses types.List     `tfsdk:"ip_addresses"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+}
+
+type diskModel struct {
+	SizeGB types.Int64  `tfsdk:"size_gb"`
+	Pool   types.String `tfsdk:"pool"`
+}
+
+type interfaceModel struct {
+	Subnet      types.String `tfsdk:"subnet"`
+	IP          types.String `tfsdk:"ip"`
+	MACAddress  types.String `tfsdk:"mac_address"`
+	IPAddresses types.List   `tfsdk:"ip_addresses"`
+}
+
+type deployModel struct {
+	Image             types.String `tfsdk:"image"`
+	Kernel            types.String `tfsdk:"kernel"`
+	Ephemeral         types.Bool   `tfsdk:"ephemeral"`
+	UserDataWO        types.String `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+}
+
+type vmIdentity struct {
+	SystemID types.String `tfsdk:"system_id"`
+}
+
+var (
+	diskType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"size_gb": types.Int64Type, "pool": types.StringType,
+	}}
+	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"subnet": types.StringType, "ip": types.StringType, "mac_address": types.StringType,
+		"ip_addresses": types.ListType{ElemType: types.StringType},
+	}}
+	deployType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"image": types.StringType, "kernel": types.StringType, "ephemeral": types.BoolType,
+		"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
+	}}
+)
+
+// disks decodes the disks; nil if there are none or they are not known.
+func (m vmModel) disks(ctx context.Context, diags *diag.Diagnostics) map[string]diskModel {
+	return elements[diskModel](ctx, m.Disks, diags)
+}
+
+func (m vmModel) interfaces(ctx context.Context, diags *diag.Diagnostics) map[string]interfaceModel {
+	return elements[interfaceModel](ctx, m.Interfaces, diags)
+}
+
+// deploy decodes what to install; nil if nothing or not known.
+func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
+	if m.Deploy.IsNull() || m.Deploy.IsUnknown() {
+		return nil
+	}
+	var d deployModel
+	diags.Append(m.Deploy.As(ctx, &d, basetypes.ObjectAsOptions{})...)
+	return &d
+}
+
+// tags lists the declared tags, sorted.
+func (m vmModel) tags() []string {
+	var tags []string
+	for _, e := range m.Tags.Elements() {
+		if s, ok := e.(types.String); ok {
+			tags = append(tags, s.ValueString())
+		}
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+func elements[T any](ctx context.Context, m types.Map, diags *diag.Diagnostics) map[string]T {
+	if m.IsNull() || m.IsUnknown() {
+		return nil
+	}
+	out := make(map[string]T, len(m.Elements()))
+	diags.Append(m.ElementsAs(ctx, &out, false)...)
+	return out
+}
+
+func toMap[T any](ctx context.Context, elem attr.Type, m map[string]T, diags *diag.Diagnostics) types.Map {
+	v, d := types.MapValueFrom(ctx, elem, m)
+	diags.Append(d...)
+	return v
+}
+
+func toObject(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
+	if d == nil {
+		return types.ObjectNull(deployType.AttrTypes)
+	}
+	v, ds := types.ObjectValueFrom(ctx, deployType.AttrTypes, d)
+	diags.Append(ds...)
+	return v
+}
+
+// stringList is a known list, empty rather than null.
+func stringList(values []string) types.List {
+	elems := make([]attr.Value, 0, len(values))
+	for _, v := range values {
+		elems = append(elems, types.StringValue(v))
+	}
+	return types.ListValueMust(types.StringType, elems)
+}
+
+// tagSet is a set of tags, null if there are none.
+func tagSet(tags []string) types.Set {
+	if len(tags) == 0 {
+		return types.SetNull(types.StringType)
+	}
+	elems := make([]attr.Value, 0, len(tags))
+	for _, t := range tags {
+		elems = append(elems, types.StringValue(t))
+	}
+	return types.SetValueMust(types.StringType, elems)
+}
+
+// diskOrder lists disk names as the VM sees them: root, then by name.
+func diskOrder[T any](disks map[string]T) []string {
+	names := slices.Collect(maps.Keys(disks))
+	slices.SortFunc(names, func(a, b string) int {
+		switch {
+		case a == b:
+			return 0
+		case a == rootDiskName:
+			return -1
+		case b == rootDiskName:
+			return 1
+		default:
+			return strings.Compare(a, b)
+		}
+	})
+	return names
+}
+
+// interfaceOrder lists interface labels as the VM sees them.
+func interfaceOrder[T any](interfaces map[string]T) []string {
+	return slices.Sorted(maps.Keys(interfaces))
+}

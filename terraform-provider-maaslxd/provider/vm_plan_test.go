@@ -1,0 +1,287 @@
+package provider
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// A VM without deploy, and one that is deployed: what is configured, and the
+// state after an apply of it.
+var (
+	readyConfig = object{"name": "web-1", "vm_host": "lxd-a", "cores": 2, "tags": []string{"web"}}
+	readyState  = object{
+		"id": "4y3h7n", "name": "web-1", "vm_host": "lxd-a", "vm_host_id": 3, "vm_host_name": "lxd-a",
+		"cores": 2, "memory_mib": 2048, "hugepages": false,
+		"disks": object{"root": object{"size_gb": 8, "pool": "default"}},
+		"zone":  "az1", "pool": "default", "domain": "maas", "tags": []string{"web"},
+		"fqdn": "web-1.maas", "status": "Ready", "ip_addresses": []string{},
+	}
+	deployedConfig = readyConfig.with(object{
+		"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24"}},
+		"deploy":     object{"image": "ubuntu/noble", "user_data_wo_version": 1},
+	})
+	deployedState = readyState.with(object{
+		"interfaces": object{"eth0": object{
+			"subnet": "10.0.0.0/24", "mac_address": "00:16:3e:00:00:01", "ip_addresses": []string{"10.0.0.11"},
+		}},
+		"deploy": object{"image": "ubuntu/noble", "ephemeral": false, "user_data_wo_version": 1},
+		"status": "Deployed", "ip_addresses": []string{"10.0.0.11"},
+	})
+)
+
+func TestPlanOfChanges(t *testing.T) {
+	t.Parallel()
+	disks := func(o object) object { return object{"disks": o} }
+	deploy := func(o object) object { return object{"deploy": o} }
+	cases := map[string]struct {
+		reason   string
+		config   object
+		state    object
+		notes    notes
+		changed  []string
+		replaces []string
+		unknown  []string
+		warnings int
+	}{
+		"Nothing": {
+			reason: "What is as it is configured is left alone.",
+			config: deployedConfig, state: deployedState,
+		},
+		"InPlace": {
+			reason: "Zone, pool and tags change in place, and nothing else becomes unknown.",
+			config: deployedConfig.with(object{"zone": "az2", "pool": "web", "tags": []string{"db"}}), state: deployedState,
+			changed: []string{"pool", "tags", "zone"},
+		},
+		"Rename": {
+			reason: "A new name makes a new FQDN.",
+			config: readyConfig.with(object{"name": "web-2"}), state: readyState,
+			changed: []string{"fqdn", "name"}, unknown: []string{"fqdn"},
+		},
+		"Domain": {
+			reason: "And so does a new domain.",
+			config: readyConfig.with(object{"domain": "example.com"}), state: readyState,
+			changed: []string{"domain", "fqdn"}, unknown: []string{"fqdn"},
+		},
+		"ZoneNoLongerSet": {
+			reason: "What is no longer configured stays where it is.",
+			config: readyConfig, state: readyState.with(object{"zone": "az9"}),
+		},
+		"HostByID": {
+			reason: "The id of the host names the same host as its name.",
+			config: readyConfig.with(object{"vm_host": "3"}), state: readyState,
+			changed: []string{"vm_host"},
+		},
+		"HostByItsNewName": {
+			reason: "A host that was renamed in MAAS is the same host.",
+			config: readyConfig.with(object{"vm_host": "lxd-new"}), state: readyState.with(object{"vm_host_name": "lxd-new"}),
+			changed: []string{"vm_host"},
+		},
+		"OtherHost": {
+			reason: "A VM cannot move.",
+			config: readyConfig.with(object{"vm_host": "lxd-b"}), state: readyState,
+			changed: []string{"vm_host"}, replaces: []string{"vm_host"},
+		},
+		"Cores": {
+			reason: "MAAS cannot resize a VM.",
+			config: readyConfig.with(object{"cores": 4}), state: readyState,
+			changed: []string{"cores"}, replaces: []string{"cores"},
+		},
+		"Memory": {
+			reason: "MAAS cannot resize a VM.",
+			config: readyConfig.with(object{"memory_mib": 4096}), state: readyState,
+			changed: []string{"memory_mib"}, replaces: []string{"memory_mib"},
+		},
+		"PinnedCores": {
+			reason: "Two cores of one's own are not any two cores.",
+			config: readyConfig.with(object{"cores": nil, "pinned_cores": []int{0, 1}}), state: readyState,
+			changed: []string{"pinned_cores"}, replaces: []string{"pinned_cores"},
+		},
+		"HugePages": {
+			reason: "Huge pages are chosen when the VM is made.",
+			config: readyConfig.with(object{"hugepages": true}), state: readyState,
+			changed: []string{"hugepages"}, replaces: []string{"hugepages"},
+		},
+		"DiskSize": {
+			reason: "A disk of another size is another disk.",
+			config: readyConfig.with(disks(object{"root": object{"size_gb": 9}})), state: readyState,
+			changed: []string{"disks"}, replaces: []string{"disks"},
+		},
+		"DiskPool": {
+			reason: "A disk in another pool is another disk.",
+			config: readyConfig.with(disks(object{"root": object{"size_gb": 8, "pool": "fast"}})), state: readyState,
+			changed: []string{"disks"}, replaces: []string{"disks"},
+		},
+		"DiskMore": {
+			reason: "MAAS cannot add a disk.",
+			config: readyConfig.with(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 1}})), state: readyState,
+			changed: []string{"disks"}, replaces: []string{"disks"}, unknown: []string{"disks"},
+		},
+		"DiskRenamed": {
+			reason: "The name of a disk is the configuration's own affair.",
+			config: readyConfig.with(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 9, "pool": "fast"}})),
+			state: readyState.with(disks(object{
+				"root": object{"size_gb": 8, "pool": "default"}, "disk1": object{"size_gb": 9, "pool": "fast"},
+			})),
+			changed: []string{"disks"},
+		},
+		"DisksNoLongerSet": {
+			reason: "No disks means the default, one root disk of 8 GB.",
+			config: readyConfig, state: readyState.with(disks(object{"root": object{"size_gb": 40, "pool": "default"}})),
+			changed: []string{"disks"}, replaces: []string{"disks"},
+		},
+		"Subnet": {
+			reason: "Interfaces are made with the VM.",
+			config: deployedConfig.with(object{"interfaces": object{"eth0": object{"subnet": "10.1.0.0/24"}}}), state: deployedState,
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+		},
+		"DeployAdded": {
+			reason: "A VM on which nothing is installed is deployed in place; what that brings is not known yet.",
+			config: readyConfig.with(deploy(object{"kernel": "ga-24.04"})), state: readyState,
+			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
+		},
+		"DeployAddedToARunningOne": {
+			reason: "A VM that someone else deployed would lose what is on it.",
+			config: readyConfig.with(deploy(object{"image": "ubuntu/noble"})), state: readyState.with(object{"status": "Deployed"}),
+			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
+			replaces: []string{"deploy"}, warnings: 1,
+		},
+		"DeployRemoved": {
+			reason: "Without what is installed it is another VM.",
+			config: deployedConfig.with(object{"deploy": nil}), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"Image": {
+			reason: "Another image is another installation.",
+			config: deployedConfig.with(deploy(object{"image": "ubuntu/jammy", "user_data_wo_version": 1})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImageByItsShortName": {
+			reason: "noble is ubuntu/noble.",
+			config: deployedConfig.with(deploy(object{"image": "noble", "user_data_wo_version": 1})), state: deployedState,
+			changed: []string{"deploy"},
+		},
+		"ImageNoLongerSet": {
+			reason: "Any image will do, and there is one.",
+			config: deployedConfig.with(deploy(object{"user_data_wo_version": 1})), state: deployedState,
+		},
+		"Kernel": {
+			reason: "Another kernel is another installation.",
+			config: deployedConfig.with(deploy(object{"kernel": "hwe-24.04", "user_data_wo_version": 1})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"UserDataVersion": {
+			reason: "The version stands for the user-data, which nobody can compare.",
+			config: deployedConfig.with(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"Pending": {
+			reason: "What was left unfinished is gone on with, in place.",
+			config: deployedConfig, state: deployedState.with(object{"status": "Deploying", "ip_addresses": []string{}}),
+			notes:   notes{Pending: true},
+			changed: []string{"interfaces", "ip_addresses", "status"},
+			unknown: []string{"interfaces", "ip_addresses", "status"},
+		},
+		"PendingAndReleased": {
+			reason: "An unfinished VM whose refresh saw nothing installed is deployed in place, even while it is Deploying.",
+			config: readyConfig.with(deploy(object{"image": "ubuntu/noble"})), state: readyState.with(object{"status": "Deploying"}),
+			notes:   notes{Pending: true},
+			changed: []string{"deploy", "ip_addresses", "status"},
+			unknown: []string{"ip_addresses", "status"},
+		},
+		"Imported": {
+			reason: "What MAAS does not tell never replaces an imported VM.",
+			config: deployedConfig.with(object{
+				"cores": nil, "pinned_cores": []int{0, 1}, "hugepages": true,
+				"deploy": object{"image": "ubuntu/noble", "ephemeral": true, "user_data_wo_version": 3},
+			}),
+			state: deployedState.with(object{"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false}}),
+			notes: notes{Imported: true}, warnings: 3,
+			changed: []string{"deploy", "hugepages", "interfaces", "pinned_cores"},
+			unknown: []string{"interfaces"},
+		},
+		"ImportedAsConfigured": {
+			reason: "An imported VM that is as it is configured is left alone.",
+			config: readyConfig.with(deploy(object{"image": "ubuntu/noble"})),
+			state: readyState.with(object{
+				"deploy": object{"image": "ubuntu/noble", "ephemeral": false}, "status": "Deployed",
+			}),
+			notes: notes{Imported: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := planOf(t, tc.config, tc.state, tc.notes)
+			warnings := 0
+			for _, d := range got.resp.Diagnostics {
+				if d.Severity.String() == "ERROR" {
+					t.Fatalf("%s: %s", d.Summary, d.Detail)
+				}
+				warnings++
+			}
+			for what, lists := range map[string][2][]string{
+				"changed":  {tc.changed, got.changed(tc.state)},
+				"replaces": {tc.replaces, got.replaces()},
+				"unknown":  {tc.unknown, got.unknown()},
+			} {
+				if diff := cmp.Diff(lists[0], lists[1], cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s\n%s (-want +got):\n%s", tc.reason, what, diff)
+				}
+			}
+			if warnings != tc.warnings {
+				t.Errorf("%s\ngot %d warnings, want %d", tc.reason, warnings, tc.warnings)
+			}
+		})
+	}
+}
+
+func TestPlanOfCreate(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		config object
+		cores  int64
+		disks  int
+	}{
+		"Defaults": {
+			reason: "A name and a host are enough.",
+			config: object{"name": "web-1", "vm_host": "lxd-a"}, cores: 1, disks: 1,
+		},
+		"Pinned": {
+			reason: "Pinned cores are counted.",
+			config: object{"name": "web-1", "vm_host": "lxd-a", "pinned_cores": []int{4, 5, 6}}, cores: 3, disks: 1,
+		},
+		"Given": {
+			reason: "What is configured is planned.",
+			config: object{
+				"name": "web-1", "vm_host": "lxd-a", "cores": 8,
+				"disks": object{"root": object{"size_gb": 20}, "data": object{"size_gb": 100}},
+			},
+			cores: 8, disks: 2,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := planOf(t, tc.config, nil, notes{})
+			for _, d := range got.resp.Diagnostics {
+				t.Errorf("%s: %s", d.Summary, d.Detail)
+			}
+			attributes := got.attributes()
+			var disks map[string]tftypes.Value
+			if err := attributes["disks"].As(&disks); err != nil {
+				t.Fatal(err)
+			}
+			if !attributes["cores"].Equal(tftypes.NewValue(tftypes.Number, tc.cores)) || len(disks) != tc.disks {
+				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
+			}
+			want := []string{"disks", "domain", "fqdn", "id", "ip_addresses", "pool", "status", "vm_host_id", "vm_host_name", "zone"}
+			if diff := cmp.Diff(want, got.unknown()); diff != "" {
+				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

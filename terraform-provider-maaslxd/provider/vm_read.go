@@ -1,0 +1,86 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Read makes the state say what MAAS says. A VM that is gone leaves the state,
+// so that the plan makes it again.
+func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state vmModel
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	saveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a VM that is gone, too
+	look, cancel := within(ctx, state.Timeouts.Read, readTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	b, err := r.client.use()
+	if errors.Is(err, errUnknownConfig) {
+		diags.AddWarning(fmt.Sprintf("VM %s was not looked at", state.Name.ValueString()),
+			"The provider's configuration depends on something that is not made yet, so the plan is based on the last known state.")
+		return
+	}
+	doing := fmt.Sprintf("read VM %s (%s)", state.Name.ValueString(), state.ID.ValueString())
+	if err != nil {
+		report(diags, doing, err)
+		return
+	}
+	vm, err := b.vms.Observe(look, r.ref(state))
+	switch {
+	case vanished(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		report(diags, doing, err)
+		return
+	}
+	imported := state.Name.IsNull()
+	state.refresh(ctx, vm, diags)
+	if imported {
+		state.Tags = tagSet(importedTags(look, b, vm, diags))
+	}
+	warnFailed(vm, diags)
+	save(ctx, &resp.State, resp.Identity, state, diags)
+}
+
+// tagsOfMAAS are tags that MAAS gives to VMs by itself.
+var tagsOfMAAS = []string{"virtual", "pod-console-logging"}
+
+// importedTags lists the tags of a VM that neither MAAS nor its host gave it:
+// those that a configuration is likely to declare.
+func importedTags(ctx context.Context, b *backend, vm engine.VM, diags *diag.Diagnostics) []string {
+	hosts, err := b.composer.Hosts(ctx)
+	if err != nil {
+		report(diags, "tell the tags of "+vm.Hostname+" from those of its VM host", err)
+		return nil
+	}
+	inherited := slices.Clone(tagsOfMAAS)
+	for _, h := range hosts {
+		if h.ID == vm.HostID {
+			inherited = append(inherited, h.Tags...)
+		}
+	}
+	return removedTags(vm.Tags, inherited)
+}
+
+// warnFailed passes on what MAAS says of a VM that it gave up.
+func warnFailed(vm engine.VM, diags *diag.Diagnostics) {
+	if vm.Status.Phase() != engine.PhaseFailed {
+		return
+	}
+	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
+	if vm.StatusMessage != "" {
+		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", vm.StatusMessage, detail)
+	}
+	diags.AddWarning(fmt.Sprintf("VM %s is in state %q", vm.Hostname, vm.StatusName), detail)
+}

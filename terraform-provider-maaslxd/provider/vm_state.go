@@ -1,0 +1,306 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// memoryBlockMiB is how much less or more memory than it was given a VM may
+// report: what commissioning finds is counted in Linux's memory blocks, 128 MiB
+// each on amd64. A smaller difference is no drift, because drift of memory
+// replaces the VM.
+const memoryBlockMiB = 128
+
+// fill completes a plan with what was seen of the VM. What the plan says
+// stays: Terraform does not allow an apply to differ from its plan, and a
+// later refresh shows any difference.
+func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	m.ID = types.StringValue(vm.SystemID)
+	setString(&m.VMHostName, vm.HostName)
+	setInt64(&m.VMHostID, int64(vm.HostID))
+	setString(&m.Zone, vm.Zone)
+	setString(&m.Pool, vm.Pool)
+	setString(&m.Domain, vm.Domain)
+	setString(&m.FQDN, vm.FQDN)
+	setString(&m.Status, vm.StatusName)
+	setList(&m.IPAddresses, vm.IPAddresses)
+	m.fillDisks(ctx, vm, diags)
+	m.fillInterfaces(ctx, vm, diags)
+	if d := m.deploy(ctx, diags); d != nil {
+		setString(&d.Image, vm.Image)
+		m.Deploy = toObject(ctx, d, diags)
+	}
+}
+
+// fillDisks notes the storage pools that MAAS chose.
+func (m *vmModel) fillDisks(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	disks := m.disks(ctx, diags)
+	found := matchDisks(disks, vm.Disks)
+	for name, d := range disks {
+		setString(&d.Pool, found[name].Pool)
+		disks[name] = d
+	}
+	m.Disks = toMap(ctx, diskType, disks, diags)
+}
+
+func (m *vmModel) fillInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	interfaces := m.interfaces(ctx, diags)
+	if interfaces == nil {
+		return
+	}
+	found := matchInterfaces(interfaces, vm.Interfaces)
+	for label, i := range interfaces {
+		setString(&i.MACAddress, found[label].MAC)
+		setList(&i.IPAddresses, linkedIPs(found[label]))
+		interfaces[label] = i
+	}
+	m.Interfaces = toMap(ctx, interfaceType, interfaces, diags)
+}
+
+// refresh makes the state say what was seen of the VM, so that the next plan
+// shows every difference from the configuration. What MAAS does not tell, or
+// does not know yet, stays as it is.
+func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	imported := m.Name.IsNull()
+	m.refreshHost(vm)
+	m.refreshSize(vm, imported)
+	m.refreshDisks(ctx, vm, diags)
+	m.refreshInterfaces(ctx, vm, diags)
+	m.refreshDeploy(ctx, vm, imported, diags)
+	m.refreshTags(vm)
+	m.ID = types.StringValue(vm.SystemID)
+	m.Name = types.StringValue(vm.Hostname)
+	m.Zone = types.StringValue(vm.Zone)
+	m.Pool = types.StringValue(vm.Pool)
+	m.Domain = types.StringValue(vm.Domain)
+	m.FQDN = types.StringValue(vm.FQDN)
+	m.Status = types.StringValue(vm.StatusName)
+	m.IPAddresses = stringList(vm.IPAddresses)
+}
+
+// refreshHalfway makes the state say how far an update came that failed. The
+// tags of both the state and the plan stay known, so that those which are on
+// the VM are looked after; deploy is the plan's if that much was begun.
+func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
+	if !m.Tags.IsNull() || !plan.Tags.IsNull() {
+		m.Tags = tagSet(append(m.tags(), removedTags(plan.tags(), m.tags())...))
+	}
+	m.Deploy = plan.Deploy
+	m.refresh(ctx, vm, diags)
+}
+
+// refreshHost keeps the user's way of naming the host for as long as the VM
+// is on the same one.
+func (m *vmModel) refreshHost(vm engine.VM) {
+	if vm.HostID == 0 {
+		return
+	}
+	if m.VMHost.IsNull() || m.VMHostID.ValueInt64() != int64(vm.HostID) {
+		m.VMHost = types.StringValue(vm.HostName)
+	}
+	m.VMHostID = types.Int64Value(int64(vm.HostID))
+	m.VMHostName = types.StringValue(vm.HostName)
+}
+
+func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
+	if vm.Cores > 0 {
+		m.Cores = types.Int64Value(int64(vm.Cores))
+	}
+	if off := vm.MemoryMiB - m.MemoryMiB.ValueInt64(); vm.MemoryMiB > 0 && (off >= memoryBlockMiB || off <= -memoryBlockMiB) {
+		m.MemoryMiB = types.Int64Value(vm.MemoryMiB)
+	}
+	if imported {
+		m.HugePages = types.BoolValue(false)
+	}
+}
+
+// refreshDisks notes sizes. A disk that is gone leaves the state; a disk that
+// nobody declared is nobody's here and stays out of it.
+func (m *vmModel) refreshDisks(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	if len(vm.Disks) == 0 {
+		return
+	}
+	have := m.disks(ctx, diags)
+	if have == nil {
+		have = importedDisks(vm.Disks)
+	}
+	disks := map[string]diskModel{}
+	for name, found := range matchDisks(have, vm.Disks) {
+		d := have[name]
+		d.SizeGB = types.Int64Value(found.SizeGB)
+		if d.Pool.ValueString() == "" && found.Pool != "" {
+			d.Pool = types.StringValue(found.Pool)
+		}
+		disks[name] = d
+	}
+	m.Disks = toMap(ctx, diskType, disks, diags)
+}
+
+// importedDisks gives names to the disks of a VM that Terraform does not know
+// yet: root, disk1, disk2, ….
+func importedDisks(found []engine.MachineDisk) map[string]diskModel {
+	disks := map[string]diskModel{}
+	for i, d := range found {
+		name := rootDiskName
+		if i > 0 {
+			name = fmt.Sprintf("disk%d", i)
+		}
+		disks[name] = diskModel{SizeGB: types.Int64Value(d.SizeGB), Pool: types.StringNull()}
+	}
+	return disks
+}
+
+// matchDisks finds the disk that belongs to each name. Of one size each is as
+// good as the other, because a guest may count its disks in any order; what is
+// left over is matched in order. A name with no disk is not in the result.
+func matchDisks(disks map[string]diskModel, found []engine.MachineDisk) map[string]engine.MachineDisk {
+	rest := slices.Clone(found)
+	matched := map[string]engine.MachineDisk{}
+	take := func(name string, i int) {
+		matched[name] = rest[i]
+		rest = slices.Delete(rest, i, i+1)
+	}
+	names := diskOrder(disks)
+	for _, name := range names {
+		i := slices.IndexFunc(rest, func(d engine.MachineDisk) bool { return fits(disks[name], d) })
+		if i >= 0 {
+			take(name, i)
+		}
+	}
+	for _, name := range names {
+		if _, ok := matched[name]; !ok && len(rest) > 0 {
+			take(name, 0)
+		}
+	}
+	return matched
+}
+
+// fits tells whether a disk is as it is declared.
+func fits(d diskModel, found engine.MachineDisk) bool {
+	pool := d.Pool.ValueString()
+	return d.SizeGB.ValueInt64() == found.SizeGB && (pool == "" || found.Pool == "" || pool == found.Pool)
+}
+
+func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	interfaces := m.interfaces(ctx, diags)
+	if interfaces == nil {
+		return
+	}
+	for label, found := range matchInterfaces(interfaces, vm.Interfaces) {
+		i := interfaces[label]
+		i.MACAddress = types.StringValue(found.MAC)
+		i.IPAddresses = stringList(linkedIPs(found))
+		interfaces[label] = i
+	}
+	m.Interfaces = toMap(ctx, interfaceType, interfaces, diags)
+}
+
+// matchInterfaces finds the interface that belongs to each label: by MAC
+// address once one is known, before that by order.
+func matchInterfaces(interfaces map[string]interfaceModel, found []engine.MachineInterface) map[string]engine.MachineInterface {
+	rest := slices.Clone(found)
+	matched := map[string]engine.MachineInterface{}
+	var fresh []string
+	for _, label := range interfaceOrder(interfaces) {
+		mac := interfaces[label].MACAddress.ValueString()
+		if mac == "" {
+			fresh = append(fresh, label)
+			continue
+		}
+		if i := slices.IndexFunc(rest, func(f engine.MachineInterface) bool { return f.MAC == mac }); i >= 0 {
+			matched[label] = rest[i]
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	for n, label := range fresh {
+		if n < len(rest) {
+			matched[label] = rest[n]
+		}
+	}
+	return matched
+}
+
+func linkedIPs(i engine.MachineInterface) []string {
+	var ips []string
+	for _, l := range i.Links {
+		if l.IP != "" {
+			ips = append(ips, l.IP)
+		}
+	}
+	return ips
+}
+
+// refreshDeploy drops deploy from the state of a VM on which nothing is
+// installed, so that the next plan installs it again, in place.
+func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool, diags *diag.Diagnostics) {
+	d := m.deploy(ctx, diags)
+	switch vm.Status.Phase() {
+	case engine.PhaseDeployed, engine.PhaseDeploying:
+		if d == nil && imported {
+			d = &deployModel{Ephemeral: types.BoolValue(false)}
+		}
+	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseCommissioning, engine.PhaseReleasing:
+		d = nil
+	case engine.PhaseFailed, engine.PhaseOther:
+	}
+	if d != nil && (d.Image.ValueString() == "" || !sameImage(d.Image.ValueString(), vm.Image)) {
+		d.Image = optionalString(vm.Image)
+	}
+	m.Deploy = toObject(ctx, d, diags)
+}
+
+// sameImage tells whether two names mean one image: "noble" is
+// "ubuntu/noble". An image that MAAS does not tell, "", differs from none.
+func sameImage(a, b string) bool {
+	if a == "" || b == "" || a == b {
+		return true
+	}
+	return strings.Contains(a, "/") != strings.Contains(b, "/") && path.Base(a) == path.Base(b)
+}
+
+// refreshTags keeps those of the declared tags that the VM still carries.
+func (m *vmModel) refreshTags(vm engine.VM) {
+	if m.Tags.IsNull() {
+		return
+	}
+	kept := tagSet(slices.DeleteFunc(m.tags(), func(t string) bool { return !slices.Contains(vm.Tags, t) }))
+	if kept.IsNull() {
+		kept = types.SetValueMust(types.StringType, nil)
+	}
+	m.Tags = kept
+}
+
+// setString gives a value to what the plan left open.
+func setString(v *types.String, seen string) {
+	if v.IsUnknown() {
+		*v = optionalString(seen)
+	}
+}
+
+func setInt64(v *types.Int64, seen int64) {
+	if v.IsUnknown() {
+		*v = types.Int64Value(seen)
+	}
+}
+
+func setList(v *types.List, seen []string) {
+	if v.IsUnknown() {
+		*v = stringList(seen)
+	}
+}
+
+// optionalString is null for "".
+func optionalString(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}

@@ -1,0 +1,71 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Update changes in place what MAAS lets be changed, deploys a VM on which
+// nothing is installed, and goes on with what was left unfinished. An error
+// here taints nothing: the state then says how far the VM has come, and the
+// next apply goes on.
+func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, config, state vmModel
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	diags.Append(req.State.Get(ctx, &state)...)
+	spec, ds := plan.spec(ctx, config)
+	diags.Append(ds...)
+	spec.RemovedTags = removedTags(state.tags(), spec.Tags)
+	n := readNotes(ctx, req.Private, diags)
+	wait, cancel := within(ctx, plan.Timeouts.Update, patience(plan), diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	vm, err := r.update(wait, state, spec)
+	switch {
+	case err == nil:
+		plan.fill(ctx, vm, diags)
+		save(ctx, &resp.State, resp.Identity, plan, diags)
+		writeNotes(ctx, resp.Private, notes{}, diags)
+		return
+	case wait.Err() != nil:
+		diags.AddError(fmt.Sprintf("VM %s is not finished", spec.Name),
+			fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.\n\n%s",
+				stoppedWaiting(wait.Err(), "timeouts.update"), sentence(err.Error())))
+	default:
+		report(diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), err)
+	}
+	if vm.SystemID != "" {
+		state.refreshHalfway(ctx, plan, vm, diags)
+		save(ctx, &resp.State, resp.Identity, state, diags)
+		n.Pending = n.Pending || plan.Status.IsUnknown()
+		writeNotes(ctx, resp.Private, n, diags)
+	}
+}
+
+func (r *vmResource) update(ctx context.Context, state vmModel, spec engine.VMSpec) (engine.VM, error) {
+	b, err := r.client.use()
+	if err != nil {
+		return engine.VM{}, err
+	}
+	ref := r.ref(state)
+	return engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+		return b.vms.Reconcile(ctx, ref, spec)
+	})
+}
+
+// patience allows a VM that is still on its way the time of a create.
+func patience(plan vmModel) time.Duration {
+	if plan.Status.IsUnknown() {
+		return createTimeout
+	}
+	return updateTimeout
+}
