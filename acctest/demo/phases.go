@@ -95,7 +95,7 @@ func (d *demo) start(ctx context.Context) error {
 
 // create applies the configuration and shows what came of it.
 func (d *demo) create(ctx context.Context) error {
-	if err := d.terraform.run(ctx, "apply", "-auto-approve"); err != nil {
+	if err := d.terraform.brief(ctx, "apply", "-auto-approve"); err != nil {
 		return err
 	}
 	vms, err := d.show(ctx)
@@ -128,7 +128,7 @@ func (d *demo) change(ctx context.Context) error {
 	if err := checkInPlace(plan, len(d.created)); err != nil {
 		return err
 	}
-	if err := d.terraform.run(ctx, "apply", "change.tfplan"); err != nil {
+	if err := d.terraform.brief(ctx, "apply", "change.tfplan"); err != nil {
 		return err
 	}
 	vms, err := d.show(ctx)
@@ -140,7 +140,7 @@ func (d *demo) change(ctx context.Context) error {
 
 // destroy destroys everything.
 func (d *demo) destroy(ctx context.Context) error {
-	return d.terraform.run(ctx, "destroy", "-auto-approve", "-var", newTags)
+	return d.terraform.brief(ctx, "destroy", "-auto-approve", "-var", newTags)
 }
 
 // inspect looks at the simulator from outside: no VM may be left.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,6 +41,20 @@ func (t *terraform) run(ctx context.Context, args ...string) error {
 	fmt.Println(t.bold("$ " + t.line(args)))
 	cmd := t.command(ctx, args)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", t.line(args), err)
+	}
+	return nil
+}
+
+// brief is run without the details of a plan: the lines that begin with four
+// spaces are left out.
+func (t *terraform) brief(ctx context.Context, args ...string) error {
+	args = slices.Insert(slices.Clone(args), 1, "-no-color")
+	fmt.Println(t.bold("$ " + t.line(args) + " | grep -v '^    '"))
+	cmd := t.command(ctx, args)
+	short := &outline{out: os.Stdout}
+	cmd.Stdout, cmd.Stderr = short, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", t.line(args), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,13 +17,16 @@ type event struct {
 	Output  string
 }
 
-// kinds are told apart by the test's name, in this order; what fits none is a
-// unit test.
-var kinds = []struct{ name, prefix string }{
-	{"acceptance", "TestAcc"},
-	{"fidelity", "TestFidelity"},
-	{"fail-everywhere", "TestFailEverywhere"},
-	{"programs", "TestScript"},
+// kinds are told apart by how the test's name begins; what fits none is a unit
+// test.
+var kinds = []struct {
+	name     string
+	prefixes []string
+}{
+	{"acceptance", []string{"TestAcc"}},
+	{"fidelity", []string{"TestFidelity", "TestFacts"}},
+	{"fail-everywhere", []string{"TestFailEverywhere"}},
+	{"programs", []string{"TestScript"}},
 }
 
 const unit = "unit"
@@ -30,7 +34,8 @@ const unit = "unit"
 // kindOf is the kind of a test or subtest.
 func kindOf(test string) string {
 	for _, k := range kinds {
-		if strings.HasPrefix(test, k.prefix) {
+		begins := func(prefix string) bool { return strings.HasPrefix(test, prefix) }
+		if slices.ContainsFunc(k.prefixes, begins) {
 			return k.name
 		}
 	}
