@@ -1,0 +1,223 @@
+package acctest_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// words matches a text that has all the words in this order, however the CLI
+// wraps its lines.
+func words(text string) *regexp.Regexp {
+	parts := strings.Fields(text)
+	for i, p := range parts {
+		parts[i] = regexp.QuoteMeta(p)
+	}
+	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*?`))
+}
+
+// TestAccVMBadInput wants one clear error each, which names the attribute, and
+// nothing made.
+func TestAccVMBadInput(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason     string
+		attributes []string
+		name       string // default: a good one
+		host       string // default: the target's
+		world      func(*sim.Model)
+		before     func(*testing.T, *target)
+		want       string
+	}{
+		"UnknownHost":        {reason: "A host that MAAS does not know; the known ones are listed.", host: "lxd9", want: `vm_host "lxd9" lxd1`},
+		"UnknownZone":        {reason: "Zones are named, and known ones listed.", attributes: []string{`zone = "mars"`}, want: `zone "mars" az1`},
+		"UnknownPool":        {reason: "Resource pools too.", attributes: []string{`pool = "mars"`}, want: `pool "mars" kvm`},
+		"UnknownDomain":      {reason: "Domains too.", attributes: []string{`domain = "mars"`}, want: `domain "mars" example.org`},
+		"UnknownImage":       {reason: "Found before anything is composed.", attributes: []string{`deploy = { image = "ubuntu/warty" }`}, want: `image "ubuntu/warty" ubuntu/noble`},
+		"UnknownStoragePool": {reason: "MAAS itself would silently use the default pool.", attributes: []string{`disks = { root = { size_gb = 8, pool = "mars" } }`}, want: `pool "mars" fast`},
+		"UnknownSubnet":      {reason: "Subnets are named, and known ones listed.", attributes: []string{`interfaces = { eth0 = { subnet = "mars" } }`}, want: `subnet "mars" 10.77.0.0/24`},
+		"SubnetWithoutDHCP":  {reason: "A VM that cannot boot from the network is never commissioned.", attributes: []string{`interfaces = { eth0 = { subnet = "dark" } }`}, want: `subnet DHCP`},
+		"AddressElsewhere":   {reason: "An address of another subnet.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.99.0.1" } }`}, want: `ip 10.99.0.1 10.77.0.0/24`},
+		"NoAddress":          {reason: "No address at all.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "ten" } }`}, want: `ip address`},
+		"CoresBeyondHost":    {reason: "A VM is never larger than its host.", attributes: []string{`cores = 9`}, want: `cores 9 8 lxd1`},
+		"MemoryBeyondHost":   {reason: "A VM is never larger than its host.", attributes: []string{`memory_mib = 16385`}, want: `memory_mib 16385 16384`},
+		"DiskBeyondPool":     {reason: "MAAS would answer with a server error.", attributes: []string{`disks = { root = { size_gb = 8, pool = "fast" }, data = { size_gb = 49, pool = "fast" } }`}, want: `fast 50 GB left`},
+		"ZeroCores":          {reason: "Found without a MAAS.", attributes: []string{`cores = 0`}, want: `cores at least 1`},
+		"NegativeMemory":     {reason: "Found without a MAAS.", attributes: []string{`memory_mib = -1`}, want: `memory_mib 1024`},
+		"AbsurdMemory":       {reason: "Found without a MAAS.", attributes: []string{`memory_mib = 99999999999`}, want: `memory_mib`},
+		"ZeroDisk":           {reason: "Found without a MAAS, which would accept it.", attributes: []string{`disks = { root = { size_gb = 0 } }`}, want: `size_gb`},
+		"NoRootDisk":         {reason: "The VM boots from the disk named root.", attributes: []string{`disks = { data = { size_gb = 8 } }`}, want: `root`},
+		"DottedName":         {reason: "MAAS takes it, LXD then refuses.", name: "web.1", want: `name`},
+		"LongName":           {reason: "A DNS label has 63 letters at most.", name: strings.Repeat("a", 64), want: `name 63`},
+		"CoresAndPinned":     {reason: "One excludes the other.", attributes: []string{`cores = 1`, `pinned_cores = [0]`}, want: `pinned_cores`},
+		"PinnedBeyondHost":   {reason: "A core that the host has not.", attributes: []string{`pinned_cores = [99]`}, want: `pinned_cores 99`},
+		"BigUserData": {
+			reason:     "More than MAAS's web server lets through.",
+			attributes: []string{`deploy = { user_data_wo = join("", [for i in range(1024) : format("%1024d", i)]) }`},
+			want:       `user_data`,
+		},
+		"HostNeverReached": {
+			reason: "MAAS lists hosts that it never spoke to.", host: "dead",
+			before: func(t *testing.T, x *target) {
+				x.post(t, "vm-hosts/", url.Values{"type": {"lxd"}, "name": {"dead"}, "power_address": {"10.255.255.1:8443"}})
+			},
+			want: `HostUnavailable dead`,
+		},
+		"HostFull": {
+			reason: "Others have the cores, and over-commit is off.", attributes: []string{`cores = 3`}, host: "small",
+			world: func(m *sim.Model) {
+				m.Hosts = append(m.Hosts, sim.HostModel{Name: "small", Cores: 4, MemoryMiB: 8192, CPUOvercommit: 0.5})
+			},
+			want: `InsufficientResources 3 cores 2 left`,
+		},
+		"NoVMHosts": {
+			reason: "A MAAS after 3.8.",
+			world:  func(m *sim.Model) { m.MAASVersion = sim.VersionGone },
+			want:   `VM hosts`,
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			var changes []func(*sim.Model)
+			if tc.world != nil {
+				changes = append(changes, tc.world)
+			}
+			x := simulated(t, changes...)
+			if tc.host != "" {
+				x.host = tc.host
+			}
+			name := tc.name
+			if name == "" {
+				name = x.name()
+			}
+			t.Log(tc.reason)
+			if tc.before != nil {
+				tc.before(t, x)
+			}
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				Steps: []resource.TestStep{{
+					Config:      x.config(x.vm(name, tc.attributes...)),
+					ExpectError: words(tc.want),
+				}},
+			})
+			if err := x.checkEmpty(name)(nil); err != nil {
+				t.Errorf("%s\nsomething was made: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestAccProviderBadInput wants one clear error for each way to configure the
+// provider wrongly.
+func TestAccProviderBadInput(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		url    func(*target) string
+		key    func(*target) string
+		more   string
+		want   string
+	}{
+		"MalformedKey": {reason: "A key has three parts.", key: func(*target) string { return "abc" }, want: `api_key`},
+		"WrongKey":     {reason: "MAAS refuses it; nothing of it is echoed.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `API key`},
+		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.sim.UserAPIKey() }, want: `administrator`},
+		"NoScheme":     {reason: "A URL without a scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url`},
+		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url`},
+		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `http`},
+		"NobodyThere":  {reason: "Nothing listens there.", url: func(*target) string { return "http://127.0.0.1:1/MAAS" }, want: `127.0.0.1:1`},
+		"NoMAAS":       {reason: "A web server that is no MAAS.", url: func(x *target) string { return x.url + "/elsewhere" }, want: `api_url`},
+		"BadCA":        {reason: "Not a certificate.", more: `ca_cert = "-----BEGIN NONSENSE-----"`, want: `ca_cert`},
+		"BadInterval":  {reason: "Not a duration.", more: `poll_interval = "soon"`, want: `poll_interval`},
+		"BadTimeout":   {reason: "Too short for any answer.", more: `request_timeout = "1ns"`, want: `request_timeout`},
+		"BadOwner":     {reason: "An owner is a name.", more: `owner = "a b"`, want: `owner`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			name := x.name()
+			url, key := x.url, x.key
+			if tc.url != nil {
+				url = tc.url(x)
+			}
+			if tc.key != nil {
+				key = tc.key(x)
+			}
+			t.Log(tc.reason)
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				Steps: []resource.TestStep{{
+					Config: fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  %s\n}\n", url, key, tc.more) +
+						x.vm(name),
+					ExpectError: words(tc.want),
+				}},
+			})
+			if err := x.checkEmpty(name)(nil); err != nil {
+				t.Errorf("%s\nsomething was made: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestAccProviderURLForms wants the URL with and without /MAAS and slashes.
+func TestAccProviderURLForms(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"/MAAS", "/MAAS/", "", "/"} {
+		t.Run(fmt.Sprintf("%q", form), func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			x.url = strings.TrimSuffix(x.url, "/MAAS") + form
+			name := x.name()
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				CheckDestroy:             x.checkEmpty(name),
+				Steps:                    []resource.TestStep{{Config: x.config(x.vm(name))}},
+			})
+		})
+	}
+}
+
+// TestAccVMNameTaken wants a foreign machine of the same name left alone, and
+// named in the error.
+func TestAccVMNameTaken(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		machine sim.MachineModel
+	}{
+		"Foreign": {reason: "A machine without our mark.", machine: sim.MachineModel{Hostname: "tf-acc-taken", Cores: 2, MemoryMiB: 2048}},
+		"OtherOwner": {
+			reason:  "A VM of another owner.",
+			machine: sim.MachineModel{Hostname: "tf-acc-taken", Description: "maaslxd-0123456789ab team-b/tf-acc-taken"},
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t, func(m *sim.Model) { m.Machines = append(m.Machines, tc.machine) })
+			before := x.machine(t, "tf-acc-taken")
+			t.Log(tc.reason)
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				Steps: []resource.TestStep{{
+					Config:      x.config(x.vm("tf-acc-taken")),
+					ExpectError: words(before.SystemID + ` import`),
+				}},
+			})
+			if after := x.machine(t, "tf-acc-taken"); after.Description != before.Description || after.StatusName != before.StatusName {
+				t.Errorf("the foreign machine was touched: %+v, before %+v", after, before)
+			}
+			if n := len(x.sim.Instances()); n != 0 {
+				t.Errorf("%d instances were made", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package acctest_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// patience bounds waiting for the simulator to show something.
+const patience = time.Minute
+
+// when waits until the machine of a name has a status and then acts on it.
+func (x *target) when(t *testing.T, name, status string, act func(sim.Machine)) {
+	t.Helper()
+	x.until(t, name+" is "+status, func() bool {
+		for _, m := range x.sim.Machines() {
+			if m.Hostname == name && m.StatusName == status {
+				act(m)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// whenCalled waits until the simulator was asked for a route.
+func (x *target) whenCalled(t *testing.T, route string) {
+	t.Helper()
+	x.until(t, route+" is called", func() bool { return x.sim.Journal().Count(route) > 0 })
+}
+
+func (x *target) until(t *testing.T, what string, seen func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if seen() {
+			return
+		}
+	}
+	t.Errorf("it was never so that %s", what)
+}
+
+const composeRoute = "POST vm-hosts/{id}/ compose"
+
+// machine finds the simulator's machine of a name.
+func (x *target) machine(t *testing.T, name string) sim.Machine {
+	t.Helper()
+	for _, m := range x.sim.Machines() {
+		if m.Hostname == name {
+			return m
+		}
+	}
+	t.Fatalf("the simulator has no machine %s", name)
+	return sim.Machine{}
+}
+
+// edit changes a machine as an operator would.
+func (x *target) edit(t *testing.T, name string, e sim.MachineEdit) {
+	t.Helper()
+	if err := x.sim.EditMachine(x.machine(t, name).SystemID, e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// post calls MAAS as an operator's script would.
+func (x *target) post(t *testing.T, path string, form url.Values) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.url+"/api/2.0/"+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.Split(x.key, ":")
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", fmt.Sprintf(
+		`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="%x", oauth_timestamp="%d"`,
+		key[0], key[1], key[2], rand.Uint64(), time.Now().Unix()))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("POST %s: %s %s %v", path, res.Status, body, err)
+	}
+}
