@@ -2,6 +2,9 @@ module github.com/maaslxd/maaslxd
 
 go 1.26.0
 
+require golang.org/x/sync v0.19.0
+
+require github.com/google/go-cmp v0.7.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/terraform-plugin-framework v1.19.0

@@ -189,14 +189,15 @@ type FieldError interface {
 	Fields() map[string][]string
 }
 
-// Names resolves MAAS's names. Lists are cached and shared. An unknown name
-// is ErrNotFound.
+// Names lists what MAAS calls by name. Lists are cached, shared and sorted.
 type Names interface {
 	Zones(ctx context.Context) ([]string, error)
 	Pools(ctx context.Context) ([]string, error)
 	Domains(ctx context.Context) ([]string, error)
-	// Subnets lists the subnets.
 	Subnets(ctx context.Context) ([]Subnet, error)
+	// Refresh drops all cached lists that are older than a second, hosts and
+	// images too: someone may just have made what is missing from them.
+	Refresh()
 }
 
 // Subnet is a subnet that MAAS knows.

@@ -208,15 +208,36 @@ func (v *vms) checkNames(ctx context.Context, want VMSpec) error {
 		if c.name == "" {
 			continue
 		}
-		names, err := c.list(ctx)
+		found, names, err := find(ctx, v.Names, c.list, func(n string) bool { return n == c.name })
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(names, c.name) {
+		if len(found) == 0 {
 			return unknown(c.field, c.kind, c.name, names)
 		}
 	}
 	return nil
+}
+
+// find returns what matches in a cached list, and the list. It looks once more
+// in a fresh list before it finds nothing: in one apply, another resource may
+// just have made what is named.
+func find[T any](ctx context.Context, names Names, list func(context.Context) ([]T, error), matches func(T) bool) (found, all []T, err error) {
+	for range 2 {
+		if all, err = list(ctx); err != nil {
+			return nil, nil, err
+		}
+		for _, item := range all {
+			if matches(item) {
+				found = append(found, item)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+		names.Refresh()
+	}
+	return found, all, nil
 }
 
 func (v *vms) checkInterfaces(ctx context.Context, interfaces []Interface) error {
@@ -243,33 +264,43 @@ func (v *vms) checkInterfaces(ctx context.Context, interfaces []Interface) error
 	return nil
 }
 
-// subnet finds a subnet by name or CIDR.
+// subnet finds a subnet by CIDR or name. Names of subnets need not be unique.
 func (v *vms) subnet(ctx context.Context, field, wanted string) (Subnet, error) {
-	subnets, err := v.Names.Subnets(ctx)
+	found, all, err := find(ctx, v.Names, v.Names.Subnets, func(s Subnet) bool { return s.CIDR == wanted || s.Name == wanted })
 	if err != nil {
 		return Subnet{}, err
 	}
-	names := make([]string, len(subnets))
-	for n, s := range subnets {
-		if s.CIDR == wanted || s.Name == wanted {
-			return s, nil
+	switch {
+	case len(found) == 0:
+		return Subnet{}, unknown(field+".subnet", "subnet", wanted, cidrs(all))
+	case len(found) > 1 && found[0].CIDR != wanted:
+		return Subnet{}, &SpecError{
+			Field: field + ".subnet", Message: fmt.Sprintf("%d subnets are called %q", len(found), wanted),
+			Hint: "Name one by its CIDR: " + strings.Join(cidrs(found), ", ") + ".",
 		}
-		names[n] = s.CIDR
 	}
-	return Subnet{}, unknown(field+".subnet", "subnet", wanted, names)
+	return found[0], nil
+}
+
+func cidrs(subnets []Subnet) []string {
+	list := make([]string, len(subnets))
+	for n, s := range subnets {
+		list[n] = s.CIDR
+	}
+	return list
 }
 
 func (v *vms) checkImage(ctx context.Context, d *Deployment) error {
 	if d == nil || d.Image == "" {
 		return nil
 	}
-	images, err := v.Catalog.Images(ctx)
+	found, images, err := find(ctx, v.Names, v.Catalog.Images, func(have string) bool {
+		return have == d.Image || strings.HasSuffix(have, "/"+d.Image)
+	})
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(images, func(have string) bool {
-		return have == d.Image || strings.HasSuffix(have, "/"+d.Image)
-	}) {
+	if len(found) == 0 {
 		return unknown("deploy.image", "image", d.Image, images)
 	}
 	return nil

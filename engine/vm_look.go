@@ -86,33 +86,29 @@ func (v *vms) unclear(row Row) time.Duration {
 	return max(0, v.ComposeWindow-v.Now().Sub(row.Since))
 }
 
-// host finds the VM host that a spec names by id or name.
+// host finds the VM host that a spec names by id or name. Names of VM hosts
+// need not be unique.
 func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
-	hosts, err := v.Composer.Hosts(ctx)
+	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool {
+		return h.Name == wanted || fmt.Sprint(h.ID) == wanted || h.MachineID != "" && h.MachineID == wanted
+	})
 	if err != nil {
 		return VMHost{}, err
 	}
-	var found []VMHost
-	var names []string
-	for _, h := range hosts {
-		if fmt.Sprint(h.ID) == wanted {
-			return h, nil
-		}
-		if h.Name == wanted || h.MachineID != "" && h.MachineID == wanted {
-			found = append(found, h)
-		}
-		names = append(names, h.Name)
+	names := make([]string, len(hosts))
+	for n, h := range hosts {
+		names[n] = h.Name
 	}
 	switch len(found) {
-	case 1:
-		return found[0], nil
 	case 0:
 		return VMHost{}, unknown("vm_host", "VM host", wanted, names)
+	case 1:
+		return found[0], nil
 	default:
 		return VMHost{}, &SpecError{
 			Field:   "vm_host",
-			Message: fmt.Sprintf("%d VM hosts of MAAS are called %q", len(found), wanted),
-			Hint:    fmt.Sprintf("Name one by its id: %d, %d, …", found[0].ID, found[1].ID),
+			Message: fmt.Sprintf("%d VM hosts of MAAS answer to %q", len(found), wanted),
+			Hint:    fmt.Sprintf("Name one by its id: %d, %d, ….", found[0].ID, found[1].ID),
 		}
 	}
 }

@@ -199,7 +199,7 @@ func (v *vms) wait(ctx context.Context, key Key, m Machine) Result[VM] {
 
 func (v *vms) commission(ctx context.Context, key Key, m Machine) (Result[VM], error) {
 	if err := v.Machines.Commission(ctx, m.SystemID); err != nil {
-		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, moved(err))
+		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, moved(err, ErrConflict, ErrInvalid)) // 400: in this state
 	}
 	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
 	return v.wait(ctx, key, m), nil
@@ -222,7 +222,7 @@ func (v *vms) install(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 	if err := v.Machines.Deploy(ctx, m.SystemID, *want.Deploy); err != nil {
 		return Result[VM]{}, &Error{
 			Type: VMDeploymentFailed, Host: m.HostName,
-			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: moved(refused(err)),
+			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: moved(refused(err), ErrConflict),
 		}
 	}
 	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
@@ -295,8 +295,8 @@ func failed(m Machine) error {
 
 // moved makes a refusal because of the machine's state retryable: the state
 // changed between the look and the call, and the next look sees it.
-func moved(err error) error {
-	if errors.Is(err, ErrConflict) {
+func moved(err error, refusals ...error) error {
+	if slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
 		return fmt.Errorf("%w: %v", ErrBusy, err)
 	}
 	return err

@@ -86,3 +86,10 @@ func (c *Client) Power(ctx context.Context, systemID string) (string, error) {
 	err := c.write(ctx, systemID, r, &answer) // MAAS notes the state in the machine
 	return answer.State, err
 }
+
+// PowerOff implements engine.Machines.
+func (c *Client) PowerOff(ctx context.Context, systemID string) error {
+	r := post("power_off", machineRoute, systemID)
+	r.timeout = c.slow
+	return c.write(ctx, systemID, r, nil)
+}

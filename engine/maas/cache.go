@@ -73,3 +73,12 @@ func (c *cached[T]) drop() {
 	defer c.mu.Unlock()
 	c.flight, c.read = nil, time.Time{}
 }
+
+// expire forgets a value that is old enough to be read once more.
+func (c *cached[T]) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Sub(c.read) >= rereadAfter {
+		c.flight, c.read = nil, time.Time{}
+	}
+}

@@ -158,7 +158,6 @@ func (c *Client) list(ctx context.Context, r *request, into any) error {
 // write sends a request that changes a machine. What was seen of it before
 // the answer came is not served any more.
 func (c *Client) write(ctx context.Context, systemID string, r *request, into any) error {
-	c.looks.spoil(systemID)
 	defer c.looks.spoil(systemID)
 	return c.call(ctx, r, into)
 }

@@ -26,16 +26,14 @@ func newCached[T any](
 	return &cached[T]{ttl: ttl, limit: limit, now: now, fetch: fetch}
 }
 
-// Refresh drops all cached lists: the next question asks MAAS. It is for who
-// did not find a name that may have been made since.
+// Refresh implements engine.Names.
 func (c *Client) Refresh() {
-	c.hosts.drop()
-	c.zones.drop()
-	c.pools.drop()
-	c.domains.drop()
-	c.subnets.drop()
-	c.images.drop()
-	c.probe.drop()
+	c.hosts.expire()
+	c.zones.expire()
+	c.pools.expire()
+	c.domains.expire()
+	c.subnets.expire()
+	c.images.expire()
 }
 
 // Zones implements engine.Names.

@@ -62,7 +62,7 @@ func (k *look) end() {
 	}
 }
 
-// spoil says that a machine is being, or was just, written to.
+// spoil says that a machine was just written to.
 func (l *looks) spoil(systemID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,11 +63,9 @@ func withoutPassages(text, secret string) string {
 		return text
 	}
 	hidden := make([]bool, len(text))
-	for i := 0; i+width <= len(text); i++ {
-		if strings.Contains(secret, text[i:i+width]) {
-			for j := range width {
-				hidden[i+j] = true
-			}
+	for _, at := range common(text, secret, width) {
+		for i := range width {
+			hidden[at+i] = true
 		}
 	}
 	var b strings.Builder
@@ -80,4 +78,21 @@ func withoutPassages(text, secret string) string {
 		}
 	}
 	return b.String()
+}
+
+// common returns where text has passages of that width that secret has too.
+// The secret may be a megabyte, so it is read once.
+func common(text, secret string, width int) []int {
+	places := map[string][]int{}
+	for i := 0; i+width <= len(text); i++ {
+		passage := text[i : i+width]
+		places[passage] = append(places[passage], i)
+	}
+	var found []int
+	for i := 0; i+width <= len(secret) && len(places) > 0; i++ {
+		passage := secret[i : i+width]
+		found = append(found, places[passage]...)
+		delete(places, passage)
+	}
+	return found
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"syscall"
 
@@ -67,12 +66,8 @@ func whyUnreachable(base *url.URL, err error) (message, hint string, passing boo
 
 // whyUntrusted explains what TLS refuses.
 func whyUntrusted(base *url.URL, err error) (message, hint string) {
-	if errors.Is(err, http.ErrSchemeMismatch) {
-		return fmt.Sprintf("%s speaks http, not https", base.Host),
-			"Let api_url begin with http://, or give the port of HTTPS (5443 by MAAS's default)."
-	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return fmt.Sprintf("%s does not speak TLS", base.Host),
+		return fmt.Sprintf("%s does not speak HTTPS", base.Host),
 			"Let api_url begin with http://, or give the port of HTTPS (5443 by MAAS's default)."
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {

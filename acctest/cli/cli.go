@@ -1,0 +1,79 @@
+// Package cli finds the Terraform that the acceptance tests, the demo and the
+// documentation run: HashiCorp's Terraform or OpenTofu, whichever is at hand.
+//
+// Where neither is, OpenTofu is built from its Go module, so that a machine
+// with nothing but Go can run everything. Neither program is ever shipped.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// PathVariable names the environment variable that decides which CLI is used.
+// terraform-plugin-testing reads the same one.
+const PathVariable = "TF_ACC_TERRAFORM_PATH"
+
+// minMajor and minMinor are the oldest version that both Terraform and
+// OpenTofu must have: write-only attributes came with 1.11 in either.
+const minMajor, minMinor = 1, 11
+
+// versionTimeout bounds one "version" call: it touches neither network nor
+// state, and takes well under a second.
+const versionTimeout = 30 * time.Second
+
+// CLI is a Terraform or an OpenTofu that was seen to run.
+type CLI struct {
+	Path    string // absolute
+	Product string // "Terraform" or "OpenTofu"
+	Version string // "1.12.6"
+}
+
+// IsTofu tells OpenTofu from Terraform: they have different registries.
+func (c CLI) IsTofu() bool { return c.Product == "OpenTofu" }
+
+// String is the product with its version and path, for people.
+func (c CLI) String() string {
+	return fmt.Sprintf("%s %s (%s)", c.Product, c.Version, c.Path)
+}
+
+// banner is the first line of "terraform version".
+var banner = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v((\d+)\.(\d+)\.\d+\S*)`)
+
+// probe runs the program's "version" and says what it is. It fails where the
+// program cannot be run, is neither Terraform nor OpenTofu, or is too old.
+func probe(ctx context.Context, path string, environ []string) (CLI, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return CLI{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, abs, "version")
+	cmd.Env = append(clean(environ), "CHECKPOINT_DISABLE=1")
+	out, err := cmd.Output()
+	if err != nil {
+		return CLI{}, fmt.Errorf("%s does not run: %w", abs, err)
+	}
+	return parse(abs, string(out))
+}
+
+// parse reads what "version" printed.
+func parse(path, out string) (CLI, error) {
+	m := banner.FindStringSubmatch(out)
+	if m == nil {
+		return CLI{}, fmt.Errorf("%s is neither Terraform nor OpenTofu: it did not print its version", path)
+	}
+	c := CLI{Path: path, Product: m[1], Version: m[2]}
+	major, _ := strconv.Atoi(m[3]) // digits by the expression
+	minor, _ := strconv.Atoi(m[4])
+	if major < minMajor || major == minMajor && minor < minMinor {
+		return CLI{}, fmt.Errorf("%s is older than %d.%d, the first with write-only attributes", c, minMajor, minMinor)
+	}
+	return c, nil
+}

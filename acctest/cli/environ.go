@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// configVariable names the variable that points a CLI at its configuration.
+const configVariable = "TF_CLI_CONFIG_FILE"
+
+// Environment is environ with what tests need to run the CLI: TF_ACC, the
+// CLI's path, no phoning home, and for OpenTofu the registry and namespace
+// that terraform-plugin-testing must assume (both, or it gives up with
+// "legacy provider namespace").
+func (c CLI) Environment(environ []string) []string {
+	set := map[string]string{
+		"TF_ACC":             "1",
+		"CHECKPOINT_DISABLE": "1",
+		PathVariable:         c.Path,
+	}
+	if c.IsTofu() {
+		set["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
+		set["TF_ACC_PROVIDER_NAMESPACE"] = "hashicorp"
+	}
+	out := slices.DeleteFunc(clean(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, replaced := set[name]
+		return replaced
+	})
+	for name, value := range set {
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// clean is environ without a TF_CLI_CONFIG_FILE that points at nothing: each
+// CLI warns about it on every call.
+func clean(environ []string) []string {
+	path := lookup(environ, configVariable)
+	if _, err := os.Stat(path); path == "" || err == nil {
+		return slices.Clone(environ)
+	}
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, configVariable+"=")
+	})
+}
+
+// lookup is the variable's value in environ, empty where it is not set. As
+// for the operating system, the last one of a name counts.
+func lookup(environ []string, name string) string {
+	for _, entry := range slices.Backward(environ) {
+		if key, value, ok := strings.Cut(entry, "="); ok && key == name {
+			return value
+		}
+	}
+	return ""
+}

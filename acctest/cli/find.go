@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Finder looks for a CLI: the one that the environment names, else one on
+// PATH, else an OpenTofu that it builds.
+type Finder struct {
+	Environ  []string  // as os.Environ returns it
+	ToolsDir string    // absolute; a built OpenTofu is kept below it
+	Log      io.Writer // what is chosen, what is passed over, how long a build took
+}
+
+// NewFinder is a Finder for this process. It keeps what it builds in .tools
+// below the repository's root, and tells the story on standard error.
+func NewFinder(ctx context.Context) (*Finder, error) {
+	dir, err := Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Finder{Environ: os.Environ(), ToolsDir: dir + "/.tools", Log: os.Stderr}, nil
+}
+
+// Root is the absolute path of the module that the working directory is in.
+func Root(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the repository's root by go list -m: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Find returns the CLI to use. A CLI that the environment names must work:
+// it is never silently replaced by another.
+func (f *Finder) Find(ctx context.Context) (CLI, error) {
+	if path := lookup(f.Environ, PathVariable); path != "" {
+		c, err := probe(ctx, path, f.Environ)
+		if err != nil {
+			return CLI{}, fmt.Errorf("%s: %w; unset it to let one be found or built", PathVariable, err)
+		}
+		return c, nil
+	}
+	for _, name := range []string{"terraform", "tofu"} {
+		if c, ok := f.onPath(ctx, name); ok {
+			return c, nil
+		}
+	}
+	return f.openTofu(ctx)
+}
+
+// onPath looks for the program on PATH. One that is there but of no use is
+// passed over loudly.
+func (f *Finder) onPath(ctx context.Context, name string) (CLI, bool) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return CLI{}, false
+	}
+	c, err := probe(ctx, path, f.Environ)
+	if err != nil {
+		f.say("passing over %s: %v", name, err)
+		return CLI{}, false
+	}
+	f.say("using %s", c)
+	return c, true
+}
+
+// say writes a line for people.
+func (f *Finder) say(format string, args ...any) {
+	fmt.Fprintf(f.Log, "terraform CLI: "+format+"\n", args...)
+}

@@ -1,0 +1,55 @@
+// Withcli finds a Terraform or an OpenTofu and runs a command with it.
+//
+//	withcli              prints the CLI's absolute path
+//	withcli COMMAND …    runs the command with TF_ACC, TF_ACC_TERRAFORM_PATH
+//	                     and what else tests need for that CLI
+//
+// It exits as the command does, and with 1 where no CLI can be had.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(max(exit.ExitCode(), 1)) // killed by a signal is -1
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "withcli:", err)
+		os.Exit(1)
+	}
+}
+
+// run prints the path, or runs the command.
+func run(ctx context.Context, args []string) error {
+	finder, err := cli.NewFinder(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := finder.Find(ctx)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		fmt.Println(found.Path)
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = found.Environment(os.Environ())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	return cmd.Run()
+}

@@ -1,0 +1,60 @@
+// Demo shows the provider at work without any hardware: a real Terraform or
+// OpenTofu creates, re-plans, changes and destroys VMs on a simulated MAAS.
+//
+//	demo [-bin DIR] [-config DIR]
+//
+// Every command is shown as a user would type it. Where anything is not as it
+// should be, demo says so in a sentence and exits with 1. What it started has
+// then ended.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	bin := flag.String("bin", "bin", "`directory` of the built provider and simulator")
+	config := flag.String("config", "examples/demo", "`directory` of the configuration and of the simulated world")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	start := time.Now()
+	if err := run(ctx, *bin, *config); err != nil {
+		fmt.Fprintln(os.Stderr, "\ndemo:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("\nDone in %s: created, planned again, changed in place, destroyed, nothing left.\n",
+		time.Since(start).Round(time.Second))
+}
+
+// run starts the simulator, shows the phases and ends the simulator.
+func run(ctx context.Context, bin, config string) error {
+	d, err := newDemo(ctx, bin, config)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	for _, phase := range []struct {
+		title string
+		show  func(context.Context) error
+	}{
+		{"A simulated MAAS with three LXD hosts", d.start},
+		{"Create three VMs", d.create},
+		{"Plan again: nothing to do", d.replan},
+		{"Change their tags in place", d.change},
+		{"Destroy them", d.destroy},
+		{"What MAAS saw", d.inspect},
+	} {
+		d.heading(phase.title)
+		if err := phase.show(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

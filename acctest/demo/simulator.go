@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	// startTimeout is how long the simulator may take to say where it is: it
+	// only reads a file and listens.
+	startTimeout = 10 * time.Second
+	// steerTimeout bounds one look at the simulator from outside.
+	steerTimeout = 10 * time.Second
+	// stopTimeout is how long it may take to end.
+	stopTimeout = 5 * time.Second
+)
+
+// simulator is a maassim in a process of its own.
+type simulator struct {
+	cmd     *exec.Cmd
+	exports []string // MAAS_API_URL=… and MAAS_API_KEY=…
+	root    string   // http://127.0.0.1:port
+}
+
+// startSimulator starts the program on a free loopback port, and waits for
+// the line in which it says how to reach it.
+func startSimulator(ctx context.Context, program, world string) (*simulator, error) {
+	fmt.Printf("$ %s -model %s &\n", program, world)
+	s := &simulator{cmd: exec.CommandContext(ctx, program, "-model", world)}
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	s.cmd.WaitDelay = stopTimeout
+	var stderr bytes.Buffer
+	s.cmd.Stderr = &stderr
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start the simulator: %w; run make build", err)
+	}
+	line, err := firstLine(stdout, startTimeout)
+	if err == nil {
+		fmt.Println(line)
+		s.exports, s.root, err = readExports(line)
+	}
+	if err != nil {
+		s.stop()
+		return nil, fmt.Errorf("the simulator did not come up: %w\n%s", err, stderr.Bytes())
+	}
+	return s, nil
+}
+
+// firstLine reads one line, and goes on to read, so that the writer never
+// waits.
+func firstLine(in io.Reader, timeout time.Duration) (string, error) {
+	lines := make(chan string, 1)
+	go func() {
+		buffered := bufio.NewReader(in)
+		line, _ := buffered.ReadString('\n')
+		lines <- strings.TrimSpace(line)
+		_, _ = io.Copy(io.Discard, buffered)
+	}()
+	select {
+	case line := <-lines:
+		return line, nil
+	case <-time.After(timeout):
+		return "", fmt.Errorf("it printed nothing in %s", timeout)
+	}
+}
+
+// readExports reads "export MAAS_API_URL=… MAAS_API_KEY=…" and derives the
+// root of the server from the URL.
+func readExports(line string) (exports []string, root string, err error) {
+	words, ok := strings.CutPrefix(line, "export ")
+	if !ok {
+		return nil, "", fmt.Errorf("its first line is %q, want export MAAS_API_URL=… MAAS_API_KEY=…", line)
+	}
+	seen := map[string]string{}
+	for word := range strings.FieldsSeq(words) {
+		name, value, _ := strings.Cut(word, "=")
+		value = strings.Trim(value, `"'`)
+		seen[name] = value
+		exports = append(exports, name+"="+value)
+	}
+	address, key := seen["MAAS_API_URL"], seen["MAAS_API_KEY"]
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok || key == "" {
+		return nil, "", fmt.Errorf("its first line %q lacks MAAS_API_URL or MAAS_API_KEY", line)
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return exports, scheme + "://" + host, nil
+}
+
+// stop ends the process and waits for it. A simulator that never started is
+// stopped already.
+func (s *simulator) stop() {
+	if s == nil || s.cmd.Process == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	kill := time.AfterFunc(stopTimeout, func() { _ = s.cmd.Process.Kill() })
+	defer kill.Stop()
+	_ = s.cmd.Wait() // ended by our signal: its status says nothing
+}
+
+// instance is a VM in one of the simulated LXDs.
+type instance struct {
+	Host string `json:"host"`
+	Name string `json:"name"`
+}
+
+// instances lists what runs in the simulated LXDs, whatever MAAS knows.
+func (s *simulator) instances(ctx context.Context) ([]instance, error) {
+	var list []instance
+	return list, s.look(ctx, "/_sim/instances", &list)
+}
+
+// calls is how the provider used MAAS's API.
+type calls struct {
+	Routes []struct {
+		Route  string `json:"route"`
+		Calls  int    `json:"calls"`
+		Failed int    `json:"failed"`
+	} `json:"routes"`
+	Connections int `json:"connections"`
+}
+
+// journal sums up the calls that the simulator got.
+func (s *simulator) journal(ctx context.Context) (calls, error) {
+	var c calls
+	return c, s.look(ctx, "/_sim/journal", &c)
+}
+
+// look reads a page of the simulator's steering.
+func (s *simulator) look(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, steerTimeout)
+	defer cancel()
+	fmt.Printf("$ curl %s%s\n", s.root, path)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.root+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("cannot look at the simulator: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the simulator answered %s to GET %s", response.Status, path)
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("cannot read the simulator's answer to GET %s: %w", path, err)
+	}
+	return nil
+}
+
+// printCalls writes the calls by route, and their sum. No call at all is an
+// error: the provider would have done its work without MAAS.
+func printCalls(out io.Writer, c calls) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CALLS\tFAILED\tROUTE")
+	total, failed := 0, 0
+	for _, r := range c.Routes {
+		fmt.Fprintf(table, "%d\t%d\t%s\n", r.Calls, r.Failed, r.Route)
+		total += r.Calls
+		failed += r.Failed
+	}
+	fmt.Fprintf(table, "%d\t%d\ttotal, over %d connections\n", total, failed, c.Connections)
+	table.Flush()
+	if total == 0 {
+		return errors.New("the simulator's journal is empty, want the calls of this run")
+	}
+	return nil
+}

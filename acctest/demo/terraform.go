@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+)
+
+// graceful is how long an interrupted CLI may take to save its state.
+const graceful = 30 * time.Second
+
+// terraform runs one CLI in one directory.
+type terraform struct {
+	path     string
+	dir      string
+	env      []string
+	terminal bool // colours are welcome
+}
+
+// newTerraform runs the CLI in dir. Without a terminal there are no colours.
+func newTerraform(c cli.CLI, dir string, env []string) *terraform {
+	t := &terraform{path: c.Path, dir: dir, env: env, terminal: isTerminal(os.Stdout)}
+	t.env = append(t.env, "TF_INPUT=0")
+	if !t.terminal {
+		t.env = append(t.env, "TF_CLI_ARGS=-no-color")
+	}
+	return t
+}
+
+// run shows the command and what it prints.
+func (t *terraform) run(ctx context.Context, args ...string) error {
+	fmt.Println(t.bold("$ " + t.line(args)))
+	cmd := t.command(ctx, args)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", t.line(args), err)
+	}
+	return nil
+}
+
+// brief is run without the details of a plan: the lines that begin with four
+// spaces are left out.
+func (t *terraform) brief(ctx context.Context, args ...string) error {
+	args = slices.Insert(slices.Clone(args), 1, "-no-color")
+	fmt.Println(t.bold("$ " + t.line(args) + " | grep -v '^    '"))
+	cmd := t.command(ctx, args)
+	short := &outline{out: os.Stdout}
+	cmd.Stdout, cmd.Stderr = short, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", t.line(args), err)
+	}
+	return nil
+}
+
+// output shows the command and returns what it prints.
+func (t *terraform) output(ctx context.Context, args ...string) ([]byte, error) {
+	fmt.Println(t.bold("$ " + t.line(args)))
+	cmd := t.command(ctx, args)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", t.line(args), err, stderr.Bytes())
+	}
+	return out, nil
+}
+
+// command is interrupted, not killed, when ctx ends.
+func (t *terraform) command(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, t.path, args...)
+	cmd.Dir, cmd.Env = t.dir, t.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = graceful
+	return cmd
+}
+
+// line is the command as typed in a shell.
+func (t *terraform) line(args []string) string {
+	words := []string{filepath.Base(t.path)}
+	for _, arg := range args {
+		if strings.ContainsAny(arg, `"[] `) {
+			arg = "'" + arg + "'"
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// bold is the text in bold on a terminal.
+func (t *terraform) bold(text string) string {
+	if !t.terminal {
+		return text
+	}
+	return "\x1b[1m" + text + "\x1b[0m"
+}
+
+// isTerminal tells whether the file is a character device that is not
+// /dev/null, and NO_COLOR is not set.
+func isTerminal(file *os.File) bool {
+	if os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && !os.SameFile(info, null)
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// usageError is an error that the caller of the command made.
+type usageError struct{ error }
+
+// Unwrap is the error itself.
+func (e usageError) Unwrap() error { return e.error }
+
+// options are the command line.
+type options struct {
+	listen  string
+	journal bool
+	model   sim.Model
+}
+
+// hostFlags shape the hosts that are made where no file describes them.
+type hostFlags struct {
+	hosts, machines, cores int
+	memoryMiB              int64
+	storageGB              int64
+}
+
+// names is a comma separated list; an empty text is an empty list.
+type names struct{ to *[]string }
+
+func (n names) String() string {
+	if n.to == nil {
+		return ""
+	}
+	return strings.Join(*n.to, ",")
+}
+
+func (n names) Set(text string) error {
+	*n.to = []string{}
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			*n.to = append(*n.to, name)
+		}
+	}
+	return nil
+}
+
+const usageText = `maassim serves a simulated MAAS with LXD VM hosts until it is interrupted.
+
+	maassim -hosts 3 -commission 5s -deploy 5s > maas.env &
+	sleep 1; . ./maas.env        # sets MAAS_API_URL and MAAS_API_KEY
+
+A world can be described in a file (-model FILE); flags change it. It is
+steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
+
+Flags:
+`
+
+// parse reads the flags: the file first, then what changes it.
+func parse(args []string, stderr io.Writer) (options, error) {
+	o, h, file := options{model: sim.DefaultModel()}, hostFlags{hosts: -1, machines: -1}, ""
+	if err := o.flags(&h, &file, io.Discard).Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			printHelp(stderr)
+			return o, err
+		}
+		return o, usageError{fmt.Errorf("%w (maassim -h lists the flags)", err)}
+	}
+	if file != "" {
+		m, err := readFile(file)
+		if err != nil {
+			return o, usageError{fmt.Errorf("-model: %w", err)}
+		}
+		o.model = m
+	}
+	// Once more, now on top of the file.
+	h = hostFlags{hosts: -1, machines: -1}
+	flags := o.flags(&h, &file, io.Discard)
+	if err := flags.Parse(args); err != nil {
+		return o, usageError{err}
+	}
+	if flags.NArg() > 0 {
+		return o, usageError{fmt.Errorf("%q is no flag: maassim takes nothing else", flags.Arg(0))}
+	}
+	err := h.apply(&o.model)
+	if file == "" {
+		spread(&o.model)
+	}
+	return o, err
+}
+
+func readFile(name string) (sim.Model, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return sim.Model{}, err
+	}
+	defer f.Close()
+	m, err := sim.ReadModel(f)
+	if err != nil {
+		return sim.Model{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
+
+func printHelp(w io.Writer) {
+	var o options
+	o.model = sim.DefaultModel()
+	h, file := hostFlags{}, ""
+	fmt.Fprint(w, usageText)
+	flags := o.flags(&h, &file, w)
+	flags.PrintDefaults()
+}
+
+// flags ties the flags to the options.
+func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
+	f := flag.NewFlagSet("maassim", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.Usage = func() {}
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 picks one")
+	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
+	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
+	m := &o.model
+	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty), 3.7, or gone for one without VM hosts")
+	f.Var(names{&m.Zones}, "zones", "`names` of availability zones, comma separated")
+	f.Var(names{&m.Pools}, "pools", "`names` of resource pools")
+	f.Var(names{&m.Domains}, "domains", "`names` of DNS domains")
+	f.Var(names{&m.Tags}, "tags", "`names` of machine tags")
+	f.Var(names{&m.Images}, "images", "imported `images` (default ubuntu/jammy,ubuntu/noble)")
+	f.StringVar(&m.AdminKey, "admin-key", m.AdminKey, "API `key` of the user admin (default a well-known one)")
+	f.StringVar(&m.UserKey, "user-key", m.UserKey, "API `key` of a user without admin rights (default a well-known one)")
+	f.Int64Var(&m.Seed, "seed", m.Seed, "`number` that makes names and ids repeatable")
+	h.flags(f)
+	latencyFlags(f, &m.Latency)
+	return f
+}
+
+func (h *hostFlags) flags(f *flag.FlagSet) {
+	f.IntVar(&h.hosts, "hosts", h.hosts, "`number` of VM hosts, spread over the zones, instead of the model's")
+	f.IntVar(&h.cores, "cores", 0, "cores of each of them (default 16)")
+	f.Int64Var(&h.memoryMiB, "memory", 0, "memory of each in `MiB` (default 65536)")
+	f.Int64Var(&h.storageGB, "storage", 0, "storage of each in `GB` (default 500)")
+	f.IntVar(&h.machines, "machines", h.machines, "`number` of bare-metal machines instead of the model's")
+}
+
+// latencyFlags say how long things take; zero shows each transition to one read.
+func latencyFlags(f *flag.FlagSet, l *sim.Latency) {
+	for name, to := range map[string]struct {
+		field *time.Duration
+		what  string
+	}{
+		"call": {&l.Call, "every call"}, "compose": {&l.Compose, "composing"},
+		"commission": {&l.Commission, "commissioning"}, "deploy": {&l.Deploy, "deploying"},
+		"release": {&l.Release, "releasing"}, "power-on": {&l.PowerOn, "powering on"},
+		"power-off": {&l.PowerOff, "powering off"}, "refresh": {&l.Refresh, "discovering a VM host"},
+		"inventory": {&l.Inventory, "the inventory of a new VM host"}, "delete": {&l.Delete, "deleting a VM"},
+	} {
+		f.DurationVar(to.field, name, *to.field, "`time` that "+to.what+" takes")
+	}
+}
+
+// apply replaces hosts and machines where flags want so.
+func (h hostFlags) apply(m *sim.Model) error {
+	shaped := h.cores != 0 || h.memoryMiB != 0 || h.storageGB != 0
+	switch {
+	case h.hosts < -1:
+		return usageError{fmt.Errorf("-hosts: %d is negative", h.hosts)}
+	case h.machines < -1:
+		return usageError{fmt.Errorf("-machines: %d is negative", h.machines)}
+	case h.cores < 0 || h.memoryMiB < 0 || h.storageGB < 0:
+		return usageError{errors.New("-cores, -memory and -storage are positive")}
+	case shaped && h.hosts < 0:
+		return usageError{errors.New("-cores, -memory and -storage shape the hosts of -hosts: give their number")}
+	}
+	if h.hosts >= 0 {
+		m.Hosts = h.makeHosts(m.Zones)
+	}
+	if h.machines >= 0 {
+		m.Machines = nil
+		for i := range h.machines {
+			m.Machines = append(m.Machines, sim.MachineModel{Hostname: fmt.Sprintf("metal%d", i+1)})
+		}
+	}
+	return nil
+}
+
+// makeHosts makes equal hosts, one zone after the other.
+func (h hostFlags) makeHosts(zones []string) []sim.HostModel {
+	var hosts []sim.HostModel
+	for i := range h.hosts {
+		host := sim.HostModel{Name: fmt.Sprintf("host%d", i+1), Cores: 16, MemoryMiB: 65536}
+		if h.cores > 0 {
+			host.Cores = h.cores
+		}
+		if h.memoryMiB > 0 {
+			host.MemoryMiB = h.memoryMiB
+		}
+		if h.storageGB > 0 {
+			host.StoragePools = []sim.StoragePoolModel{{Name: "default", SizeGB: h.storageGB}}
+		}
+		if len(zones) > 0 {
+			host.Zone = zones[i%len(zones)]
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts
+}
+
+// spread moves hosts and machines whose zone the flags took away to the zones
+// that there are.
+func spread(m *sim.Model) {
+	zone := func(have string, i int) string {
+		switch {
+		case slices.Contains(m.Zones, have):
+			return have
+		case len(m.Zones) == 0:
+			return "default"
+		}
+		return m.Zones[i%len(m.Zones)]
+	}
+	for i := range m.Hosts {
+		m.Hosts[i].Zone = zone(m.Hosts[i].Zone, i)
+	}
+	for i := range m.Machines {
+		m.Machines[i].Zone = zone(m.Machines[i].Zone, i)
+	}
+}

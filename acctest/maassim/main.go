@@ -1,0 +1,87 @@
+// Command maassim is a MAAS with LXD VM hosts in one process, for trying and
+// testing clients of MAAS's API without hardware.
+//
+// It prints how to reach it as two shell variables, serves until it is
+// interrupted, and keeps nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "maassim:", err)
+		}
+		os.Exit(exitCode(err))
+	}
+}
+
+// exitCode is 0 for help, 2 for bad flags and 1 for the rest.
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	s, err := sim.New(o.model)
+	if err != nil {
+		return usageError{err}
+	}
+	server, err := sim.Listen(s, o.listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "export MAAS_API_URL=%s MAAS_API_KEY=%s\n", server.URL, s.APIKey())
+	<-ctx.Done()
+	journal := s.Journal()
+	if o.journal {
+		printJournal(stderr, journal, s)
+	}
+	return server.Stop()
+}
+
+// printJournal says what was called and what is left.
+func printJournal(w io.Writer, j sim.Journal, s *sim.Sim) {
+	fmt.Fprintf(w, "%d calls, %d connections, %d bytes, %d machine objects\n", j.Total(), j.Connections, j.Bytes, j.MachineObjects)
+	for _, r := range j.Routes {
+		fmt.Fprintf(w, "%6d  %s%s\n", r.Calls, r.Route, failures(r.Failed))
+	}
+	vms := 0
+	for _, m := range s.Machines() {
+		if m.Host != "" {
+			vms++
+		}
+	}
+	fmt.Fprintf(w, "left: %d VMs in MAAS, %d instances in LXD\n", vms, len(s.Instances()))
+}
+
+func failures(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  (%d not 2xx)", n)
+}

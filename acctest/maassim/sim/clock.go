@@ -1,0 +1,84 @@
+package sim
+
+import "time"
+
+// job is something that happens later: after a time, or, where the model says
+// that it takes none, once a read has shown what is under way.
+type job struct {
+	w        *world
+	run      func()
+	timer    *time.Timer
+	onSeen   bool
+	finished bool
+}
+
+// later starts a job. run is called with Sim.mu held.
+func (w *world) later(d time.Duration, run func()) *job {
+	j := &job{w: w, run: run, onSeen: d <= 0}
+	if d > 0 {
+		j.timer = w.after(d, j.finish)
+	}
+	return j
+}
+
+// finish runs the job now; it runs once.
+func (j *job) finish() {
+	if j.finished {
+		return
+	}
+	j.cancel()
+	j.run()
+}
+
+// cancel makes the job never run. A nil job is done already.
+func (j *job) cancel() {
+	if j == nil {
+		return
+	}
+	j.finished = true
+	if j.timer != nil {
+		j.timer.Stop()
+		delete(j.w.timers, j.timer)
+	}
+}
+
+// pending says that the job will still run.
+func (j *job) pending() bool { return j != nil && !j.finished }
+
+// inFlight is a pending job that takes time.
+func (j *job) inFlight() bool { return j.pending() && !j.onSeen }
+
+// after calls f with Sim.mu held, unless the world was replaced by then.
+func (w *world) after(d time.Duration, f func()) *time.Timer {
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		w.sim.mu.Lock()
+		defer w.sim.mu.Unlock()
+		if !w.ended && w.timers[t] {
+			delete(w.timers, t)
+			f()
+		}
+	})
+	w.timers[t] = true
+	return t
+}
+
+// end stops all timers of the world.
+func (w *world) end() {
+	w.ended = true
+	for t := range w.timers {
+		t.Stop()
+	}
+	clear(w.timers)
+}
+
+// sleep lets d pass with Sim.mu released. What was looked up before may have
+// changed meanwhile.
+func (w *world) sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	w.sim.mu.Unlock()
+	time.Sleep(d)
+	w.sim.mu.Lock()
+}

@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+var dnsRoutes = []route{
+	{method: http.MethodGet, path: "dnsresources/", handle: listDNS},
+	{method: http.MethodPost, path: "dnsresources/", admin: true, handle: createDNS},
+	{method: http.MethodGet, path: "dnsresources/{id}/", handle: readDNS},
+	{method: http.MethodPut, path: "dnsresources/{id}/", admin: true, handle: updateDNS},
+	{method: http.MethodDelete, path: "dnsresources/{id}/", admin: true, handle: deleteDNS},
+	{method: http.MethodGet, path: "dnsresourcerecords/", handle: listDNSRecords},
+	{method: http.MethodPost, path: "dnsresourcerecords/", admin: true, handle: createDNSRecord},
+	{method: http.MethodGet, path: "dnsresourcerecords/{id}/", handle: readDNSRecord},
+	{method: http.MethodDelete, path: "dnsresourcerecords/{id}/", admin: true, handle: deleteDNSRecord},
+}
+
+func (r *dnsResource) view(w *world) object {
+	addresses, records := []object{}, []object{}
+	for _, ip := range r.ips {
+		addresses = append(addresses, w.addressView(ip))
+	}
+	for _, record := range w.records {
+		if record.domain == r.domain && record.name == r.name {
+			records = append(records, record.view())
+		}
+	}
+	return object{
+		"id": r.id, "fqdn": r.name + "." + r.domain.name, "address_ttl": r.ttl, "ip_addresses": addresses,
+		"resource_records": records, "resource_uri": uri("dnsresources", r.id),
+	}
+}
+
+func (r *dnsRecord) view() object {
+	return object{
+		"id": r.id, "fqdn": r.name + "." + r.domain.name, "rrtype": r.rrtype, "rrdata": r.data, "ttl": r.ttl,
+		"resource_uri": uri("dnsresourcerecords", r.id),
+	}
+}
+
+// namesIn lists the labels that users made in a domain.
+func (w *world) namesIn(d *domain) (names []string) {
+	for _, r := range w.dns {
+		if r.domain == d {
+			names = append(names, r.name)
+		}
+	}
+	for _, r := range w.records {
+		if r.domain == d && !slices.Contains(names, r.name) {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// splitName finds label and domain of fqdn, or of name and domain; a domain is
+// given by name or id. The longest domain that MAAS knows wins.
+func (c *call) splitName() (string, *domain, *reply) {
+	if fqdn := c.field("fqdn"); fqdn != "" {
+		label, rest, _ := strings.Cut(fqdn, ".")
+		if d := c.w.domainNamed(rest); d != nil {
+			return label, d, nil
+		}
+		rep := noObject("Domain")
+		return "", nil, &rep
+	}
+	errs := formErrors{}
+	if c.field("name") == "" {
+		errs.add("name", msgRequired)
+	}
+	if c.field("domain") == "" {
+		errs.add("domain", msgRequired)
+	}
+	if len(errs) > 0 {
+		rep := badForm(errs)
+		return "", nil, &rep
+	}
+	d := c.w.domainCalled(c.field("domain"))
+	if d == nil {
+		rep := noObject("Domain")
+		return "", nil, &rep
+	}
+	return c.field("name"), d, nil
+}
+
+// domainCalled finds a domain by name or id.
+func (w *world) domainCalled(text string) *domain {
+	if d := w.domainNamed(text); d != nil {
+		return d
+	}
+	if id, wrong := number(text); wrong == nil {
+		return w.domains[id]
+	}
+	return nil
+}
+
+func listDNS(c *call) reply {
+	views := []object{}
+	byName := func(a, b *dnsResource) int { return cmp.Compare(a.name, b.name) }
+	for _, r := range slices.SortedStableFunc(slices.Values(c.w.dns), byName) {
+		fqdn, name, domain := c.query.Get("fqdn"), c.query.Get("name"), c.query.Get("domain")
+		if fqdn != "" && fqdn != r.name+"."+r.domain.name || name != "" && name != r.name || domain != "" && c.w.domainCalled(domain) != r.domain {
+			continue
+		}
+		views = append(views, r.view(c.w))
+	}
+	return ok(views)
+}
+
+// parseAddresses reads a list separated by spaces. Anything else, also a
+// comma, goes through to MAAS's parser: 500.
+func parseAddresses(text string) ([]string, *reply) {
+	fields := strings.Fields(text)
+	for _, field := range fields {
+		if _, err := netip.ParseAddr(field); err != nil {
+			rep := refused(http.StatusInternalServerError, fmt.Sprintf("failed to detect a valid IP address from '%s'", field))
+			return nil, &rep
+		}
+	}
+	return fields, nil
+}
+
+func createDNS(c *call) reply {
+	name, d, wrong := c.splitName()
+	if wrong != nil {
+		return *wrong
+	}
+	ips, wrong := parseAddresses(c.field("ip_addresses"))
+	if wrong != nil {
+		return *wrong
+	}
+	ttl, problem := readTTL(c.field("address_ttl"))
+	if problem != "" {
+		return badField("address_ttl", problem)
+	}
+	if slices.ContainsFunc(c.w.dns, func(r *dnsResource) bool { return r.name == name && r.domain == d }) {
+		return badField("__all__", "Labels must be unique within their zone.")
+	}
+	r := &dnsResource{id: c.w.nextID("dnsresource"), name: name, domain: d, ttl: ttl}
+	c.w.dns = append(c.w.dns, r)
+	c.w.pointTo(r, ips, c.user)
+	return ok(r.view(c.w))
+}
+
+// pointTo gives a name its addresses. Those that nobody has become addresses
+// that the user reserved, and stay so when the name is gone.
+func (w *world) pointTo(r *dnsResource, ips []string, by *user) {
+	r.ips = ips
+	for _, text := range ips {
+		ip := netip.MustParseAddr(text)
+		if !w.taken(ip) {
+			w.reserved = append(w.reserved, &reservedIP{ip: ip, subnet: w.subnetOf(ip), owner: by, created: time.Now()})
+		}
+	}
+}
+
+func (c *call) dnsResource() (*dnsResource, *reply) {
+	byID := map[int]*dnsResource{}
+	for _, r := range c.w.dns {
+		byID[r.id] = r
+	}
+	return numbered(c, byID, "DNSResource")
+}
+
+func readDNS(c *call) reply {
+	r, wrong := c.dnsResource()
+	if wrong != nil {
+		return *wrong
+	}
+	return ok(r.view(c.w))
+}
+
+func updateDNS(c *call) reply {
+	r, wrong := c.dnsResource()
+	if wrong != nil {
+		return *wrong
+	}
+	if c.has("fqdn") {
+		name, d, wrong := c.splitName()
+		if wrong != nil {
+			return *wrong
+		}
+		r.name, r.domain = name, d
+	}
+	if c.has("address_ttl") {
+		ttl, problem := readTTL(c.field("address_ttl"))
+		if problem != "" {
+			return badField("address_ttl", problem)
+		}
+		r.ttl = ttl
+	}
+	if c.has("ip_addresses") {
+		ips, wrong := parseAddresses(c.field("ip_addresses"))
+		if wrong != nil {
+			return *wrong
+		}
+		c.w.pointTo(r, ips, c.user)
+	}
+	return ok(r.view(c.w))
+}
+
+func deleteDNS(c *call) reply {
+	r, wrong := c.dnsResource()
+	if wrong != nil {
+		return *wrong
+	}
+	c.w.dns = slices.DeleteFunc(c.w.dns, func(other *dnsResource) bool { return other == r })
+	return deleted()
+}
+
+func listDNSRecords(c *call) reply {
+	views := []object{}
+	for _, r := range slices.SortedFunc(slices.Values(c.w.records), func(a, b *dnsRecord) int { return cmp.Compare(a.id, b.id) }) {
+		views = append(views, r.view())
+	}
+	return ok(views)
+}
+
+// recordTypes are those that users may add; addresses are no records here.
+var recordTypes = []string{"CNAME", "MX", "NS", "SRV", "SSHFP", "TXT"}
+
+func createDNSRecord(c *call) reply {
+	rrtype := strings.ToUpper(c.field("rrtype"))
+	switch {
+	case rrtype == "":
+		return badText("rrtype must be provided.")
+	case c.field("rrdata") == "":
+		return badText("rrdata must be provided.")
+	case !slices.Contains(recordTypes, rrtype):
+		return badField("rrtype", fmt.Sprintf("%s is not one of %s.", c.field("rrtype"), strings.Join(recordTypes, " ")))
+	}
+	name, d, wrong := c.splitName()
+	if wrong != nil {
+		return *wrong
+	}
+	ttl, problem := readTTL(c.field("ttl"))
+	if problem != "" {
+		return badField("ttl", problem)
+	}
+	same := func(r *dnsRecord) bool { return r.name == name && r.domain == d && r.rrtype == rrtype }
+	if rrtype == "CNAME" && slices.ContainsFunc(c.w.records, same) {
+		return badField("__all__", "Only one CNAME can be associated with a name.")
+	}
+	r := &dnsRecord{id: c.w.nextID("dnsrecord"), name: name, domain: d, rrtype: rrtype, data: c.field("rrdata"), ttl: ttl}
+	c.w.records = append(c.w.records, r)
+	return ok(r.view())
+}
+
+func (c *call) dnsRecord() (*dnsRecord, *reply) {
+	byID := map[int]*dnsRecord{}
+	for _, r := range c.w.records {
+		byID[r.id] = r
+	}
+	return numbered(c, byID, "DNSData")
+}
+
+func readDNSRecord(c *call) reply {
+	r, wrong := c.dnsRecord()
+	if wrong != nil {
+		return *wrong
+	}
+	return ok(r.view())
+}
+
+func deleteDNSRecord(c *call) reply {
+	r, wrong := c.dnsRecord()
+	if wrong != nil {
+		return *wrong
+	}
+	c.w.records = slices.DeleteFunc(c.w.records, func(other *dnsRecord) bool { return other == r })
+	return deleted()
+}

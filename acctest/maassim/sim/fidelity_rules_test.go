@@ -1,0 +1,249 @@
+package sim_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// rule says how values are compared whose text depends on the moment, on
+// chance or on the machine that ran the genuine MAAS. Everything that no rule
+// names is compared as it is.
+type rule struct {
+	name   string
+	reason string
+	path   *regexp.Regexp
+	handle func(m *matcher, path string, recorded, simulated any) bool // false: compare as usual
+}
+
+// textRule replaces tokens of a sentence before it is compared.
+type textRule struct {
+	pattern *regexp.Regexp
+	in      space // bind the tokens in this space; empty: forget them
+	reason  string
+}
+
+var textRules = []textRule{
+	{regexp.MustCompile(`0x[0-9a-f]{8,}`), "", "address of a Python object"},
+	{regexp.MustCompile(`given \d+ and now \d+`), "", "clock of that day"},
+	{regexp.MustCompile(`(?:Pod|VM Host) \d+`), "VM host in text", "row id of the VM host"},
+	{regexp.MustCompile(`Nonce already used: \S+`), "", "the nonce that was sent"},
+	{regexp.MustCompile(`signature base string: &\S+`), "", "the token secret: a placeholder in the recording"},
+	{regexp.MustCompile(`any rack controller [a-z0-9]{6};`), "", "system id of the rack"},
+	{regexp.MustCompile(`<DNSResource: .*>`), "", "a Python set: its order is chance"},
+	{regexp.MustCompile(`is not one of [A-Z ]+\.`), "", "a Python set: its order is chance"},
+}
+
+var (
+	uuid      = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$`)
+	pemBlock  = regexp.MustCompile(`^(<CERTIFICATE PEM>|<PRIVATE KEY PEM>|-----BEGIN [A-Z ]+-----(?s:.*))$`)
+	longDate  = regexp.MustCompile(`^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2}\. \d{4} \d\d:\d\d:\d\d$`)
+)
+
+// rules are tried in order; the first whose path matches counts. A path is
+// written as the keys from the body's root ($), lists as [].
+var rules = []rule{
+	{name: "the recorded server", reason: "NICs, taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(interface_set|boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: sameForm},
+	{name: "the recorded server's disk", reason: "its size", path: regexp.MustCompile(`\(server\)\.storage$`), handle: sameTypeOnly},
+	{name: "MAAS's own server", reason: "its names", path: regexp.MustCompile(`\.node_summary\.(hostname|fqdn|via)$|^\$rackcontrollers\[\]\.(hostname|fqdn)$|^\$rackcontrollers\[\]\.interface_set\[\]\.name$`), handle: sameTypeOnly},
+	{name: "system ids", reason: "six random letters", path: regexp.MustCompile(`\.(system_id|node)$`), handle: bound("node")},
+	{name: "addresses in the API", reason: "they contain ids", path: regexp.MustCompile(`\.resource_uri$`), handle: matchURI},
+	{name: "paging links", reason: "they contain event ids", path: regexp.MustCompile(`\.(next|prev)_uri$`), handle: matchPaging},
+	{name: "VM host ids", reason: "a sequence that failed creates advance too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: bound("VM host")},
+	{name: "interface ids", reason: "a sequence", path: regexp.MustCompile(`(interface_set\[\]|boot_interface|^\$interfaces\[\])\.id$`), handle: bound("interface")},
+	{name: "link ids", reason: "a sequence", path: regexp.MustCompile(`\.links\[\]\.id$`), handle: bound("link")},
+	{name: "block device ids", reason: "a sequence", path: regexp.MustCompile(`(blockdevice_set\[\]|boot_disk|^\$blockdevices\[\])\.id$|\.device_id$`), handle: bound("block device")},
+	{name: "partition ids", reason: "a sequence", path: regexp.MustCompile(`\.partitions\[\]\.id$`), handle: bound("partition")},
+	{name: "script result ids", reason: "a sequence", path: regexp.MustCompile(`\.current_(commissioning|installation|testing)_result_id$`), handle: bound("script set")},
+	{name: "virtual machine ids", reason: "a sequence", path: regexp.MustCompile(`\.virtualmachine_id$`), handle: bound("virtual machine")},
+	{name: "event ids", reason: "a sequence", path: regexp.MustCompile(`\.events\[\]\.id$`), handle: bound("event")},
+	{name: "MAC addresses", reason: "made by LXD", path: regexp.MustCompile(`\.mac_address$`), handle: bound("MAC address")},
+	{name: "racks", reason: "system id of the rack", path: regexp.MustCompile(`\.(primary|secondary)_rack$`), handle: bound("node")},
+	{name: "names made up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
+	{name: "addresses given out", reason: "which free address MAAS takes next is not promised", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
+	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated)$`), handle: format(timestamp, longDate)},
+	{name: "UUIDs", reason: "random", path: regexp.MustCompile(`\.uuid$`), handle: format(uuid)},
+	{name: "maker's names", reason: "DMI and CPU names of the machine that ran the genuine MAAS and its emulator", path: regexp.MustCompile(`\.hardware_info\.[a-z_]+$`), handle: sameTypeOnly},
+	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: sameTypeOnly},
+	{name: "certificates and keys", reason: "placeholders in the recordings", path: regexp.MustCompile(`\.(certificate|key)$`), handle: format(pemBlock)},
+	{name: "sentences of forms", reason: "they can contain sets in chance order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__)\[\]$`), handle: matchSentence},
+	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses|capabilities|interface_set)$`), handle: anyOrder},
+}
+
+func (m *matcher) ruleFor(path string) rule {
+	for _, r := range m.rules {
+		if r.path.MatchString(path) {
+			return r
+		}
+	}
+	return rule{}
+}
+
+// bound makes a rule for values that name a thing: the same thing must keep
+// the same name in every later answer. null is compared as it is.
+func bound(in space) func(*matcher, string, any, any) bool {
+	return func(m *matcher, path string, recorded, simulated any) bool {
+		if jsonType(recorded) != jsonType(simulated) || recorded == nil {
+			return false
+		}
+		m.bind(in, path, fmt.Sprint(recorded), fmt.Sprint(simulated))
+		return true
+	}
+}
+
+func matchURI(m *matcher, path string, recorded, simulated any) bool {
+	want, got, ok := twoStrings(recorded, simulated)
+	if ok {
+		m.uri(path, want, got)
+	}
+	return ok
+}
+
+var eventCursor = regexp.MustCompile(`(after|before)=\d+`)
+
+func matchPaging(m *matcher, path string, recorded, simulated any) bool {
+	want, got, ok := twoStrings(recorded, simulated)
+	if !ok {
+		return false
+	}
+	want, got = eventCursor.ReplaceAllString(want, "$1="), eventCursor.ReplaceAllString(got, "$1=")
+	if sortQuery(want) != sortQuery(got) {
+		m.report(path, "want %q, got %q", want, got)
+	}
+	return true
+}
+
+func sortQuery(uri string) string {
+	path, query, _ := strings.Cut(uri, "?")
+	parts := strings.Split(query, "&")
+	slices.Sort(parts)
+	return path + "?" + strings.Join(parts, "&")
+}
+
+// matchName compares names that some request chose as they are, and binds
+// the others.
+func matchName(m *matcher, path string, recorded, simulated any) bool {
+	want, got, ok := twoStrings(recorded, simulated)
+	if !ok {
+		return false
+	}
+	wantHost, wantDomain, _ := strings.Cut(want, ".")
+	gotHost, gotDomain, _ := strings.Cut(got, ".")
+	if m.spoken[want] || m.spoken[wantHost] || !petname.MatchString(wantHost) || wantDomain != gotDomain {
+		return false
+	}
+	if !petname.MatchString(gotHost) {
+		m.report(path, "want a made-up name like %q, got %q", want, got)
+		return true
+	}
+	m.bind("name", path, wantHost, gotHost)
+	return true
+}
+
+var petname = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
+
+func matchAddress(m *matcher, path string, recorded, simulated any) bool {
+	want, got, ok := twoStrings(recorded, simulated)
+	if !ok || m.spoken[want] {
+		return false
+	}
+	if !sameNetwork(want, got) {
+		m.report(path, "want an address beside %s, got %q", want, got)
+		return true
+	}
+	m.bind("address", path, want, got)
+	return true
+}
+
+func format(patterns ...*regexp.Regexp) func(*matcher, string, any, any) bool {
+	return func(m *matcher, path string, recorded, simulated any) bool {
+		want, got, ok := twoStrings(recorded, simulated)
+		if !ok {
+			return false
+		}
+		for _, p := range patterns {
+			if p.MatchString(want) && p.MatchString(got) {
+				return true
+			}
+		}
+		m.report(path, "want the form of %q, got %q", want, got)
+		return true
+	}
+}
+
+func sameTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
+	return jsonType(recorded) == jsonType(simulated)
+}
+
+// sameForm compares keys and types; lists by their first entries, and null
+// with anything.
+func sameForm(m *matcher, path string, recorded, simulated any) bool {
+	switch want := recorded.(type) {
+	case nil:
+	case map[string]any:
+		got, ok := simulated.(map[string]any)
+		if !ok {
+			return simulated == nil
+		}
+		for key := range want {
+			if _, ok := got[key]; !ok {
+				m.report(path+"."+key, "missing")
+			} else if !sameForm(m, path+"."+key, want[key], got[key]) {
+				m.report(path+"."+key, "want the form of %s, got %s", brief(want[key]), brief(got[key]))
+			}
+		}
+	case []any:
+		got, ok := simulated.([]any)
+		if ok && len(want) > 0 && len(got) > 0 {
+			return sameForm(m, path+"[]", want[0], got[0])
+		}
+		return ok
+	default:
+		return simulated == nil || jsonType(recorded) == jsonType(simulated)
+	}
+	return true
+}
+
+func matchSentence(m *matcher, path string, recorded, simulated any) bool {
+	want, got, ok := twoStrings(recorded, simulated)
+	if ok {
+		m.text(path, want, got)
+	}
+	return ok
+}
+
+// anyOrder sorts both lists by what their entries are known by.
+func anyOrder(m *matcher, path string, recorded, simulated any) bool {
+	want, okWant := recorded.([]any)
+	got, okGot := simulated.([]any)
+	if !okWant || !okGot {
+		return false
+	}
+	byKey := func(a, b any) int { return cmp.Compare(sortKey(a), sortKey(b)) }
+	m.list(path, slices.SortedFunc(slices.Values(want), byKey), slices.SortedFunc(slices.Values(got), byKey))
+	return true
+}
+
+func sortKey(v any) string {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	for _, key := range []string{"name", "ip", "hostname"} {
+		if s, ok := object[key].(string); ok {
+			return s
+		}
+	}
+	content, _ := json.Marshal(v)
+	return string(content)
+}
+
+func twoStrings(a, b any) (string, string, bool) {
+	want, okWant := a.(string)
+	got, okGot := b.(string)
+	return want, got, okWant && okGot
+}

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Condition says how an LXD, or the rack controller, answers.
+type Condition string
+
+// The conditions. A hanging LXD takes connections and never answers; MAAS
+// gives up after 120 s. A rack is "ok" or "unreachable".
+const (
+	OK          Condition = "ok"
+	Unreachable Condition = "unreachable"
+	Slow        Condition = "slow"
+	Hanging     Condition = "hanging"
+)
+
+// lxdServer is an LXD as it is, whatever MAAS knows of it.
+type lxdServer struct {
+	address     string // host:port
+	name        string // of the first model that describes it
+	condition   Condition
+	cores       int
+	memoryMiB   int64
+	version     string
+	pools       []StoragePoolModel
+	password    string
+	trusted     []string // PEM
+	osystem     string
+	series      string
+	mac         string // of its first NIC, by which MAAS knows its machine
+	subnets     []*subnet
+	bridgeMACs  map[*subnet]string
+	projects    map[string]map[string]*instance // by project and name
+	hostMachine *machine                        // the machine that MAAS keeps for it, nil for none
+}
+
+// instance is a VM in an LXD.
+type instance struct {
+	server        *lxdServer
+	project, name string
+	cores         int
+	memoryMiB     int64
+	disks         []volume
+	macs          []string
+	subnets       []*subnet
+	running       bool
+	busy          string // "create" or "start": an operation that refuses others
+	number        int    // order of creation
+}
+
+// volume is a disk of an instance.
+type volume struct {
+	sizeBytes int64
+	pool      string
+}
+
+// bmc is what power type lxd shares: address, project and credentials. MAAS
+// keeps one row for machines with the same three; a VM host is such a row.
+type bmc struct {
+	address, project string
+	certificate, key string
+	password         string
+	hasPassword      bool
+	host             *vmHost
+}
+
+func (b *bmc) id() string { return b.address + " " + b.project + " " + b.certificate }
+
+// lxdAddress is host:port of an address as users write it.
+func lxdAddress(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	if u.Port() == "" {
+		return u.Hostname() + ":8443"
+	}
+	return strings.Replace(u.Host, "localhost", "127.0.0.1", 1)
+}
+
+// lxdAt is the LXD that listens there, nil if nothing does.
+func (w *world) lxdAt(address string) *lxdServer { return w.lxds[lxdAddress(address)] }
+
+func (l *lxdServer) instances(project string) []*instance {
+	return slices.SortedFunc(maps.Values(l.projects[project]), func(a, b *instance) int {
+		return cmp.Compare(a.number, b.number)
+	})
+}
+
+// listed are the instances as LXD lists them to MAAS: without those that are
+// still being created.
+func (l *lxdServer) listed(project string) []*instance {
+	return slices.DeleteFunc(l.instances(project), func(i *instance) bool { return i.busy == "create" })
+}
+
+func (l *lxdServer) ensureProject(name string) {
+	if l.projects[name] == nil {
+		l.projects[name] = map[string]*instance{}
+	}
+}
+
+func (l *lxdServer) remove(i *instance) {
+	if l.projects[i.project][i.name] == i {
+		delete(l.projects[i.project], i.name)
+	}
+}
+
+func (l *lxdServer) defaultPool() string {
+	for _, p := range l.pools {
+		if p.Default {
+			return p.Name
+		}
+	}
+	return l.pools[0].Name
+}
+
+func (l *lxdServer) hasPool(name string) bool {
+	return slices.ContainsFunc(l.pools, func(p StoragePoolModel) bool { return p.Name == name })
+}
+
+// lxdInstance is the VM behind a machine of power type lxd, nil if it is gone.
+func (m *machine) lxdInstance() *instance {
+	if m.bmc == nil {
+		return nil
+	}
+	l := m.w.lxdAt(m.bmc.address)
+	if l == nil {
+		return nil
+	}
+	return l.projects[m.bmc.project][m.instance]
+}

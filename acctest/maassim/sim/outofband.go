@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// EditMachine changes a machine as an operator would, without MAAS's rules.
+func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, err := s.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	z, p, d, status, err := s.world.resolveEdit(e)
+	if err != nil {
+		return fmt.Errorf("cannot edit %s: %w", m.hostname, err)
+	}
+	m.place(z, p, d)
+	set(&m.hostname, e.Hostname)
+	set(&m.description, e.Description)
+	set(&m.locked, e.Locked)
+	set(&m.ownerData, e.OwnerData)
+	set(&m.status, status)
+	if e.Tags != nil {
+		for _, name := range *e.Tags {
+			s.world.ensureTag(name)
+		}
+		m.tags = slices.Clone(*e.Tags)
+	}
+	if e.PowerState != nil {
+		m.powerState = *e.PowerState
+		if i := m.lxdInstance(); i != nil {
+			i.running = *e.PowerState == "on"
+		}
+	}
+	return nil
+}
+
+func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status *Status, err error) {
+	if e.Zone != nil {
+		if z = w.zoneNamed(*e.Zone); z == nil {
+			return nil, nil, nil, nil, fmt.Errorf("no zone %q", *e.Zone)
+		}
+	}
+	if e.Pool != nil {
+		if p = w.poolNamed(*e.Pool); p == nil {
+			return nil, nil, nil, nil, fmt.Errorf("no pool %q", *e.Pool)
+		}
+	}
+	if e.Domain != nil {
+		if d = w.domainNamed(*e.Domain); d == nil {
+			return nil, nil, nil, nil, fmt.Errorf("no domain %q", *e.Domain)
+		}
+	}
+	if e.StatusName == nil {
+		return z, p, d, nil, nil
+	}
+	i := slices.IndexFunc(statusWords, func(w struct{ name, filter string }) bool {
+		return strings.EqualFold(w.name, *e.StatusName) || w.filter == *e.StatusName
+	})
+	if i < 0 {
+		return nil, nil, nil, nil, fmt.Errorf("no status %q", *e.StatusName)
+	}
+	s := Status(i)
+	return z, p, d, &s, nil
+}
+
+// DeleteMachine deletes a machine as an operator would in the UI, with its
+// instance where LXD can be reached.
+func (s *Sim) DeleteMachine(systemID string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, err := s.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	s.world.removeVM(m)
+	return nil
+}
+
+// AddInstance makes a VM in the LXD of a host behind MAAS's back: the next
+// refresh adopts it. Empty project is the host's; cores and memory are 1 and
+// 2048 if zero; MACs come from the simulator.
+func (s *Sim) AddInstance(i Instance) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.lxdFor(i.Host)
+	if err != nil {
+		return err
+	}
+	i.Project = or(i.Project, s.projectOf(i.Host))
+	if problem := instanceNameProblem(i.Name); problem != "" {
+		return fmt.Errorf("cannot add instance %q: %s", i.Name, problem)
+	}
+	if l.projects[i.Project][i.Name] != nil {
+		return fmt.Errorf("cannot add instance %q: it exists", i.Name)
+	}
+	made := s.world.addInstance(l, i.Project, i.Name, or(i.Cores, 1), or(i.MemoryMiB, 2048),
+		[]volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, l.subnets[:min(1, len(l.subnets))])
+	made.running = i.Running
+	if len(i.MACs) > 0 {
+		made.macs = slices.Clone(i.MACs)[:len(made.macs)]
+	}
+	return nil
+}
+
+func (s *Sim) projectOf(host string) string {
+	for _, m := range s.model.Hosts {
+		if m.Name == host {
+			return m.Project
+		}
+	}
+	if h := s.world.hostNamed(host); h != nil {
+		return h.bmc.project
+	}
+	return "default"
+}
+
+// RemoveInstance removes a VM from an LXD behind MAAS's back. Empty project is
+// the host's.
+func (s *Sim) RemoveInstance(host, project, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.lxdFor(host)
+	if err != nil {
+		return err
+	}
+	i := l.projects[or(project, s.projectOf(host))][name]
+	if i == nil {
+		return fmt.Errorf("no instance %q on %s", name, host)
+	}
+	l.remove(i)
+	return nil
+}
+
+// RefreshHost is the Refresh button of MAAS's UI. Unlike the API's refresh it
+// lists the instances first and syncs in a transaction of its own, a
+// Latency.Refresh later: a VM composed in between is not in the list, so it is
+// removed with its instance.
+func (s *Sim) RefreshHost(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.world
+	h := w.hostNamed(name)
+	if h == nil {
+		return fmt.Errorf("no VM host %q", name)
+	}
+	l, problem := w.reach(h.bmc, fmt.Sprintf("VM Host %d: ", h.id))
+	if problem != "" {
+		return fmt.Errorf("cannot refresh %s: %s", name, problem)
+	}
+	listed := l.listed(h.bmc.project)
+	w.sleep(w.model.Latency.Refresh)
+	if w.hosts[h.id] != h {
+		return fmt.Errorf("no VM host %q any more", name)
+	}
+	w.discover(h, l)
+	w.sync(h, l, listed)
+	w.findHost(h, l)
+	h.startInventory(l)
+	return nil
+}
+
+// TrustCertificate makes the LXD of a host trust a PEM certificate, as
+// "lxc config trust add" on the host would.
+func (s *Sim) TrustCertificate(host, certificate string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.lxdFor(host)
+	if err != nil {
+		return err
+	}
+	l.trusted = append(l.trusted, certificate)
+	return nil
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// ServeHTTP answers MAAS's API below /MAAS/ and the steering below /_sim/.
+func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, steerRoot) {
+		writeReply(rw, s.steer(r), r.Method)
+		return
+	}
+	rep, err := s.exchange(r)
+	if err != nil {
+		breakConnection(rw, err)
+		return
+	}
+	writeReply(rw, rep, r.Method)
+}
+
+func writeReply(rw http.ResponseWriter, rep reply, method string) {
+	for name, values := range rep.header {
+		rw.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	rw.Header().Set("Content-Type", rep.kind)
+	rw.WriteHeader(rep.status)
+	if rep.status != http.StatusNoContent && method != http.MethodHead {
+		_, _ = rw.Write(rep.body) // the client may be gone
+	}
+}
+
+// exchange is one call of the API with the faults that hit it. The error is
+// how the connection ends instead of a reply.
+//
+// As in MAAS, a call runs to its end although its client has gone.
+func (s *Sim) exchange(r *http.Request) (reply, error) {
+	form, err := readForm(r)
+	if err != nil {
+		return badText(err.Error()), nil
+	}
+	c := &call{method: r.Method, query: r.URL.Query(), form: form, op: r.URL.Query().Get("op")}
+	plan := s.begin(c, r)
+	if plan.delay > 0 {
+		if err := pause(r.Context(), plan.delay); err != nil {
+			s.journal.lost(s, plan.entry)
+			return reply{}, err
+		}
+	}
+	if plan.before != nil {
+		return s.breakCall(r.Context(), plan, plan.before)
+	}
+	done := make(chan reply, 1)
+	go func() { done <- s.run(c, r) }()
+	select {
+	case rep := <-done:
+		if plan.after != nil {
+			return s.breakCall(r.Context(), plan, plan.after)
+		}
+		s.journal.answered(s, plan.entry, rep)
+		return rep, nil
+	case <-r.Context().Done():
+		s.journal.lost(s, plan.entry)
+		return reply{}, r.Context().Err()
+	}
+}
+
+// begin notes the call and looks which faults hit it.
+func (s *Sim) begin(c *call, r *http.Request) callPlan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.w = s.world
+	if path, isAPI := strings.CutPrefix(r.URL.Path, apiRoot); isAPI {
+		if res, found := s.resourceAt(path); found {
+			c.pattern, c.vars = res.pattern, res.vars
+		}
+	}
+	plan := s.faults.plan(c)
+	plan.entry = s.journal.begin(c, r)
+	plan.delay += s.model.Latency.Call
+	return plan
+}
+
+// run handles the call in the world that it began in.
+func (s *Sim) run(c *call, r *http.Request) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dispatch(c, r)
+}
+
+// breakCall ends a call as a fault says.
+func (s *Sim) breakCall(ctx context.Context, plan callPlan, f *Fault) (reply, error) {
+	switch f.Kind {
+	case FaultStatus:
+		rep := refused(f.Status, or(f.Body, http.StatusText(f.Status)))
+		s.journal.answered(s, plan.entry, rep)
+		return rep, nil
+	case FaultHang:
+		<-ctx.Done()
+		s.journal.lost(s, plan.entry)
+		return reply{}, ctx.Err()
+	case FaultReset:
+		s.journal.lost(s, plan.entry)
+		return reply{}, errReset
+	}
+	s.journal.lost(s, plan.entry)
+	return reply{}, errLostReply
+}

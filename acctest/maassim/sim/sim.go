@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Sim is a simulated MAAS with its LXDs. Its methods may be called from many
+// goroutines.
+type Sim struct {
+	model  Model
+	routes []route
+	built  time.Time
+
+	mu      sync.Mutex
+	world   *world
+	faults  faults
+	journal journal
+}
+
+// New builds the world of a model. The error of a contradictory model names
+// the field.
+func New(m Model) (*Sim, error) {
+	m = m.withDefaults()
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("cannot build the model: %w", err)
+	}
+	s := &Sim{model: m, routes: allRoutes()}
+	s.faults.init(m.Seed)
+	s.journal.reset()
+	s.world = buildWorld(s, m)
+	return s, nil
+}
+
+// APIKey is the API key of the user admin.
+func (s *Sim) APIKey() string { return s.model.AdminKey }
+
+// UserAPIKey is the API key of a user without admin rights.
+func (s *Sim) UserAPIKey() string { return s.model.UserKey }
+
+// Reset goes back to the model: objects, conditions, faults and journal. What
+// is under way ends without an effect on the new world.
+func (s *Sim) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.end()
+	s.world = buildWorld(s, s.model)
+	s.faults.init(s.model.Seed)
+	s.journal.reset()
+}
+
+// Close stops all timers. The world stays readable.
+func (s *Sim) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.end()
+}
+
+// Settle finishes every transition and power action that is under way, and
+// those that follow from them.
+func (s *Sim) Settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for again := true; again; {
+		again = false
+		for _, m := range sortedMachines(s.world.machines) {
+			for _, j := range m.jobs() {
+				j.finish()
+				again = true
+			}
+		}
+		for _, h := range s.world.hosts {
+			if h.inventory != nil {
+				h.inventory.finish()
+				again = true
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// errReset and errLostReply are the two ways in which a connection ends
+// without a reply.
+var (
+	errReset     = fmt.Errorf("simulated: %w", syscall.ECONNRESET)
+	errLostReply = fmt.Errorf("simulated: the reply is lost: %w", io.ErrUnexpectedEOF)
+)
+
+// RoundTripper reaches the simulator without sockets, for any host name. Time
+// passes by the clock of package time alone, so it works inside a
+// testing/synctest bubble.
+func (s *Sim) RoundTripper() http.RoundTripper { return roundTripper{s} }
+
+type roundTripper struct{ sim *Sim }
+
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	in, err := serverRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(in.URL.Path, steerRoot) {
+		return withRequest(t.sim.steer(in).response(r.Method), r), nil
+	}
+	rep, err := t.sim.exchange(in)
+	if err != nil {
+		return nil, err
+	}
+	return withRequest(rep.response(r.Method), r), nil
+}
+
+func withRequest(resp *http.Response, r *http.Request) *http.Response {
+	resp.Request = r
+	return resp
+}
+
+// serverRequest is a client's request as a server would see it.
+func serverRequest(r *http.Request) (*http.Request, error) {
+	in := r.Clone(r.Context())
+	in.Host = or(r.Host, r.URL.Host)
+	in.RequestURI = r.URL.RequestURI()
+	if r.Body == nil {
+		return in, nil
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	in.Body = io.NopCloser(bytes.NewReader(body))
+	return in, nil
+}
+
+func (rep reply) response(method string) *http.Response {
+	h := rep.header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set("Content-Type", rep.kind)
+	body := rep.body
+	if rep.status == http.StatusNoContent || method == http.MethodHead {
+		body = nil
+	}
+	return &http.Response{
+		StatusCode: rep.status, Status: fmt.Sprintf("%d %s", rep.status, http.StatusText(rep.status)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// breakConnection ends an HTTP connection without a reply: a reset for a
+// reset, a plain close for the rest.
+func breakConnection(rw http.ResponseWriter, err error) {
+	if errors.Is(err, syscall.ECONNRESET) {
+		if conn, _, err := http.NewResponseController(rw).Hijack(); err == nil {
+			if tcp, isTCP := conn.(*net.TCPConn); isTCP {
+				_ = tcp.SetLinger(0) // close sends RST
+			}
+			_ = conn.Close() // nothing was written
+			return
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// pause waits, or ends early with the client.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

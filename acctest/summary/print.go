@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+)
+
+// print writes the report: a table of the kinds, the figures, the skips with
+// their reasons, and the total as the last line.
+func (r *report) print(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "\nkind\tpassed\tfailed\tskipped\n")
+	for _, name := range r.names() {
+		c := r.counts[name]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", name, c.passed, c.failed, c.skipped)
+	}
+	table.Flush()
+	for _, note := range r.notes {
+		fmt.Fprintln(out, note)
+	}
+	if len(r.skips) == 0 {
+		fmt.Fprintln(out, "Nothing was skipped.")
+	}
+	for _, s := range r.skips {
+		fmt.Fprintf(out, "skipped %s: %s\n", s.test, s.reason)
+	}
+	for _, name := range r.broken {
+		fmt.Fprintf(out, "failed outside of any test: %s\n", name)
+	}
+	total := r.total()
+	fmt.Fprintf(out, "\ntotal: %d passed, %d failed, %d skipped\n", total.passed, total.failed, total.skipped)
+}
+
+// names are the kinds that were seen: unit first, then the suites.
+func (r *report) names() []string {
+	names := []string{unit}
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return r.counts[name] == nil })
+}
+
+// total sums the kinds; a package that failed outside of its tests counts as
+// one failure.
+func (r *report) total() count {
+	sum := count{failed: len(r.broken)}
+	for _, c := range r.counts {
+		sum.passed += c.passed
+		sum.failed += c.failed
+		sum.skipped += c.skipped
+	}
+	return sum
+}
+
+// verdict is an error where something failed, or a wanted kind did not run.
+func (r *report) verdict(want []string) error {
+	var errs []error
+	if failed := r.total().failed; failed > 0 {
+		errs = append(errs, fmt.Errorf("%d failed", failed))
+	}
+	for _, kind := range want {
+		if c := r.counts[kind]; c == nil || c.passed+c.failed == 0 {
+			errs = append(errs, fmt.Errorf("no %s test ran", kind))
+		}
+	}
+	return errors.Join(errs...)
+}

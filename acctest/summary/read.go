@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// event is a line of go test -json (cmd/test2json).
+type event struct {
+	Action  string
+	Package string
+	Test    string // empty for what concerns the whole package
+	Output  string
+}
+
+// kinds are told apart by how the test's name begins; what fits none is a unit
+// test.
+var kinds = []struct {
+	name     string
+	prefixes []string
+}{
+	{"acceptance", []string{"TestAcc"}},
+	{"fidelity", []string{"TestFidelity", "TestFacts"}},
+	{"fail-everywhere", []string{"TestFailEverywhere"}},
+	{"programs", []string{"TestScript"}},
+}
+
+const unit = "unit"
+
+// kindOf is the kind of a test or subtest.
+func kindOf(test string) string {
+	for _, k := range kinds {
+		begins := func(prefix string) bool { return strings.HasPrefix(test, prefix) }
+		if slices.ContainsFunc(k.prefixes, begins) {
+			return k.name
+		}
+	}
+	return unit
+}
+
+// count is how many tests, subtests included, ended how.
+type count struct{ passed, failed, skipped int }
+
+// skip is a test that did not run.
+type skip struct{ test, reason string }
+
+// report is what a whole run did.
+type report struct {
+	counts map[string]*count // by kind
+	skips  []skip
+	broken []string // packages that failed outside of any test: build, panic, time-out
+	notes  []string // figures that tests found out
+}
+
+// figure is output that is worth its line in the summary.
+var figure = regexp.MustCompile(`\d+ of \d+ \w+ reproduced.*`)
+
+// read counts the events. A stream that ends in the middle of a test shows as
+// its package having failed.
+func read(in io.Reader) (*report, error) {
+	r := &report{counts: map[string]*count{}}
+	output := map[string]string{}  // by package and test
+	failing := map[string]bool{}   // packages with a failed test
+	unfinished := map[string]int{} // tests that have begun and not ended, by package
+	for decoder := json.NewDecoder(in); ; {
+		var e event
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			return r.finish(unfinished, failing), nil
+		} else if err != nil {
+			return nil, err
+		}
+		key := e.Package + " " + e.Test
+		switch {
+		case e.Action == "output":
+			output[key] += e.Output
+			r.notes = append(r.notes, figure.FindAllString(e.Output, -1)...)
+		case e.Test == "" && e.Action == "fail":
+			r.packageFailed(e.Package, failing)
+			delete(unfinished, e.Package)
+		case e.Test == "":
+		case e.Action == "run":
+			unfinished[e.Package]++
+		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
+			unfinished[e.Package]--
+			failing[e.Package] = failing[e.Package] || e.Action == "fail"
+			r.add(e, output[key])
+			delete(output, key)
+		}
+	}
+}
+
+// add counts a test that ended.
+func (r *report) add(e event, output string) {
+	c := r.kind(kindOf(e.Test))
+	switch e.Action {
+	case "pass":
+		c.passed++
+	case "fail":
+		c.failed++
+	case "skip":
+		c.skipped++
+		name := e.Package[strings.LastIndex(e.Package, "/")+1:] + " " + e.Test
+		r.skips = append(r.skips, skip{name, reasonIn(output)})
+	}
+}
+
+// kind is the count of a kind.
+func (r *report) kind(name string) *count {
+	if r.counts[name] == nil {
+		r.counts[name] = &count{}
+	}
+	return r.counts[name]
+}
+
+// packageFailed notes a package that failed though none of its tests did.
+func (r *report) packageFailed(name string, failing map[string]bool) {
+	if !failing[name] {
+		r.broken = append(r.broken, name)
+	}
+}
+
+// finish notes the packages of which a test never ended.
+func (r *report) finish(unfinished map[string]int, failing map[string]bool) *report {
+	for name, tests := range unfinished {
+		if tests > 0 {
+			r.packageFailed(name, failing)
+		}
+	}
+	return r
+}
+
+// place is what go test puts before a message.
+var place = regexp.MustCompile(`^\S+\.go:\d+: `)
+
+// reasonIn is what a skipped test said.
+func reasonIn(output string) string {
+	var said []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			said = append(said, place.ReplaceAllString(line, ""))
+		}
+	}
+	if len(said) == 0 {
+		return "it gave no reason"
+	}
+	return strings.Join(said, " ")
+}

@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// breakage is a way in which one call goes wrong.
+type breakage struct {
+	name  string
+	after bool // the call takes effect first
+	amid  bool // the call is under way when it breaks, and takes effect later
+	// breaks makes the answer; die ends the process that made the call.
+	breaks func(r *http.Request, die context.CancelFunc) (*http.Response, error)
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func unavailable(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
+	return &http.Response{
+		Status: "503 Service Unavailable", StatusCode: http.StatusServiceUnavailable,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
+		Body:   io.NopCloser(strings.NewReader("Unable to connect to any rack controller ; no connections available.")),
+	}, nil
+}
+
+func reset(*http.Request, context.CancelFunc) (*http.Response, error) { return nil, errReset }
+
+func hang(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func death(_ *http.Request, die context.CancelFunc) (*http.Response, error) {
+	die()
+	return nil, context.Canceled
+}
+
+// breaker breaks the call number nth, counted from 1, and passes the others.
+type breaker struct {
+	next http.RoundTripper
+	nth  int
+	with breakage
+	die  context.CancelFunc
+
+	mu    sync.Mutex
+	calls int
+	hit   string // the call that was broken
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	b.calls++
+	broken := b.calls == b.nth
+	if broken {
+		b.hit = r.Method + " " + r.URL.RequestURI()
+	}
+	b.mu.Unlock()
+	if !broken {
+		return b.next.RoundTrip(r)
+	}
+	if b.with.amid {
+		go func() {
+			// As its caller dies, the request is cut; MAAS finishes it.
+			if res, err := b.next.RoundTrip(r); err == nil {
+				res.Body.Close() //nolint:errcheck // nobody reads it
+			}
+		}()
+		time.Sleep(time.Millisecond)
+	}
+	if b.with.after {
+		res, err := b.next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			return nil, err
+		}
+		if err := res.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return b.with.breaks(r, b.die)
+}
+
+func (b *breaker) broken() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hit
+}

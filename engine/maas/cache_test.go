@@ -1,0 +1,163 @@
+package maas
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// slowly answers like table, a second later.
+func slowly(table map[string]func() *http.Response) *fake {
+	f := byRoute(table)
+	answer := f.answer
+	f.answer = func(req *http.Request, s sent) (*http.Response, error) {
+		res, err := answer(req, s)
+		if wait := pause(req, time.Second); wait != nil {
+			return nil, wait
+		}
+		return res, err
+	}
+	return f
+}
+
+func TestListsAreCached(t *testing.T) {
+	t.Parallel()
+	zones := map[string]func() *http.Response{"GET zones/": value([]named{{2, "b"}, {1, "a"}})}
+	cases := map[string]struct {
+		reason string
+		do     func(*testing.T, *Client)
+		calls  int
+	}{
+		"Shared": {"Those who ask at the same time share a call.", func(t *testing.T, c *Client) {
+			var wg sync.WaitGroup
+			for range 10 {
+				wg.Go(func() { c.Zones(t.Context()) })
+			}
+			wg.Wait()
+		}, 1},
+		"Kept": {"Zones seldom change.", func(t *testing.T, c *Client) {
+			c.Zones(t.Context())
+			time.Sleep(4 * time.Minute)
+			c.Zones(t.Context())
+		}, 1},
+		"Expires": {"But they do.", func(t *testing.T, c *Client) {
+			c.Zones(t.Context())
+			time.Sleep(namesTTL)
+			c.Zones(t.Context())
+		}, 2},
+		"Refresh": {"Somebody knows better.", func(t *testing.T, c *Client) {
+			c.Zones(t.Context())
+			c.Refresh()
+			c.Zones(t.Context())
+		}, 2},
+		"RefreshDuringCall": {"A call from before does not serve who comes after.", func(t *testing.T, c *Client) {
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if zones, err := c.Zones(t.Context()); err != nil || len(zones) != 2 {
+					t.Errorf("who came before got %v, %v", zones, err)
+				}
+			})
+			time.Sleep(500 * time.Millisecond)
+			c.Refresh()
+			c.Zones(t.Context())
+			wg.Wait()
+			c.Zones(t.Context())
+		}, 2},
+		"Abandoned": {"A call that everybody left is not joined.", func(t *testing.T, c *Client) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			c.Zones(ctx)
+			if zones, err := c.Zones(t.Context()); err != nil || len(zones) != 2 {
+				t.Errorf("who came later got %v, %v", zones, err)
+			}
+		}, 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := slowly(zones)
+				c := testClient(t, f)
+				tc.do(t, c)
+				if got := len(f.all()); got != tc.calls {
+					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
+				}
+				got, err := c.Zones(t.Context())
+				if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" || err != nil {
+					t.Errorf("zones (-want +got), %v:\n%s", err, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	c := testClient(t, byRoute(map[string]func() *http.Response{
+		"GET zones/":         value([]named{{1, "z"}}),
+		"GET resourcepools/": value([]named{{1, "p"}}),
+		"GET domains/":       value([]named{{1, "d"}}),
+	}))
+	for want, list := range map[string]func(context.Context) ([]string, error){"z": c.Zones, "p": c.Pools, "d": c.Domains} {
+		if got, err := list(t.Context()); err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("got %v, %v, want %s", got, err, want)
+		}
+	}
+}
+
+func TestFailuresAreNotCached(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := map[string]func() *http.Response{"GET zones/": status(500, "text/plain", "x")}
+		c := testClient(t, byRoute(table))
+		if _, err := c.Zones(t.Context()); kinds(err) != "ErrUnavailable" {
+			t.Errorf("got %v", err)
+		}
+		table["GET zones/"] = value([]named{{1, "a"}})
+		if zones, err := c.Zones(t.Context()); err != nil || len(zones) != 1 {
+			t.Errorf("got %v, %v", zones, err)
+		}
+	})
+}
+
+// TestHostsAreDropped counts the listings of hosts after what changes them.
+func TestHostsAreDropped(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(context.Context, *Client){
+		"Compose": func(ctx context.Context, c *Client) {
+			c.Compose(ctx, engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
+		},
+		"Decompose": func(ctx context.Context, c *Client) { c.Decompose(ctx, "abc123") },
+		"Sync":      func(ctx context.Context, c *Client) { c.Sync(ctx, engine.VMHost{ID: 8}) },
+	}
+	for name, do := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := byRoute(map[string]func() *http.Response{
+					"GET vm-hosts/":               value([]wireHost{{ID: 8, Name: "lxd1", Type: "lxd"}}),
+					"POST vm-hosts/8/?op=compose": status(503, "text/plain", "no"),
+				})
+				c := testClient(t, f)
+				c.Hosts(t.Context())
+				c.Hosts(t.Context())
+				do(t.Context(), c)
+				c.Hosts(t.Context())
+				if got := len(f.all()); got != 3 {
+					t.Errorf("%d requests %v, want two listings and the change", got, f.routes())
+				}
+				time.Sleep(hostsTTL)
+				c.Hosts(t.Context())
+				if got := len(f.all()); got != 4 {
+					t.Errorf("%d requests, want one more when the list is old", got)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package maas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+func ids(n int) []string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf("m%03d", i))
+	}
+	return list
+}
+
+// readAll reads all machines at the same moment.
+func readAll(t *testing.T, c *Client, ids []string) {
+	var wg sync.WaitGroup
+	for _, id := range ids {
+		wg.Go(func() {
+			if m, err := c.Machine(t.Context(), id); err != nil || m.SystemID != id {
+				t.Errorf("machine %s: got %v, %v", id, m.SystemID, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestReadsCoalesce(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		reads  []string
+		calls  int
+	}{
+		"One":       {"A single read takes the same path.", ids(1), 1},
+		"Ten":       {"Terraform's parallelism.", ids(10), 1},
+		"Same":      {"Everybody wants the same machine.", []string{"m001", "m001", "m001"}, 1},
+		"Chunk":     {"A full chunk is one request.", ids(50), 1},
+		"TwoChunks": {"A URL has an end.", ids(51), 2},
+		"Many":      {"And so on.", ids(120), 3},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ids(120)...)
+				readAll(t, testClient(t, w), tc.reads)
+				if got := len(w.all()); got != tc.calls {
+					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
+				}
+				for _, s := range w.all() {
+					if n := len(s.Query["id"]); n > maxKeys {
+						t.Errorf("%d ids in one request", n)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestReadsOfNamesCoalesce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a", "b", "c")
+		w.set("c", "hostname", "vm-b") // MAAS allows it in different domains
+		c := testClient(t, w)
+		want := map[string]int{"vm-a": 1, "vm-b": 2, "none": 0}
+		var wg sync.WaitGroup
+		for name, n := range want {
+			wg.Go(func() {
+				if found, err := c.MachinesNamed(t.Context(), name); err != nil || len(found) != n {
+					t.Errorf("%s: got %d machines, %v, want %d", name, len(found), err, n)
+				}
+			})
+		}
+		wg.Wait()
+		if diff := cmp.Diff([]string{"GET machines/?hostname=none&hostname=vm-a&hostname=vm-b"}, w.routes()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAbsentMachine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := testClient(t, newWorld())
+		if _, err := c.Machine(t.Context(), "abc123"); kinds(err) != "ErrNotFound" || engine.IsTerminal(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestListing404IsNoAbsence: a wrong address must not look like a world
+// without machines.
+func TestListing404IsNoAbsence(t *testing.T) {
+	t.Parallel()
+	c := testClient(t, always(404, "text/plain", "404 page not found"))
+	if _, err := c.Machine(t.Context(), "abc123"); kinds(err) != "ErrUnavailable" {
+		t.Errorf("got %v (%s)", err, kinds(err))
+	}
+}
+
+func TestReadersWhoLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a", "b")
+		w.slow(10 * time.Second)
+		c := testClient(t, w)
+		first, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.Machine(first, "a"); !errors.Is(err, context.Canceled) {
+				t.Errorf("who leaves got %v", err)
+			}
+		})
+		synctest.Wait() // so that the call is made for who leaves
+		wg.Go(func() {
+			if m, err := c.Machine(t.Context(), "b"); err != nil || m.SystemID != "b" {
+				t.Errorf("who stays got %v, %v", m.SystemID, err)
+			}
+		})
+		time.Sleep(time.Second)
+		leave()
+		wg.Wait()
+		if n := len(w.all()); n != 1 {
+			t.Errorf("%d calls, want 1", n)
+		}
+	})
+}
+
+func TestWhenAllLeaveTheCallEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		w.slow(time.Hour)
+		c := testClient(t, w)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		c.Machine(ctx, "a")
+		synctest.Wait() // a call that goes on would keep its goroutine blocked
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it took %s", took)
+		}
+		w.slow(0)
+		if _, err := c.Machine(t.Context(), "a"); err != nil {
+			t.Errorf("the next read got %v", err)
+		}
+	})
+}
+
+func TestWhoLeavesWithinTheWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		c := testClient(t, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Machine(ctx, "a"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := c.Machine(t.Context(), "a"); err != nil {
+			t.Errorf("the next read, within the same window, got %v", err)
+		}
+	})
+}
+
+// TestReadAfterWriteIsNotOlder starts a slow read, writes, and reads again
+// while the first is under way.
+func TestReadAfterWriteIsNotOlder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		w.set("a", "status", 4)
+		w.slow(10 * time.Second)
+		c := testClient(t, w)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if m, err := c.Machine(t.Context(), "a"); err != nil || m.Status != engine.StatusReady {
+				t.Errorf("the read before the write got %v, %v", m.Status, err)
+			}
+		})
+		time.Sleep(time.Second)
+		w.slow(0)
+		if err := c.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := c.Machine(t.Context(), "a"); err != nil || m.Status != engine.StatusDeploying {
+			t.Errorf("the read after the write got %v, %v", m.Status, err)
+		}
+		wg.Wait()
+	})
+}
+
+func TestFailureReachesAllReaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := testClient(t, always(500, "text/plain", "broken"))
+		var wg sync.WaitGroup
+		for _, id := range ids(5) {
+			wg.Go(func() {
+				if _, err := c.Machine(t.Context(), id); kinds(err) != "ErrUnavailable" {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,246 @@
+package maas
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+func TestComposeForm(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		comp   engine.Composition
+		ids    composeIDs
+		want   string
+	}{
+		"Least": {
+			"What is not wanted is MAAS's to choose; commissioning is never left to it.",
+			engine.Composition{Hostname: "web1", Cores: 2, MemoryMiB: 2048},
+			composeIDs{},
+			"cores=2&hostname=web1&memory=2048&skip_commissioning=true",
+		},
+		"All": {
+			"Every field has its parameter; the fixed address has none.",
+			engine.Composition{
+				Hostname: "web1", Cores: 2, MemoryMiB: 2048, HugePages: true, Architecture: "amd64/generic",
+				Disks:      []engine.Disk{{Name: "root", SizeGB: 8, Pool: "default"}, {Name: "data", SizeGB: 50, Pool: "fast"}},
+				Interfaces: []engine.Interface{{Name: "lan", IP: netip.MustParseAddr("10.77.0.20")}, {Name: "san"}},
+				Marker:     "maaslxd-abc",
+			},
+			composeIDs{zone: "1", pool: "0", domain: "0", subnets: []int{1, 7}},
+			"architecture=amd64/generic&cores=2&domain=0&hostname=web1&hugepages_backed=true&interfaces=eth0:subnet=1;eth1:subnet=7" +
+				"&memory=2048&pool=0&skip_commissioning=true&storage=root:8(default,maaslxd-abc),disk1:50(fast)&zone=1",
+		},
+		"Pinned": {
+			"Pinned cores are a repeated parameter and count themselves.",
+			engine.Composition{Hostname: "web1", Cores: 9, PinnedCores: []int{0, 3}, MemoryMiB: 1024},
+			composeIDs{},
+			"hostname=web1&memory=1024&pinned_cores=0&pinned_cores=3&skip_commissioning=true",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := url.QueryUnescape(composeForm(tc.comp, tc.ids).Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestStorage(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		disks  []engine.Disk
+		marker string
+		want   string
+	}{
+		"None":         {"MAAS makes a root disk of its own size.", nil, "m", ""},
+		"Bare":         {"No pool, no marker, no parentheses.", []engine.Disk{{SizeGB: 8}}, "", "root:8"},
+		"Marker":       {"The marker needs no pool.", []engine.Disk{{SizeGB: 8}}, "m", "root:8(m)"},
+		"MarkerOnRoot": {"One marker is enough.", []engine.Disk{{SizeGB: 8, Pool: "a"}, {SizeGB: 1}, {SizeGB: 2, Pool: "b"}}, "m", "root:8(a,m),disk1:1,disk2:2(b)"},
+		"OddName":      {"A disk's name is the caller's affair.", []engine.Disk{{Name: "r(o,o:t", SizeGB: 8}}, "", "root:8"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := storage(tc.disks, tc.marker); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// composeWorld has everything that a composition may name.
+func composeWorld() map[string]func() *http.Response {
+	return map[string]func() *http.Response{
+		"GET zones/":         value([]named{{1, "default"}, {6, "az1"}}),
+		"GET resourcepools/": value([]named{{0, "default"}, {3, "gold"}}),
+		"GET domains/":       value([]named{{0, "maas"}}),
+		"GET subnets/": value([]wireSubnet{
+			{ID: 1, Name: "lan", CIDR: "10.77.0.0/24"}, {ID: 2, Name: "twin", CIDR: "10.78.0.0/24"},
+			{ID: 3, Name: "twin", CIDR: "10.79.0.0/24"}, {ID: 4, Name: "10.77.0.0/24", CIDR: "10.80.0.0/24"},
+		}),
+		"POST vm-hosts/8/?op=compose": value(map[string]string{"system_id": "abc123"}),
+	}
+}
+
+func TestComposeResolvesNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := byRoute(composeWorld())
+		c := testClient(t, f)
+		id, err := c.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{
+			Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "az1", Pool: "default", Domain: "maas",
+			Interfaces: []engine.Interface{{Name: "a", Subnet: "lan"}, {Name: "b", Subnet: "10.77.0.0/24"}, {Name: "c", Subnet: "10.79.0.0/24"}},
+		})
+		if err != nil || id != "abc123" {
+			t.Fatalf("got %q, %v", id, err)
+		}
+		got := f.all()
+		form := got[len(got)-1].Form
+		want := map[string]string{"zone": "6", "pool": "0", "domain": "0", "interfaces": "eth0:subnet=1;eth1:subnet=1;eth2:subnet=3"}
+		for name, value := range want {
+			if form.Get(name) != value {
+				t.Errorf("%s is %q, want %q", name, form.Get(name), value)
+			}
+		}
+		if len(got) != 5 {
+			t.Errorf("requests %v, want four lists and one compose", f.routes())
+		}
+	})
+}
+
+func TestUnknownNamesAreSpecErrors(t *testing.T) {
+	t.Parallel()
+	on := func(subnet string) engine.Composition {
+		return engine.Composition{Interfaces: []engine.Interface{{Name: "lan", Subnet: subnet}}}
+	}
+	cases := map[string]struct {
+		reason        string
+		comp          engine.Composition
+		field, hint   string
+		isErrNotFound bool
+	}{
+		"Zone":      {"Names of zones are the user's.", engine.Composition{Zone: "az9"}, "zone", "MAAS has: az1, default.", true},
+		"Pool":      {"The same for pools.", engine.Composition{Pool: "lead"}, "pool", "MAAS has: default, gold.", true},
+		"Domain":    {"The same for domains.", engine.Composition{Domain: "example"}, "domain", "MAAS has: maas.", true},
+		"Subnet":    {"A subnet is known by name or CIDR.", on("wan"), "interfaces.lan.subnet", "10.77.0.0/24, 10.78.0.0/24", true},
+		"Ambiguous": {"Two subnets may have one name.", on("twin"), "interfaces.lan.subnet", "10.78.0.0/24, 10.79.0.0/24", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := byRoute(composeWorld())
+				tc.comp.Hostname = "web1"
+				_, err := testClient(t, f).Compose(t.Context(), engine.VMHost{ID: 8}, tc.comp)
+				spec, ok := errors.AsType[*engine.SpecError](err)
+				if !ok || spec.Field != tc.field || !strings.Contains(spec.Hint, tc.hint) {
+					t.Fatalf("%s: got %#v", tc.reason, err)
+				}
+				if errors.Is(err, engine.ErrNotFound) != tc.isErrNotFound {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				for _, s := range f.all() {
+					if s.Method == http.MethodPost {
+						t.Errorf("%s: it composed", tc.reason)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestANewZoneIsFound: the list is cached, but the zone was made meanwhile.
+func TestANewZoneIsFound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := composeWorld()
+		c := testClient(t, byRoute(table))
+		if _, err := c.Zones(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		table["GET zones/"] = value([]named{{1, "default"}, {9, "new"}})
+		time.Sleep(2 * time.Second)
+		comp := engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "new"}
+		if _, err := c.Compose(t.Context(), engine.VMHost{ID: 8}, comp); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestComposeOutlivesMAAS(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return nil, pause(r, time.Hour) }}
+		c := testClient(t, f)
+		began := time.Now()
+		_, err := c.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
+		if took := time.Since(began); took != slowTimeout || kinds(err) != "ErrUnavailable ErrUnclear" {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	const hosts = `[{"id":8,"name":"lxd1","type":"lxd","version":"5.21.1","zone":{"id":6,"name":"az1"},"pool":{"id":0,"name":"default"},
+		"tags":["ssd","pod-console-logging"],"host":{"system_id":"hhh111","__incomplete__":true},"architectures":["amd64/generic"],
+		"total":{"cores":8,"memory":24576,"local_storage":1},"used":{"cores":5,"memory":5120,"local_storage":1},
+		"available":{"cores":-5,"memory":0},"cpu_over_commit_ratio":1.5,"memory_over_commit_ratio":1.0,"default_macvlan_mode":null,
+		"storage_pools":[{"id":"default","name":"default","type":"zfs","path":"/x","total":200,"used":50,"available":150,"default":true}]},
+		{"id":9,"name":"never-reached","type":"lxd","version":"","host":{"system_id":null,"__incomplete__":true},"storage_pools":[]},
+		{"id":10,"name":"kvm","type":"virsh"}]`
+	got, err := testClient(t, always(200, "application/json", hosts)).Hosts(t.Context())
+	want := []engine.VMHost{
+		{
+			ID: 8, Name: "lxd1", MachineID: "hhh111", Version: "5.21.1", Zone: "az1", Pool: "default",
+			Tags: []string{"pod-console-logging", "ssd"}, Cores: engine.Amount{Total: 8, Used: 5},
+			MemoryMiB: engine.Amount{Total: 24576, Used: 5120}, CPUOvercommit: 1.5, MemoryOvercommit: 1,
+			StoragePools:  []engine.StoragePool{{Name: "default", Driver: "zfs", TotalBytes: 200, AvailableBytes: 150, Default: true}},
+			Architectures: []string{"amd64/generic"},
+		},
+		{ID: 9, Name: "never-reached"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("hosts (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+func TestDecomposeOfNothing(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		answer *fake
+		want   string
+	}{
+		"Absent":  {"It is gone, that was the wish.", always(404, "text/plain", "No Machine matches the given query."), ""},
+		"Proxy":   {"A proxy's 404 says nothing about the machine.", always(404, "text/html", "x"), "ErrUnavailable"},
+		"Deleted": {"204 is success.", always(204, "text/plain", ""), ""},
+		"Locked":  {"A lock is respected.", always(403, "text/plain", ""), "ErrForbidden"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := testClient(t, tc.answer).Decompose(context.Background(), "abc123"); kinds(err) != tc.want || (err == nil) != (tc.want == "") {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}

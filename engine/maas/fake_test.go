@@ -1,0 +1,250 @@
+package maas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const testKey = "consumerPart00001:tokenPart000000002:secretPart00000000000000003"
+
+// sent is a request as the fake got it.
+type sent struct {
+	Method, Path, Authorization string
+	Query, Form                 url.Values
+	At                          time.Time
+}
+
+// route is the method, the path below the API's root and the query.
+func (s sent) route() string {
+	path := strings.TrimPrefix(s.Path, "/MAAS/api/2.0/")
+	if len(s.Query) > 0 {
+		path += "?" + s.Query.Encode()
+	}
+	return s.Method + " " + path
+}
+
+// fake is a transport that answers from a function and notes what it got.
+type fake struct {
+	answer func(*http.Request, sent) (*http.Response, error)
+
+	mu  sync.Mutex
+	got []sent
+}
+
+func (f *fake) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+		req.Body.Close()
+	}
+	form, _ := url.ParseQuery(string(body))
+	s := sent{
+		Method: req.Method, Path: req.URL.EscapedPath(), Authorization: req.Header.Get("Authorization"),
+		Query: req.URL.Query(), Form: form, At: time.Now(),
+	}
+	f.mu.Lock()
+	f.got = append(f.got, s)
+	f.mu.Unlock()
+	return f.answer(req, s)
+}
+
+func (f *fake) all() []sent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.got)
+}
+
+func (f *fake) routes() []string {
+	var routes []string
+	for _, s := range f.all() {
+		routes = append(routes, s.route())
+	}
+	return routes
+}
+
+func (f *fake) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.got = nil
+}
+
+// reply is an answer with a status, a media type and a body.
+func reply(status int, kind, body string) *http.Response {
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	w.WriteString(body)
+	res := w.Result()
+	if kind == "" {
+		res.Header.Del("Content-Type")
+	}
+	return res
+}
+
+func replyJSON(value any) *http.Response {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return reply(http.StatusOK, "application/json; charset=utf-8", string(text))
+}
+
+// always gives one answer to everything.
+func always(status int, kind, body string) *fake {
+	return &fake{answer: func(*http.Request, sent) (*http.Response, error) { return reply(status, kind, body), nil }}
+}
+
+// byRoute answers from a table; what is not in it is a 404 of MAAS's.
+func byRoute(table map[string]func() *http.Response) *fake {
+	return &fake{answer: func(_ *http.Request, s sent) (*http.Response, error) {
+		path := strings.TrimPrefix(s.Path, "/MAAS/api/2.0/")
+		if op := s.Query.Get("op"); op != "" {
+			path += "?op=" + op
+		}
+		if make, ok := table[s.Method+" "+path]; ok {
+			return make(), nil
+		}
+		return reply(http.StatusNotFound, "text/plain; charset=utf-8", "Unknown API endpoint: "+s.Path+"."), nil
+	}}
+}
+
+func value(v any) func() *http.Response { return func() *http.Response { return replyJSON(v) } }
+
+func status(code int, kind, body string) func() *http.Response {
+	return func() *http.Response { return reply(code, kind, body) }
+}
+
+// pause waits as a slow MAAS does, unless the request ends.
+func pause(req *http.Request, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-req.Context().Done():
+		return req.Context().Err()
+	}
+}
+
+func testClient(t *testing.T, transport http.RoundTripper, change ...func(*Config)) *Client {
+	t.Helper()
+	config := Config{
+		URL: "http://maas.test:5240/MAAS", APIKey: testKey, Transport: transport,
+		Rand: func() float64 { return 0 },
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	c, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// logTo writes the client's log to the buffer that it returns.
+func logTo(config *Config) *syncBuffer {
+	b := &syncBuffer{}
+	config.Log = slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return b
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// world is a fake MAAS that knows machines by id.
+type world struct {
+	fake
+	mu       sync.Mutex
+	machines map[string]map[string]any
+	latency  time.Duration
+	broken   bool // answers 503 to every listing
+}
+
+func newWorld(ids ...string) *world {
+	w := &world{machines: map[string]map[string]any{}}
+	for _, id := range ids {
+		w.machines[id] = map[string]any{"system_id": id, "hostname": "vm-" + id, "status": 1, "power_state": "off"}
+	}
+	w.fake.answer = w.serve
+	return w
+}
+
+func (w *world) set(id, field string, value any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.machines[id][field] = value
+}
+
+func (w *world) remove(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.machines, id)
+}
+
+// slow makes each answer take that long.
+func (w *world) slow(latency time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latency = latency
+}
+
+func (w *world) breakDown(broken bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = broken
+}
+
+// serve answers listings with what it holds when the request arrives, after
+// the latency, as MAAS does. Every POST to a machine sets its status to 9.
+func (w *world) serve(req *http.Request, s sent) (*http.Response, error) {
+	w.mu.Lock()
+	latency := w.latency
+	res := w.list(s)
+	w.mu.Unlock()
+	if err := pause(req, latency); err != nil {
+		return nil, err
+	}
+	if s.Method == http.MethodPost {
+		id := strings.TrimSuffix(strings.TrimPrefix(s.Path, "/MAAS/api/2.0/machines/"), "/")
+		w.set(id, "status", 9)
+	}
+	return res, nil
+}
+
+func (w *world) list(s sent) *http.Response {
+	if w.broken {
+		return reply(http.StatusServiceUnavailable, "text/plain", "Unable to connect to any rack controller.")
+	}
+	found := []map[string]any{}
+	for _, m := range w.machines {
+		if slices.Contains(s.Query["id"], fmt.Sprint(m["system_id"])) ||
+			slices.Contains(s.Query["hostname"], fmt.Sprint(m["hostname"])) {
+			found = append(found, m)
+		}
+	}
+	return replyJSON(found)
+}

@@ -1,0 +1,104 @@
+package maas
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+const userData = "#cloud-config\nchpasswd: {list: 'root:correct-horse-battery-staple'}\nwrite_files:\n- content: |\n    a-private-thing-nobody-may-see\n"
+
+// TestNothingSecretIsSaid lets everything fail, with servers that repeat all
+// that they were given, and searches errors and logs.
+func TestNothingSecretIsSaid(t *testing.T) {
+	t.Parallel()
+	encoded := base64.StdEncoding.EncodeToString([]byte(userData))
+	echoKey := "You sent " + strings.ReplaceAll(testKey, ":", " ") + " and " + testKey
+	echoAll := echoKey + " with " + userData + " alias " + encoded + ", that is " + encoded[20:60] + " or 'correct-horse-battery-staple'"
+	asFields := func(text string) string { return fmt.Sprintf(`{"user_data":[%q],%q:["x"]}`, text, text) }
+	answers := map[string]func(r *http.Request, echo string) (*http.Response, error){
+		"lost": func(_ *http.Request, echo string) (*http.Response, error) {
+			return nil, fmt.Errorf("malformed HTTP response %q", echo)
+		},
+		"timeout": func(r *http.Request, _ string) (*http.Response, error) { return nil, pause(r, time.Hour) },
+		"not JSON": func(_ *http.Request, echo string) (*http.Response, error) {
+			return reply(200, "application/json", echo), nil
+		},
+		"HTML": func(_ *http.Request, echo string) (*http.Response, error) { return reply(200, "text/html", echo), nil },
+		"fields": func(_ *http.Request, echo string) (*http.Response, error) {
+			return reply(400, "application/json", asFields(echo)), nil
+		},
+		"raw JSON": func(_ *http.Request, echo string) (*http.Response, error) {
+			return reply(400, "application/json", echo), nil
+		},
+		"long line": func(_ *http.Request, echo string) (*http.Response, error) {
+			return reply(409, "text/plain", strings.Repeat("x ", 140)+echo), nil
+		},
+	}
+	for _, code := range []int{301, 400, 401, 403, 404, 405, 408, 409, 410, 413, 429, 500, 502, 503, 504, 599} {
+		for _, kind := range []string{"text/plain", "text/html", "application/json", ""} {
+			answers[fmt.Sprintf("%d %s", code, kind)] = func(_ *http.Request, echo string) (*http.Response, error) { return reply(code, kind, echo), nil }
+		}
+	}
+	forbidden := append(strings.Split(testKey, ":"), encoded, encoded[20:60],
+		"correct-horse", "battery-staple", "a-private-thing", "nobody-may-see", "chpasswd")
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{answer: func(r *http.Request, s sent) (*http.Response, error) {
+					if s.Form.Has("user_data") {
+						return answer(r, echoAll)
+					}
+					return answer(r, echoKey)
+				}}
+				var log *syncBuffer
+				c := testClient(t, f, func(config *Config) { log = logTo(config) })
+				err := c.Deploy(t.Context(), "abc123", engine.Deployment{UserData: []byte(userData)})
+				said := fmt.Sprintf("%v %+v %#v", err, err, err)
+				if e, ok := asError(err); ok {
+					said += fmt.Sprintf("%#v", *e)
+				}
+				_, err = c.Machine(t.Context(), "abc123")
+				said += fmt.Sprintf("%v", err) + log.String()
+				if log.String() == "" {
+					t.Fatal("there is no log to search")
+				}
+				for _, secret := range forbidden {
+					if strings.Contains(said, secret) {
+						t.Errorf("%q is said in:\n%s", secret, said)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestRedactionKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	d := redactor{key: apiKey{"consumer", "token", "abc"}}
+	cases := map[string]struct{ reason, text, want string }{
+		"Plain":    {"What holds no secret stays.", "Can't deploy it", "Can't deploy it"},
+		"Key":      {"Whole parts are taken out.", "bad token of consumer", "bad [redacted] of [redacted]"},
+		"Short":    {"A part of three letters would spoil every text.", "abcdef", "abcdef"},
+		"Passage":  {"A passage of user-data goes, what stands around it stays.", "line 1: runcmd: [rm -rf /] is bad", "line 1: [redacted] is bad"},
+		"OneLine":  {"Errors are one line.", "a\n\tb\x00c", "a bc"},
+		"NotUTF8":  {"Errors are text.", "a\xffb", "ab"},
+		"TooShort": {"What is shorter than a passage is chance.", "runcmd", "runcmd"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &request{secrets: []string{"#cloud-config\nruncmd: [rm -rf /]\n", ""}}
+			if got := d.line(r, tc.text); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,245 @@
+package maas
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// seen reads a machine as somebody does before he waits.
+func seen(t *testing.T, c *Client, id string) engine.Machine {
+	t.Helper()
+	m, err := c.Machine(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// woken tells whether a channel closes within d.
+func woken(changed <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-changed:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(*world)
+		wakes  bool
+	}{
+		"Status":  {"The machine goes on.", func(w *world) { w.set("a", "status", 4) }, true},
+		"Message": {"Reasons of failures stand there.", func(w *world) { w.set("a", "status_message", "failed") }, true},
+		"Power":   {"It went off.", func(w *world) { w.set("a", "power_state", "on") }, true},
+		"Gone":    {"Somebody deleted it.", func(w *world) { w.remove("a") }, true},
+		"Other":   {"A new description is nothing to wait for.", func(w *world) { w.set("a", "description", "x") }, false},
+		"Nothing": {"Nothing happened.", func(*world) {}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld("a")
+				c := testClient(t, w)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				changed := c.Changed(ctx, seen(t, c, "a"))
+				tc.change(w)
+				if got := woken(changed, 12*time.Second); got != tc.wakes {
+					t.Errorf("%s: woken is %v", tc.reason, got)
+				}
+			})
+		})
+	}
+}
+
+func TestOneLookServesMany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(ids(40)...)
+		c := testClient(t, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		readAll(t, c, ids(40))
+		w.reset()
+		for _, id := range ids(40) {
+			c.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
+			c.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
+		}
+		time.Sleep(16 * time.Second)
+		if got := len(w.all()); got != 3 {
+			t.Errorf("%d looks in 16 s, want 3", got)
+		}
+	})
+}
+
+// TestWakeUpCostsNoCall counts the calls of somebody who waits, wakes and
+// reads.
+func TestWakeUpCostsNoCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		c := testClient(t, w)
+		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		w.set("a", "status", 4)
+		w.reset()
+		<-changed
+		if m := seen(t, c, "a"); m.Status != engine.StatusReady || len(w.all()) != 1 {
+			t.Errorf("status %d after %d calls, want Ready after the look", m.Status, len(w.all()))
+		}
+		time.Sleep(freshFor)
+		w.set("a", "status", 6)
+		if m := seen(t, c, "a"); m.Status != engine.StatusDeployed {
+			t.Errorf("a second later: status %d", m.Status)
+		}
+	})
+}
+
+func TestAbsenceSeenByALookServesToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		c := testClient(t, w)
+		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		w.remove("a")
+		w.reset()
+		<-changed
+		if _, err := c.Machine(t.Context(), "a"); kinds(err) != "ErrNotFound" || len(w.all()) != 1 {
+			t.Errorf("got %v after %d calls", err, len(w.all()))
+		}
+	})
+}
+
+// TestAWriteSpoilsALook: what a look found before or during a write is not
+// served after it.
+func TestAWriteSpoilsALook(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		latency time.Duration // of the look
+		write   time.Duration // when, after the look began
+	}{
+		"After":  {"The look is older than the write.", 0, 100 * time.Millisecond},
+		"During": {"The look may have been answered before the write.", time.Second, 500 * time.Millisecond},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld("a")
+				c := testClient(t, w)
+				changed := c.Changed(t.Context(), seen(t, c, "a"))
+				w.set("a", "status", 4)
+				w.slow(tc.latency)
+				time.Sleep(defaultInterval + tc.write)
+				w.slow(0)
+				if err := c.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
+					t.Fatal(err)
+				}
+				<-changed
+				if m := seen(t, c, "a"); m.Status != engine.StatusDeploying {
+					t.Errorf("%s: got status %d after the deploy", tc.reason, m.Status)
+				}
+			})
+		})
+	}
+}
+
+// TestALookDuringAWrite: the write ends after a look that knew nothing of it.
+func TestALookDuringAWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		c := testClient(t, w)
+		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		w.set("a", "status", 4)
+		w.slow(defaultInterval + 100*time.Millisecond)
+		deployed := make(chan error)
+		go func() { deployed <- c.Deploy(t.Context(), "a", engine.Deployment{}) }()
+		synctest.Wait()
+		w.slow(0)
+		<-changed
+		if err := <-deployed; err != nil {
+			t.Fatal(err)
+		}
+		if m := seen(t, c, "a"); m.Status != engine.StatusDeploying {
+			t.Errorf("got status %d after the deploy", m.Status)
+		}
+	})
+}
+
+func TestWhoWaitsOnIsStillWoken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a", "b")
+		c := testClient(t, w)
+		first, leave := context.WithCancel(t.Context())
+		c.Changed(first, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		changed := c.Changed(t.Context(), engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		leave()
+		w.set("b", "status", 4)
+		if !woken(changed, 10*time.Second) {
+			t.Error("the poller ended with the first who waited")
+		}
+	})
+}
+
+func TestAFailedLookIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a")
+		var log *syncBuffer
+		c := testClient(t, w, func(config *Config) { log = logTo(config) })
+		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		w.set("a", "status", 4)
+		w.breakDown(true)
+		if woken(changed, 22*time.Second) {
+			t.Fatal("a failed look woke somebody")
+		}
+		if !strings.Contains(log.String(), "look at a watched machine failed") {
+			t.Error("it is not in the log")
+		}
+		w.breakDown(false)
+		if !woken(changed, 10*time.Second) {
+			t.Error("the next look did not find the change")
+		}
+	})
+}
+
+// TestThePollerEnds: synctest fails if a goroutine is left behind.
+func TestThePollerEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a", "b")
+		w.slow(time.Second)
+		c := testClient(t, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		a := c.Changed(ctx, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		c.Changed(ctx, engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		time.Sleep(defaultInterval + 500*time.Millisecond) // within a look
+		cancel()
+		time.Sleep(20 * time.Second)
+		if n := len(w.all()); n != 1 || woken(a, 0) {
+			t.Errorf("%d looks, woken %v, want none after the ctx", n, woken(a, 0))
+		}
+		gone := c.Changed(ctx, engine.Machine{SystemID: "a"})
+		if woken(gone, 10*time.Second) || len(w.all()) != 1 {
+			t.Error("with a ctx that has ended it looked again")
+		}
+		c.Changed(t.Context(), engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		w.set("a", "status", 4)
+		time.Sleep(10 * time.Second)
+		if n := len(w.all()); n != 2 {
+			t.Errorf("%d looks, want one more for who came later, and none after he was woken", n)
+		}
+	})
+}

@@ -1,0 +1,436 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// inBubble runs a test in virtual time, with a process that nothing breaks.
+func inBubble(t *testing.T, f func(t *testing.T, r region, p process)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := inMemory(t)
+		f(t, r, r.start(t, ledger.NewMemory(nil), 0, breakage{}))
+	})
+}
+
+// reach steps until the VM has a status, and returns what a front end would
+// know then.
+func (p process) reach(t *testing.T, status engine.Status) engine.Ref {
+	t.Helper()
+	ref := unborn
+	_, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+		if vm, err := p.engine.VMs.Observe(ctx, ref); err == nil && vm.Status == status {
+			return engine.Result[engine.VM]{Done: true}, nil
+		}
+		res, err := p.engine.VMs.Reconcile(ctx, ref, wanted())
+		if res.Object.SystemID != "" {
+			ref.SystemID = res.Object.SystemID
+		}
+		res.After = time.Second // the poller may pass a status by
+		return res, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func (r region) machine(t *testing.T, hostname string) sim.Machine {
+	t.Helper()
+	for _, m := range r.sim.Machines() {
+		if m.Hostname == hostname {
+			return m
+		}
+	}
+	t.Fatalf("there is no machine %s", hostname)
+	return sim.Machine{}
+}
+
+func (r region) set(t *testing.T, e sim.MachineEdit) {
+	t.Helper()
+	if err := r.sim.EditMachine(r.machine(t, "web-1").SystemID, e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestNeverAStranger(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		description string
+	}{
+		"NoMark":      {"A machine without a mark is someone's.", ""},
+		"OthersMark":  {"A VM with another mark is another owner's.", "maaslxd-0123456789ab team-b/web-1"},
+		"OthersInUse": {"Also while it is being made.", "maaslxd-0123456789ab team-b/web-1 (in progress)"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				other := engine.VMSpec{Name: "web-1", Host: "lxd1", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}}}
+				if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
+					return p.engine.VMs.Reconcile(ctx, engine.Ref{Key: "team-b/web-1"}, other)
+				}); err != nil {
+					t.Fatal(err)
+				}
+				r.set(t, sim.MachineEdit{Description: &tc.description})
+				before := r.machine(t, "web-1")
+
+				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+				_, err := q.create(unborn)
+				var spec *engine.SpecError
+				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &spec) || spec.Field != "name" ||
+					!strings.Contains(err.Error(), before.SystemID) || !strings.Contains(spec.Hint, "mport") {
+					t.Errorf("%s\nwant a conflict about the name that tells the system id and how to import, got %v", tc.reason, err)
+				}
+				if err := q.delete(unborn); err != nil {
+					t.Errorf("%s\na delete of what we never had: %v", tc.reason, err)
+				}
+				after := r.machine(t, "web-1")
+				if after.Description != before.Description || after.Status != before.Status || len(r.sim.Instances()) != 1 {
+					t.Errorf("%s\nit was touched: %+v, before %+v", tc.reason, after, before)
+				}
+			})
+		})
+	}
+}
+
+func TestFinishedVMIsNotTakenTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		if _, err := p.create(unborn); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).create(unborn)
+		if !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("another state took a finished VM: %v", err)
+		}
+		r.wantOne(t)
+	})
+}
+
+// TestTwoOwnersOneName lets two owners want one name at the same moment.
+func TestTwoOwnersOneName(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		refs := []engine.Ref{unborn, {Key: "other/web-1", Name: "web-1"}}
+		errs := make([]error, 2)
+		var wg sync.WaitGroup
+		for i, run := range []process{p, q} {
+			wg.Go(func() { _, errs[i] = run.create(refs[i]) })
+		}
+		wg.Wait()
+		lost := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+		if lost < 0 || errs[1-lost] != nil || !errors.Is(errs[lost], engine.ErrConflict) {
+			t.Errorf("want one winner and one conflict, got %v", errs)
+		}
+		r.wantOne(t)
+	})
+}
+
+// TestNewbornAdoptedBySync syncs the host inside a compose: MAAS adopts the
+// newborn and the compose fails, although its VM is there.
+func TestNewbornAdoptedBySync(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		operator, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.APIKey(), Transport: r.sim.RoundTripper()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(220*time.Millisecond, func() {
+			if err := operator.Sync(t.Context(), engine.VMHost{ID: 1}); err != nil {
+				t.Error(err)
+			}
+		})
+		vm, err := p.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !vm.Ours {
+			t.Error("the adopted VM did not get our mark")
+		}
+		r.wantOne(t)
+		failed := slices.ContainsFunc(r.sim.Journal().Calls, func(c sim.Call) bool {
+			return c.Route == "POST vm-hosts/{id}/ compose" && c.Status == 400
+		})
+		if !failed {
+			t.Error("the compose did not fail, so this test shows nothing")
+		}
+	})
+}
+
+func TestDeleteInEveryState(t *testing.T) {
+	edit := func(status string) func(*testing.T, region, process) engine.Ref {
+		return func(t *testing.T, r region, p process) engine.Ref {
+			ref := p.reach(t, engine.StatusDeployed)
+			r.set(t, sim.MachineEdit{StatusName: &status})
+			return ref
+		}
+	}
+	until := func(status engine.Status) func(*testing.T, region, process) engine.Ref {
+		return func(t *testing.T, _ region, p process) engine.Ref { return p.reach(t, status) }
+	}
+	fail := func(status engine.Status) func(*testing.T, region, process) engine.Ref {
+		return func(t *testing.T, r region, p process) engine.Ref {
+			ref := p.reach(t, status)
+			if err := r.sim.Fail(ref.SystemID, "disk on fire"); err != nil {
+				t.Fatal(err)
+			}
+			return ref
+		}
+	}
+	cases := map[string]func(*testing.T, region, process) engine.Ref{
+		"Commissioning":       until(engine.StatusCommissioning),
+		"Deploying":           until(engine.StatusDeploying),
+		"Deployed":            until(engine.StatusDeployed),
+		"FailedCommissioning": fail(engine.StatusCommissioning),
+		"FailedDeployment":    fail(engine.StatusDeploying),
+		"New":                 edit("New"),
+		"Ready":               edit("Ready"),
+		"Allocated":           edit("Allocated"),
+		"Broken":              edit("Broken"),
+		"RescueMode":          edit("Rescue mode"),
+		"FailedReleasing":     edit("Releasing failed"),
+	}
+	for name, prepare := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				ref := prepare(t, r, p)
+				if err := p.delete(ref); err != nil {
+					t.Errorf("delete: %v", err)
+				}
+				r.wantNone(t)
+				if err := p.delete(ref); err != nil {
+					t.Errorf("a second delete: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestDeleteWhileLXDIsAway wants the VM kept, for MAAS would report success and
+// leave the instance behind.
+func TestDeleteWhileLXDIsAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ref := p.reach(t, engine.StatusDeployed)
+		if err := r.sim.SetLXD("lxd1", sim.Unreachable); err != nil {
+			t.Fatal(err)
+		}
+		err := p.delete(ref)
+		var failure *engine.Error
+		if !errors.As(err, &failure) || failure.Type != engine.HostUnavailable || failure.Hint == "" {
+			t.Errorf("want HostUnavailable with a hint, got %v", err)
+		}
+		if len(r.sim.Instances()) != 1 {
+			t.Error("the instance is gone")
+		}
+		r.machine(t, "web-1")
+		if err := r.sim.SetLXD("lxd1", sim.OK); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.delete(ref); err != nil {
+			t.Errorf("delete once LXD is back: %v", err)
+		}
+		r.wantNone(t)
+	})
+}
+
+func TestDeleteOfAVanishedInstance(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ref := p.reach(t, engine.StatusDeployed)
+		i := r.sim.Instances()[0]
+		if err := r.sim.RemoveInstance(i.Host, i.Project, i.Name); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.delete(ref); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+		r.wantNone(t)
+	})
+}
+
+func TestLockedVMIsNotDeleted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ref := p.reach(t, engine.StatusDeployed)
+		r.set(t, sim.MachineEdit{Locked: ptr(true)})
+		if err := p.delete(ref); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "locked") {
+			t.Errorf("want a conflict that says locked, got %v", err)
+		}
+		r.wantOne(t)
+	})
+}
+
+// TestWhatRanIsLeftAlone wants nothing released, redeployed or commissioned
+// whatever state a finished VM is found in.
+func TestWhatRanIsLeftAlone(t *testing.T) {
+	for _, status := range []string{"Broken", "Rescue mode", "Testing", "Failed deployment", "Failed testing", "New"} {
+		t.Run(status, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				if _, err := p.create(unborn); err != nil {
+					t.Fatal(err)
+				}
+				ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: r.machine(t, "web-1").SystemID}
+				r.set(t, sim.MachineEdit{StatusName: &status})
+				r.sim.ResetJournal()
+				res, err := p.engine.VMs.Reconcile(t.Context(), ref, wanted())
+				if err != nil || !res.Done || res.Object.StatusName != status {
+					t.Errorf("want it reported as %s, got %+v, %v", status, res, err)
+				}
+				for _, c := range r.sim.Journal().Calls {
+					if !strings.HasPrefix(c.Route, "GET ") {
+						t.Errorf("%s was sent", c.Route)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestChangesInPlace(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		vm, err := p.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := wanted()
+		spec.Name, spec.Zone, spec.Tags, spec.RemovedTags = "web-2", "default", []string{"db"}, []string{"web"}
+		res, err := p.engine.VMs.Reconcile(t.Context(), engine.Ref{Key: "default/web-2", Name: "web-2", SystemID: vm.SystemID}, spec)
+		if err != nil || !res.Done {
+			t.Fatalf("got %+v, %v; want it done in one step", res, err)
+		}
+		m := r.machine(t, "web-2")
+		if m.Zone != "default" || !slices.Contains(m.Tags, "db") || slices.Contains(m.Tags, "web") || m.StatusName != "Deployed" {
+			t.Errorf("got %+v", m)
+		}
+		if strings.Contains(m.Description, "web-1") || !strings.Contains(m.Description, "default/web-2") {
+			t.Errorf("the mark did not follow the name: %q", m.Description)
+		}
+	})
+}
+
+func TestFixedAddress(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		spec := wanted()
+		spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan", IP: netip.MustParseAddr("10.77.0.42")}}
+		vm, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
+			return p.engine.VMs.Reconcile(ctx, unborn, spec)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(vm.IPAddresses, []string{"10.77.0.42"}) {
+			t.Errorf("got the addresses %v", vm.IPAddresses)
+		}
+		second := spec
+		second.Name = "web-2"
+		_, err = engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
+			return p.engine.VMs.Reconcile(ctx, engine.Ref{Key: "default/web-2"}, second)
+		})
+		var bad *engine.SpecError
+		if !errors.As(err, &bad) || bad.Field != "interfaces.eth0.ip" {
+			t.Errorf("want an error about the taken address, got %v", err)
+		}
+	})
+}
+
+// TestFailedTransitions wants MAAS's own words when a VM does not come to be.
+func TestFailedTransitions(t *testing.T) {
+	cases := map[engine.Status]engine.ErrorType{
+		engine.StatusCommissioning: engine.VMCreationFailed,
+		engine.StatusDeploying:     engine.VMDeploymentFailed,
+	}
+	for status, want := range cases {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				ref := p.reach(t, status)
+				if err := r.sim.Fail(ref.SystemID, "disk on fire"); err != nil {
+					t.Fatal(err)
+				}
+				vm, err := p.create(ref)
+				var failure *engine.Error
+				if !errors.As(err, &failure) || failure.Type != want || !strings.Contains(err.Error(), "disk on fire") || failure.Host != "lxd1" {
+					t.Errorf("want %s on lxd1 with MAAS's words, got %v", want, err)
+				}
+				if vm.SystemID != ref.SystemID {
+					t.Errorf("the VM that failed is not returned: %+v", vm)
+				}
+			})
+		})
+	}
+}
+
+// TestCallsPerVM counts what a VM costs beyond the reads that all share.
+func TestCallsPerVM(t *testing.T) {
+	const vms = 10
+	inBubble(t, func(t *testing.T, r region, p process) {
+		each := func(f func(i int, ref engine.Ref) error) {
+			t.Helper()
+			var wg sync.WaitGroup
+			for i := range vms {
+				name := fmt.Sprintf("web-%d", i)
+				wg.Go(func() {
+					if err := f(i, engine.Ref{Key: engine.Key("default/" + name), Name: name}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		ids := make([]string, vms)
+		each(func(i int, ref engine.Ref) error {
+			spec := wanted()
+			spec.Name, spec.Tags, spec.Cores, spec.MemoryMiB = ref.Name, nil, 1, 1024
+			vm, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+				return p.engine.VMs.Reconcile(ctx, ref, spec)
+			})
+			ids[i] = vm.SystemID
+			return err
+		})
+		created := r.count(t, "creating")
+		if created.writes > 5*vms || created.reads > 2*vms {
+			t.Errorf("creating %d VMs took %d writes and %d reads, want at most 5 writes each and shared reads", vms, created.writes, created.reads)
+		}
+		r.sim.ResetJournal()
+		each(func(i int, ref engine.Ref) error {
+			ref.SystemID = ids[i]
+			return p.delete(ref)
+		})
+		deleted := r.count(t, "deleting")
+		if deleted.writes+deleted.powers > 3*vms || deleted.reads > 2*vms {
+			t.Errorf("deleting %d VMs took %+v, want at most 3 calls each and shared reads", vms, deleted)
+		}
+	})
+}
+
+// cost is what the journal says of a run: calls that change, questions to the
+// power driver, and reads.
+type cost struct{ writes, powers, reads int }
+
+func (r region) count(t *testing.T, doing string) (c cost) {
+	t.Helper()
+	journal := r.sim.Journal()
+	for _, route := range journal.Routes {
+		switch {
+		case strings.HasSuffix(route.Route, " query_power_state"):
+			c.powers += route.Calls
+		case strings.HasPrefix(route.Route, "GET "):
+			c.reads += route.Calls
+		default:
+			c.writes += route.Calls
+		}
+	}
+	t.Logf("%s: %d writes, %d power queries, %d reads with %d machine objects", doing, c.writes, c.powers, c.reads, journal.MachineObjects)
+	return c
+}
