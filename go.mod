@@ -5,14 +5,13 @@ go 1.26.0
 require golang.org/x/sync v0.19.0
 
 require github.com/google/go-cmp v0.7.0
+
 require (
-	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/terraform-plugin-framework v1.19.0
 	github.com/hashicorp/terraform-plugin-framework-timeouts v0.7.0
 	github.com/hashicorp/terraform-plugin-framework-validators v0.19.0
 	github.com/hashicorp/terraform-plugin-go v0.31.0
 	github.com/hashicorp/terraform-plugin-log v0.10.0
-	golang.org/x/sync v0.19.0
 )
 
 require (
