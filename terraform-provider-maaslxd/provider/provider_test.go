@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // describe writes diagnostics down as tests compare them.
@@ -210,4 +211,66 @@ func TestUserAgent(t *testing.T) {
 	if got, want := userAgent("1.2.3", "1.11.4"), "terraform-provider-maaslxd/1.2.3 terraform/1.11.4"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// TestPlanWithoutMAAS refreshes a VM while the provider block is not known, or
+// not there.
+func TestPlanWithoutMAAS(t *testing.T) {
+	for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT"} {
+		t.Setenv(v, "")
+	}
+	cases := map[string]struct {
+		reason   string
+		apiURL   any
+		severity tfprotov6.DiagnosticSeverity
+	}{
+		"Unknown": {"A MAAS that is made in the same apply is no error, but worth a word.", tftypes.UnknownValue, tfprotov6.DiagnosticSeverityWarning},
+		"Missing": {"What is there cannot be read without a MAAS.", nil, tfprotov6.DiagnosticSeverityError},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := providerserver.NewProtocol6(New("test")())()
+			configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: providerBlock(t, tc.apiURL)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range configured.Diagnostics {
+				t.Errorf("Configure: %s: %s", d.Summary, d.Detail)
+			}
+			resp, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+				TypeName: "maaslxd_vm", CurrentState: deployedState.dynamic(t),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tc.severity {
+				t.Fatalf("%s\ngot %+v", tc.reason, resp.Diagnostics)
+			}
+			kept := planned{t: t}
+			if kept.value, err = resp.NewState.Unmarshal(vmType(t)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string(nil), kept.changed(deployedState)); diff != "" {
+				t.Errorf("%s\nthe state changed (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// providerBlock is a block in which only api_url is set.
+func providerBlock(t *testing.T, apiURL any) *tfprotov6.DynamicValue {
+	t.Helper()
+	var resp provider.SchemaResponse
+	New("test")().Schema(t.Context(), provider.SchemaRequest{}, &resp)
+	values := map[string]tftypes.Value{}
+	for name := range resp.Schema.Attributes {
+		values[name] = tftypes.NewValue(tftypes.String, nil)
+	}
+	values["api_url"] = tftypes.NewValue(tftypes.String, apiURL)
+	typ := resp.Schema.Type().TerraformType(t.Context())
+	block, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &block
 }

@@ -33,7 +33,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 		report(diags, doing, err)
 		return
 	case unfinished:
-		warnUnfinished(diags, wait, vm, err)
+		warnUnfinished(wait, diags, vm, err)
 	case useless:
 		report(diags, doing, err)
 	case done:
@@ -60,7 +60,7 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 }
 
 // warnUnfinished says that a create stopped waiting, and what comes next.
-func warnUnfinished(diags *diag.Diagnostics, ctx context.Context, vm engine.VM, err error) {
+func warnUnfinished(ctx context.Context, diags *diag.Diagnostics, vm engine.VM, err error) {
 	why := sentence(err.Error())
 	if ctx.Err() != nil {
 		why = stoppedWaiting(ctx.Err(), "timeouts.create")

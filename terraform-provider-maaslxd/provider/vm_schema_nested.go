@@ -1,0 +1,123 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func disksAttribute() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Optional: true,
+		Computed: true,
+		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
+			"others follow in the order of their names. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
+			"order stays." + forcesReplacement,
+		Validators: []validator.Map{
+			mapvalidator.SizeAtMost(maxDisks),
+			mapvalidator.KeysAre(mapLabel()),
+			rootDisk{},
+		},
+		NestedObject: schema.NestedAttributeObject{
+			Attributes: map[string]schema.Attribute{
+				"size_gb": schema.Int64Attribute{
+					Required:            true,
+					MarkdownDescription: "Size in GB, at least 1. MAAS counts disks decimally: 1 GB is 1000000000 bytes.",
+					Validators:          []validator.Int64{int64validator.Between(1, maxDiskGB)},
+				},
+				"pool": schema.StringAttribute{
+					Optional:            true,
+					Computed:            true,
+					MarkdownDescription: "Storage pool of the VM host, by name. Default: the default storage pool of the VM host.",
+					Validators:          []validator.String{notEmpty()},
+					PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+				},
+			},
+		},
+	}
+}
+
+func interfacesAttribute() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens; the VM sees them in the order of " +
+			"their labels. Without any, MAAS makes one on a network of the VM host with DHCP. At least one must be on a VLAN where MAAS " +
+			"serves DHCP: the VM boots from the network." + forcesReplacement,
+		Validators: []validator.Map{
+			mapvalidator.SizeBetween(1, maxInterfaces),
+			mapvalidator.KeysAre(mapLabel()),
+		},
+		NestedObject: schema.NestedAttributeObject{
+			Attributes: map[string]schema.Attribute{
+				"subnet": schema.StringAttribute{
+					Required:            true,
+					MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR.",
+					Validators:          []validator.String{notEmpty()},
+				},
+				"ip": schema.StringAttribute{
+					Optional:            true,
+					MarkdownDescription: "Fixed address in that subnet. Default: MAAS assigns one when the VM is deployed.",
+					Validators:          []validator.String{ipAddress()},
+				},
+				"mac_address": schema.StringAttribute{
+					Computed:            true,
+					MarkdownDescription: "MAC address, in lower case.",
+					PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+				},
+				"ip_addresses": schema.ListAttribute{
+					Computed:            true,
+					ElementType:         types.StringType,
+					MarkdownDescription: "Addresses that the interface has.",
+					PlanModifiers:       []planmodifier.List{listplanmodifier.UseNonNullStateForUnknown()},
+				},
+			},
+		},
+	}
+}
+
+func deployAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "What to install. Without it the VM is left `Ready`, for others to deploy. Adding it to a VM on which nothing is " +
+			"installed deploys that VM in place, also to one that was released by hand. **Changing or removing it replaces the VM**: a " +
+			"reinstall would destroy what is on its disks anyway.",
+		Attributes: map[string]schema.Attribute{
+			"image": schema.StringAttribute{
+				Optional:            true,
+				Computed:            true,
+				MarkdownDescription: "Image as MAAS lists it, such as `ubuntu/noble`. Default: MAAS's default.",
+				Validators:          []validator.String{image()},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			},
+			"kernel": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Kernel to install, such as `ga-24.04` or `hwe-24.04`. Default: MAAS's default for the image.",
+				Validators:          []validator.String{notEmpty()},
+			},
+			"ephemeral": schema.BoolAttribute{
+				Optional:            true,
+				Computed:            true,
+				Default:             booldefault.StaticBool(false),
+				MarkdownDescription: "Run from memory and leave the disks alone. Default `false`.",
+			},
+			"user_data_wo": schema.StringAttribute{
+				Optional:  true,
+				WriteOnly: true,
+				MarkdownDescription: "User-data for cloud-init, as plain text of at most 512 KiB. Write-only: neither plan nor state hold it, so a " +
+					"change of it alone is not seen. Change `user_data_wo_version` with it.",
+				Validators: []validator.String{userDataSize()},
+			},
+			"user_data_wo_version": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the VM, which then starts with the new " +
+					"user-data. For an imported VM the first number given is taken over in place.",
+			},
+		},
+	}
+}
