@@ -13,13 +13,13 @@ import (
 )
 
 // words matches a text that has all the words in this order, however the CLI
-// wraps its lines.
+// wraps its lines and whatever the case.
 func words(text string) *regexp.Regexp {
 	parts := strings.Fields(text)
 	for i, p := range parts {
 		parts[i] = regexp.QuoteMeta(p)
 	}
-	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*?`))
+	return regexp.MustCompile(`(?is)` + strings.Join(parts, `.*?`))
 }
 
 // TestAccVMBadInput wants one clear error each, which names the attribute, and
@@ -48,7 +48,7 @@ func TestAccVMBadInput(t *testing.T) {
 		"CoresBeyondHost":    {reason: "A VM is never larger than its host.", attributes: []string{`cores = 9`}, want: `cores 9 8 lxd1`},
 		"MemoryBeyondHost":   {reason: "A VM is never larger than its host.", attributes: []string{`memory_mib = 16385`}, want: `memory_mib 16385 16384`},
 		"DiskBeyondPool":     {reason: "MAAS would answer with a server error.", attributes: []string{`disks = { root = { size_gb = 8, pool = "fast" }, data = { size_gb = 49, pool = "fast" } }`}, want: `fast 50 GB left`},
-		"ZeroCores":          {reason: "Found without a MAAS.", attributes: []string{`cores = 0`}, want: `cores at least 1`},
+		"ZeroCores":          {reason: "Found without a MAAS.", attributes: []string{`cores = 0`}, want: `cores between 1 and`},
 		"NegativeMemory":     {reason: "Found without a MAAS.", attributes: []string{`memory_mib = -1`}, want: `memory_mib 1024`},
 		"AbsurdMemory":       {reason: "Found without a MAAS.", attributes: []string{`memory_mib = 99999999999`}, want: `memory_mib`},
 		"ZeroDisk":           {reason: "Found without a MAAS, which would accept it.", attributes: []string{`disks = { root = { size_gb = 0 } }`}, want: `size_gb`},
@@ -219,5 +219,24 @@ func TestAccVMNameTaken(t *testing.T) {
 				t.Errorf("%d instances were made", n)
 			}
 		})
+	}
+}
+
+// TestAccVMNameTwice wants two resources of one name refused: one of them would
+// take the other's VM for its own.
+func TestAccVMNameTwice(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps: []resource.TestStep{{
+			Config:      x.config(x.vm(name) + strings.Replace(x.vm(name), `"test"`, `"twin"`, 1)),
+			ExpectError: words(`name another resource ` + name),
+		}},
+	})
+	if n := x.sim.Journal().Count(composeRoute); n != 1 {
+		t.Errorf("there were %d composes, want 1", n)
 	}
 }

@@ -40,8 +40,8 @@ type Result[Object any] struct {
 	Reason  string        // one word, as of a condition: "Commissioning"
 	Message string        // a sentence for people
 
-	changed <-chan struct{} // closed when stepping again earlier is worth it; may be nil
-	seen    bool            // Object was really seen, also beside an error
+	changed  <-chan struct{} // closed when stepping again earlier is worth it; may be nil
+	systemID string          // of Object, where it was seen, also beside an error
 }
 
 // Changed is closed when stepping again before After is worth it. It may be
@@ -67,6 +67,16 @@ func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error
 // calling without SystemID.
 func (k Kind[Spec, Object]) Reconcile(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
 	return k.reconcile(ctx, ref, want)
+}
+
+// Steps is Reconcile as a step for Wait. From the first step that saw the
+// object on, the steps keep to its system id.
+func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Result[Object], error) {
+	return func(ctx context.Context) (Result[Object], error) {
+		res, err := k.reconcile(ctx, ref, want)
+		ref.SystemID = cmp.Or(res.systemID, ref.SystemID)
+		return res, err
+	}
 }
 
 // Delete takes one step back. Done means that the object is gone; an absent

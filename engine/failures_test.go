@@ -113,16 +113,9 @@ func wanted() engine.VMSpec {
 	}
 }
 
-// create applies the spec as a front end does: it keeps the system id from the
-// first step that saw one.
+// create applies the spec as a front end does.
 func (p process) create(ref engine.Ref) (engine.VM, error) {
-	return engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
-		res, err := p.engine.VMs.Reconcile(ctx, ref, wanted())
-		if res.Object.SystemID != "" {
-			ref.SystemID = res.Object.SystemID
-		}
-		return res, err
-	})
+	return engine.Wait(p.ctx, p.engine.VMs.Steps(ref, wanted()))
 }
 
 func (p process) delete(ref engine.Ref) error {

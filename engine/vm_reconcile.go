@@ -48,7 +48,7 @@ func (v *vms) converge(ctx context.Context, key Key, want VMSpec, m Machine) (Re
 		return result(key, m), err
 	}
 	res, err := v.advance(ctx, key, want, m)
-	if err != nil && !res.seen {
+	if err != nil && res.systemID == "" {
 		res = result(key, m)
 	}
 	return res, err
@@ -56,7 +56,7 @@ func (v *vms) converge(ctx context.Context, key Key, want VMSpec, m Machine) (Re
 
 func result(key Key, m Machine) Result[VM] {
 	return Result[VM]{
-		Object: seenAs(m, key), seen: true,
+		Object: seenAs(m, key), systemID: m.SystemID,
 		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
 	}
 }

@@ -82,9 +82,7 @@ func TestNeverAStranger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r region, p process) {
 				other := engine.VMSpec{Name: "web-1", Host: "lxd1", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}}}
-				if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
-					return p.engine.VMs.Reconcile(ctx, engine.Ref{Key: "team-b/web-1"}, other)
-				}); err != nil {
+				if _, err := engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "team-b/web-1"}, other)); err != nil {
 					t.Fatal(err)
 				}
 				r.set(t, sim.MachineEdit{Description: &tc.description})
@@ -324,9 +322,7 @@ func TestFixedAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, r region, p process) {
 		spec := wanted()
 		spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan", IP: netip.MustParseAddr("10.77.0.42")}}
-		vm, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
-			return p.engine.VMs.Reconcile(ctx, unborn, spec)
-		})
+		vm, err := engine.Wait(t.Context(), p.engine.VMs.Steps(unborn, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,9 +331,7 @@ func TestFixedAddress(t *testing.T) {
 		}
 		second := spec
 		second.Name = "web-2"
-		_, err = engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
-			return p.engine.VMs.Reconcile(ctx, engine.Ref{Key: "default/web-2"}, second)
-		})
+		_, err = engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "default/web-2"}, second))
 		var bad *engine.SpecError
 		if !errors.As(err, &bad) || bad.Field != "interfaces.eth0.ip" {
 			t.Errorf("want an error about the taken address, got %v", err)
@@ -392,9 +386,7 @@ func TestCallsPerVM(t *testing.T) {
 		each(func(i int, ref engine.Ref) error {
 			spec := wanted()
 			spec.Name, spec.Tags, spec.Cores, spec.MemoryMiB = ref.Name, nil, 1, 1024
-			vm, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
-				return p.engine.VMs.Reconcile(ctx, ref, spec)
-			})
+			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec))
 			ids[i] = vm.SystemID
 			return err
 		})

@@ -31,20 +31,17 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 	for {
 		stepCtx, cancel := context.WithCancel(ctx)
 		res, err := step(stepCtx)
-		if res.seen || err == nil {
+		if res.systemID != "" || err == nil {
 			last = res
 		}
-		pause, err := failing.after(res.After, err)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil && err != nil {
 			cancel()
 			return last.Object, stopped(ctx, last.Reason, last.Message, failing.last)
-		case err != nil:
+		}
+		pause, err := failing.after(res.After, err)
+		if err != nil || res.Done && failing.last == nil {
 			cancel()
 			return last.Object, err
-		case res.Done && failing.last == nil:
-			cancel()
-			return last.Object, nil
 		}
 		sleep(ctx, pause, res.changed)
 		cancel()

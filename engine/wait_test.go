@@ -23,12 +23,18 @@ func script(steps ...func() (Result[string], error)) (step func(context.Context)
 
 func saw(object string, done bool, after time.Duration) func() (Result[string], error) {
 	return func() (Result[string], error) {
-		return Result[string]{Object: object, Done: done, After: after, Reason: "Working", Message: "hard at it", seen: true}, nil
+		return Result[string]{Object: object, Done: done, After: after, Reason: "Working", Message: "hard at it", systemID: "abc123"}, nil
 	}
 }
 
 func fails(err error) func() (Result[string], error) {
 	return func() (Result[string], error) { return Result[string]{}, err }
+}
+
+// cut is a step that the end of ctx cuts off.
+func cut(ctx context.Context) (Result[string], error) {
+	<-ctx.Done()
+	return Result[string]{}, ctx.Err()
 }
 
 func TestWait(t *testing.T) {
@@ -137,8 +143,13 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				step, _ := script(tc.steps...)
-				_, err := Wait(ctx, step)
+				step, calls := script(tc.steps...)
+				_, err := Wait(ctx, func(ctx context.Context) (Result[string], error) {
+					if *calls >= 3 {
+						return cut(ctx)
+					}
+					return step(ctx)
+				})
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s\ngot %v, want a deadline error", tc.reason, err)
 				}

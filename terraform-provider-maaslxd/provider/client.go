@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
@@ -17,6 +18,7 @@ type client struct {
 	unknown bool     // the provider block is not known yet
 	missing []string // what the provider block lacks
 	backend *backend // nil if unknown or missing
+	claimed sync.Map // keys that this run creates a VM for
 }
 
 // backend is the engine, and those of its ports that the provider asks by
@@ -81,3 +83,16 @@ func (c *client) use() (*backend, error) {
 
 // key is the name of a VM that exists before the VM does.
 func (c *client) key(name string) engine.Key { return engine.Key(c.owner + "/" + name) }
+
+// claim takes a key for one resource in this run. The engine goes on with a VM
+// that an earlier run began, by its key; two resources of one configuration
+// with the same name would so end up with the same VM.
+func (c *client) claim(key engine.Key, name string) error {
+	if _, taken := c.claimed.LoadOrStore(key, true); taken {
+		return &engine.SpecError{
+			Field: "name", Message: fmt.Sprintf("another resource of this configuration creates a VM %s, too", name),
+			Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
+		}
+	}
+	return nil
+}

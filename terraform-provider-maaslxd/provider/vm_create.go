@@ -53,10 +53,11 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	if _, err := b.catalog.Capabilities(ctx); err != nil {
 		return engine.VM{}, err
 	}
-	ref := engine.Ref{Key: r.client.key(spec.Name), Name: spec.Name}
-	return engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
-		return b.vms.Reconcile(ctx, ref, spec)
-	})
+	key := r.client.key(spec.Name)
+	if err := r.client.claim(key, spec.Name); err != nil {
+		return engine.VM{}, err
+	}
+	return engine.Wait(ctx, b.vms.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
 // warnUnfinished says that a create stopped waiting, and what comes next.

@@ -56,10 +56,7 @@ func (r *vmResource) update(ctx context.Context, state vmModel, spec engine.VMSp
 	if err != nil {
 		return engine.VM{}, err
 	}
-	ref := r.ref(state)
-	return engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
-		return b.vms.Reconcile(ctx, ref, spec)
-	})
+	return engine.Wait(ctx, b.vms.Steps(r.ref(state), spec))
 }
 
 // patience allows a VM that is still on its way the time of a create.
