@@ -1,45 +1,146 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
 
-func TestShorten(t *testing.T) {
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
+)
+
+// server answers the two calls that are made, and no other.
+type server struct {
+	tfprotov6.ProviderServer
+	schemas    tfprotov6.GetProviderSchemaResponse
+	identities tfprotov6.GetResourceIdentitySchemasResponse
+}
+
+func (s server) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return &s.schemas, nil
+}
+
+func (s server) GetResourceIdentitySchemas(context.Context, *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+	return &s.identities, nil
+}
+
+// empty is a schema without attributes.
+var empty = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{}}
+
+// small has one of each form that a schema can take.
+var small = server{
+	schemas: tfprotov6.GetProviderSchemaResponse{
+		Provider: empty,
+		ResourceSchemas: map[string]*tfprotov6.Schema{"x": {Version: 2, Block: &tfprotov6.SchemaBlock{
+			Description:     "An *x*.",
+			DescriptionKind: tfprotov6.StringKindMarkdown,
+			Attributes: []*tfprotov6.SchemaAttribute{
+				{Name: "tags", Type: tftypes.Set{ElementType: tftypes.String}, Optional: true},
+				{Name: "secret", Type: tftypes.String, Required: true, Sensitive: true, WriteOnly: true},
+				{Name: "disks", Computed: true, NestedType: &tfprotov6.SchemaObject{
+					Nesting:    tfprotov6.SchemaObjectNestingModeMap,
+					Attributes: []*tfprotov6.SchemaAttribute{{Name: "size_gb", Type: tftypes.Number, Required: true}},
+				}},
+			},
+			BlockTypes: []*tfprotov6.SchemaNestedBlock{
+				{TypeName: "part", Nesting: tfprotov6.SchemaNestedBlockNestingModeList, MaxItems: 1, Block: &tfprotov6.SchemaBlock{}},
+			},
+		}}},
+	},
+	identities: tfprotov6.GetResourceIdentitySchemasResponse{
+		IdentitySchemas: map[string]*tfprotov6.ResourceIdentitySchema{"x": {
+			IdentityAttributes: []*tfprotov6.ResourceIdentitySchemaAttribute{{Name: "id", Type: tftypes.String, RequiredForImport: true}},
+		}},
+	},
+}
+
+// TestRun compares with what "tofu providers schema -json" prints for the
+// same schema.
+func TestRun(t *testing.T) {
 	t.Parallel()
-	const want = `{"format_version":"1.0","provider_schemas":{"maaslxd":{"provider":{"version":0}}}}`
+	const want = `{"format_version":"1.0","provider_schemas":{"maaslxd":{
+		"provider":{"version":0,"block":{"description_kind":"plain"}},
+		"resource_schemas":{"x":{"version":2,"block":{
+			"attributes":{
+				"disks":{"nested_type":{"nesting_mode":"map","attributes":{
+					"size_gb":{"type":"number","description_kind":"plain","required":true}}},
+					"description_kind":"plain","computed":true},
+				"secret":{"type":"string","description_kind":"plain","required":true,"sensitive":true,"write_only":true},
+				"tags":{"type":["set","string"],"description_kind":"plain","optional":true}},
+			"block_types":{"part":{"nesting_mode":"list","block":{"description_kind":"plain"},"max_items":1}},
+			"description":"An *x*.","description_kind":"markdown"}}},
+		"resource_identity_schemas":{"x":{"version":0,"attributes":{"id":{"type":"string","required_for_import":true}}}}}}}`
+	var out bytes.Buffer
+	if err := run(t.Context(), &out, small); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decode(t, want), decode(t, out.String())); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		have   string
-		fails  bool
+		reason  string
+		schemas tfprotov6.GetProviderSchemaResponse
+		err     string
 	}{
-		"Terraform": {
-			reason: "Terraform's registry is cut off.",
-			have:   `{"format_version":"1.0","provider_schemas":{"registry.terraform.io/maaslxd/maaslxd":{"provider":{"version":0}}}}`,
+		"Functions": {
+			reason:  "What is not printed must not be missed silently.",
+			schemas: tfprotov6.GetProviderSchemaResponse{Provider: empty, Functions: map[string]*tfprotov6.Function{"f": {}}},
+			err:     "functions and actions",
 		},
-		"OpenTofu": {
-			reason: "OpenTofu's registry is cut off, and builtin providers with it.",
-			have: `{"format_version":"1.0","provider_schemas":{"terraform.io/builtin/terraform":{},` +
-				`"registry.opentofu.org/maaslxd/maaslxd":{"provider":{"version":0}}}}`,
-		},
-		"Missing": {
-			reason: "Documentation without our provider would be empty.",
-			have:   `{"format_version":"1.0","provider_schemas":{"terraform.io/builtin/terraform":{}}}`,
-			fails:  true,
-		},
-		"NoJSON": {
-			reason: "What is no JSON is not passed on.",
-			have:   `Error: no`,
-			fails:  true,
+		"InvalidSchema": {
+			reason: "A provider that is wrong in itself has no documentation.",
+			schemas: tfprotov6.GetProviderSchemaResponse{Diagnostics: []*tfprotov6.Diagnostic{
+				{Severity: tfprotov6.DiagnosticSeverityError, Summary: "Bad name"},
+			}},
+			err: "Bad name",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := shorten([]byte(tc.have))
-			if tc.fails != (err != nil) {
-				t.Fatalf("%s\nerror is %v", tc.reason, err)
+			var out bytes.Buffer
+			err := run(t.Context(), &out, server{schemas: tc.schemas})
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s\nerror is %v, want %q in it", tc.reason, err, tc.err)
 			}
-			if !tc.fails && string(got) != want {
-				t.Errorf("%s\n got %s\nwant %s", tc.reason, got, want)
+			if out.Len() > 0 {
+				t.Errorf("%s\nprinted %q all the same", tc.reason, out.String())
 			}
 		})
 	}
+}
+
+// TestOurProvider makes sure that the documented schema is that of the real
+// provider.
+func TestOurProvider(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := run(t.Context(), &out, providerserver.NewProtocol6(provider.New("test")())()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"maaslxd_vm"`, `"user_data_wo"`, `"required_for_import"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the schema does not have %s", want)
+		}
+	}
+}
+
+// decode reads JSON, so that order and space do not matter.
+func decode(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	return v
 }
