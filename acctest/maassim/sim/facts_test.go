@@ -114,7 +114,7 @@ type factRun struct {
 	t       *testing.T
 	handler http.Handler
 	saved   map[string]string
-	last    answer
+	last    served
 }
 
 func runFact(t *testing.T, f fact) {
@@ -282,7 +282,7 @@ func sameJSON(want, got string) error {
 	return nil
 }
 
-// has checks PATH=JSON in the last answer, as in status_name="Ready".
+// has checks PATH=JSON in the last    served, as in status_name="Ready".
 func (r *factRun) has(rest string) error {
 	path, want, _ := strings.Cut(rest, "=")
 	got, err := r.lookUp(path)
@@ -303,7 +303,7 @@ func (r *factRun) lacks(path string) error {
 	return nil
 }
 
-// save keeps NAME PATH of the last answer for {NAME}.
+// save keeps NAME PATH of the last    served for {NAME}.
 func (r *factRun) save(rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
 	v, err := r.lookUp(strings.TrimSpace(path))
@@ -333,7 +333,7 @@ func (r *factRun) until(rest string) error {
 func (r *factRun) lookUp(path string) (any, error) {
 	v, err := decodeJSON(r.last.Body)
 	if err != nil {
-		return nil, fmt.Errorf("the last answer is no JSON: %q", r.last.Body)
+		return nil, fmt.Errorf("the last    served is no JSON: %q", r.last.Body)
 	}
 	for _, key := range strings.Split(path, ".") {
 		switch parent := v.(type) {
