@@ -2,16 +2,18 @@ package sim_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -58,7 +60,7 @@ func TestFacts(t *testing.T) {
 	for _, f := range facts {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			runFact(t, f)
+			synctest.Test(t, func(t *testing.T) { runFact(t, f) })
 			if !t.Failed() {
 				held <- true
 			}
@@ -112,9 +114,10 @@ func (f *fact) add(number int, line string) {
 // factRun is a fact being tried out.
 type factRun struct {
 	t       *testing.T
-	handler http.Handler
+	maas    http.RoundTripper
 	saved   map[string]string
 	last    served
+	started map[string]chan served
 }
 
 func runFact(t *testing.T, f fact) {
@@ -129,8 +132,8 @@ func runFact(t *testing.T, f fact) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(world.Close)
-	run := &factRun{t: t, handler: world, saved: map[string]string{}}
+	defer world.Close()
+	run := &factRun{t: t, maas: world.RoundTripper(), saved: map[string]string{}, started: map[string]chan served{}}
 	for _, step := range f.steps {
 		if err := run.step(step); err != nil {
 			t.Fatalf("facts.txt:%d: %v\n%s", step.line, err, f.reason)
@@ -164,15 +167,83 @@ func (r *factRun) step(s factStep) error {
 		return err
 	case "until":
 		return r.until(r.fill(s.rest))
+	case "start":
+		return r.start(s.rest)
+	case "end":
+		return r.end(s.rest)
+	case "lost":
+		if r.last.Status != 0 {
+			return fmt.Errorf("want no answer, got %d %s", r.last.Status, r.last.Body)
+		}
+		return nil
 	}
 	return r.call(s.verb, s.rest)
 }
 
-// call sends METHOD [as NAME] PATH [field=value …] or [JSON].
+// start sends a call and goes on without its answer; end waits for that.
+func (r *factRun) start(rest string) error {
+	name, rest, _ := strings.Cut(rest, " ")
+	method, rest, _ := strings.Cut(rest, " ")
+	request, err := r.request(method, rest)
+	if err != nil {
+		return err
+	}
+	done := make(chan served, 1)
+	r.started[name] = done
+	go func() { done <- roundTrip(r.maas, request) }()
+	synctest.Wait()
+	return nil
+}
+
+func (r *factRun) end(name string) error {
+	done := r.started[name]
+	if done == nil {
+		return fmt.Errorf("nothing was started as %q", name)
+	}
+	r.last = <-done
+	return nil
+}
+
+// roundTrip is a call whose answer may be lost: status 0.
+func roundTrip(maas http.RoundTripper, request *http.Request) served {
+	response, err := maas.RoundTrip(request)
+	if err != nil {
+		return served{}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return served{}
+	}
+	return served{Status: response.StatusCode, Header: response.Header, Body: body}
+}
+
 func (r *factRun) call(method, rest string) error {
-	who := "admin"
+	request, err := r.request(method, rest)
+	if err != nil {
+		return err
+	}
+	r.last = roundTrip(r.maas, request)
+	return nil
+}
+
+// request makes a call of METHOD [as NAME] [within TIME] PATH [field=value …]
+// or [JSON].
+func (r *factRun) request(method, rest string) (*http.Request, error) {
+	who, ctx := "admin", r.t.Context()
 	if after, ok := strings.CutPrefix(rest, "as "); ok {
 		who, rest, _ = strings.Cut(after, " ")
+	}
+	if after, ok := strings.CutPrefix(rest, "within "); ok {
+		var text string
+		text, rest, _ = strings.Cut(after, " ")
+		limit, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, err
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
+		r.t.Cleanup(cancel)
+		ctx = limited
 	}
 	path, body, _ := strings.Cut(r.fill(rest), " ")
 	contentType := "application/x-www-form-urlencoded"
@@ -184,15 +255,14 @@ func (r *factRun) call(method, rest string) error {
 	if !strings.HasPrefix(path, "/") {
 		path = "/MAAS/api/2.0/" + path
 	}
-	request := httptest.NewRequest(method, "http://maas.test"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, "http://maas.test"+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
 	if body != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
-	if err := r.sign(request, who); err != nil {
-		return err
-	}
-	r.last = serve(r.handler, request)
-	return nil
+	return request, r.sign(request, who)
 }
 
 // sign adds the Authorization header of admin, user, nobody, a header that

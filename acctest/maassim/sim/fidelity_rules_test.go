@@ -75,11 +75,16 @@ var rules = []rule{
 }
 
 func (m *matcher) ruleFor(path string) rule {
+	if r, known := m.ruled[path]; known {
+		return r
+	}
 	for _, r := range m.rules {
 		if r.path.MatchString(path) {
+			m.ruled[path] = r
 			return r
 		}
 	}
+	m.ruled[path] = rule{}
 	return rule{}
 }
 
