@@ -60,7 +60,7 @@ func TestComposeLeaks(t *testing.T) {
 		status int
 		text   string
 	}{
-		"NoImages": {"Commissioning needs an image; MAAS looks when the VM is there.", []string{}, []string{"hostname=x"}, 400, "Ephemeral operating system ubuntu jammy is unavailable."},
+		"NoImages": {"Commissioning needs an image; MAAS looks when the VM is there.", []string{}, []string{"hostname=x"}, 400, "Ephemeral operating system ubuntu focal is unavailable."},
 		"TakenIP":  {"An address is claimed in the commit.", nil, []string{"hostname=x", "interfaces=eth0:ip=10.77.0.30"}, 404, "The IP address 10.77.0.30 is already in use."},
 	}
 	for name, tc := range cases {
