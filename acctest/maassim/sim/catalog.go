@@ -12,7 +12,7 @@ import (
 // named by and attached to, and what MAAS says about itself.
 func catalogRoutes() []route {
 	return slices.Concat(
-		aboutRoutes, zoneRoutes, poolRoutes, tagRoutes, domainRoutes, dnsRoutes,
+		aboutRoutes, zoneRoutes, poolRoutes, tagRoutes, domainRoutes, dnsRoutes, dnsRecordRoutes,
 		subnetRoutes, rangeRoutes, addressRoutes, rackRoutes,
 	)
 }
@@ -126,7 +126,7 @@ func (w *world) config(name string) any {
 	case "default_osystem":
 		return "ubuntu"
 	case "default_distro_series", "commissioning_distro_series":
-		return w.configSeries()
+		return w.defaultSeries()
 	case "default_storage_layout":
 		return "flat"
 	case "maas_name":
@@ -139,9 +139,10 @@ func (w *world) config(name string) any {
 	return nil
 }
 
-// configSeries is the oldest imported Ubuntu, as MAAS's own default is older
-// than what one imports.
-func (w *world) configSeries() string {
+// defaultSeries is what MAAS commissions with, and deploys unless it is told
+// otherwise: the oldest imported Ubuntu, as its own default is older than what
+// one imports.
+func (w *world) defaultSeries() string {
 	series := ""
 	for _, image := range w.images {
 		if s, isUbuntu := strings.CutPrefix(image, "ubuntu/"); isUbuntu && (series == "" || releases[s].version < releases[series].version) {

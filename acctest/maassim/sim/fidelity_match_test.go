@@ -18,6 +18,7 @@ type matcher struct {
 	taken    map[space]map[string]string // simulated → recorded
 	spoken   map[string]bool             // names that a request chose: compared as they are
 	rules    []rule
+	ruled    map[string]rule // by path: what was found among rules
 	problems []string
 }
 
@@ -30,6 +31,7 @@ func newMatcher(spoken map[string]bool) *matcher {
 		taken:  map[space]map[string]string{},
 		spoken: spoken,
 		rules:  rules,
+		ruled:  map[string]rule{},
 	}
 }
 

@@ -12,20 +12,20 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // apiKey is consumer:token:secret, as MAAS hands it out.
 type apiKey string
 
-var keySerial int
+var headerSerial atomic.Int64
 
 // header is a fresh OAuth1 PLAINTEXT header: MAAS remembers nonces.
 func (k apiKey) header(at time.Time) string {
-	keySerial++
 	consumer, rest, _ := strings.Cut(string(k), ":")
 	token, secret, _ := strings.Cut(rest, ":")
-	return oauthHeader(consumer, token, secret, fmt.Sprintf("replay%012d", keySerial), at, "PLAINTEXT")
+	return oauthHeader(consumer, token, secret, fmt.Sprintf("replay%012d", headerSerial.Add(1)), at, "PLAINTEXT")
 }
 
 func oauthHeader(consumer, token, secret, nonce string, at time.Time, method string) string {
@@ -34,19 +34,19 @@ func oauthHeader(consumer, token, secret, nonce string, at time.Time, method str
 		method, consumer, token, secret, at.Unix(), nonce)
 }
 
-// answer is what a simulated MAAS said.
-type answer struct {
+// served is what a simulated MAAS said.
+type served struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-func serve(handler http.Handler, request *http.Request) answer {
+func serve(handler http.Handler, request *http.Request) served {
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
 	result := recorder.Result()
 	body, _ := io.ReadAll(result.Body)
-	return answer{Status: result.StatusCode, Header: result.Header, Body: body}
+	return served{Status: result.StatusCode, Header: result.Header, Body: body}
 }
 
 // rebuild makes a recorded request anew with the simulator's own names.
@@ -129,7 +129,7 @@ func multipartBody(form map[string]string) (string, []byte, error) {
 }
 
 // compare holds an answer against the recorded one and says what differs.
-func (m *matcher) compare(e exchange, got answer) []string {
+func (m *matcher) compare(e exchange, got served) []string {
 	m.problems = nil
 	if got.Status != e.Response.Status {
 		m.report("status", "want %d, got %d %s", e.Response.Status, got.Status, brief(string(got.Body)))
@@ -150,7 +150,7 @@ func (m *matcher) compare(e exchange, got answer) []string {
 	return m.problems
 }
 
-func (m *matcher) compareBody(e exchange, got answer) {
+func (m *matcher) compareBody(e exchange, got served) {
 	recorded, err := decodeJSON(e.Response.Body)
 	if err != nil {
 		m.report("recording", "%v", err)

@@ -71,15 +71,20 @@ var rules = []rule{
 	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: sameTypeOnly},
 	{name: "certificates and keys", reason: "placeholders in the recordings", path: regexp.MustCompile(`\.(certificate|key)$`), handle: format(pemBlock)},
 	{name: "sentences of forms", reason: "they can contain sets in chance order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__)\[\]$`), handle: matchSentence},
-	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses|capabilities|interface_set)$`), handle: anyOrder},
+	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses)$`), handle: anyOrder},
 }
 
 func (m *matcher) ruleFor(path string) rule {
+	if r, known := m.ruled[path]; known {
+		return r
+	}
 	for _, r := range m.rules {
 		if r.path.MatchString(path) {
+			m.ruled[path] = r
 			return r
 		}
 	}
+	m.ruled[path] = rule{}
 	return rule{}
 }
 

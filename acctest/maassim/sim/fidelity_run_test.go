@@ -35,7 +35,7 @@ type replay struct {
 	exchanges []exchange
 	match     *matcher
 	problems  map[int][]string
-	underway  map[int]chan answer // exchanges that were sent ahead of their turn
+	underway  map[int]chan served // exchanges that were sent ahead of their turn
 	nonce     string              // the header of the nonce exchanges
 	trusted   pair
 	stranger  pair
@@ -57,7 +57,7 @@ func newReplay(t *testing.T, exchanges []exchange) *replay {
 	}
 	p := &replay{
 		t: t, exchanges: exchanges, match: newMatcher(spokenNames(exchanges)), problems: map[int][]string{},
-		underway: map[int]chan answer{}, trusted: newPair(t), stranger: newPair(t),
+		underway: map[int]chan served{}, trusted: newPair(t), stranger: newPair(t),
 	}
 	model.Hosts[0].TrustedCertificates = []string{p.trusted.certificate}
 	if p.world, err = sim.New(model); err != nil {
@@ -114,7 +114,7 @@ func (p *replay) run() {
 		if partner, ok := together[e.Number]; ok {
 			p.sendAhead(p.exchanges[i+1:], partner)
 		}
-		var got answer
+		var got served
 		if done := p.underway[e.Number]; done != nil {
 			got = <-done
 		} else {
@@ -132,7 +132,7 @@ func (p *replay) sendAhead(later []exchange, number int) {
 		if e.Number != number {
 			continue
 		}
-		request, done := p.request(e), make(chan answer, 1)
+		request, done := p.request(e), make(chan served, 1)
 		p.underway[number] = done
 		go func() { done <- serve(p.world, request) }()
 		time.Sleep(time.Millisecond)
@@ -226,7 +226,7 @@ func (p *replay) broken(name string) (header string, ok bool) {
 
 // learn binds what a compose made to the recorded id even where the answers
 // differ otherwise, so that one difference does not make many.
-func (p *replay) learn(e exchange, got answer) {
+func (p *replay) learn(e exchange, got served) {
 	if e.op() != "compose" || e.Response.Status != http.StatusOK || got.Status != http.StatusOK {
 		return
 	}

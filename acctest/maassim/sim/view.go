@@ -1,6 +1,9 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"net/url"
+)
 
 // list is a JSON array: [] where Go has nil.
 func list[T any](values []T) []T {
@@ -11,7 +14,9 @@ func list[T any](values []T) []T {
 }
 
 // uri is the resource_uri of an object.
-func uri(kind string, id any) string { return fmt.Sprintf("%s%s/%v/", apiRoot, kind, id) }
+func uri(kind string, id any) string {
+	return apiRoot + kind + "/" + url.PathEscape(fmt.Sprint(id)) + "/"
+}
 
 // textOrNull is null for an empty text.
 func textOrNull(text string) any {

@@ -225,20 +225,6 @@ func (w *world) noCommissioningImage() string {
 	return "Ephemeral operating system ubuntu " + w.defaultSeries() + " is unavailable."
 }
 
-// defaultSeries is what MAAS commissions and deploys with: jammy, or the first
-// Ubuntu that was imported.
-func (w *world) defaultSeries() string {
-	if w.hasImage("ubuntu", "jammy") {
-		return "jammy"
-	}
-	for _, image := range w.images {
-		if series, isUbuntu := strings.CutPrefix(image, "ubuntu/"); isUbuntu {
-			return series
-		}
-	}
-	return "jammy"
-}
-
 // deleteVMHost removes the record and those of its machines. The instances go
 // only with decompose=true in the query, and only where LXD can be reached.
 func deleteVMHost(c *call, h *vmHost) reply {

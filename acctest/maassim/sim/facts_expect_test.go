@@ -1,0 +1,144 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// expect checks status [media type [body]]; a body that begins with ~ is a
+// part of it, one that is JSON is compared as JSON.
+func (r *factRun) expect(status int, rest string) error {
+	if r.last.Status != status {
+		return fmt.Errorf("want status %d, got %d %s", status, r.last.Status, r.last.Body)
+	}
+	media, body, _ := strings.Cut(rest, " ")
+	got, _, _ := strings.Cut(r.last.Header.Get("Content-Type"), ";")
+	if media != "" && got != media {
+		return fmt.Errorf("want content type %s, got %q", media, got)
+	}
+	text := strings.TrimSpace(string(r.last.Body))
+	switch {
+	case body == "":
+	case body == "(empty)":
+		if text != "" {
+			return fmt.Errorf("want no body, got %q", text)
+		}
+	case strings.HasPrefix(body, "~"):
+		if want := strings.TrimPrefix(body, "~"); !strings.Contains(text, strings.TrimSpace(want)) {
+			return fmt.Errorf("want a body with %q, got %q", want, text)
+		}
+	case media == "application/json":
+		return sameJSON(body, text)
+	case text != body:
+		return fmt.Errorf("want body %q, got %q", body, text)
+	}
+	return nil
+}
+
+func sameJSON(want, got string) error {
+	var a, b any
+	if err := json.Unmarshal([]byte(want), &a); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(got), &b); err != nil {
+		return fmt.Errorf("want JSON, got %q", got)
+	}
+	if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y {
+		return fmt.Errorf("want body %s, got %s", want, got)
+	}
+	return nil
+}
+
+// has checks PATH=JSON in the last    served, as in status_name="Ready".
+func (r *factRun) has(rest string) error {
+	path, want, _ := strings.Cut(rest, "=")
+	got, err := r.lookUp(path)
+	if err != nil {
+		return err
+	}
+	text, _ := json.Marshal(got)
+	if string(text) != want {
+		return fmt.Errorf("want %s=%s, got %s", path, want, text)
+	}
+	return nil
+}
+
+func (r *factRun) lacks(path string) error {
+	if v, err := r.lookUp(path); err == nil {
+		return fmt.Errorf("want no %s, got %v", path, v)
+	}
+	return nil
+}
+
+// save keeps NAME PATH of the last    served for {NAME}.
+func (r *factRun) save(rest string) error {
+	name, path, _ := strings.Cut(rest, " ")
+	v, err := r.lookUp(strings.TrimSpace(path))
+	if err != nil {
+		return err
+	}
+	r.saved[name] = fmt.Sprint(v)
+	return nil
+}
+
+// until repeats GET PATH until FIELD=JSON holds, for a few seconds.
+func (r *factRun) until(rest string) error {
+	path, want, _ := strings.Cut(rest, " ")
+	var err error
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if err = r.call("GET", path); err != nil {
+			return err
+		}
+		if err = r.has(want); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("waited in vain: %w", err)
+}
+
+// lookUp walks a path like 0.blockdevice_set.0.tags or # (a list's length).
+func (r *factRun) lookUp(path string) (any, error) {
+	v, err := decodeJSON(r.last.Body)
+	if err != nil {
+		return nil, fmt.Errorf("the last    served is no JSON: %q", r.last.Body)
+	}
+	for _, key := range strings.Split(path, ".") {
+		switch parent := v.(type) {
+		case map[string]any:
+			child, ok := parent[key]
+			if !ok {
+				return nil, fmt.Errorf("no %s in %s", path, r.last.Body)
+			}
+			v = child
+		case []any:
+			index, err := strconv.Atoi(key)
+			if key == "#" {
+				v = len(parent)
+				continue
+			}
+			if err != nil || index >= len(parent) {
+				return nil, fmt.Errorf("no %s in %s", path, r.last.Body)
+			}
+			v = parent[index]
+		default:
+			return nil, fmt.Errorf("no %s in %s", path, r.last.Body)
+		}
+	}
+	return v, nil
+}
+
+// fill puts saved values in place of {name}.
+func (r *factRun) fill(text string) string {
+	return savedName.ReplaceAllStringFunc(text, func(name string) string {
+		if v, ok := r.saved[strings.Trim(name, "{}")]; ok {
+			return v
+		}
+		return name
+	})
+}
+
+var savedName = regexp.MustCompile(`\{[a-z0-9]+\}`)

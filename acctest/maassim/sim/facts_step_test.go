@@ -1,0 +1,184 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// factRun is a fact being tried out.
+type factRun struct {
+	t       *testing.T
+	maas    http.RoundTripper
+	saved   map[string]string
+	last    served
+	started map[string]chan served
+}
+
+func (r *factRun) step(s factStep) error {
+	if status, err := strconv.Atoi(s.verb); err == nil {
+		return r.expect(status, r.fill(s.rest))
+	}
+	switch s.verb {
+	case "has":
+		return r.has(r.fill(s.rest))
+	case "lacks":
+		return r.lacks(r.fill(s.rest))
+	case "save":
+		return r.save(s.rest)
+	case "wait":
+		d, err := time.ParseDuration(s.rest)
+		time.Sleep(d)
+		return err
+	case "until":
+		return r.until(r.fill(s.rest))
+	case "start":
+		return r.start(s.rest)
+	case "end":
+		return r.end(s.rest)
+	case "lost":
+		if r.last.Status != 0 {
+			return fmt.Errorf("want no answer, got %d %s", r.last.Status, r.last.Body)
+		}
+		return nil
+	}
+	return r.call(s.verb, s.rest)
+}
+
+// start sends a call and goes on without its answer; end waits for that.
+func (r *factRun) start(rest string) error {
+	name, rest, _ := strings.Cut(rest, " ")
+	method, rest, _ := strings.Cut(rest, " ")
+	request, err := r.request(method, rest)
+	if err != nil {
+		return err
+	}
+	done := make(chan served, 1)
+	r.started[name] = done
+	go func() { done <- roundTrip(r.maas, request) }()
+	synctest.Wait()
+	return nil
+}
+
+func (r *factRun) end(name string) error {
+	done := r.started[name]
+	if done == nil {
+		return fmt.Errorf("nothing was started as %q", name)
+	}
+	r.last = <-done
+	return nil
+}
+
+// roundTrip is a call whose answer may be lost: status 0.
+func roundTrip(maas http.RoundTripper, request *http.Request) served {
+	response, err := maas.RoundTrip(request)
+	if err != nil {
+		return served{}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return served{}
+	}
+	return served{Status: response.StatusCode, Header: response.Header, Body: body}
+}
+
+func (r *factRun) call(method, rest string) error {
+	request, err := r.request(method, rest)
+	if err != nil {
+		return err
+	}
+	r.last = roundTrip(r.maas, request)
+	return nil
+}
+
+// request makes a call of METHOD [as NAME] [within TIME] PATH [field=value …]
+// or [JSON].
+func (r *factRun) request(method, rest string) (*http.Request, error) {
+	who, ctx := "admin", r.t.Context()
+	if after, ok := strings.CutPrefix(rest, "as "); ok {
+		who, rest, _ = strings.Cut(after, " ")
+	}
+	if after, ok := strings.CutPrefix(rest, "within "); ok {
+		var text string
+		text, rest, _ = strings.Cut(after, " ")
+		limit, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, err
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
+		r.t.Cleanup(cancel)
+		ctx = limited
+	}
+	path, body, _ := strings.Cut(r.fill(rest), " ")
+	contentType := "application/x-www-form-urlencoded"
+	if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+		contentType = "application/json"
+	} else {
+		body = formBody(body)
+	}
+	if !strings.HasPrefix(path, "/") {
+		path = "/MAAS/api/2.0/" + path
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://maas.test"+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	return request, r.sign(request, who)
+}
+
+// sign adds the Authorization header of admin, user, nobody, a header that
+// was saved (same), or a broken one.
+func (r *factRun) sign(request *http.Request, who string) error {
+	header := ""
+	switch who {
+	case "admin":
+		header = apiKey(sim.DefaultAdminKey).header(time.Now())
+	case "user":
+		header = apiKey(sim.DefaultUserKey).header(time.Now())
+	case "nobody":
+	case "same":
+		header = r.saved["authorization"]
+	case "stale":
+		header = apiKey(sim.DefaultAdminKey).header(time.Now().Add(-time.Hour))
+	case "stranger":
+		header = apiKey("no:such:key").header(time.Now())
+	case "bearer":
+		header = "Bearer something"
+	default:
+		return fmt.Errorf("unknown caller %q", who)
+	}
+	if header != "" {
+		request.Header.Set("Authorization", header)
+		r.saved["authorization"] = header
+	}
+	return nil
+}
+
+// formBody turns a=1 b='x y' into a form.
+func formBody(text string) string {
+	var fields []string
+	for _, field := range formField.FindAllStringSubmatch(text, -1) {
+		value := field[2]
+		if strings.HasPrefix(value, "'") {
+			value = strings.Trim(value, "'")
+		}
+		fields = append(fields, field[1]+"="+url.QueryEscape(value))
+	}
+	return strings.Join(fields, "&")
+}
+
+var formField = regexp.MustCompile(`([\w]+)=('[^']*'|\S*)`)

@@ -1,0 +1,302 @@
+package sim_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestInstantStates says that a world without latencies shows each state on
+// the way to one read.
+func TestInstantStates(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	var seen []string
+	look := func(id string) {
+		m := c.machine(id)
+		seen = append(seen, fmt.Sprintf("%v %v", m["status_name"], m["power_state"]))
+	}
+	id := c.compose("hostname=x")
+	look(id)
+	look(id)
+	c.must("POST", "machines/"+id+"/?op=deploy", "distro_series=noble")
+	look(id)
+	look(id)
+	c.must("POST", "machines/"+id+"/?op=release")
+	look(id)
+	look(id)
+	want := []string{"Commissioning off", "Ready on", "Deploying on", "Deployed on", "Releasing on", "Ready off"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
+// TestTimedStates follows a VM by the clock.
+func TestTimedStates(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := oneHost()
+		m.Latency = sim.Latency{Compose: time.Second, Commission: 10 * time.Second, Deploy: 5 * time.Second, Release: 2 * time.Second, PowerOn: time.Second, PowerOff: time.Second}
+		c := world(t, m)
+		start := time.Now()
+		id := c.compose("hostname=x")
+		var seen []string
+		look := func(after time.Duration) {
+			time.Sleep(after)
+			v := c.machine(id)
+			seen = append(seen, fmt.Sprintf("%v %v %v", time.Since(start), v["status_name"], v["power_state"]))
+		}
+		look(500 * time.Millisecond)
+		look(time.Second)
+		look(7 * time.Second)  // 9.5 s: the last fifth of commissioning is testing
+		look(2 * time.Second)  // 11.5 s
+		look(18 * time.Second) // 29.5 s: MAAS has not asked for the power yet
+		look(2 * time.Second)
+		c.must("POST", "machines/"+id+"/?op=deploy")
+		look(500 * time.Millisecond)
+		look(5 * time.Second)
+		c.must("POST", "machines/"+id+"/?op=release")
+		look(500 * time.Millisecond)
+		look(2 * time.Second)
+		want := []string{
+			"1.5s Commissioning off", "2.5s Commissioning on", "9.5s Testing on", "11.5s Ready on", "29.5s Ready on", "31.5s Ready off",
+			"32s Deploying off", "37s Deployed on", "37.5s Releasing on", "39.5s Ready off",
+		}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestPowerInFlight holds what another action gets while one is in flight.
+func TestPowerInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := oneHost()
+		m.Latency = sim.Latency{PowerOn: 2 * time.Second, PowerOff: 2 * time.Second, Deploy: time.Minute}
+		c := world(t, m)
+		id := c.ready("x")
+		c.must("POST", "machines/"+id+"/?op=deploy")
+		wantStatus(t, c.call("POST", "machines/"+id+"/?op=abort"), 503, "another action is already in progress for that node.")
+		v := c.machine(id)
+		if v["status_name"] != "Deploying" || v["status_message"] != "Aborted deployment" {
+			t.Errorf("after the refused abort: %v, %v", v["status_name"], v["status_message"])
+		}
+		time.Sleep(3 * time.Second)
+		if old := c.must("POST", "machines/"+id+"/?op=abort"); old["status_name"] != "Deploying" {
+			t.Errorf("abort answers with the old status, got %v", old["status_name"])
+		}
+		if v := c.machine(id); v["status_name"] != "Allocated" || v["power_state"] != "on" {
+			t.Errorf("after the abort: %v %v", v["status_name"], v["power_state"])
+		}
+		c.must("POST", "machines/"+id+"/?op=power_off")
+		wantStatus(t, c.call("POST", "machines/"+id+"/?op=power_on"), 503, "Unable to change power state to 'on' for node x")
+	})
+}
+
+// TestDeleteLeaks holds the deletes that say 204 and leave the instance, which
+// the next refresh brings back under another system id.
+func TestDeleteLeaks(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*caller)
+		after  func(*caller)
+		settle bool
+		leaks  []string
+	}{
+		"Settled":        {"The plain case.", func(*caller) {}, func(*caller) {}, true, []string{}},
+		"LXDUnreachable": {"MAAS swallows the error.", lxd(sim.Unreachable), lxd(sim.OK), true, []string{"x"}},
+		"LXDHangs":       {"MAAS gives up and swallows that.", lxd(sim.Hanging), lxd(sim.OK), true, []string{"x"}},
+		"RackDown":       {"Nobody is there to delete it.", rack(sim.Unreachable), rack(sim.OK), true, []string{"x"}},
+		"StartInFlight":  {"LXD refuses to delete what it starts.", func(*caller) {}, func(*caller) {}, false, []string{"x"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := oneHost()
+				m.Latency.PowerOn = 2 * time.Second
+				c := world(t, m)
+				id := c.compose("hostname=x")
+				if tc.settle {
+					c.sim.Settle()
+				}
+				tc.before(c)
+				wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 204, "")
+				tc.after(c)
+				if diff := cmp.Diff(tc.leaks, unknown(c.sim)); diff != "" {
+					t.Fatalf("%s\nleaks (-want +got):\n%s", tc.reason, diff)
+				}
+				wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 404, "No Machine matches the given query.")
+				time.Sleep(3 * time.Second)
+				c.must("POST", "vm-hosts/1/?op=refresh")
+				if again := c.call("GET", "machines/?hostname=x").text; len(tc.leaks) > 0 == (again == "[]") {
+					t.Errorf("%s After a refresh: %.80s", tc.reason, again)
+				}
+				wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
+			})
+		})
+	}
+}
+
+func lxd(condition sim.Condition) func(*caller) {
+	return func(c *caller) {
+		if err := c.sim.SetLXD("h1", condition); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func rack(condition sim.Condition) func(*caller) {
+	return func(c *caller) {
+		if err := c.sim.SetRack(condition); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// TestReleaseEnds says where a release ends.
+func TestReleaseEnds(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		compose []string
+		want    string
+	}{
+		"Commissioned":      {"It goes back to Ready.", nil, "Ready"},
+		"NeverCommissioned": {"MAAS wants it commissioned before it is used again.", []string{"skip_commissioning=true"}, "New"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, oneHost())
+			id := c.compose(tc.compose...)
+			c.sim.Settle()
+			c.must("POST", "machines/"+id+"/?op=deploy")
+			c.sim.Settle()
+			c.must("POST", "machines/"+id+"/?op=release")
+			c.sim.Settle()
+			if got := c.machine(id)["status_name"]; got != tc.want {
+				t.Errorf("%s got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestWhatSurvives follows description, owner data, agent name and addresses
+// through a life.
+func TestWhatSurvives(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.compose("hostname=x", "interfaces=eth0:ip=10.77.0.20")
+	c.must("PUT", "machines/"+id+"/", "description=mark")
+	if got := c.machine(id)["ip_addresses"].([]any)[0]; got != "10.77.0.20" {
+		t.Errorf("address while commissioning: %v", got)
+	}
+	c.sim.Settle()
+	links := func() string {
+		n := c.machine(id)["boot_interface"].(map[string]any)["links"].([]any)
+		l := n[0].(map[string]any)
+		return fmt.Sprintf("%d %v %v", len(n), l["mode"], l["ip_address"])
+	}
+	if got := links(); got != "1 auto <nil>" {
+		t.Errorf("compose's ip= does not survive commissioning, got %s", got)
+	}
+	wantStatus(t, c.call("POST", "machines/"+id+"/?op=set_owner_data", "k=v"), 409, "it hasn't been acquired.")
+	nic := fmt.Sprint(c.machine(id)["boot_interface"].(map[string]any)["id"])
+	c.must("POST", "nodes/"+id+"/interfaces/"+nic+"/?op=link_subnet", "mode=STATIC", "subnet=1", "ip_address=10.77.0.30", "force=true")
+	c.must("POST", "machines/?op=allocate", "system_id="+id, "agent_name=me")
+	c.must("POST", "machines/"+id+"/?op=set_owner_data", "k=v", "empty=")
+	c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte("#cloud-config")))
+	if data, err := c.sim.UserData(id); err != nil || string(data) != "#cloud-config" {
+		t.Errorf("user-data: %q, %v", data, err)
+	}
+	c.sim.Settle()
+	if got := c.machine(id)["owner_data"]; !cmp.Equal(got, any(map[string]any{"k": "v"})) {
+		t.Errorf("owner data: %v", got)
+	}
+	if got := c.call("GET", "machines/?agent_name=me").text; got == "[]" {
+		t.Error("agent_name finds nothing")
+	}
+	c.must("POST", "machines/"+id+"/?op=release")
+	c.sim.Settle()
+	v := c.machine(id)
+	if len(v["owner_data"].(map[string]any)) != 0 || v["description"] != "mark" || v["owner"] != nil {
+		t.Errorf("after the release: owner data %v, description %v, owner %v", v["owner_data"], v["description"], v["owner"])
+	}
+	if got := links(); got != "1 static 10.77.0.30" {
+		t.Errorf("a static link stays, got %s", got)
+	}
+}
+
+// TestWrongState holds MAAS's words for what a state does not allow.
+func TestWrongState(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.compose("hostname=x")
+	for op, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"deploy":     {409, "Can't deploy a machine that is in the 'Commissioning' state"},
+		"release":    {409, "Machine cannot be released in its current state ('Commissioning')."},
+		"lock":       {409, "Can't lock, node is not deployed or deploying"},
+		"unlock":     {409, "Machine is not locked"},
+		"commission": {400, `{"__all__":["Commission is not available because of the current state of the node."]}`},
+		"mark_fixed": {409, "Can't mark a non-broken node as 'Ready'."},
+		"bogus":      {400, "Unrecognised signature: method=POST op=bogus"},
+	} {
+		wantStatus(t, c.call("POST", "machines/"+id+"/?op="+op), want.status, want.text)
+	}
+	wantStatus(t, c.call("POST", "machines/?op=allocate", "system_id="+id), 409, "No machine with system ID "+id+" available.")
+}
+
+// TestFailed fails transitions from outside.
+func TestFailed(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.compose("hostname=x")
+	if err := c.sim.Fail("x", "no network"); err != nil {
+		t.Fatal(err)
+	}
+	v := c.machine(id)
+	if v["status_name"] != "Failed commissioning" || v["status_message"] != "Marking node failed - no network" || v["owner"] != "admin" {
+		t.Errorf("got %v, %v, owner %v", v["status_name"], v["status_message"], v["owner"])
+	}
+	if err := c.sim.Fail("x", "again"); err == nil {
+		t.Error("failing what is not under way is no error")
+	}
+	c.must("POST", "machines/"+id+"/?op=commission")
+	if err := c.sim.Finish(id); err != nil {
+		t.Fatal(err)
+	}
+	c.must("POST", "machines/"+id+"/?op=deploy")
+	if err := c.sim.Fail(id, "disk"); err != nil {
+		t.Fatal(err)
+	}
+	if v := c.machine(id); v["status_name"] != "Failed deployment" || v["power_state"] != "on" || v["owner"] != "admin" {
+		t.Errorf("got %v, power %v, owner %v", v["status_name"], v["power_state"], v["owner"])
+	}
+	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 200, "Releasing")
+}
+
+// TestVanished is an instance that goes away behind MAAS's back.
+func TestVanished(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.ready("x")
+	if err := c.sim.RemoveInstance("h1", "", "x"); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, c.call("GET", "machines/"+id+"/?op=query_power_state"), 200, `{"state":"error"}`)
+	wantStatus(t, c.call("GET", "machines/"+id+"/"), 200, "Ready")
+	c.must("POST", "vm-hosts/1/?op=refresh")
+	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
+}

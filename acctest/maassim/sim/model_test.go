@@ -1,0 +1,79 @@
+package sim_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestContradictions says that a model that cannot be names its field.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	host := func(change func(*sim.HostModel)) sim.Model {
+		m := oneHost()
+		change(&m.Hosts[0])
+		return m
+	}
+	cases := map[string]struct {
+		model sim.Model
+		want  string
+	}{
+		"Version":     {sim.Model{MAASVersion: "2.9"}, "maas_version"},
+		"Key":         {sim.Model{AdminKey: "a:b"}, "admin_key"},
+		"SameToken":   {sim.Model{AdminKey: "a:b:c", UserKey: "x:b:y"}, "user_key"},
+		"Zone":        {sim.Model{Zones: []string{"default"}}, "zones"},
+		"Image":       {sim.Model{Images: []string{"noble"}}, "images"},
+		"Subnet":      {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.1/24"}}}, "subnets[0].cidr"},
+		"Gateway":     {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.0/24", Gateway: "10.1.0.1"}}}, "subnets[0].gateway"},
+		"Latency":     {sim.Model{Latency: sim.Latency{Deploy: -1}}, "latency.deploy"},
+		"Cores":       {host(func(h *sim.HostModel) { h.Cores = 0 }), "hosts[0].cores"},
+		"HostZone":    {host(func(h *sim.HostModel) { h.Zone = "az9" }), "hosts[0].zone"},
+		"HostSubnet":  {host(func(h *sim.HostModel) { h.Subnets = []string{"no"} }), "hosts[0].subnets"},
+		"Pools":       {host(func(h *sim.HostModel) { h.StoragePools[1].Name = "default" }), "hosts[0].storage_pools"},
+		"MachineName": {sim.Model{Machines: []sim.MachineModel{{Hostname: "a b"}}}, "machines[0].hostname"},
+		"Status":      {sim.Model{Machines: []sim.MachineModel{{Hostname: "a", Status: "Deploying"}}}, "machines[0].status"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := sim.New(tc.model); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error that names %s, got %v", tc.want, err)
+			}
+		})
+	}
+}
+
+// TestModelFile writes a model and reads it back.
+func TestModelFile(t *testing.T) {
+	t.Parallel()
+	m := sim.DefaultModel()
+	m.Latency = sim.Latency{Compose: 300 * time.Millisecond, PowerOff: time.Second}
+	data, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := sim.ReadModel(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(m, back); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		`{"zone": ["a"]}`:                "zone",
+		`{"latency": {"compse": "1s"}}`:  "compse",
+		`{"latency": {"compose": "1x"}}`: "compose",
+		`{} {}`:                          "follows",
+		`{"zones": "a"}`:                 "zones",
+	} {
+		if _, err := sim.ReadModel(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: want an error with %q, got %v", text, want, err)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package sim_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestCredentials holds the 401 for each thing that can be wrong with OAuth.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	k := strings.Split(sim.DefaultAdminKey, ":")
+	old := fmt.Sprint(time.Now().Add(-10 * time.Minute).Unix())
+	cases := map[string]struct {
+		reason string
+		header func(string) string
+		status int
+		text   string
+	}{
+		"Right":        {"The plain case.", func(h string) string { return h }, 200, "[]"},
+		"None":         {"No header, no sentence.", func(string) string { return "" }, 401, "Forbidden"},
+		"Bearer":       {"Not OAuth.", func(string) string { return "Bearer x" }, 401, "Forbidden"},
+		"Consumer":     {"Unknown consumer.", replace(k[0], "nobody"), 401, "Authorization Error: Invalid API key."},
+		"Token":        {"Unknown token.", replace(k[1], "nothing"), 401, "Authorization Error: 'Invalid access token: nothing'"},
+		"Secret":       {"MAAS echoes the real secret.", replace(k[2], "guess"), 401, "'Invalid signature. Expected signature base string: &" + k[2] + "'"},
+		"Method":       {"Two methods are known.", replace("PLAINTEXT", "RSA-SHA1"), 401, "'Signature method RSA-SHA1 not supported try one of the following: PLAINTEXT, HMAC-SHA1'"},
+		"OldTimestamp": {"The past is checked.", stamp(old), 401, "has a greater difference than threshold 300'"},
+		"Future":       {"The future is not.", stamp("9999999999"), 200, "[]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{})
+			r := c.request("GET", "vm-hosts/", nil)
+			r.Header.Set("Authorization", tc.header(r.Header.Get("Authorization")))
+			wantStatus(t, c.send(r), tc.status, tc.text)
+			if again := c.send(r); tc.status == 200 {
+				wantStatus(t, again, 401, "'Nonce already used: ")
+			}
+		})
+	}
+}
+
+func replace(old, with string) func(string) string {
+	return func(h string) string { return strings.Replace(h, old, with, 1) }
+}
+
+func stamp(to string) func(string) string {
+	return func(h string) string {
+		before, _, _ := strings.Cut(h, `oauth_timestamp="`)
+		return before + `oauth_timestamp="` + to + `"`
+	}
+}
+
+// TestHMAC signs as RFC 5849 says, with a query and an urlencoded body.
+func TestHMAC(t *testing.T) {
+	t.Parallel()
+	c := world(t, sim.Model{})
+	form := url.Values{"name": {"z 1"}, "description": {"a&b"}}
+	wantStatus(t, c.send(signed(c, "POST", "zones/", form)), 200, `/zones/z%201/`)
+	wantStatus(t, c.send(signed(c, "GET", "users/?op=whoami", nil)), 200, "admin")
+	bad := signed(c, "GET", "zones/", nil)
+	bad.URL.RawQuery = "x=1"
+	wantStatus(t, c.send(bad), 401, "Invalid signature.")
+}
+
+func signed(c *caller, method, path string, form url.Values) *http.Request {
+	r := c.request(method, path, form)
+	k := strings.Split(c.key, ":")
+	params := url.Values{
+		"oauth_consumer_key": {k[0]}, "oauth_token": {k[1]}, "oauth_signature_method": {"HMAC-SHA1"},
+		"oauth_nonce": {fmt.Sprint("h", nonces.Add(1))}, "oauth_timestamp": {fmt.Sprint(time.Now().Unix())}, "oauth_version": {"1.0"},
+	}
+	var pairs, fields []string
+	esc := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	for _, values := range []url.Values{params, r.URL.Query(), form} {
+		for name := range values {
+			pairs = append(pairs, esc(name)+"="+esc(values.Get(name)))
+		}
+	}
+	slices.Sort(pairs)
+	base := method + "&" + esc("http://maas.test"+r.URL.Path) + "&" + esc(strings.Join(pairs, "&"))
+	mac := hmac.New(sha1.New, []byte("&"+esc(k[2])))
+	mac.Write([]byte(base))
+	params.Set("oauth_signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	for name := range params {
+		fields = append(fields, name+`="`+esc(params.Get(name))+`"`)
+	}
+	r.Header.Set("Authorization", "OAuth "+strings.Join(fields, ", "))
+	return r
+}
+
+// TestRouting holds what MAAS answers to paths, methods and users that do not
+// fit.
+func TestRouting(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, method, path string
+		user                 bool
+		status               int
+		text                 string
+	}{
+		"NoSlash":    {"MAAS does not redirect.", "GET", "vm-hosts", false, 404, "Unknown API endpoint: /MAAS/api/2.0/vm-hosts."},
+		"Unknown":    {"No such resource.", "GET", "nothing/", false, 404, "Unknown API endpoint"},
+		"NoHost":     {"A GET has words of its own.", "GET", "vm-hosts/99/", false, 404, "Not Found"},
+		"NoHostPUT":  {"Others call it a pod.", "PUT", "vm-hosts/99/", false, 404, "No Pod matches the given query."},
+		"NotANumber": {"MAAS trips.", "GET", "vm-hosts/x/", false, 500, "Field 'id' expected a number but got 'x'."},
+		"Method":     {"Not even for a collection.", "PUT", "vm-hosts/", false, 405, ""},
+		"HEAD":       {"MAAS knows no HEAD.", "HEAD", "vm-hosts/", false, 405, ""},
+		"Op":         {"Known path, unknown op.", "GET", "vm-hosts/?op=no", false, 400, "Unrecognised signature: method=GET op=no"},
+		"Format":     {"JSON only.", "GET", "zones/?format=xml", false, 400, "Invalid output format specified 'xml'."},
+		"UserReads":  {"Reading is for all.", "GET", "vm-hosts/", true, 200, "["},
+		"UserWrites": {"Composing is not.", "POST", "vm-hosts/1/?op=compose", true, 403, "This method is reserved for admin users."},
+		"UserEdits":  {"No permission on the object: no body.", "DELETE", "machines/{m}/", true, 403, ""},
+		"Filter":     {"An unknown filter is an error, an unknown parameter is not.", "GET", "machines/?x=1", false, 400, `{"x":["No such constraint."]}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, oneHost())
+			path := strings.Replace(tc.path, "{m}", c.sim.Machines()[0].SystemID, 1)
+			if tc.user {
+				c.key = c.sim.UserAPIKey()
+			}
+			wantStatus(t, c.call(tc.method, path), tc.status, tc.text)
+		})
+	}
+}
+
+// TestBodies reads a form in each of the encodings that MAAS takes.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	var parts bytes.Buffer
+	w := multipart.NewWriter(&parts)
+	if err := w.WriteField("name", "z1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for kind, body := range map[string]string{
+		"application/x-www-form-urlencoded": "name=z1",
+		"application/json":                  `{"name": "z1"}`,
+		w.FormDataContentType():             parts.String(),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{})
+			r, err := http.NewRequestWithContext(t.Context(), "POST", c.base+"/api/2.0/zones/", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", plaintext(c.key))
+			r.Header.Set("Content-Type", kind)
+			wantStatus(t, c.send(r), 200, `"name":"z1"`)
+		})
+	}
+}

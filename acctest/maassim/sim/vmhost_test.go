@@ -1,0 +1,243 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// unregistered is an LXD with a trust password that MAAS has no VM host for.
+func unregistered() sim.Model {
+	m := oneHost()
+	m.Hosts[0].Unregistered, m.Hosts[0].TrustPassword, m.Hosts[0].Address = true, "secret", "https://10.1.1.1:8443"
+	m.Hosts[0].Instances = []string{"old"}
+	return m
+}
+
+// TestRegister holds that a create is 200 whatever came of it.
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		before  func(*caller)
+		fields  []string
+		version string
+		refresh string
+	}{
+		"Password":      {"The plain case.", func(*caller) {}, []string{"power_address=10.1.1.1", "password=secret"}, "5.21.3", ""},
+		"WrongPassword": {"MAAS keeps a host that refused it.", func(*caller) {}, []string{"power_address=10.1.1.1", "password=wrong"}, "", "Password authentication failed: not authorized"},
+		"NoCredentials": {"MAAS makes a certificate that nobody trusts.", func(*caller) {}, []string{"power_address=10.1.1.1"}, "", "Certificate is not trusted and no password was given"},
+		"Nobody":        {"Nothing listens there.", func(*caller) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
+		"RackDown":      {"Nobody can look.", rack(sim.Unreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
+		"Hangs":         {"The region gives up after 120 s.", lxd(sim.Hanging), []string{"power_address=10.1.1.1", "password=secret"}, "", "Failed talking to pod"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := world(t, unregistered())
+				tc.before(c)
+				h := c.must("POST", "vm-hosts/", append(tc.fields, "type=lxd", "name=new")...)
+				if h["version"] != tc.version || (len(h["capabilities"].([]any)) > 0) != (tc.version != "") {
+					t.Errorf("%s version %q, capabilities %v", tc.reason, h["version"], h["capabilities"])
+				}
+				if tc.refresh != "" {
+					wantStatus(t, c.call("POST", "vm-hosts/1/?op=refresh"), 503, tc.refresh)
+					wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose"), 400, "VM host does not support composability.")
+				}
+			})
+		})
+	}
+}
+
+// TestAdoption is what registering does to the VMs that are there: they become
+// machines and are power-cycled.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := unregistered()
+		m.Latency.Inventory, m.Zones = time.Second, []string{"az1"}
+		m.Machines = []sim.MachineModel{{Hostname: "taken"}}
+		c := world(t, m)
+		if err := c.sim.AddInstance(sim.Instance{Host: "h1", Name: "taken", Running: true}); err != nil {
+			t.Fatal(err)
+		}
+		c.must("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret", "zone=az1", "tags=a")
+		wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose", "cores=1"), 400, "Ensure this value is less than or equal to 0.")
+		var got []string
+		for _, v := range c.sim.Machines() {
+			if v.Host != "" {
+				got = append(got, strings.Join([]string{v.StatusName, v.StatusMessage, v.Zone, strings.Join(v.Tags, "+")}, " "))
+			}
+			if v.Host != "" && v.Hostname == "taken" {
+				t.Error("two machines of one name")
+			}
+		}
+		want := []string{"Commissioning Powering on az1 a+pod-console-logging", "Commissioning Power cycling az1 a+pod-console-logging"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("adopted (-want +got):\n%s", diff)
+		}
+		time.Sleep(2 * time.Second)
+		if h := c.must("GET", "vm-hosts/1/"); h["total"].(map[string]any)["cores"] != 8.0 {
+			t.Errorf("no inventory after a second: %v", h["total"])
+		}
+	})
+}
+
+// TestProjectDestroys holds the most dangerous field of a VM host.
+func TestProjectDestroys(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		field  string
+		left   []string
+	}{
+		"Unchanged": {"The recorded project is harmless.", "project=p1", []string{"x"}},
+		"Absent":    {"So is none.", "name=h1", []string{"x"}},
+		"Other":     {"Another project deletes the VMs of the old one.", "project=p2", []string{}},
+		"Empty":     {"An empty one means default.", "project=", []string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := oneHost()
+			m.Hosts[0].Project = "p1"
+			c := world(t, m)
+			c.ready("x")
+			c.must("PUT", "vm-hosts/1/", tc.field)
+			if diff := cmp.Diff(tc.left, instanceNames(c.sim)); diff != "" {
+				t.Errorf("%s\ninstances (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestDeleteVMHost holds that only the query string decides about the VMs.
+func TestDeleteVMHost(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		path   string
+		fields []string
+		left   []string
+	}{
+		"Plain":   {"The records go, the VMs stay.", "vm-hosts/1/", nil, []string{"x"}},
+		"InBody":  {"A body of a DELETE is not read.", "vm-hosts/1/", []string{"decompose=true"}, []string{"x"}},
+		"InQuery": {"The VMs go.", "vm-hosts/1/?decompose=true", nil, []string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, oneHost())
+			c.ready("x")
+			wantStatus(t, c.call("DELETE", tc.path, tc.fields...), 204, "")
+			if diff := cmp.Diff(tc.left, instanceNames(c.sim)); diff != "" {
+				t.Errorf("%s\ninstances (-want +got):\n%s", tc.reason, diff)
+			}
+			if left := c.sim.Machines(); len(left) != 0 {
+				t.Errorf("machines left: %+v", left)
+			}
+		})
+	}
+}
+
+// TestSharedServer is two VM hosts on one LXD: deleting one takes the host's
+// machine from the other, which cannot compose until it is refreshed.
+func TestSharedServer(t *testing.T) {
+	t.Parallel()
+	m := oneHost()
+	m.Hosts[0].Address, m.Hosts[0].Project = "10.1.1.1", "p1"
+	second := m.Hosts[0]
+	second.Name, second.Project = "h2", "p2"
+	m.Hosts = append(m.Hosts, second)
+	c := world(t, m)
+	wantStatus(t, c.call("DELETE", "vm-hosts/2/"), 204, "")
+	wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose"), 503, "No host network to attach VM interfaces to")
+	c.must("POST", "vm-hosts/1/?op=refresh")
+	c.must("GET", "vm-hosts/1/")
+	c.compose("hostname=x")
+}
+
+// TestAllocateComposes is the trap in allocate: without a machine that fits it
+// makes one, even for a dry run.
+func TestAllocateComposes(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		fields []string
+		status int
+		vms    int
+	}{
+		"NoConstraint": {"Any host with room will do.", nil, 200, 1},
+		"DryRun":       {"It is not dry.", []string{"dry_run=true"}, 200, 1},
+		"NoSuchName":   {"The name is no constraint on hosts.", []string{"name=nosuch"}, 200, 1},
+		"SystemID":     {"The one safe way.", []string{"system_id=xxxxxx"}, 409, 0},
+		"Tags":         {"A new VM has no tags.", []string{"tags=virtual"}, 409, 0},
+		"TooBig":       {"No host has room.", []string{"cpu_count=99"}, 409, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := oneHost()
+			m.Tags = []string{"virtual"}
+			m.Machines = []sim.MachineModel{{Hostname: "used", Status: "Deployed"}}
+			c := world(t, m)
+			wantStatus(t, c.call("POST", "machines/?op=allocate", tc.fields...), tc.status, "")
+			if got := len(c.sim.Instances()); got != tc.vms {
+				t.Errorf("%s %d instances", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestGone is a MAAS whose VM hosts were removed: machines stay, and an LXD VM
+// can be enlisted.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	m := oneHost()
+	m.MAASVersion = sim.VersionGone
+	m.Hosts[0].Address, m.Hosts[0].TrustPassword = "https://10.1.1.1:8443", "secret"
+	m.Hosts[0].Instances = []string{"x"}
+	c := world(t, m)
+	for _, path := range []string{"vm-hosts/", "pods/", "vm-hosts/1/"} {
+		wantStatus(t, c.call("GET", path), 410, "VM host (KVM) support has been removed from MAAS.")
+	}
+	wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose"), 410, "removed")
+	mac := c.sim.Instances()[0].MACs[0]
+	made := c.must("POST", "machines/", "hostname=x", "architecture=amd64", "mac_addresses="+mac, "power_type=lxd",
+		`power_parameters={"power_address":"https://10.1.1.1:8443","instance_name":"x","password":"secret"}`)
+	if made["status_name"] != "Commissioning" || made["pod"] != nil {
+		t.Errorf("enlisted: %v, pod %v", made["status_name"], made["pod"])
+	}
+	id := made["system_id"].(string)
+	c.sim.Settle()
+	if v := c.machine(id); v["status_name"] != "Ready" || v["cpu_count"] != 1.0 {
+		t.Errorf("commissioned: %v with %v cores", v["status_name"], v["cpu_count"])
+	}
+	wantStatus(t, c.call("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true"), 400, "removed")
+	wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 204, "")
+	if diff := cmp.Diff([]string{"x"}, instanceNames(c.sim)); diff != "" {
+		t.Errorf("an enlisted VM's DELETE keeps the instance (-want +got):\n%s", diff)
+	}
+}
+
+// TestEnlistAbsent is an enlisted instance that is not there: LXD is asked only
+// when the power is needed.
+func TestEnlistAbsent(t *testing.T) {
+	t.Parallel()
+	c := world(t, unregistered())
+	made := c.must("POST", "machines/", "hostname=o9", "architecture=amd64/generic", "mac_addresses=00:16:3E:00:00:01", "power_type=lxd",
+		"power_parameters_power_address=10.1.1.1", "power_parameters_instance_name=o9", "power_parameters_password=secret")
+	v := c.machine(made["system_id"].(string))
+	if v["status_name"] != "Failed commissioning" || !strings.Contains(v["status_message"].(string), "LXD VM o9 not found.") {
+		t.Errorf("got %v, %v", v["status_name"], v["status_message"])
+	}
+	again := c.call("POST", "machines/", "hostname=o9", "architecture=amd64/generic", "mac_addresses=00:16:3E:00:00:01", "power_type=lxd",
+		"power_parameters_power_address=10.1.1.1", "power_parameters_instance_name=o9")
+	wantStatus(t, again, 400, "already in use on o9.")
+}
