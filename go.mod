@@ -64,4 +64,3 @@ require (
 	google.golang.org/grpc v1.79.3 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
-require github.com/google/go-cmp v0.7.0
