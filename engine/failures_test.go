@@ -295,6 +295,9 @@ func createAgain(t *testing.T, r region, nth int, with breakage, emptyLedger boo
 		t.Errorf("create after %s of %q: %v", with.name, p.breaker.broken(), err)
 	}
 	r.wantOne(t)
+	if n := r.composes(); !emptyLedger && n != 1 {
+		t.Errorf("%d composes reached MAAS after %s of %q, although the ledger knew of the first", n, with.name, p.breaker.broken())
+	}
 	return p.breaker.broken()
 }
 

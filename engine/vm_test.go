@@ -189,33 +189,51 @@ func TestDeleteInEveryState(t *testing.T) {
 			return ref
 		}
 	}
-	cases := map[string]func(*testing.T, region, process) engine.Ref{
-		"Commissioning":       until(engine.StatusCommissioning),
-		"Deploying":           until(engine.StatusDeploying),
-		"Deployed":            until(engine.StatusDeployed),
-		"FailedCommissioning": fail(engine.StatusCommissioning),
-		"FailedDeployment":    fail(engine.StatusDeploying),
-		"New":                 edit("New"),
-		"Ready":               edit("Ready"),
-		"Allocated":           edit("Allocated"),
-		"Broken":              edit("Broken"),
-		"RescueMode":          edit("Rescue mode"),
-		"FailedReleasing":     edit("Releasing failed"),
+	cases := map[string]struct {
+		prepare func(*testing.T, region, process) engine.Ref
+		first   string // what has to be asked of MAAS before anything else
+	}{
+		"Commissioning":       {until(engine.StatusCommissioning), "abort"},
+		"Testing":             {edit("Testing"), "abort"},
+		"Deploying":           {until(engine.StatusDeploying), "abort"},
+		"Deployed":            {until(engine.StatusDeployed), "release"},
+		"Allocated":           {edit("Allocated"), "release"},
+		"FailedCommissioning": {fail(engine.StatusCommissioning), "power_off"},
+		"FailedDeployment":    {fail(engine.StatusDeploying), "power_off"},
+		"New":                 {edit("New"), "power_off"},
+		"Ready":               {edit("Ready"), "power_off"},
+		"Broken":              {edit("Broken"), "power_off"},
+		"RescueMode":          {edit("Rescue mode"), "power_off"},
+		"FailedReleasing":     {edit("Releasing failed"), "power_off"},
 	}
-	for name, prepare := range cases {
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r region, p process) {
-				ref := prepare(t, r, p)
+				ref := tc.prepare(t, r, p)
+				r.sim.ResetJournal()
 				if err := p.delete(ref); err != nil {
 					t.Errorf("delete: %v", err)
 				}
 				r.wantNone(t)
+				if got := r.firstWrite(); got != "POST machines/{id}/ "+tc.first {
+					t.Errorf("the first thing asked of MAAS was %q, want %s", got, tc.first)
+				}
 				if err := p.delete(ref); err != nil {
 					t.Errorf("a second delete: %v", err)
 				}
 			})
 		})
 	}
+}
+
+// firstWrite is the route of the first call that changes anything.
+func (r region) firstWrite() string {
+	for _, c := range r.sim.Journal().Calls {
+		if !strings.HasPrefix(c.Route, "GET ") {
+			return c.Route
+		}
+	}
+	return ""
 }
 
 // TestDeleteWhileLXDIsAway wants the VM kept, for MAAS would report success and
