@@ -48,6 +48,7 @@ func TestREADME(t *testing.T) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-xc", session.String())
 	c.Dir, c.WaitDelay = t.TempDir(), 5*time.Second
+	c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // twenty processes need not wait a second each
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
