@@ -176,6 +176,8 @@ func (h hostFlags) apply(m *sim.Model) error {
 		return usageError{fmt.Errorf("-machines: %d is negative", h.machines)}
 	case h.cores < 0 || h.memoryMiB < 0 || h.storageGB < 0:
 		return usageError{errors.New("-cores, -memory and -storage are positive")}
+	case h.memoryMiB > 0 && h.memoryMiB < 1024:
+		return usageError{fmt.Errorf("-memory: want at least 1024 MiB, have %d", h.memoryMiB)}
 	case shaped && h.hosts < 0:
 		return usageError{errors.New("-cores, -memory and -storage shape the hosts of -hosts: give their number")}
 	}

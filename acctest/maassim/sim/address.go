@@ -142,15 +142,13 @@ func (w *world) freeAddress(n *subnet) string {
 	return offset(n.cidr, smallest.start).String()
 }
 
-// leaseAddress is an address of the dynamic range, as DHCP gives it to a guest.
+// leaseAddress is an address of the dynamic range, as DHCP gives it to a
+// guest; one after the other, and then again from the start.
 func (w *world) leaseAddress(n *subnet) string {
 	for _, r := range w.ranges {
 		if r.subnet == n && r.kind == "dynamic" {
-			base := int(r.start.As4()[3])
-			span := max(int(r.end.As4()[3])-base, 1)
-			b := r.start.As4()
-			b[3] = byte(base + w.nextID("lease "+n.name)%span)
-			return netip.AddrFrom4(b).String()
+			size := n.position(r.end) - n.position(r.start) + 1
+			return offset(netip.PrefixFrom(r.start, 32), w.nextID("lease "+n.name)%size).String()
 		}
 	}
 	return ""

@@ -109,6 +109,7 @@ func spokenNames(exchanges []exchange) map[string]bool {
 func (p *replay) run() {
 	for i, e := range p.exchanges {
 		if before, ok := story[e.Number]; ok {
+			p.t.Logf("before %s: %s", e, before.reason)
 			before.play(p)
 		}
 		if partner, ok := together[e.Number]; ok {

@@ -2,10 +2,13 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -16,8 +19,8 @@ type Journal struct {
 	Routes []RouteCount `json:"routes"`
 	// Calls are the calls in the order in which they came.
 	Calls []Call `json:"calls"`
-	// Connections is how many TCP connections were opened; through
-	// RoundTripper, how many calls were at most under way at once.
+	// Connections is how many TCP connections came with calls of the API;
+	// through RoundTripper, how many calls were at most under way at once.
 	Connections int `json:"connections"`
 	// MachineObjects is how many machines were written into answers.
 	MachineObjects int `json:"machine_objects"`
@@ -124,7 +127,7 @@ func (j *journal) lost(s *Sim, e *entry) {
 func (s *Sim) Journal() Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := Journal{Calls: []Call{}, Connections: int(s.journal.connections.Load())}
+	out := Journal{Routes: []RouteCount{}, Calls: []Call{}, Connections: int(s.journal.connections.Load())}
 	if out.Connections == 0 {
 		out.Connections = s.journal.maximum
 	}
@@ -165,12 +168,19 @@ func (s *Sim) ResetJournal() {
 	s.journal.reset()
 }
 
-// ConnState counts connections: give it to the http.Server that serves the
-// simulator.
-func (s *Sim) ConnState() func(state http.ConnState) {
-	return func(state http.ConnState) {
-		if state == http.StateNew {
-			s.journal.connections.Add(1)
-		}
+// connKey is the key of a connection's sync.Once in its requests' context.
+type connKey struct{}
+
+// ConnContext lets the journal count connections: it is the http.Server's
+// field of that name where the simulator is served by a server of one's own.
+func (s *Sim) ConnContext(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, new(sync.Once))
+}
+
+// countConnection counts the connection of a call of the API, once; those that
+// only steer do not count.
+func (s *Sim) countConnection(ctx context.Context) {
+	if once, known := ctx.Value(connKey{}).(*sync.Once); known {
+		once.Do(func() { s.journal.connections.Add(1) })
 	}
 }

@@ -12,6 +12,7 @@ func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		writeReply(rw, s.steer(r), r.Method)
 		return
 	}
+	s.countConnection(r.Context())
 	rep, err := s.exchange(r)
 	if err != nil {
 		breakConnection(rw, err)

@@ -46,10 +46,9 @@ func Listen(s *Sim, address string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	count := s.ConnState()
 	server := &Server{Sim: s, URL: fmt.Sprintf("http://%s/MAAS", l.Addr()), http: &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second,
-		ConnState: func(_ net.Conn, state http.ConnState) { count(state) },
+		ConnContext: s.ConnContext,
 	}}
 	go func() { _ = server.http.Serve(l) }() // ends with Stop
 	return server, nil
