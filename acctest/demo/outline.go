@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"io"
+	"regexp"
 )
 
-// indented is how a line begins that is left out.
-var indented = []byte("    ")
+// gist matches the lines that say what happens: progress, what will be done to
+// a resource, and whole sentences.
+const gist = `^maaslxd_vm|^[A-Z].*[.]$| will be `
 
-// outline passes on the lines that are not deeply indented. A last line
-// without an end is not passed on; no CLI prints one.
+var gistLine = regexp.MustCompile(gist)
+
+// outline passes on the lines of the gist. A last line without an end is left
+// out.
 type outline struct {
 	out  io.Writer
 	rest []byte // a line whose end has not come yet
@@ -23,7 +27,7 @@ func (o *outline) Write(text []byte) (int, error) {
 		if !whole {
 			return len(text), nil
 		}
-		if !bytes.HasPrefix(line, indented) {
+		if gistLine.Match(line) {
 			if _, err := o.out.Write(append(bytes.Clone(line), '\n')); err != nil {
 				return 0, err
 			}

@@ -9,8 +9,9 @@ import (
 
 func TestOutline(t *testing.T) {
 	t.Parallel()
-	const text = "Plan:\n  + resource {\n      + cores = 2\n    }\n\nApply complete!\n"
-	const want = "Plan:\n  + resource {\n\nApply complete!\n"
+	const text = "Warning: overrides\n\n  # maaslxd_vm.a will be created\n  + resource {\n      + cores = 2\n    }\n" +
+		"Plan: 1 to add.\nmaaslxd_vm.a: Creating...\nreleases.\nApply complete!\nNo changes. All is well.\nno end"
+	const want = "  # maaslxd_vm.a will be created\nPlan: 1 to add.\nmaaslxd_vm.a: Creating...\nNo changes. All is well.\n"
 	for _, size := range []int{1, 7, len(text)} {
 		var got bytes.Buffer
 		o := &outline{out: &got}

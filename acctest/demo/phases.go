@@ -108,7 +108,7 @@ func (d *demo) create(ctx context.Context) error {
 
 // replan wants a plan without changes.
 func (d *demo) replan(ctx context.Context) error {
-	err := d.terraform.run(ctx, "plan", "-detailed-exitcode")
+	err := d.terraform.brief(ctx, "plan", "-detailed-exitcode")
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		return errors.New("the plan after the apply has changes, want none")

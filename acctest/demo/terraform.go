@@ -47,11 +47,10 @@ func (t *terraform) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// brief is run without the details of a plan: the lines that begin with four
-// spaces are left out.
+// brief is run without details: only the gist of what the CLI prints is shown.
 func (t *terraform) brief(ctx context.Context, args ...string) error {
 	args = slices.Insert(slices.Clone(args), 1, "-no-color")
-	fmt.Println(t.bold("$ " + t.line(args) + " | grep -v '^    '"))
+	fmt.Println(t.bold("$ " + t.line(args) + " | grep -E '" + gist + "'"))
 	cmd := t.command(ctx, args)
 	short := &outline{out: os.Stdout}
 	cmd.Stdout, cmd.Stderr = short, os.Stderr

@@ -1,0 +1,95 @@
+package acctest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestScriptREADME runs the README's shell commands on a copy of the
+// repository, with a simulated MAAS in the place of the real one. Stand-ins
+// answer for what only a MAAS server has (sudo maas apikey) and for the CLI's
+// name.
+func TestScriptREADME(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Name = "lxd1" })
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	if len(blocks) != 1 {
+		t.Fatalf("want the one shell block of the README, got %d", len(blocks))
+	}
+	const placeholder = "http://maas.example.com:5240/MAAS"
+	if !strings.Contains(blocks[0][1], placeholder) {
+		t.Fatalf("the README does not name %s any more", placeholder)
+	}
+	session := "set -eu\n" + strings.ReplaceAll(blocks[0][1], placeholder, x.url)
+
+	w := emptyWorkspace(t)
+	tools, clone := t.TempDir(), filepath.Join(t.TempDir(), "maaslxd")
+	standIn(t, tools, "sudo", fmt.Sprintf("[ \"$1 $2\" = 'maas apikey' ] && echo '%s'", x.key))
+	standIn(t, tools, "terraform", fmt.Sprintf("exec '%s' \"$@\"", w.cli.Path))
+	copyRepository(t, clone)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, "sh", "-c", session)
+	run.Dir, run.Stdin = clone, strings.NewReader("yes\n")
+	run.Env = append(w.env, "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"), "VERSION=test")
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if m := x.machine(t, "web-1"); m.StatusName != "Deployed" || m.Host != "lxd1" {
+		t.Errorf("got %+v\n%s", m, out)
+	}
+}
+
+func standIn(t *testing.T, dir, name, script string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyRepository copies the files that git knows, or would add, as they are.
+func copyRepository(t *testing.T, to string) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = ".."
+	names, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		from := filepath.Join("..", name)
+		info, err := os.Stat(from)
+		if os.IsNotExist(err) {
+			continue // deleted, not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, data, info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
