@@ -134,6 +134,7 @@ type nic struct {
 	parents    []*nic
 	params     map[string]any
 	onHost     bool
+	deployed   bool // made by bridge_all: gone with the release
 }
 
 // link ties a nic to a subnet.
