@@ -195,6 +195,7 @@ func (w *world) buildMachine(mm MachineModel) {
 	if mm.Status == "New" {
 		return
 	}
+	m.autoLinks()
 	m.finishCommissioning()
 	m.query.cancel()
 	m.powerState = "unknown"

@@ -44,6 +44,9 @@ func deployMachine(c *call, m *machine) reply {
 		m.minKernel = new(string)
 	}
 	w.deploy(m, c.user)
+	if truth(c.field("bridge_all")) {
+		m.bridgeAll()
+	}
 	rep := machineReply(m)
 	m.assignAddresses()
 	w.power(m, action)

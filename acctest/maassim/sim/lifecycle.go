@@ -88,9 +88,6 @@ func (m *machine) findHardware() {
 // finishCommissioning makes the machine Ready.
 func (m *machine) finishCommissioning() {
 	m.layOut()
-	if len(m.nics) > 0 && len(m.nics[0].links) == 0 {
-		m.autoLinks()
-	}
 	m.status, m.owner, m.commissioned = StatusReady, nil, true
 	m.commissioningStatus, m.testingStatus = 2, -1
 	m.queryLater()
@@ -220,6 +217,7 @@ func (m *machine) clearDeployment() {
 func (m *machine) passRelease() {
 	m.endPower("off")
 	m.owner = nil
+	m.unbridge()
 	m.releaseAddresses()
 	m.log("Released", "", "")
 	if m.dynamic {

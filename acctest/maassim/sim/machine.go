@@ -134,6 +134,7 @@ type nic struct {
 	parents    []*nic
 	params     map[string]any
 	onHost     bool
+	deployed   bool // made by bridge_all: gone with the release
 }
 
 // link ties a nic to a subnet.
@@ -179,7 +180,21 @@ func (m *machine) forget() {
 		j.cancel()
 	}
 	delete(m.w.machines, m.systemID)
+	m.leaveBMC()
 	m.w.events = slices.DeleteFunc(m.w.events, func(e *event) bool { return e.machine == m })
+}
+
+// leaveBMC removes a BMC that is no VM host with its last machine.
+func (m *machine) leaveBMC() {
+	if m.bmc == nil || m.bmc.host != nil {
+		return
+	}
+	for _, other := range m.w.machines {
+		if other.bmc == m.bmc {
+			return
+		}
+	}
+	delete(m.w.bmcs, m.bmc.id())
 }
 
 // host is the VM host that the machine is a VM of, nil for none.

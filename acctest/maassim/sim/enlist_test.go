@@ -1,0 +1,87 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// enlist makes a machine of an instance by hand, as New.
+func (c *caller) enlist(name string) string {
+	c.t.Helper()
+	var mac string
+	for _, i := range c.sim.Instances() {
+		if i.Name == name {
+			mac = i.MACs[0]
+		}
+	}
+	return c.must("POST", "machines/", "hostname="+name, "architecture=amd64/generic", "mac_addresses="+mac, "power_type=lxd", "commission=false",
+		"power_parameters_power_address=https://10.1.1.1:8443", "power_parameters_instance_name="+name,
+		"power_parameters_certificate=CERT", "power_parameters_key=KEY")["system_id"].(string)
+}
+
+// TestEnlistedDelete says when the DELETE of an enlisted VM takes the instance
+// along: when MAAS has a VM host for it.
+func TestEnlistedDelete(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*caller) // the enlistment
+		after  func(*caller)
+		left   []string
+	}{
+		"NoVMHost":     {"Nobody but the client knows the VM.", nothing, nothing, []string{"old"}},
+		"VMHostBefore": {"Registering has adopted it: there is nothing to enlist.", register, nil, nil},
+		"VMHostLater":  {"A refresh moves it under the VM host.", nothing, register, []string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := unregistered()
+			m.Hosts[0].TrustedCertificates = []string{"CERT"}
+			c := world(t, m)
+			tc.before(c)
+			if tc.after == nil {
+				mac := c.sim.Instances()[0].MACs[0]
+				wantStatus(t, c.call("POST", "machines/", "architecture=amd64", "power_type=lxd", "mac_addresses="+mac), 400, "already in use on old.")
+				return
+			}
+			id := c.enlist("old")
+			tc.after(c)
+			wantStatus(t, c.call("GET", "machines/"+id+"/"), 200, `"status_name":"New"`)
+			wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 204, "")
+			if diff := cmp.Diff(tc.left, instanceNames(c.sim)); diff != "" {
+				t.Errorf("%s\ninstances (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func nothing(*caller) {}
+
+func register(c *caller) {
+	c.must("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
+}
+
+// TestMACMismatch is an instance whose MAC is not the record's: a refresh drops
+// the record and adopts the instance under a random name.
+func TestMACMismatch(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.ready("x")
+	if err := c.sim.RemoveInstance("h1", "", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.sim.AddInstance(sim.Instance{Host: "h1", Name: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	c.must("POST", "vm-hosts/1/?op=refresh")
+	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
+	machines := c.sim.Machines()
+	adopted := machines[len(machines)-1]
+	if adopted.Hostname == "x" || adopted.Status != sim.StatusCommissioning || len(c.sim.Instances()) != 1 {
+		t.Errorf("adopted: %+v of %+v", adopted, c.sim.Instances())
+	}
+}
