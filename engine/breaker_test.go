@@ -15,6 +15,8 @@ type breakage struct {
 	name  string
 	after bool // the call takes effect first
 	amid  bool // the call is under way when it breaks, and takes effect later
+	// deadly breakages end the process: it makes no further call.
+	deadly bool
 	// breaks makes the answer; die ends the process that made the call.
 	breaks func(r *http.Request, die context.CancelFunc) (*http.Response, error)
 }
@@ -51,14 +53,20 @@ type breaker struct {
 
 	mu    sync.Mutex
 	calls int
+	dead  bool   // its process has died: nothing leaves it any more
 	hit   string // the call that was broken
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.mu.Lock()
+	if b.dead {
+		b.mu.Unlock()
+		return nil, context.Canceled
+	}
 	b.calls++
 	broken := b.calls == b.nth
+	b.dead = broken && b.with.deadly
 	if broken {
 		b.hit = r.Method + " " + r.URL.RequestURI()
 	}
@@ -67,9 +75,11 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		return b.next.RoundTrip(r)
 	}
 	if b.with.amid {
+		cut, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		defer cancel()
 		go func() {
-			// As its caller dies, the request is cut; MAAS finishes it.
-			if res, err := b.next.RoundTrip(r); err == nil {
+			// The connection goes with the process; MAAS finishes the call.
+			if res, err := b.next.RoundTrip(r.WithContext(cut)); err == nil {
 				res.Body.Close() //nolint:errcheck // nobody reads it
 			}
 		}()

@@ -30,6 +30,9 @@ type Ref struct {
 	Key      Key
 	Name     string // hostname that the object was, or is to be, made with
 	SystemID string
+	// Finished: the caller knows that the object once reached what was wanted.
+	// Then nothing is installed or commissioned, whatever state it is in.
+	Finished bool
 }
 
 // Result is what one step saw and what comes next.
@@ -43,10 +46,6 @@ type Result[Object any] struct {
 	changed  <-chan struct{} // closed when stepping again earlier is worth it; may be nil
 	systemID string          // of Object, where it was seen, also beside an error
 }
-
-// Changed is closed when stepping again before After is worth it. It may be
-// nil.
-func (r Result[Object]) Changed() <-chan struct{} { return r.changed }
 
 // Kind is a kind of object that the engine manages.
 type Kind[Spec, Object any] struct {
@@ -126,7 +125,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	v := &vms{Config: cfg, hosts: newHostLocks()}
+	v := &vms{Config: cfg, hosts: newHostLocks(), tries: map[Key]int{}}
 	return &Engine{
 		VMs: Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
 	}, nil

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Sentinels for what a caller may act on. Adapters wrap them; callers match
@@ -59,10 +60,7 @@ func (e *Error) Error() string {
 	if e.Host != "" {
 		s += fmt.Sprintf(" (VM host %s)", e.Host)
 	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return s + because(e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -77,15 +75,35 @@ type SpecError struct {
 	Err     error // the cause, may be nil
 }
 
-func (e *SpecError) Error() string {
-	s := e.Field + ": " + e.Message
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
+func (e *SpecError) Error() string { return e.Field + ": " + e.Message + because(e.Err) }
 
 func (e *SpecError) Unwrap() error { return e.Err }
+
+// Refusal says what the engine will not do, although the spec is well formed:
+// to a machine that is locked or someone else's, on a MAAS that lacks what it
+// takes. No repetition mends it.
+type Refusal struct {
+	Message string
+	Hint    string
+	Err     error // the sentinel it stands for
+}
+
+func (e *Refusal) Error() string { return e.Message + because(e.Err) }
+
+func (e *Refusal) Unwrap() error { return e.Err }
+
+var sentinels = []error{
+	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrInvalid, ErrUnavailable, ErrUnclear,
+}
+
+// because is the text of a cause. A bare sentinel only sorts an error; for
+// people it adds nothing to the message.
+func because(cause error) string {
+	if cause == nil || slices.Contains(sentinels, cause) {
+		return ""
+	}
+	return ": " + cause.Error()
+}
 
 type terminalError struct{ err error }
 
@@ -100,13 +118,14 @@ func Terminal(err error) error {
 	return terminalError{err}
 }
 
-// IsTerminal reports whether err was marked by Terminal, is a SpecError, or
-// wraps a sentinel that repetition cannot mend (ErrGone, ErrForbidden,
+// IsTerminal reports whether err was marked by Terminal, is a SpecError or a
+// Refusal, or wraps a sentinel that repetition cannot mend (ErrGone, ErrForbidden,
 // ErrInvalid, ErrConflict).
 func IsTerminal(err error) bool {
 	var t terminalError
 	var s *SpecError
-	return errors.As(err, &t) || errors.As(err, &s) ||
+	var r *Refusal
+	return errors.As(err, &t) || errors.As(err, &s) || errors.As(err, &r) ||
 		errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
 		errors.Is(err, ErrInvalid) || errors.Is(err, ErrConflict)
 }

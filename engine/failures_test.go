@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,15 +31,19 @@ func world() sim.Model {
 	return sim.Model{
 		MAASVersion: "3.7",
 		Zones:       []string{"az1"},
-		Images:      []string{"ubuntu/noble"},
+		Images:      []string{"ubuntu/jammy", "ubuntu/noble"},
 		Subnets:     []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}},
-		Hosts: []sim.HostModel{{
-			Name: "lxd1", Cores: 8, MemoryMiB: 16384, Zone: "az1", LXDVersion: "5.21.3", Subnets: []string{"lan"},
-			StoragePools: []sim.StoragePoolModel{{Name: "default", Driver: "zfs", SizeGB: 100, Default: true}},
-		}},
+		Hosts: []sim.HostModel{
+			{
+				Name: "lxd1", Cores: 8, MemoryMiB: 16384, Zone: "az1", LXDVersion: "5.21.3", Subnets: []string{"lan"},
+				StoragePools: []sim.StoragePoolModel{{Name: "default", Driver: "zfs", SizeGB: 100, Default: true}},
+			},
+			{Name: "lxd2", Cores: 8, MemoryMiB: 16384},
+		},
 		Latency: sim.Latency{
 			Compose: 300 * time.Millisecond, Commission: 6 * time.Second,
 			Deploy: 6 * time.Second, Release: time.Second,
+			PowerOn: 2 * time.Second, PowerOff: time.Second,
 		},
 	}
 }
@@ -143,12 +148,13 @@ var hanging = []breakage{
 }
 
 var deadly = []breakage{
-	{name: "death", breaks: death},
-	{name: "death amid the call", amid: true, breaks: death},
-	{name: "death after the effect", after: true, breaks: death},
+	{name: "death", deadly: true, breaks: death},
+	{name: "death amid the call", deadly: true, amid: true, breaks: death},
+	{name: "death after the effect", deadly: true, after: true, breaks: death},
 }
 
-// wantOne checks that there is one VM, deployed, composed once, and marked.
+// wantOne checks that there is one VM, deployed, of the wanted size, and marked
+// as finished.
 func (r region) wantOne(t *testing.T) {
 	t.Helper()
 	instances := r.sim.Instances()
@@ -159,8 +165,11 @@ func (r region) wantOne(t *testing.T) {
 		if m.SystemID != instances[0].MachineID {
 			continue
 		}
-		if m.StatusName != "Deployed" || m.Hostname != "web-1" {
-			t.Errorf("want web-1 Deployed, got %s %s", m.Hostname, m.StatusName)
+		if m.StatusName != "Deployed" || m.Hostname != "web-1" || m.Cores != 2 || m.MemoryMiB != 2048 {
+			t.Errorf("want web-1 Deployed with 2 cores and 2048 MiB, got %+v", m)
+		}
+		if !finishedMark.MatchString(m.Description) {
+			t.Errorf("the mark does not say finished: %q", m.Description)
 		}
 		return
 	}
@@ -301,11 +310,14 @@ func createAgain(t *testing.T, r region, nth int, with breakage, emptyLedger boo
 	return p.breaker.broken()
 }
 
+// finishedMark is the last line of a finished VM's description.
+var finishedMark = regexp.MustCompile(`(?m)^maaslxd-[0-9a-f]{12} \S+$`)
+
 // finished reports whether the machine's description says so.
 func (r region) finished() bool {
 	for _, m := range r.sim.Machines() {
 		if m.Hostname == "web-1" {
-			return m.StatusName == "Deployed" && m.Description != "" && m.Description[len(m.Description)-1] != ')'
+			return finishedMark.MatchString(m.Description)
 		}
 	}
 	return false

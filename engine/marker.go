@@ -38,9 +38,13 @@ func describe(description string, key Key, finished bool) string {
 		line += unfinished
 	}
 	kept := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
-		return l == "" || strings.HasPrefix(l, markerPrefix)
+		return strings.HasPrefix(l, markerPrefix)
 	})
-	return strings.Join(append(kept, line), "\n")
+	text := strings.TrimRight(strings.Join(kept, "\n"), "\n")
+	if text == "" {
+		return line
+	}
+	return text + "\n" + line
 }
 
 // described finds the marker line in a description: whose it is, and whether

@@ -22,8 +22,8 @@ func TestDescribe(t *testing.T) {
 		},
 		"KeepsOthersText": {
 			reason:      "What people wrote stays.",
-			description: "do not touch\ncall Ops", finished: true,
-			want: "do not touch\ncall Ops\n" + mine + " team-a/web-1",
+			description: "do not touch\n\ncall Ops\n", finished: true,
+			want: "do not touch\n\ncall Ops\n" + mine + " team-a/web-1",
 		},
 		"ReplacesAnotherMarker": {
 			reason:      "A machine that was imported belongs to its new key only.",

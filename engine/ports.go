@@ -121,7 +121,6 @@ type Deployment struct {
 type VMHost struct {
 	ID               int // MAAS's number of the VM host
 	Name             string
-	MachineID        string // system_id of the machine it runs on, may be empty
 	Version          string // LXD's version; empty means that MAAS never reached it
 	Zone             string
 	Pool             string
@@ -153,10 +152,10 @@ type Composition struct {
 	PinnedCores  []int // host core numbers
 	MemoryMiB    int64
 	HugePages    bool
-	Architecture string // "amd64/generic"
-	Disks        []Disk // the first is the root disk
-	Interfaces   []Interface
-	Zone         string // names; empty: MAAS's default
+	Architecture string   // "amd64/generic"
+	Disks        []Disk   // the first is the root disk
+	Interfaces   []Subnet // one for each interface; fixed addresses come later, by Link
+	Zone         string   // names; empty: MAAS's default
 	Pool         string
 	Domain       string
 	Marker       string // a tag for the root disk: tells whose the newborn is

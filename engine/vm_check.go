@@ -19,16 +19,26 @@ const (
 	// URL-encoded base64, below 1 MiB: what nginx lets through unless told
 	// otherwise.
 	MaxUserDataBytes = 512 << 10
+	// MaxDiskGB, 1 PB, only catches slips of the pen.
+	MaxDiskGB = 1_000_000
 )
 
 // label is one DNS label. MAAS would also take a dot, and LXD then refuses
 // the instance.
-var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var (
+	label  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	number = regexp.MustCompile(`^[0-9]+$`)
+)
 
 // Validate checks what can be checked without asking MAAS. The error is a
 // *SpecError.
 func (s VMSpec) Validate() error {
 	switch {
+	case number.MatchString(s.Name):
+		return &SpecError{
+			Field: "name", Message: fmt.Sprintf("%q is a number, which LXD refuses as the name of an instance", s.Name),
+			Hint: "Put a letter before it.",
+		}
 	case !label.MatchString(s.Name):
 		return &SpecError{
 			Field:   "name",
@@ -48,7 +58,7 @@ func (s VMSpec) Validate() error {
 		return &SpecError{
 			Field:   "deploy.user_data",
 			Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(s.Deploy.UserData), MaxUserDataBytes),
-			Hint:    "Compress it with gzip, or let a short user-data fetch the rest.",
+			Hint:    "Let a short user-data fetch the rest.",
 		}
 	}
 	return errors.Join(s.validateDisks(), s.validateInterfaces())
@@ -56,10 +66,10 @@ func (s VMSpec) Validate() error {
 
 func (s VMSpec) validateDisks() error {
 	for _, d := range s.Disks {
-		if d.SizeGB < 1 {
+		if d.SizeGB < 1 || d.SizeGB > MaxDiskGB {
 			return &SpecError{
-				Field: "disks." + d.Name + ".size_gb", Message: fmt.Sprintf("%d GB is too small", d.SizeGB),
-				Hint: "A disk has at least 1 GB.",
+				Field: "disks." + d.Name + ".size_gb", Message: fmt.Sprintf("a disk of %d GB makes no sense", d.SizeGB),
+				Hint: fmt.Sprintf("A disk has 1 to %d GB.", MaxDiskGB),
 			}
 		}
 	}
@@ -94,8 +104,13 @@ func (v *vms) check(ctx context.Context, want VMSpec) (VMHost, error) {
 			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
 		}
 	}
+	// A VM host that was just registered shows no cores until its inventory
+	// has come, a second or two later.
+	if host.Cores.Total == 0 {
+		return VMHost{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
+	}
 	checks := []func() error{
-		func() error { return fits(host, want) },
+		func() error { return v.fits(ctx, host, want) },
 		func() error { return fitsPools(host, want.Disks) },
 		func() error { return v.checkNames(ctx, want) },
 		func() error { return v.checkInterfaces(ctx, want.Interfaces) },
@@ -116,11 +131,32 @@ func (v *vms) capable(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !can.VMHosts:
-		return fmt.Errorf("MAAS %s has no VM hosts any more, so it cannot compose VMs: %w", can.Version, ErrGone)
+		return &Refusal{
+			Message: fmt.Sprintf("MAAS %s has no VM hosts any more, so it cannot compose VMs", can.Version),
+			Hint:    "VM hosts were removed after MAAS 3.8: use a MAAS up to that version.", Err: ErrGone,
+		}
 	case !can.Admin:
-		return fmt.Errorf("user %q may not compose VMs, MAAS reserves that to administrators: %w", can.Username, ErrForbidden)
+		return &Refusal{
+			Message: fmt.Sprintf("the user %q of MAAS may not compose VMs", can.Username),
+			Hint:    "MAAS reserves that to administrators: use the API key of one.", Err: ErrForbidden,
+		}
 	}
 	return nil
+}
+
+// fits checks the size against the host, once more on a fresh list if there
+// seems to be no room: VMs may just have gone.
+func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) error {
+	err := fits(host, want)
+	var short *Error
+	if !errors.As(err, &short) {
+		return err
+	}
+	v.Names.Refresh()
+	if host, err = v.host(ctx, want.Host); err != nil {
+		return err
+	}
+	return fits(host, want)
 }
 
 func fits(h VMHost, want VMSpec) error {

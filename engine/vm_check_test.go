@@ -18,6 +18,8 @@ func TestValidate(t *testing.T) {
 		"DottedName":   {"MAAS takes a dot, LXD does not.", func(s *VMSpec) { s.Name = "web.1" }, "name"},
 		"UpperCase":    {"MAAS would change the case, and the name would never match.", func(s *VMSpec) { s.Name = "Web" }, "name"},
 		"EmptyName":    {"MAAS would invent a name.", func(s *VMSpec) { s.Name = "" }, "name"},
+		"NumberName":   {"LXD refuses a number as a name.", func(s *VMSpec) { s.Name = "123" }, "name"},
+		"AbsurdDisk":   {"A slip of the pen.", func(s *VMSpec) { s.Disks[0].SizeGB = 1 << 62 }, "disks.root.size_gb"},
 		"LongName":     {"A DNS label has 63 characters at most.", func(s *VMSpec) { s.Name = strings.Repeat("a", 64) }, "name"},
 		"NoCores":      {"Zero cores make no VM.", func(s *VMSpec) { s.Cores = 0 }, "cores"},
 		"Negative":     {"Negative cores make no VM.", func(s *VMSpec) { s.Cores = -4 }, "cores"},

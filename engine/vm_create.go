@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 )
 
 // create makes the VM: reserve, compose, read what came back, bind. Whatever
@@ -19,6 +22,9 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	if err != nil {
 		return Result[VM]{}, fmt.Errorf("cannot reserve %s on %s: %w", want.Name, host.Name, err)
 	}
+	if row.State == RowLeaving {
+		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
+	}
 	if !fresh {
 		if left := v.unclear(row); left > 0 {
 			return Result[VM]{
@@ -30,25 +36,58 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 			return Result[VM]{}, fmt.Errorf("cannot begin another attempt at %s: %w", want.Name, err)
 		}
 	}
-	systemID, err := v.compose(ctx, host, key, want)
+	m, err := v.compose(ctx, host, key, want)
 	if err != nil {
 		return v.notComposed(ctx, host, key, want, err)
 	}
-	v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", systemID)
-	return v.composed(ctx, host, key, want, systemID)
+	v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
+	v.mayTry(key, true)
+	return v.composed(ctx, host, key, want, m)
 }
 
-func (v *vms) compose(ctx context.Context, host VMHost, key Key, want VMSpec) (string, error) {
+// grace is how long a compose, and the look at what it made, may go on after
+// the caller's ctx has ended. A run that is interrupted then still learns the
+// system id, and can tell its user that there is a VM.
+const grace = 10 * time.Second
+
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return graced, cancel
+}
+
+// compose makes the VM and reads it.
+func (v *vms) compose(ctx context.Context, host VMHost, key Key, want VMSpec) (Machine, error) {
 	unlock, err := v.hosts.share(ctx, host.ID)
 	if err != nil {
-		return "", err
+		return Machine{}, err
 	}
 	defer unlock()
+	c, err := v.composition(ctx, host, key, want)
+	if err != nil {
+		return Machine{}, err
+	}
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
+	systemID, err := v.Composer.Compose(ctx, host, c)
+	if err != nil {
+		return Machine{}, err
+	}
+	m, err := v.Machines.Machine(ctx, systemID)
+	if err != nil {
+		// The VM is there; the next look finds it by its marker.
+		return Machine{}, fmt.Errorf("cannot read the VM %s just composed: %w: %w", systemID, ErrUnclear, err)
+	}
+	return m, nil
+}
+
+// composition is what to ask of the Composer.
+func (v *vms) composition(ctx context.Context, host VMHost, key Key, want VMSpec) (Composition, error) {
 	c := Composition{
 		Hostname: want.Name, Cores: want.Cores, PinnedCores: want.PinnedCores,
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
-		Disks: want.Disks, Interfaces: want.Interfaces,
-		Zone: want.Zone, Pool: want.Pool, Domain: want.Domain,
+		Disks: want.Disks,
+		Zone:  want.Zone, Pool: want.Pool, Domain: want.Domain,
 		Marker: marker(key),
 	}
 	if len(host.Architectures) > 0 {
@@ -61,17 +100,20 @@ func (v *vms) compose(ctx context.Context, host VMHost, key Key, want VMSpec) (s
 	if c.Pool == "" {
 		c.Pool = host.Pool
 	}
-	return v.Composer.Compose(ctx, host, c)
+	for _, i := range want.Interfaces {
+		subnet, err := v.subnet(ctx, "interfaces."+i.Name, i.Subnet)
+		if err != nil {
+			return c, err
+		}
+		c.Interfaces = append(c.Interfaces, subnet)
+	}
+	return c, nil
 }
 
 // composed takes what compose says it made, if it is what was asked for.
-func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, systemID string) (Result[VM], error) {
-	m, err := v.Machines.Machine(ctx, systemID)
-	if err != nil {
-		return Result[VM]{}, fmt.Errorf("cannot read the VM just composed: %w", err)
-	}
+func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, m Machine) (Result[VM], error) {
 	if m.Hostname != want.Name {
-		if err := v.Composer.Decompose(ctx, systemID); err != nil {
+		if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
 			return Result[VM]{}, fmt.Errorf("MAAS composed %s instead of %s, and it cannot be removed: %w", m.Hostname, want.Name, err)
 		}
 		return Result[VM]{}, errors.Join(v.Ledger.Forget(ctx, key), &Error{
@@ -79,7 +121,7 @@ func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, s
 			Message: fmt.Sprintf("MAAS composed %s instead of %s; it was removed again", m.Hostname, want.Name),
 		})
 	}
-	return v.converge(ctx, key, want, m)
+	return v.converge(ctx, Ref{Key: key}, want, m)
 }
 
 // notComposed judges a compose that failed, by looking: MAAS may have made the
@@ -87,7 +129,7 @@ func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, s
 func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec, failure error) (Result[VM], error) {
 	failure = &Error{
 		Type: VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", want.Name), Err: failure,
-		Hint: fmt.Sprintf("If MAAS says that it exists, an instance %s is left in the host's LXD that MAAS does not know: look there, and delete it or choose another name.", want.Name),
+		Hint: fmt.Sprintf("If MAAS says that it exists, %s: look there, and delete it or choose another name.", leftover(want.Name, host)),
 	}
 	if ctx.Err() != nil || errors.Is(failure, ErrUnclear) {
 		return Result[VM]{}, failure // the row stays: it knows since when
@@ -96,7 +138,7 @@ func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec
 	switch {
 	case err == nil:
 		v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
-		return v.converge(ctx, key, want, m)
+		return v.converge(ctx, Ref{Key: key}, want, m)
 	case !errors.Is(err, ErrNotFound):
 		return Result[VM]{}, err
 	}
@@ -104,18 +146,59 @@ func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec
 		return Result[VM]{}, errors.Join(failure, err)
 	}
 	if stranger != nil {
-		return Result[VM]{}, taken(want.Name, *stranger)
+		// Someone else was faster. MAAS had made our instance by then, and
+		// leaves it in LXD.
+		return Result[VM]{}, taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))
+	}
+	if !v.mayTry(key, false) {
+		failure = Terminal(failure)
 	}
 	return Result[VM]{}, refused(failure)
 }
 
+// maxTries bounds composes that fail one after the other with a clear answer.
+// Wait's pauses between them add up to half a minute, in which what passes by
+// itself has passed.
+const maxTries = 6
+
+// mayTry counts composes of a key that failed, and says whether another is
+// worth it. It only brakes: what is lost with the process costs some tries.
+func (v *vms) mayTry(key Key, succeeded bool) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if succeeded || v.tries[key]+1 >= maxTries {
+		delete(v.tries, key)
+		return succeeded
+	}
+	v.tries[key]++
+	return true
+}
+
+// leftover names what a failed compose can leave behind, where MAAS does not
+// show it.
+func leftover(name string, host VMHost) string {
+	return fmt.Sprintf("the LXD of VM host %s holds an instance %s that MAAS does not know", host.Name, name)
+}
+
 // taken says that a name belongs to a machine that is not ours to touch.
-func taken(name string, m Machine) error {
+func taken(name string, m Machine, more string) error {
 	return &SpecError{
 		Field:   "name",
 		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s), and it was not made for this one", name, m.SystemID, m.StatusName),
-		Hint:    fmt.Sprintf("Import it by its system id %s, delete it in MAAS, or choose another name.", m.SystemID),
+		Hint:    fmt.Sprintf("Import it by its system id %s, delete it in MAAS, or choose another name.%s", m.SystemID, more),
 		Err:     ErrConflict,
+	}
+}
+
+// known says that a VM was finished for this key before: whoever did that
+// knows it, or lost it.
+func known(name string, m Machine) error {
+	return &SpecError{
+		Field:   "name",
+		Message: fmt.Sprintf("the VM %s was made for this name before and is finished (system id %s, %s)", name, m.SystemID, m.StatusName),
+		Hint: fmt.Sprintf("If another configuration manages it, choose another name or another owner. If this one does and lost it, import it by its system id %s. "+
+			"A VM that is to be replaced must go first: create_before_destroy cannot keep a name.", m.SystemID),
+		Err: ErrConflict,
 	}
 }
 
@@ -135,10 +218,15 @@ func refused(err error) error {
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	for parameter, messages := range refusal.Fields() {
+	var errs []error
+	said := refusal.Fields()
+	for _, parameter := range slices.Sorted(maps.Keys(said)) {
 		if field, ok := fields[parameter]; ok {
-			return &SpecError{Field: field, Message: "MAAS says: " + strings.Join(messages, " "), Err: ErrInvalid}
+			errs = append(errs, &SpecError{Field: field, Message: "MAAS says: " + strings.Join(said[parameter], " "), Err: ErrInvalid})
 		}
 	}
-	return err
+	if len(errs) == 0 {
+		return err
+	}
+	return errors.Join(errs...)
 }

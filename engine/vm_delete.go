@@ -25,7 +25,10 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	case m.Locked:
 		return result(ref.Key, m), locked(m, "delete")
 	case m.HostID == 0:
-		return result(ref.Key, m), fmt.Errorf("will not delete %s (%s): it runs on no VM host: %w", m.Hostname, m.SystemID, ErrConflict)
+		return result(ref.Key, m), &Refusal{
+			Message: fmt.Sprintf("will not delete machine %s (%s): it is no VM on a VM host", m.Hostname, m.SystemID),
+			Hint:    "If it should no longer be managed, remove it from the state.", Err: ErrConflict,
+		}
 	}
 	res := result(ref.Key, m)
 	switch m.Status.Phase() {
@@ -118,7 +121,7 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 		return err
 	}
 	for _, row := range pending {
-		if row.HostID == m.HostID && row.Key != key {
+		if row.HostID == m.HostID && row.Key != key && v.unclear(row) > 0 {
 			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, m.HostName, m.Hostname, ErrBusy)
 		}
 	}
@@ -129,13 +132,26 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 	defer unlock()
 	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", m.HostName, "name", m.Hostname)
 	if err := v.Composer.Sync(ctx, VMHost{ID: m.HostID, Name: m.HostName}); err != nil {
-		return &Error{
-			Type: HostUnavailable, Host: m.HostName, Err: err,
-			Message: fmt.Sprintf("%s cannot be deleted while its LXD does not answer", m.Hostname),
-			Hint:    "Deleting it now would leave its instance behind. Bring the host back, or delete the VM host in MAAS.",
-		}
+		return unanswered(m, err)
 	}
-	return nil
+	_, err = v.Machines.Machine(ctx, m.SystemID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil // the next step sees it, too
+	case err != nil:
+		return err
+	default:
+		return unanswered(m, nil)
+	}
+}
+
+// unanswered says that a VM stays because its LXD does not tell its state.
+func unanswered(m Machine, cause error) error {
+	return &Error{
+		Type: HostUnavailable, Host: m.HostName, Err: cause,
+		Message: fmt.Sprintf("%s cannot be deleted while its LXD does not say whether it is off", m.Hostname),
+		Hint:    "Deleting it now could leave its instance behind. Bring the host back, and destroy again.",
+	}
 }
 
 func (v *vms) decompose(ctx context.Context, ref Ref, m Machine) (Result[VM], error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -16,6 +18,9 @@ const composeWindow = 130 * time.Second
 type vms struct {
 	Config
 	hosts *hostLocks
+
+	mu    sync.Mutex
+	tries map[Key]int // composes that failed for good, see mayTry
 }
 
 // observe implements Kind.Observe.
@@ -69,13 +74,15 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 
 // adoptable reports whether a machine without any marker is the fruit of our
 // own compose. That is so when a sync of the host ended inside the compose:
-// MAAS adopts the newborn, without the disk tags that compose would have given
-// it, and the compose fails. No machine had the name before the row was
-// placed, so within the window of that compose it can be no one else's.
+// MAAS adopts the newborn, and the compose fails. No machine had the name
+// before the row was placed, and only an adopted one has no tags on its disks:
+// compose gives every disk at least its pool's, and commissioning ends with
+// others. So within the window of our compose it can be no one else's.
 func (v *vms) adoptable(row Row, m Machine) bool {
 	owner, _ := described(m.Description)
-	return row.Key != "" && row.SystemID == "" && owner == "" &&
-		m.HostID == row.HostID && v.unclear(row) > 0
+	tagged := slices.ContainsFunc(m.Disks, func(d MachineDisk) bool { return len(d.Tags) > 0 })
+	return row.Key != "" && row.SystemID == "" && v.unclear(row) > 0 &&
+		owner == "" && !tagged && m.HostID == row.HostID
 }
 
 // unclear says for how long the row's compose may still bear fruit.
@@ -90,7 +97,7 @@ func (v *vms) unclear(row Row) time.Duration {
 // need not be unique.
 func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
 	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool {
-		return h.Name == wanted || fmt.Sprint(h.ID) == wanted || h.MachineID != "" && h.MachineID == wanted
+		return h.Name == wanted || fmt.Sprint(h.ID) == wanted
 	})
 	if err != nil {
 		return VMHost{}, err

@@ -23,35 +23,101 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 	}
 	m, stranger, err := v.look(ctx, ref)
 	switch {
-	case err == nil && ref.SystemID == "" && seenAs(m, ref.Key).Finished:
-		return Result[VM]{}, taken(want.Name, m)
+	case err == nil && ref.SystemID == "":
+		return v.resume(ctx, ref, want, m)
 	case err == nil:
-		return v.converge(ctx, ref.Key, want, m)
+		return v.converge(ctx, ref, want, m)
 	case !errors.Is(err, ErrNotFound):
 		return Result[VM]{}, err
 	case ref.SystemID != "":
 		return Result[VM]{}, Terminal(err)
 	case stranger != nil:
-		return Result[VM]{}, taken(want.Name, *stranger)
+		return Result[VM]{}, taken(want.Name, *stranger, "")
 	}
 	return v.create(ctx, ref.Key, want)
 }
 
+// resume goes on with a VM that an earlier run began for this key.
+func (v *vms) resume(ctx context.Context, ref Ref, want VMSpec, m Machine) (Result[VM], error) {
+	if seenAs(m, ref.Key).Finished {
+		return Result[VM]{}, known(want.Name, m)
+	}
+	if field, had, wanted := begunOtherwise(want, m); field != "" {
+		return Result[VM]{}, &SpecError{
+			Field:   field,
+			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, and now it is to be %s", want.Name, m.SystemID, had, wanted),
+			Hint:    fmt.Sprintf("Apply once with the former value, and then with this one; or delete machine %s in MAAS and apply again.", m.SystemID),
+			Err:     ErrConflict,
+		}
+	}
+	return v.converge(ctx, ref, want, m)
+}
+
+// memoryBlockMiB is how much of its memory a machine may not see: Linux counts
+// in blocks of 128 MiB.
+const memoryBlockMiB = 128
+
+// begunOtherwise compares what cannot be changed any more, as far as MAAS
+// shows it, and says what differs; an empty field if nothing does.
+func begunOtherwise(want VMSpec, m Machine) (field, had, wanted string) {
+	cores := max(want.Cores, len(want.PinnedCores))
+	switch {
+	case want.Host != m.HostName && want.Host != fmt.Sprint(m.HostID):
+		return "vm_host", "VM host " + m.HostName, want.Host
+	case m.Cores != 0 && m.Cores != cores:
+		return "cores", fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
+	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-memoryBlockMiB):
+		return "memory_mib", fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
+	case len(want.Interfaces) > 0 && len(want.Interfaces) != len(m.Interfaces):
+		return "interfaces", fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
+	case m.Image != "" && want.Deploy == nil:
+		return "deploy", m.Image + " installed", "left Ready"
+	case m.Image != "" && want.Deploy.Image != "" && m.Image != want.Deploy.Image && !strings.HasSuffix(m.Image, "/"+want.Deploy.Image):
+		return "deploy.image", m.Image, want.Deploy.Image
+	}
+	var sizes, wishes []int64
+	for _, d := range m.Disks {
+		sizes = append(sizes, d.SizeGB)
+	}
+	for _, d := range want.Disks {
+		wishes = append(wishes, d.SizeGB)
+	}
+	if !slices.Equal(sizes, wishes) {
+		return "disks", fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
+	}
+	return "", "", ""
+}
+
 // converge takes a VM that exists one step towards the spec.
-func (v *vms) converge(ctx context.Context, key Key, want VMSpec, m Machine) (Result[VM], error) {
-	sighted := result(key, m)
-	if err := v.bind(ctx, key, m); err != nil {
-		return sighted, err
+func (v *vms) converge(ctx context.Context, ref Ref, want VMSpec, m Machine) (Result[VM], error) {
+	if err := v.bind(ctx, ref.Key, m); err != nil {
+		return result(ref.Key, m), err
 	}
-	m, err := v.settle(ctx, key, want, m)
-	if err != nil {
-		return result(key, m), err
+	settled := settled(ref, want, m)
+	m, err := v.settle(ctx, ref.Key, want, m, settled)
+	switch {
+	case err != nil:
+		return result(ref.Key, m), err
+	case settled:
+		// It once was what was wanted. Whatever state it is in now is for
+		// people to mend, or for the plan of a front end.
+		res := result(ref.Key, m)
+		res.Done = true
+		return res, nil
 	}
-	res, err := v.advance(ctx, key, want, m)
+	res, err := v.advance(ctx, ref.Key, want, m)
 	if err != nil && res.systemID == "" {
-		res = result(key, m)
+		res = result(ref.Key, m)
 	}
 	return res, err
+}
+
+// settled reports whether the VM once reached what is wanted: because the
+// caller knows it, or because it says so itself and no installation is wanted
+// since.
+func settled(ref Ref, want VMSpec, m Machine) bool {
+	_, finished := described(m.Description)
+	return ref.Finished || finished && !undeployed(want, m)
 }
 
 func result(key Key, m Machine) Result[VM] {
@@ -63,7 +129,10 @@ func result(key Key, m Machine) Result[VM] {
 
 func (v *vms) bind(ctx context.Context, key Key, m Machine) error {
 	row, err := v.Ledger.Row(ctx, key)
-	if err == nil && row.SystemID == m.SystemID && row.State == RowBound {
+	switch {
+	case err == nil && row.State == RowLeaving:
+		return fmt.Errorf("%s is being deleted: %w", m.Hostname, ErrBusy)
+	case err == nil && row.SystemID == m.SystemID && row.State == RowBound:
 		return nil
 	}
 	if err := v.Ledger.Bind(ctx, key, m.Hostname, m.HostID, m.SystemID); err != nil {
@@ -74,8 +143,8 @@ func (v *vms) bind(ctx context.Context, key Key, m Machine) error {
 
 // settle changes what MAAS lets one change at any time: marker, name, zone,
 // pool, domain in one call, then tags.
-func (v *vms) settle(ctx context.Context, key Key, want VMSpec, m Machine) (Machine, error) {
-	update, after := difference(key, want, m)
+func (v *vms) settle(ctx context.Context, key Key, want VMSpec, m Machine, finished bool) (Machine, error) {
+	update, after := difference(key, want, m, finished)
 	var missing, surplus []string
 	for _, tag := range want.Tags {
 		if !slices.Contains(m.Tags, tag) {
@@ -111,15 +180,14 @@ func (v *vms) settle(ctx context.Context, key Key, want VMSpec, m Machine) (Mach
 }
 
 // difference says what Update has to change, and what the machine is after it.
-func difference(key Key, want VMSpec, m Machine) (MachineUpdate, Machine) {
-	_, finished := described(m.Description)
+func difference(key Key, want VMSpec, m Machine, finished bool) (MachineUpdate, Machine) {
 	var u MachineUpdate
 	set := func(field **string, have *string, wanted string) {
 		if wanted != "" && wanted != *have {
 			*field, *have = &wanted, wanted
 		}
 	}
-	set(&u.Description, &m.Description, describe(m.Description, key, finished && !undeployed(want, m)))
+	set(&u.Description, &m.Description, describe(m.Description, key, finished))
 	set(&u.Zone, &m.Zone, want.Zone)
 	set(&u.Pool, &m.Pool, want.Pool)
 	set(&u.Domain, &m.Domain, want.Domain)
@@ -160,15 +228,15 @@ func (v *vms) update(ctx context.Context, want VMSpec, m Machine, u MachineUpdat
 }
 
 func locked(m Machine, verb string) error {
-	return fmt.Errorf("cannot %s %s: it is locked in MAAS; unlock it there first: %w", verb, m.Hostname, ErrConflict)
+	return &Refusal{
+		Message: fmt.Sprintf("cannot %s %s: it is locked in MAAS", verb, m.Hostname),
+		Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", m.SystemID), Err: ErrConflict,
+	}
 }
 
 // advance does the one thing that the phase asks for.
 func (v *vms) advance(ctx context.Context, key Key, want VMSpec, m Machine) (Result[VM], error) {
-	_, finished := described(m.Description)
 	switch phase := m.Status.Phase(); {
-	case finished && (m.Status == StatusNew || phase == PhaseCommissioning || phase == PhaseFailed || phase == PhaseOther):
-		return v.leaveAlone(key, m), nil
 	case m.Status == StatusNew, phase == PhaseReady && born(m, key):
 		return v.commission(ctx, key, m)
 	case phase == PhaseReady, phase == PhaseAllocated:
@@ -182,14 +250,6 @@ func (v *vms) advance(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 	}
 }
 
-// leaveAlone reports a VM that once was what was wanted and now is in a state
-// that is for people to mend.
-func (v *vms) leaveAlone(key Key, m Machine) Result[VM] {
-	res := result(key, m)
-	res.Done = true
-	return res
-}
-
 func (v *vms) wait(ctx context.Context, key Key, m Machine) Result[VM] {
 	res := result(key, m)
 	res.After = lookAgain
@@ -199,7 +259,7 @@ func (v *vms) wait(ctx context.Context, key Key, m Machine) Result[VM] {
 
 func (v *vms) commission(ctx context.Context, key Key, m Machine) (Result[VM], error) {
 	if err := v.Machines.Commission(ctx, m.SystemID); err != nil {
-		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, moved(err, ErrConflict, ErrInvalid)) // 400: in this state
+		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.moved(ctx, m, err))
 	}
 	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
 	return v.wait(ctx, key, m), nil
@@ -213,6 +273,9 @@ func (v *vms) install(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 		}
 		return v.finish(ctx, key, m)
 	}
+	if err := v.unallocated(ctx, m); err != nil {
+		return Result[VM]{}, err
+	}
 	if err := v.checkImage(ctx, want.Deploy); err != nil {
 		return Result[VM]{}, err
 	}
@@ -222,11 +285,27 @@ func (v *vms) install(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 	if err := v.Machines.Deploy(ctx, m.SystemID, *want.Deploy); err != nil {
 		return Result[VM]{}, &Error{
 			Type: VMDeploymentFailed, Host: m.HostName,
-			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: moved(refused(err), ErrConflict),
+			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: v.moved(ctx, m, refused(err)),
 		}
 	}
 	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
 	return v.wait(ctx, key, m), nil
+}
+
+// unallocated refuses to install on a VM that someone else has allocated in
+// the meantime.
+func (v *vms) unallocated(ctx context.Context, m Machine) error {
+	if m.Owner == "" {
+		return nil
+	}
+	can, err := v.Catalog.Capabilities(ctx)
+	if err != nil || can.Username == m.Owner {
+		return err
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("cannot deploy %s: it is allocated to the MAAS user %s", m.Hostname, m.Owner),
+		Hint:    fmt.Sprintf("Release machine %s in MAAS, or choose another name.", m.SystemID), Err: ErrConflict,
+	}
 }
 
 // link gives interfaces their fixed addresses. MAAS keeps them only as static
@@ -293,11 +372,15 @@ func failed(m Machine) error {
 	})
 }
 
-// moved makes a refusal because of the machine's state retryable: the state
-// changed between the look and the call, and the next look sees it.
-func moved(err error, refusals ...error) error {
-	if slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
-		return fmt.Errorf("%w: %v", ErrBusy, err)
+// moved judges a refusal by looking. If the machine's status changed between
+// the look and the call, the next step knows better; else the refusal stands.
+func (v *vms) moved(ctx context.Context, m Machine, refusal error) error {
+	if !errors.Is(refusal, ErrConflict) && !errors.Is(refusal, ErrInvalid) {
+		return refusal
 	}
-	return err
+	now, err := v.Machines.Machine(ctx, m.SystemID)
+	if err != nil || now.Status == m.Status {
+		return refusal
+	}
+	return fmt.Errorf("%s is %s by now: %w", m.Hostname, now.StatusName, ErrBusy)
 }

@@ -120,9 +120,12 @@ func TestFinishedVMIsNotTakenTwice(t *testing.T) {
 	})
 }
 
-// TestTwoOwnersOneName lets two owners want one name at the same moment.
+// TestTwoOwnersOneName lets two owners want one name at the same moment. The
+// winner's VM carries only its birth marker for a while, which the loser must
+// respect, too.
 func TestTwoOwnersOneName(t *testing.T) {
 	inBubble(t, func(t *testing.T, r region, p process) {
+		r.sim.AddFault(sim.Fault{Method: "PUT", Path: "machines/*/", Kind: sim.FaultDelay, Delay: 3 * time.Second})
 		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 		refs := []engine.Ref{unborn, {Key: "other/web-1", Name: "web-1"}}
 		errs := make([]error, 2)
@@ -279,9 +282,12 @@ func TestDeleteOfAVanishedInstance(t *testing.T) {
 
 func TestLockedVMIsNotDeleted(t *testing.T) {
 	inBubble(t, func(t *testing.T, r region, p process) {
-		ref := p.reach(t, engine.StatusDeployed)
+		vm, err := p.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r.set(t, sim.MachineEdit{Locked: ptr(true)})
-		if err := p.delete(ref); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "locked") {
+		if err := p.delete(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "locked") {
 			t.Errorf("want a conflict that says locked, got %v", err)
 		}
 		r.wantOne(t)
@@ -289,29 +295,163 @@ func TestLockedVMIsNotDeleted(t *testing.T) {
 }
 
 // TestWhatRanIsLeftAlone wants nothing released, redeployed or commissioned
-// whatever state a finished VM is found in.
+// whatever state a finished VM is found in, and even if somebody has removed
+// its mark.
 func TestWhatRanIsLeftAlone(t *testing.T) {
-	for _, status := range []string{"Broken", "Rescue mode", "Testing", "Failed deployment", "Failed testing", "New"} {
-		t.Run(status, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r region, p process) {
-				if _, err := p.create(unborn); err != nil {
-					t.Fatal(err)
-				}
-				ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: r.machine(t, "web-1").SystemID}
-				r.set(t, sim.MachineEdit{StatusName: &status})
-				r.sim.ResetJournal()
-				res, err := p.engine.VMs.Reconcile(t.Context(), ref, wanted())
-				if err != nil || !res.Done || res.Object.StatusName != status {
-					t.Errorf("want it reported as %s, got %+v, %v", status, res, err)
-				}
-				for _, c := range r.sim.Journal().Calls {
-					if !strings.HasPrefix(c.Route, "GET ") {
-						t.Errorf("%s was sent", c.Route)
+	states := []string{
+		"Broken", "Rescue mode", "Testing", "Failed deployment", "Failed testing", "New", "Ready", "Allocated", "Deploying", "Releasing", "Deployed",
+	}
+	for _, status := range states {
+		for _, description := range []string{"", "edited by hand"} {
+			t.Run(status+"/"+description, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r region, p process) {
+					vm, err := p.create(unborn)
+					if err != nil {
+						t.Fatal(err)
 					}
+					if description != "" {
+						r.set(t, sim.MachineEdit{Description: &description})
+					}
+					r.set(t, sim.MachineEdit{StatusName: &status})
+					r.sim.ResetJournal()
+					ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true}
+					res, err := p.engine.VMs.Reconcile(t.Context(), ref, wanted())
+					if err != nil || !res.Done || res.Object.StatusName != status {
+						t.Errorf("want it reported as %s, got %+v, %v", status, res, err)
+					}
+					for _, c := range r.sim.Journal().Calls {
+						marking := description != "" && c.Route == "PUT machines/{id}/"
+						if !strings.HasPrefix(c.Route, "GET ") && !marking {
+							t.Errorf("%s was sent", c.Route)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestReleasedVM is installed again only if the caller says that it is wanted.
+func TestReleasedVM(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		vm, err := p.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.set(t, sim.MachineEdit{StatusName: ptr("Ready")})
+		ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}
+		if vm, err = p.create(ref); err != nil || vm.StatusName != "Deployed" || !vm.Finished {
+			t.Errorf("got %s, finished %t, %v; want it deployed", vm.StatusName, vm.Finished, err)
+		}
+	})
+}
+
+func TestAllocatedToSomeoneElse(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		spec := wanted()
+		spec.Deploy = nil
+		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.UserAPIKey(), Transport: r.sim.RoundTripper()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Deploy(t.Context(), vm.SystemID, engine.Deployment{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second) // until the power action is over
+		if err := other.Abort(t.Context(), vm.SystemID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		before := r.machine(t, "web-1")
+		if before.StatusName != "Allocated" || before.Owner == "" {
+			t.Fatalf("the scene is not set: %+v", before)
+		}
+		_, err = p.create(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID})
+		var refusal *engine.Refusal
+		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), before.Owner) || refusal.Hint == "" {
+			t.Errorf("want a refusal that names %s, got %v", before.Owner, err)
+		}
+		if after := r.machine(t, "web-1"); after.StatusName != "Allocated" {
+			t.Errorf("it is %s now", after.StatusName)
+		}
+	})
+}
+
+// TestResumeOfAnotherSpec wants an error where a run that was cut off began a
+// VM which is not the one that is wanted now.
+func TestResumeOfAnotherSpec(t *testing.T) {
+	cases := map[string]func(*engine.VMSpec){
+		"vm_host":    func(s *engine.VMSpec) { s.Host = "lxd2" },
+		"cores":      func(s *engine.VMSpec) { s.Cores = 3 },
+		"memory_mib": func(s *engine.VMSpec) { s.MemoryMiB = 3072 },
+		"disks":      func(s *engine.VMSpec) { s.Disks = append(s.Disks, engine.Disk{Name: "data", SizeGB: 1}) },
+		"interfaces": func(s *engine.VMSpec) {
+			s.Interfaces = []engine.Interface{{Name: "a", Subnet: "lan"}, {Name: "b", Subnet: "lan"}}
+		},
+		"deploy":       func(s *engine.VMSpec) { s.Deploy = nil },
+		"deploy.image": func(s *engine.VMSpec) { s.Deploy = &engine.Deployment{Image: "ubuntu/jammy"} },
+	}
+	for field, change := range cases {
+		t.Run(field, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				p.reach(t, engine.StatusDeploying)
+				spec := wanted()
+				change(&spec)
+				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+				_, err := engine.Wait(q.ctx, q.engine.VMs.Steps(unborn, spec))
+				var bad *engine.SpecError
+				if !errors.As(err, &bad) || bad.Field != field || bad.Hint == "" {
+					t.Errorf("want an error about %s with a hint, got %v", field, err)
 				}
+				if _, err := q.create(unborn); err != nil {
+					t.Errorf("with the former spec: %v", err)
+				}
+				r.wantOne(t)
 			})
 		})
 	}
+}
+
+// TestNameTakenInLXD wants an end, with a hint, where MAAS answers 503 for ever
+// because only LXD knows an instance of that name.
+func TestNameTakenInLXD(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 1, MemoryMiB: 1024}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.create(unborn)
+		var failure *engine.Error
+		if !errors.As(err, &failure) || failure.Type != engine.VMCreationFailed || !strings.Contains(failure.Hint, "lxd1 holds an instance web-1") {
+			t.Errorf("want VMCreationFailed with a hint at the instance, got %v", err)
+		}
+		if n := r.composes(); n < 2 || n > 6 {
+			t.Errorf("%d composes, want a few", n)
+		}
+		if n := len(r.sim.Instances()); n != 1 {
+			t.Errorf("%d instances, want the foreign one", n)
+		}
+	})
+}
+
+// TestInterruptedCompose wants the system id of a VM whose compose was under
+// way when the caller gave up.
+func TestInterruptedCompose(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, wanted()))
+		if !errors.Is(err, context.DeadlineExceeded) || vm.SystemID == "" {
+			t.Errorf("got %q, %v; want the id and the deadline", vm.SystemID, err)
+		}
+		if _, err := p.create(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); err != nil {
+			t.Error(err)
+		}
+		r.wantOne(t)
+	})
 }
 
 func TestChangesInPlace(t *testing.T) {

@@ -38,8 +38,12 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 			cancel()
 			return last.Object, stopped(ctx, last.Reason, last.Message, failing.last)
 		}
-		pause, err := failing.after(res.After, err)
-		if err != nil || res.Done && failing.last == nil {
+		if err == nil && res.Done {
+			cancel()
+			return last.Object, nil
+		}
+		pause, over := failing.after(res.After, err)
+		if over {
 			cancel()
 			return last.Object, err
 		}
@@ -55,23 +59,23 @@ type failures struct {
 	pause time.Duration
 }
 
-// after says how long to pause before the next step, or returns the error
-// that ends the waiting.
-func (f *failures) after(pause time.Duration, err error) (time.Duration, error) {
+// after says how long to pause before the next step, or that the error ends
+// the waiting.
+func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
 	if err == nil {
 		*f = failures{}
-		return pause, nil
+		return pause, false
 	}
 	if f.last == nil {
 		f.since, f.pause = time.Now(), backoffFirst
 	}
 	f.last = err
 	if IsTerminal(err) || time.Since(f.since) > patience {
-		return 0, err
+		return 0, true
 	}
 	pause = f.pause/2 + rand.N(f.pause/2)
 	f.pause = min(2*f.pause, backoffMost)
-	return pause, nil
+	return pause, false
 }
 
 func stopped(ctx context.Context, reason, message string, last error) error {

@@ -19,6 +19,8 @@ import (
 	"net/url"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -51,6 +53,8 @@ type Client struct {
 	log       *slog.Logger
 	transport http.RoundTripper
 	handle    handler
+	place     *place
+	slowCalls *semaphore.Weighted
 
 	byID   *coalescer
 	byName *coalescer
@@ -77,13 +81,16 @@ func New(c Config) (*Client, error) {
 	if c.Transport == nil {
 		c.Transport = newTransport(c.MaxConns, pool)
 	}
+	at := new(place)
 	client := &Client{
 		base:      base,
 		timeout:   c.Timeout,
 		slow:      max(c.Timeout, slowTimeout),
 		log:       c.Log,
 		transport: c.Transport,
-		handle:    newChain(c, base, key),
+		handle:    newChain(c, base, key, at),
+		place:     at,
+		slowCalls: semaphore.NewWeighted(int64(max(1, c.MaxConns*3/4))),
 	}
 	client.poller = poller{client: client, interval: c.Interval}
 	client.looks = looks{now: c.Now}
@@ -135,6 +142,14 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 	if r.timeout == 0 {
 		r.timeout = c.timeout
 	}
+	// Slow calls leave connections to the others: a host that hangs must not
+	// stop the reads of all.
+	if r.timeout > c.timeout {
+		if err := c.slowCalls.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer c.slowCalls.Release(1)
+	}
 	answer, err := c.handle(ctx, r)
 	if err != nil {
 		return err
@@ -150,7 +165,7 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 func (c *Client) list(ctx context.Context, r *request, into any) error {
 	err := c.call(ctx, r, into)
 	if e, ok := asError(err); ok && e.Status == http.StatusNotFound {
-		return engine.Terminal(foreign(r, e.Status))
+		return c.place.foreign(r, e.Status)
 	}
 	return err
 }

@@ -33,8 +33,7 @@ func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 // Compose implements engine.Composer. The VM is never commissioned by it: the
 // marker on its root disk lasts until commissioning ends. Fixed addresses are
 // not asked for either, as they do not survive commissioning; Machines.Link
-// sets them later. Unknown names are an *engine.SpecError, and nothing is
-// sent then.
+// sets them later. For an unknown name nothing is sent.
 func (c *Client) Compose(ctx context.Context, host engine.VMHost, comp engine.Composition) (string, error) {
 	ids, err := c.resolve(ctx, comp)
 	if err != nil {
@@ -82,7 +81,6 @@ func (h wireHost) host() engine.VMHost {
 	made := engine.VMHost{
 		ID:               h.ID,
 		Name:             h.Name,
-		MachineID:        h.Host.SystemID,
 		Version:          h.Version,
 		Zone:             h.Zone.Name,
 		Pool:             h.Pool.Name,

@@ -13,7 +13,6 @@ import (
 // takes names. An empty one is left to MAAS.
 type composeIDs struct {
 	zone, pool, domain string
-	subnets            []int // one for each interface
 }
 
 // composeForm builds the parameters of compose. skip_commissioning is always
@@ -39,7 +38,7 @@ func composeForm(comp engine.Composition, ids composeIDs) url.Values {
 		"pool":         ids.pool,
 		"domain":       ids.domain,
 		"storage":      storage(comp.Disks, comp.Marker),
-		"interfaces":   networks(comp.Interfaces, ids.subnets),
+		"interfaces":   networks(comp.Interfaces),
 	}
 	for name, value := range optional {
 		if value != "" {
@@ -76,11 +75,11 @@ func storage(disks []engine.Disk, marker string) string {
 }
 
 // networks writes interfaces as MAAS's interface constraints,
-// "eth0:subnet=1;eth1:subnet=2". subnets has a number for each interface.
-func networks(interfaces []engine.Interface, subnets []int) string {
+// "eth0:subnet=1;eth1:subnet=2".
+func networks(interfaces []engine.Subnet) string {
 	var constraints []string
-	for i := range interfaces {
-		constraints = append(constraints, fmt.Sprintf("eth%d:subnet=%d", i, subnets[i]))
+	for i, subnet := range interfaces {
+		constraints = append(constraints, fmt.Sprintf("eth%d:subnet=%d", i, subnet.ID))
 	}
 	return strings.Join(constraints, ";")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -12,16 +13,17 @@ import (
 
 // checking turns every answer that is no success into an *Error. It goes by
 // status and media type and never by text.
-func checking(next handler, redact redactor, now func() time.Time) handler {
+func checking(next handler, redact redactor, at *place, now func() time.Time) handler {
 	return func(ctx context.Context, r *request) (*answer, error) {
 		a, err := next(ctx, r)
 		if err != nil {
 			return nil, settle(r, err, redact)
 		}
 		if a.isForeign() {
-			return nil, engine.Terminal(foreign(r, a.status))
+			return nil, at.foreign(r, a.status)
 		}
 		if a.status < http.StatusMultipleChoices {
+			at.reached.Store(true)
 			return a, nil
 		}
 		return nil, refusal(r, a, redact, now())
@@ -55,8 +57,22 @@ func (a *answer) isForeign() bool {
 	return a.kind() == "text/html" || a.status == http.StatusBadRequest && a.kind() == ""
 }
 
-// foreign is the error for an address at which there is something else. It
-// says nothing about the thing that was asked for, whatever the status.
+// place is where the client calls.
+type place struct {
+	reached atomic.Bool // a MAAS has answered there
+}
+
+// foreign is the error for an answer that is not MAAS's. It says nothing about
+// the thing that was asked for, whatever the status. As long as no MAAS has
+// answered, the address is wrong, and no repetition mends that; later it is a
+// page of a proxy, which passes.
+func (p *place) foreign(r *request, status int) error {
+	if p.reached.Load() {
+		return foreign(r, status)
+	}
+	return engine.Terminal(foreign(r, status))
+}
+
 func foreign(r *request, status int) *Error {
 	e := newError(r, status, "this is not the answer of a MAAS API")
 	if status == http.StatusNotFound {

@@ -76,17 +76,12 @@ type wireHost struct {
 	Zone             named      `json:"zone"`
 	Pool             named      `json:"pool"`
 	Tags             []string   `json:"tags"`
-	Host             hostLink   `json:"host"`
 	Total            hostAmount `json:"total"`
 	Used             hostAmount `json:"used"`
 	CPUOvercommit    float64    `json:"cpu_over_commit_ratio"`
 	MemoryOvercommit float64    `json:"memory_over_commit_ratio"`
 	StoragePools     []wirePool `json:"storage_pools"`
 	Architectures    []string   `json:"architectures"`
-}
-
-type hostLink struct {
-	SystemID string `json:"system_id"` // null while MAAS never reached the host
 }
 
 type hostAmount struct {
