@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// migrations are applied in the order of their names, 0001_… first. One that
+// was released is never changed.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// newerSchema is the version of a schema that this program does not know.
+type newerSchema struct{ has, known int }
+
+func (e *newerSchema) Error() string {
+	return fmt.Sprintf("the ledger has schema %d, and this program knows schemas up to %d", e.has, e.known)
+}
+
+func (e *newerSchema) Unwrap() error { return engine.ErrConflict }
+
+// migrate brings the schema up to date, in one transaction. It takes the write
+// lock even if there is nothing to do: who cannot write learns it here.
+func (s *store) migrate(ctx context.Context) error {
+	return s.try(ctx, func(ctx context.Context) error {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+			return err
+		}
+		if err := upgrade(ctx, conn); err != nil {
+			// The first error counts; SQLite has undone what it could not finish.
+			_, _ = conn.ExecContext(ctx, `ROLLBACK`)
+			return err
+		}
+		if _, err = conn.ExecContext(ctx, `COMMIT`); err != nil {
+			_, _ = conn.ExecContext(ctx, `ROLLBACK`)
+		}
+		return err
+	})
+}
+
+func upgrade(ctx context.Context, conn *sql.Conn) error {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	has, err := version(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if has > len(files) {
+		return &newerSchema{has, len(files)}
+	}
+	for n := has; n < len(files); n++ {
+		text, err := migrations.ReadFile(files[n])
+		if err != nil {
+			return err
+		}
+		if _, err := conn.ExecContext(ctx, string(text)); err != nil {
+			return err
+		}
+		if _, err := conn.ExecContext(ctx, `INSERT INTO schema_version (version) VALUES (?1)`, n+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// version returns the schema's version, 0 in an empty database.
+func version(ctx context.Context, conn *sql.Conn) (int, error) {
+	var tables int
+	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'`).Scan(&tables)
+	if err != nil {
+		return 0, err
+	}
+	if tables == 0 {
+		_, err := conn.ExecContext(ctx, `CREATE TABLE schema_version (version INTEGER PRIMARY KEY)`)
+		return 0, err
+	}
+	var v int
+	err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM schema_version`).Scan(&v)
+	return v, err
+}

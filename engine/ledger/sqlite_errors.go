@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// SQLite's primary result codes (sqlite.org/rescode.html) that a user can do
+// something about.
+const (
+	sqlitePerm     = 3
+	sqliteBusy     = 5
+	sqliteLocked   = 6
+	sqliteReadOnly = 8
+	sqliteIOErr    = 10
+	sqliteCorrupt  = 11
+	sqliteFull     = 13
+	sqliteCantOpen = 14
+	sqliteAuth     = 23
+	sqliteNotADB   = 26
+)
+
+// judge says in a sentence what an error of SQLite means for the ledger in
+// path. Passing ones were not done and may be repeated.
+func judge(path string, err error) (meaning error, passing bool) {
+	if newer, ok := errors.AsType[*newerSchema](err); ok {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("%v (%s)", newer, path),
+			Hint:    "A newer version of this program has used it. Use that version, or name another file for the ledger.",
+			Err:     engine.ErrConflict,
+		}, false
+	}
+	coded, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err, false
+	}
+	switch primary := coded.Code() & 0xff; primary {
+	case sqliteBusy, sqliteLocked:
+		return fmt.Errorf("other programs keep writing to the ledger %s: %w", path, engine.ErrBusy), true
+	case sqliteCorrupt, sqliteNotADB:
+		return damaged(path), false
+	case sqliteFull:
+		return full(path), false
+	case sqlitePerm, sqliteReadOnly, sqliteCantOpen, sqliteAuth:
+		return closed(path, coded), false
+	case sqliteIOErr:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("the ledger %s cannot be read or written: %v", path, coded),
+			Hint:    "See whether the disk is full or failing, and whether the file is on a network file system, where it cannot live.",
+			Err:     engine.ErrUnavailable,
+		}, false
+	}
+	return fmt.Errorf("ledger %s: %w", path, err), false
+}
+
+// unusable says why the file system does not let a ledger be made.
+func unusable(path string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return full(path)
+	}
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("%s: %w", pathError.Path, pathError.Err)
+	}
+	return closed(path, err)
+}
+
+func damaged(path string) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the ledger %s is damaged, or is no ledger", path),
+		Hint: "When nothing is being created, move it away together with the files of that name that end in -wal and -shm: " +
+			"a new one is made, and VMs are found again by their marks in MAAS.",
+		Err: engine.ErrInvalid,
+	}
+}
+
+func full(path string) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("there is no space left for the ledger %s", path),
+		Hint:    "Make room on its file system, or name a file on another one for the ledger.", Err: engine.ErrUnavailable,
+	}
+}
+
+func closed(path string, cause error) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the ledger %s cannot be written: %v", path, cause),
+		Hint:    "It must be a file that this user may write, in a folder in which he may make files. Or name another file for the ledger.",
+		Err:     engine.ErrForbidden,
+	}
+}

@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// store runs single statements and repeats those that were not done because
+// another program was writing.
+type store struct {
+	db *sql.DB
+	// judge tells what an error of the driver means, and whether the statement
+	// was not done for now, so that it may be repeated.
+	judge func(error) (meaning error, passing bool)
+}
+
+// patience is how long a statement waits for other writers, each of which
+// takes milliseconds.
+const patience = 30 * time.Second
+
+// Pauses between tries, with jitter: as long as a few writes take.
+const (
+	pauseFirst = time.Millisecond
+	pauseMost  = 25 * time.Millisecond
+)
+
+// exec runs a statement that changes something.
+func (s *store) exec(ctx context.Context, statement string, args ...any) error {
+	return s.try(ctx, func(ctx context.Context) error {
+		_, err := s.db.ExecContext(ctx, statement, args...)
+		return err
+	})
+}
+
+// row reads one row, sql.ErrNoRows if there is none.
+func (s *store) row(ctx context.Context, query string, args []any, into ...any) error {
+	return s.try(ctx, func(ctx context.Context) error {
+		return s.db.QueryRowContext(ctx, query, args...).Scan(into...)
+	})
+}
+
+// rows reads ledger rows.
+func (s *store) rows(ctx context.Context, query string, args ...any) (all []engine.Row, err error) {
+	err = s.try(ctx, func(ctx context.Context) error {
+		all = nil
+		rows, err := s.db.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			s := scan{}
+			if err := rows.Scan(s.targets()...); err != nil {
+				return err
+			}
+			row, err := s.done()
+			if err != nil {
+				return err
+			}
+			all = append(all, row)
+		}
+		return rows.Err()
+	})
+	return all, err
+}
+
+// try repeats what could not be done for now. The end of ctx is heeded between
+// two tries, not inside one: a statement takes milliseconds, and an
+// interrupted one costs its connection, which for a ledger in memory is all.
+func (s *store) try(ctx context.Context, do func(context.Context) error) error {
+	began := time.Now()
+	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := do(context.WithoutCancel(ctx))
+		if err == nil || errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		meaning, passing := s.judge(err)
+		if !passing {
+			return meaning
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("%w (waited for %s)", meaning, patience)
+		}
+		sleep(ctx, pause/2+rand.N(pause))
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
