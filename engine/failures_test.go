@@ -92,8 +92,11 @@ func (r region) start(t *testing.T, rows engine.Ledger, nth int, with breakage) 
 	ctx, die := context.WithCancel(t.Context())
 	t.Cleanup(die)
 	b := &breaker{next: r.transport(), nth: nth, with: with, die: die}
+	if l, ok := rows.(*ledger.Ledger); ok {
+		t.Cleanup(func() { l.Close() })
+	}
 	client, err := maas.New(maas.Config{
-		URL: r.url, APIKey: r.sim.APIKey(), Transport: b, Interval: r.interval,
+		URL: r.url, APIKey: r.sim.APIKey(), Transport: b, Interval: r.interval, Tag: rows.Tag,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -131,10 +131,15 @@ type VMHost struct {
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 	Architectures    []string // "amd64/generic"
+	// Inventory is the ledger's tag as it was before this was read.
+	Inventory Tag
 }
 
 // Amount is a resource of a host. Used counts the VMs that MAAS knows.
 type Amount struct{ Total, Used int64 }
+
+// left is what an over-commit ratio leaves; negative if more is used.
+func (a Amount) left(ratio float64) int64 { return int64(float64(a.Total)*ratio) - a.Used }
 
 // StoragePool is an LXD storage pool of a host. Sizes are in bytes.
 type StoragePool struct {
@@ -234,34 +239,98 @@ const (
 	RowLeaving RowState = "leaving"
 )
 
+// Need is what a VM takes of its host.
+type Need struct {
+	Cores     int64
+	MemoryMiB int64
+	// DiskBytes by storage pool. "" is the host's default pool until a host
+	// is chosen, and that pool's name afterwards.
+	DiskBytes map[string]int64
+}
+
 // Row is one reservation in the ledger.
 type Row struct {
 	Key      Key
 	Name     string // hostname
 	HostID   int
-	Attempt  int // 1 for the first
+	Zone     string // of the host
+	Group    string // VMs that are to stand apart; empty: none
+	Need     Need
+	Attempt  int   // 1 for the first
+	Excluded []int // hosts that failed earlier attempts, sorted; never chosen again
 	State    RowState
 	SystemID string    // empty while pending
 	Since    time.Time // when this attempt was placed: a compose of it began after
 }
 
-// Ledger keeps what was decided until MAAS shows it. Every write is keyed
-// and may be sent twice.
+// Tag is a point in a ledger's history. An inventory of the hosts carries the
+// tag that was read before MAAS was asked for it: what was bound up to then is
+// in the inventory, what was bound later may be missing from it.
+type Tag struct {
+	Generation string // another one for each ledger that is created anew
+	Sequence   int64  // grows with each Bind, Leaving and Forget
+}
+
+// Candidate is a host that fits a VM as far as an inventory shows.
+type Candidate struct {
+	HostID int
+	Zone   string
+	// Rank orders the candidates, the least first. Each VM on the host that
+	// the inventory cannot show adds Step: zero fills one host after the other,
+	// the number of candidates goes round.
+	Rank, Step int64
+	// Free is what the inventory says is left, over-commit included. A pool
+	// that is not listed has no room.
+	Free        Need
+	DefaultPool string // the pool that Need.DiskBytes[""] comes from
+}
+
+// Reservation asks for room for a VM on one of several hosts.
+type Reservation struct {
+	Key        Key
+	Name       string // hostname
+	Group      string // VMs of a group spread over zones, then over hosts; empty: none
+	Need       Need
+	Candidates []Candidate
+	Inventory  Tag   // of the inventory that the candidates come from
+	Exclude    []int // hosts that failed, for Move: kept in the row
+}
+
+// Ledger keeps what was decided until MAAS shows it, and so what an inventory
+// of the hosts cannot show yet. Every write is keyed and may be sent twice.
+// Room is counted twice rather than not at all: a row is part of an inventory
+// only if it was bound at or before the inventory's tag, and is not leaving.
 type Ledger interface {
+	// Tag says how far the ledger has come. Read it before the inventory.
+	Tag(ctx context.Context) (Tag, error)
 	// Row returns the row of a key, ErrNotFound if there is none.
 	Row(ctx context.Context, key Key) (Row, error)
-	// Place reserves a host for a key. If the key has a row already, that row
-	// is returned unchanged, with fresh false.
-	Place(ctx context.Context, key Key, name string, hostID int) (row Row, fresh bool, err error)
-	// Move begins the next attempt, on the same or another host.
-	Move(ctx context.Context, key Key, attempt, hostID int) (Row, error)
-	// Bind notes the system id that the VM got; it creates the row if there
-	// is none, which is how a VM found by its marker gets back into an empty
-	// ledger.
-	Bind(ctx context.Context, key Key, name string, hostID int, systemID string) error
-	// Leaving marks the row as being deleted. No row is no error.
+	// Place reserves one of the candidates for a key: where the fewest of its
+	// group are in the zone, then on the host, then by rank. If the key has a
+	// row already, that row is returned unchanged; fresh is true only for the
+	// one call that made the row.
+	//
+	// ErrBusy if others' reservations take the room, or the inventory is of
+	// another ledger than this: read the inventory anew before the next try.
+	// An *Error InsufficientResources if no candidate has the room anyway.
+	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
+	// Move begins an attempt, which must be higher than the row's, on a host
+	// that is not excluded; a row that has come that far is returned
+	// unchanged. What the former attempt reserved is given up, so nothing of
+	// it may be left on its host. Errors as for Place, ErrNotFound if there is
+	// no row, ErrBusy if it is leaving.
+	Move(ctx context.Context, attempt int, r Reservation) (row Row, fresh bool, err error)
+	// Bind notes the SystemID that the VM got, and the host that it is on. It
+	// creates the row as given if there is none, which is how a VM found by
+	// its marker gets back into an empty ledger; otherwise only Key, HostID,
+	// Zone and SystemID count. A row that is leaving notes the system id, goes
+	// on leaving, and the answer is ErrBusy.
+	Bind(ctx context.Context, row Row) error
+	// Leaving marks the row as being deleted: its room stays taken until
+	// Forget. No row is no error.
 	Leaving(ctx context.Context, key Key) error
-	// Forget removes the row. No row is no error.
+	// Forget removes the row, once nothing of the VM is left. No row is no
+	// error.
 	Forget(ctx context.Context, key Key) error
 	// Pending lists the rows without a system id, of all keys: what MAAS may be
 	// composing.

@@ -110,7 +110,7 @@ func (v *vms) check(ctx context.Context, want VMSpec) (VMHost, error) {
 		return VMHost{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
 	}
 	checks := []func() error{
-		func() error { return v.fits(ctx, host, want) },
+		func() (err error) { host, err = v.fits(ctx, host, want); return err },
 		func() error { return fitsPools(host, want.Disks) },
 		func() error { return v.checkNames(ctx, want) },
 		func() error { return v.checkInterfaces(ctx, want.Interfaces) },
@@ -145,22 +145,23 @@ func (v *vms) capable(ctx context.Context) error {
 }
 
 // fits checks the size against the host, once more on a fresh list if there
-// seems to be no room: VMs may just have gone.
-func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) error {
+// seems to be no room: VMs may just have gone. It returns the host as it was
+// seen last.
+func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) (VMHost, error) {
 	err := fits(host, want)
 	var short *Error
 	if !errors.As(err, &short) {
-		return err
+		return host, err
 	}
 	v.Names.Refresh()
 	if host, err = v.host(ctx, want.Host); err != nil {
-		return err
+		return host, err
 	}
-	return fits(host, want)
+	return host, fits(host, want)
 }
 
 func fits(h VMHost, want VMSpec) error {
-	cores := max(int64(want.Cores), int64(len(want.PinnedCores)))
+	cores := want.need().Cores
 	switch {
 	case cores > h.Cores.Total:
 		return beyond("cores", cores, h.Cores.Total, "cores", h.Name)
@@ -191,7 +192,7 @@ func beyond(field string, want, total int64, unit, host string) error {
 
 // room checks what is left of a resource after over-commit.
 func room(h VMHost, what string, want int64, a Amount, ratio float64) error {
-	left := int64(float64(a.Total)*ratio) - a.Used
+	left := a.left(ratio)
 	if want <= left {
 		return nil
 	}

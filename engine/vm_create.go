@@ -18,23 +18,24 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	if err != nil {
 		return Result[VM]{}, err
 	}
-	row, fresh, err := v.Ledger.Place(ctx, key, want.Name, host.ID)
+	wish := reservation(key, host, want)
+	row, fresh, err := v.Ledger.Place(ctx, wish)
 	if err != nil {
-		return Result[VM]{}, fmt.Errorf("cannot reserve %s on %s: %w", want.Name, host.Name, err)
+		return Result[VM]{}, v.unreserved(host, want, err)
 	}
 	if row.State == RowLeaving {
 		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
 	}
+	if !fresh && v.unclear(row) == 0 {
+		if row, fresh, err = v.Ledger.Move(ctx, row.Attempt+1, wish); err != nil {
+			return Result[VM]{}, v.unreserved(host, want, err)
+		}
+	}
 	if !fresh {
-		if left := v.unclear(row); left > 0 {
-			return Result[VM]{
-				After: min(left, lookAgain), Reason: "ComposeUnclear",
-				Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be at it", want.Name),
-			}, nil
-		}
-		if _, err := v.Ledger.Move(ctx, key, row.Attempt+1, host.ID); err != nil {
-			return Result[VM]{}, fmt.Errorf("cannot begin another attempt at %s: %w", want.Name, err)
-		}
+		return Result[VM]{
+			After: min(v.unclear(row), lookAgain), Reason: "ComposeUnclear",
+			Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be at it", want.Name),
+		}, nil
 	}
 	m, err := v.compose(ctx, host, key, want)
 	if err != nil {

@@ -135,7 +135,7 @@ func (v *vms) bind(ctx context.Context, key Key, m Machine) error {
 	case err == nil && row.SystemID == m.SystemID && row.State == RowBound:
 		return nil
 	}
-	if err := v.Ledger.Bind(ctx, key, m.Hostname, m.HostID, m.SystemID); err != nil {
+	if err := v.Ledger.Bind(ctx, boundTo(key, m)); err != nil {
 		return fmt.Errorf("cannot bind %s to %s in the ledger: %w", key, m.SystemID, err)
 	}
 	return nil

@@ -525,7 +525,7 @@ func TestFailedTransitions(t *testing.T) {
 
 // TestCallsPerVM counts what a VM costs beyond the reads that all share.
 func TestCallsPerVM(t *testing.T) {
-	const vms = 10
+	const vms = 8 // as many as the host has cores
 	inBubble(t, func(t *testing.T, r region, p process) {
 		each := func(f func(i int, ref engine.Ref) error) {
 			t.Helper()

@@ -55,6 +55,7 @@ type Client struct {
 	handle    handler
 	place     *place
 	slowCalls *semaphore.Weighted
+	tag       func(context.Context) (engine.Tag, error)
 
 	byID   *coalescer
 	byName *coalescer
@@ -90,6 +91,7 @@ func New(c Config) (*Client, error) {
 		transport: c.Transport,
 		handle:    newChain(c, base, key, at),
 		place:     at,
+		tag:       c.Tag,
 		slowCalls: semaphore.NewWeighted(int64(max(1, c.MaxConns*3/4))),
 	}
 	client.poller = poller{client: client, interval: c.Interval}
@@ -110,6 +112,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Tag == nil {
+		c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, nil }
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64

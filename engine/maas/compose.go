@@ -17,6 +17,10 @@ func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 }
 
 func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
+	tag, err := c.tag(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var list []wireHost
 	if err := c.list(ctx, get("vm-hosts/"), &list); err != nil {
 		return nil, err
@@ -24,7 +28,9 @@ func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 	hosts := make([]engine.VMHost, 0, len(list))
 	for _, h := range list {
 		if h.Type == "lxd" {
-			hosts = append(hosts, h.host())
+			host := h.host()
+			host.Inventory = tag
+			hosts = append(hosts, host)
 		}
 	}
 	return hosts, nil

@@ -1,6 +1,7 @@
 package maas
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"log/slog"
@@ -38,6 +39,10 @@ type Config struct {
 	// Transport replaces the client's own; CACert and MaxConns are its matter
 	// then.
 	Transport http.RoundTripper
+	// Tag reads the ledger's tag before each inventory of the VM hosts, which
+	// then carries it. Nil: the hosts carry none, so that no VM can be placed
+	// by them.
+	Tag func(context.Context) (engine.Tag, error)
 	// Log gets a Debug line for each request; nil discards them.
 	Log *slog.Logger
 	// Now is the clock of signatures and caches; nil means time.Now.

@@ -52,16 +52,17 @@ func newClient(s settings) (*client, error) {
 // connect wires the engine to a MAAS, without a call.
 func connect(s settings) (*backend, error) {
 	log := newLog()
+	rows := ledger.NewMemory(nil)
 	m, err := maas.New(maas.Config{
 		URL: s.apiURL, APIKey: s.apiKey, CACert: s.caCert, UserAgent: s.userAgent,
-		Timeout: s.requestTimeout, Interval: s.pollInterval, Log: log,
+		Timeout: s.requestTimeout, Interval: s.pollInterval, Tag: rows.Tag, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	e, err := engine.New(engine.Config{
 		Machines: m, Composer: m, Names: m, Catalog: m,
-		Ledger: ledger.NewMemory(nil), Log: log,
+		Ledger: rows, Log: log,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// need is what the VM takes of its host.
+func (s VMSpec) need() Need {
+	n := Need{
+		Cores:     max(int64(s.Cores), int64(len(s.PinnedCores))),
+		MemoryMiB: s.MemoryMiB, DiskBytes: map[string]int64{},
+	}
+	for _, d := range s.Disks {
+		n.DiskBytes[d.Pool] += d.SizeGB * 1e9
+	}
+	return n
+}
+
+// candidate is the host as the inventory shows it.
+func (h VMHost) candidate() Candidate {
+	c := Candidate{HostID: h.ID, Zone: h.Zone, Free: Need{
+		Cores: h.Cores.left(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.left(h.MemoryOvercommit), DiskBytes: map[string]int64{},
+	}}
+	for _, p := range h.StoragePools {
+		c.Free.DiskBytes[p.Name] = p.AvailableBytes
+		if p.Default {
+			c.DefaultPool = p.Name
+		}
+	}
+	if c.DefaultPool == "" {
+		c.Free.DiskBytes[""] = math.MaxInt64 // no default known: MAAS decides
+	}
+	return c
+}
+
+// reservation asks for room on the one host that the spec names.
+func reservation(key Key, host VMHost, want VMSpec) Reservation {
+	return Reservation{
+		Key: key, Name: want.Name, Need: want.need(),
+		Candidates: []Candidate{host.candidate()}, Inventory: host.Inventory,
+	}
+}
+
+// unreserved passes on why there is no reservation. Where others' reservations
+// are in the way, only a newer inventory can show that they are not any more.
+func (v *vms) unreserved(host VMHost, want VMSpec, err error) error {
+	if errors.Is(err, ErrBusy) {
+		v.Names.Refresh()
+	}
+	return fmt.Errorf("cannot reserve %s on %s: %w", want.Name, host.Name, err)
+}
+
+// boundTo is the row of a machine that was found to be the key's.
+func boundTo(key Key, m Machine) Row {
+	row := Row{
+		Key: key, Name: m.Hostname, HostID: m.HostID, Zone: m.Zone, SystemID: m.SystemID,
+		Need: Need{Cores: int64(m.Cores), MemoryMiB: m.MemoryMiB, DiskBytes: map[string]int64{}},
+	}
+	for _, d := range m.Disks {
+		row.Need.DiskBytes[d.Pool] += d.SizeGB * 1e9
+	}
+	return row
+}
