@@ -51,12 +51,17 @@ peer AS MATERIALIZED (
   WHERE region = ?1 AND peer_group = ?5 AND peer_group <> '' AND state <> 'leaving' AND key <> ?2
   GROUP BY zone, host_id
 ),
+zone_peer AS MATERIALIZED (SELECT zone, sum(vms) AS vms FROM peer GROUP BY zone),
+host_peer AS MATERIALIZED (SELECT host_id, sum(vms) AS vms FROM peer GROUP BY host_id),
 failed AS MATERIALIZED (
   SELECT value AS host_id FROM json_each(?4)
   UNION SELECT f.value FROM reservations AS r, json_each(r.excluded) AS f WHERE r.region = ?1 AND r.key = ?2
 ),
 best AS (
-  SELECT c.host_id, c.zone, c.disks FROM candidate AS c LEFT JOIN load ON load.host_id = c.host_id
+  SELECT c.host_id, c.zone, c.disks FROM candidate AS c
+  LEFT JOIN load ON load.host_id = c.host_id
+  LEFT JOIN zone_peer ON zone_peer.zone = c.zone
+  LEFT JOIN host_peer ON host_peer.host_id = c.host_id
   WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND sequence >= ?9)
     AND c.host_id NOT IN (SELECT host_id FROM failed)
     AND c.cores - coalesce(load.cores, 0) >= ?6
@@ -66,9 +71,7 @@ best AS (
       LEFT JOIN json_each(c.pools) AS p ON p.key = d.key
       LEFT JOIN pool_load AS l ON l.host_id = c.host_id AND l.pool = d.key
       WHERE coalesce(p.value, -1) - coalesce(l.bytes, 0) < d.value)
-  ORDER BY (SELECT coalesce(sum(vms), 0) FROM peer WHERE peer.zone = c.zone),
-           (SELECT coalesce(sum(vms), 0) FROM peer WHERE peer.host_id = c.host_id),
-           c.rank + c.step * coalesce(load.vms, 0), c.host_id
+  ORDER BY coalesce(zone_peer.vms, 0), coalesce(host_peer.vms, 0), c.rank + c.step * coalesce(load.vms, 0), c.host_id
   LIMIT 1
 )`
 

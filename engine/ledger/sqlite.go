@@ -37,9 +37,9 @@ func DefaultPath() (string, error) {
 
 // pragmas of every connection. A write-ahead log lets readers go on while one
 // writes; FULL makes a reservation survive a loss of power, as MAAS's compose
-// of it does. Waiting for other writers is the store's matter, which unlike
-// SQLite heeds the end of a ctx.
-var pragmas = url.Values{"_pragma": {"busy_timeout(20)", "journal_mode(WAL)", "synchronous(FULL)"}}
+// of it does. SQLite's own wait for other writers is the fairest, but does not
+// heed the end of a ctx: it is short, and the store repeats it.
+var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "journal_mode(WAL)", "synchronous(FULL)"}}
 
 // Open opens the ledger in a file, and makes the file (0600) and its folders
 // (0700) if they are missing. Several processes of one machine may use the
@@ -84,7 +84,7 @@ func open(ctx context.Context, dsn string, now func() time.Time, judge func(erro
 	// a ledger in memory, the connection is the database.
 	db.SetMaxOpenConns(1)
 	s := &store{db: db, judge: judge}
-	if err := errors.Join(s.migrate(ctx)); err != nil {
+	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Ledger{store: s, now: now}, nil

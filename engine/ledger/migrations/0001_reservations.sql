@@ -31,7 +31,7 @@ CREATE TABLE reservations (
 ) WITHOUT ROWID;
 
 CREATE INDEX reservations_shown ON reservations (region, shown_from);
-CREATE INDEX reservations_peers ON reservations (region, peer_group, zone, host_id) WHERE peer_group <> '';
+CREATE INDEX reservations_peers ON reservations (region, peer_group, zone, host_id, state) WHERE peer_group <> '';
 
 CREATE TRIGGER reservations_inserted AFTER INSERT ON reservations WHEN NEW.state = 'bound' BEGIN
   UPDATE tag SET sequence = sequence + 1;

@@ -1,0 +1,255 @@
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// room checks which reservations an inventory shows already.
+func room(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	one := candidate(1, "az1", 1)
+	cases := map[string]struct {
+		reason  string
+		between func(t *testing.T) // what happens to the row before the inventory is read
+		after   func(t *testing.T) // and after it
+		want    error
+	}{
+		"Pending": {
+			reason:  "An inventory does not show what is not yet composed.",
+			between: func(*testing.T) {}, want: engine.ErrBusy,
+		},
+		"BoundBefore": {
+			reason:  "An inventory that began after the bind shows the VM.",
+			between: func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"})) },
+		},
+		"BoundAfter": {
+			reason:  "An inventory that began before the bind may lack the VM.",
+			between: func(*testing.T) {},
+			after:   func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"})) },
+			want:    engine.ErrBusy,
+		},
+		"Leaving": {
+			reason: "MAAS forgets a VM before its instance is gone.",
+			between: func(t *testing.T) {
+				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"}))
+				ok(t, l.Leaving(t.Context(), key))
+			},
+			want: engine.ErrBusy,
+		},
+		"Forgotten": {
+			reason: "What is forgotten takes no room.",
+			between: func(t *testing.T) {
+				ok(t, l.Leaving(t.Context(), key))
+				ok(t, l.Forget(t.Context(), key))
+			},
+		},
+		"ForgottenAfter": {
+			reason:  "Also for an inventory that was there before: there is nothing on the host.",
+			between: func(*testing.T) {},
+			after:   func(t *testing.T) { ok(t, l.Forget(t.Context(), key)) },
+		},
+		"MovedAway": {
+			reason: "The room of an attempt that was given up is free.",
+			between: func(t *testing.T) {
+				_, _, err := l.Move(t.Context(), 2, wish(t, l, key, candidate(2, "az1", 1)))
+				ok(t, err)
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			placed(t, l, key, one)
+			forgetAfter(t, l, key, "other")
+			tc.between(t)
+			r := wish(t, l, "other", one)
+			if tc.after != nil {
+				tc.after(t)
+			}
+			_, _, err := l.Place(t.Context(), r)
+			is(t, tc.reason, err, tc.want)
+		})
+	}
+}
+
+// pools checks the room of storage pools beside that of the host.
+func pools(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	host := engine.Candidate{HostID: 1, DefaultPool: "fast", Free: engine.Need{
+		Cores: 100, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"fast": 10e9, `a "pool".x`: 20e9, "whole": math.MaxInt64},
+	}}
+	unknown := host
+	unknown.DefaultPool = ""
+	cases := map[string]struct {
+		reason string
+		host   engine.Candidate
+		have   map[string]int64 // of another VM
+		want   map[string]int64
+		err    error
+		row    map[string]int64
+	}{
+		"Fits":       {"", host, nil, map[string]int64{"fast": 10e9}, nil, map[string]int64{"fast": 10e9}},
+		"Default":    {"The host's default pool is known once there is a host.", host, nil, map[string]int64{"": 4e9, "fast": 6e9}, nil, map[string]int64{"fast": 10e9}},
+		"DefaultToo": {"Two disks of one pool add up, whatever they call it.", host, map[string]int64{"": 1}, map[string]int64{"": 4e9, "fast": 6e9}, engine.ErrBusy, nil},
+		"Beside":     {"One VM's disks leave the rest to the other's.", host, map[string]int64{"fast": 4e9}, map[string]int64{"fast": 6e9}, nil, map[string]int64{"fast": 6e9}},
+		"Taken":      {"A byte too many is too many.", host, map[string]int64{"fast": 4e9 + 1}, map[string]int64{"fast": 6e9}, engine.ErrBusy, nil},
+		"OtherPool":  {"Pools do not share.", host, map[string]int64{"fast": 10e9}, map[string]int64{`a "pool".x`: 20e9}, nil, map[string]int64{`a "pool".x`: 20e9}},
+		"Unlimited":  {"The largest number does not overflow.", host, map[string]int64{"whole": 1e15}, map[string]int64{"whole": 1e15}, nil, map[string]int64{"whole": 1e15}},
+		"None":       {"A VM need not have disks.", host, map[string]int64{"fast": 10e9}, nil, nil, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			forgetAfter(t, l, key, "other")
+			r := wish(t, l, "other", tc.host)
+			r.Need = engine.Need{Cores: 1, DiskBytes: tc.have}
+			_, _, err := l.Place(t.Context(), r)
+			ok(t, err)
+			r.Key, r.Need.DiskBytes = key, tc.want
+			row, _, err := l.Place(t.Context(), r)
+			is(t, tc.reason, err, tc.err)
+			if diff := cmp.Diff(tc.row, row.Need.DiskBytes); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	for name, r := range map[string]engine.Reservation{
+		"UnknownPool":    {Need: engine.Need{DiskBytes: map[string]int64{"slow": 1}}, Candidates: []engine.Candidate{host}},
+		"UnknownDefault": {Need: engine.Need{DiskBytes: map[string]int64{"": 1}}, Candidates: []engine.Candidate{unknown}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.Key, r.Name, r.Inventory = key, "web-1", wish(t, l, key).Inventory
+			_, _, err := l.Place(t.Context(), r)
+			if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources {
+				t.Errorf("A pool that the inventory does not list has no room.\ngot %v", err)
+			}
+		})
+	}
+}
+
+// order checks which host a VM gets when several have room.
+func order(t *testing.T, handle func() engine.Ledger) {
+	a1, a2, b1 := candidate(1, "az1", 4), candidate(2, "az1", 4), candidate(3, "az2", 4)
+	stepping := func(c engine.Candidate) engine.Candidate { c.Step = 2; return c }
+	cases := map[string]struct {
+		reason string
+		group  string
+		hosts  []engine.Candidate
+		want   []int // of VMs placed one after the other by the same inventory
+	}{
+		"Rank":        {"The least rank wins, in whatever order the hosts come.", "", []engine.Candidate{b1, a2, a1}, []int{1, 1, 1, 1, 2}},
+		"Step":        {"What the inventory lacks moves a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []int{1, 2, 1, 2, 1, 2, 1, 2}},
+		"Zones":       {"A group spreads over zones before hosts.", "web", []engine.Candidate{a1, a2, b1}, []int{1, 3, 2, 3}},
+		"Hosts":       {"Within a zone a group spreads over hosts.", "web", []engine.Candidate{a1, a2}, []int{1, 2, 1, 2}},
+		"FullZone":    {"Spreading is a wish, room is not.", "web", []engine.Candidate{a1, candidate(3, "az2", 1)}, []int{1, 3, 1, 1, 1}},
+		"GroupOfNone": {"No group is no group of its own.", "", []engine.Candidate{a1, a2, b1}, []int{1, 1, 1, 1, 2}},
+	}
+	l := handle()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			r := wish(t, l, key, tc.hosts...)
+			r.Group = tc.group
+			for i := range tc.want {
+				r.Key = engine.Key(fmt.Sprintf("vm-%d", i))
+				forgetAfter(t, l, r.Key)
+				row, _, err := l.Place(t.Context(), r)
+				ok(t, err)
+				got = append(got, row.HostID)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	t.Run("BoundPeers", func(t *testing.T) {
+		for i, host := range []int{1, 3} {
+			k := engine.Key(fmt.Sprintf("vm-%d", i))
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: host, Zone: map[int]string{1: "az1", 3: "az2"}[host], SystemID: string(k)}))
+		}
+		ok(t, l.Leaving(t.Context(), "vm-0"))
+		r := wish(t, l, key, a2, b1)
+		r.Group = "web"
+		r.Candidates[0].Rank = 99
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 2 {
+			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %d, %v", row.HostID, err)
+		}
+	})
+}
+
+// moves checks the next attempts of a VM that failed.
+func moves(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	hosts := []engine.Candidate{candidate(1, "az1", 1), candidate(2, "az1", 1), candidate(3, "az2", 1)}
+	_, _, err := l.Move(t.Context(), 2, wish(t, l, key, hosts...))
+	is(t, "There must be an attempt before the next.", err, engine.ErrNotFound)
+
+	placed(t, l, key, hosts...)
+	r := wish(t, l, key, hosts...)
+	same, fresh, err := l.Move(t.Context(), 2, r)
+	if err != nil || !fresh || same.HostID != 1 || same.Attempt != 2 {
+		t.Errorf("A host that did not fail may be tried again, in the room of the first attempt.\ngot %+v, %t, %v", same, fresh, err)
+	}
+	for _, step := range []struct{ attempt, failed, want int }{{3, 1, 2}, {4, 2, 3}} {
+		r.Exclude = []int{step.failed}
+		row, fresh, err := l.Move(t.Context(), step.attempt, r)
+		if err != nil || !fresh || row.HostID != step.want || row.Attempt != step.attempt {
+			t.Errorf("Attempt %d must go to host %d.\ngot %+v, %t, %v", step.attempt, step.want, row, fresh, err)
+		}
+		again, fresh, err := l.Move(t.Context(), step.attempt, r)
+		if err != nil || fresh || !cmp.Equal(row, again) {
+			t.Errorf("A move that is repeated is the same move.\ngot %+v, %t, %v", again, fresh, err)
+		}
+	}
+	row, err := l.Row(t.Context(), key)
+	ok(t, err)
+	if diff := cmp.Diff([]int{1, 2}, row.Excluded); diff != "" {
+		t.Error("excluded hosts:", diff)
+	}
+	r.Exclude = []int{3}
+	_, _, err = l.Move(t.Context(), 5, r)
+	if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources {
+		t.Errorf("No host is left.\ngot %v", err)
+	}
+	placed(t, l, "other", hosts[0])
+	placed(t, l, "third", hosts...)
+	r = wish(t, l, "other", hosts...)
+	r.Exclude = []int{1}
+	_, _, err = l.Move(t.Context(), 2, r)
+	is(t, "Others' reservations are in the way.", err, engine.ErrBusy)
+}
+
+// cancelled checks that a caller who gives up harms no one else's rows.
+func cancelled(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	row := placed(t, l, key, candidate(1, "az1", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range map[string]error{
+		"Bind":    l.Bind(ctx, bound(row, "abc123")),
+		"Leaving": l.Leaving(ctx, key),
+		"Forget":  l.Forget(ctx, key),
+	} {
+		is(t, name, err, context.Canceled)
+	}
+	var wg sync.WaitGroup
+	for range 50 { // also amid a statement
+		ctx, cancel := context.WithCancel(t.Context())
+		wg.Go(func() {
+			_, _, _ = l.Place(ctx, engine.Reservation{Key: "other", Need: need, Inventory: engine.Tag{Generation: "none"}})
+		})
+		wg.Go(cancel)
+	}
+	wg.Wait()
+	got, err := l.Row(t.Context(), key)
+	if err != nil || !cmp.Equal(row, got) {
+		t.Errorf("want %+v, got %+v, %v", row, got, err)
+	}
+}

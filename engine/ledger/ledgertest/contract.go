@@ -1,0 +1,353 @@
+// Package ledgertest holds what every ledger must keep to, whatever it is
+// made of.
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Store makes an empty store and returns how to open a handle on it. All
+// handles of one store see the same rows; they are closed by the test's end.
+type Store func(t *testing.T) (handle func() engine.Ledger)
+
+// Contract runs everything that an engine.Ledger promises on stores of one
+// kind.
+func Contract(t *testing.T, store Store) {
+	for name, test := range map[string]func(*testing.T, func() engine.Ledger){
+		"Rows":         rows,
+		"Tag":          tags,
+		"Refusals":     refusals,
+		"Room":         room,
+		"Pools":        pools,
+		"Order":        order,
+		"Move":         moves,
+		"Pending":      pending,
+		"Handles":      handles,
+		"OneWinner":    oneWinner,
+		"Crowd":        crowd,
+		"Spread":       spread,
+		"CancelledCtx": cancelled,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, store(t)) })
+	}
+	t.Run("LostLedger", func(t *testing.T) { lostLedger(t, store) })
+	t.Run("NeverOverCommits", func(t *testing.T) { NeverOverCommits(t, store) })
+}
+
+const key = engine.Key("default/web-1")
+
+// need is what the tests' VMs are made of, unless they say otherwise.
+var need = engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"default": 8e9}}
+
+// candidate is a host with room for so many VMs of that need.
+func candidate(id int, zone string, vms int64) engine.Candidate {
+	return engine.Candidate{HostID: id, Zone: zone, Rank: int64(id), DefaultPool: "default", Free: engine.Need{
+		Cores: vms * need.Cores, MemoryMiB: vms * need.MemoryMiB, DiskBytes: map[string]int64{"default": vms * 8e9},
+	}}
+}
+
+// wish asks for one of the hosts, by an inventory that is read now.
+func wish(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Reservation {
+	t.Helper()
+	tag, err := l.Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Reservation{Key: key, Name: "web-1", Need: need, Candidates: hosts, Inventory: tag}
+}
+
+// placed places a VM, which must succeed.
+func placed(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Row {
+	t.Helper()
+	row, fresh, err := l.Place(t.Context(), wish(t, l, key, hosts...))
+	if err != nil || !fresh {
+		t.Fatalf("cannot place %s: fresh %t, %v", key, fresh, err)
+	}
+	return row
+}
+
+// forgetAfter has a case leave no rows to the next.
+func forgetAfter(t *testing.T, l engine.Ledger, keys ...engine.Key) {
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		for _, key := range keys {
+			ok(t, l.Forget(ctx, key))
+		}
+	})
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func is(t *testing.T, reason string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s\ngot %v, want %v", reason, err, want)
+	}
+}
+
+func bound(row engine.Row, systemID string) engine.Row {
+	row.SystemID = systemID
+	return row
+}
+
+// rows walks a row through its states, and sends every write twice.
+func rows(t *testing.T, handle func() engine.Ledger) {
+	free := []engine.Candidate{candidate(1, "az1", 4), candidate(2, "az2", 4)}
+	first := engine.Row{Key: key, Name: "web-1", HostID: 1, Zone: "az1", Need: need, Attempt: 1, State: engine.RowPending}
+	found := engine.Row{Key: key, Name: "web-1", HostID: 2, Zone: "az2", Group: "web", Need: need, SystemID: "abc123"}
+	cases := map[string]struct {
+		reason string
+		bound  string // the system id that the row has to begin with
+		do     func(*testing.T, engine.Ledger) error
+		err    error
+		want   engine.Row // zero: no row
+	}{
+		"Placed": {
+			reason: "A row says where.",
+			do:     func(*testing.T, engine.Ledger) error { return nil },
+			want:   first,
+		},
+		"PlacedAgain": {
+			reason: "A second place changes nothing, and says that it is not the first.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				again := wish(t, l, key, free[1])
+				again.Name, again.Need.Cores = "other", 2
+				if _, fresh, err := l.Place(t.Context(), again); fresh || err != nil {
+					t.Errorf("fresh %t, %v", fresh, err)
+				}
+				return nil
+			},
+			want: first,
+		},
+		"PlacedAgainWithoutRoom": {
+			reason: "What is reserved stays so when the hosts have filled up.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				_, _, err := l.Place(t.Context(), wish(t, l, key, candidate(1, "az1", 0)))
+				return err
+			},
+			want: first,
+		},
+		"Bound": {
+			reason: "Binding notes the system id.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				return l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"})
+			},
+			want: with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "abc123" }),
+		},
+		"BoundElsewhere": {
+			reason: "Where a VM is counts more than where it was to be.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				return l.Bind(t.Context(), engine.Row{Key: key, HostID: 2, Zone: "az2", SystemID: "abc123"})
+			},
+			want: with(first, func(r *engine.Row) {
+				r.State, r.SystemID, r.HostID, r.Zone = engine.RowBound, "abc123", 2, "az2"
+			}),
+		},
+		"BoundAnew": {
+			reason: "The VM that is there now counts.",
+			bound:  "abc123",
+			do:     func(t *testing.T, l engine.Ledger) error { return l.Bind(t.Context(), bound(first, "def456")) },
+			want:   with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "def456" }),
+		},
+		"BoundIntoEmpty": {
+			reason: "A VM found by its mark gets back into a ledger that lost it.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				ok(t, l.Forget(t.Context(), key))
+				return l.Bind(t.Context(), found)
+			},
+			want: with(found, func(r *engine.Row) { r.State, r.Attempt = engine.RowBound, 1 }),
+		},
+		"BoundWithoutID": {
+			reason: "Nothing can be bound to nothing.",
+			do:     func(t *testing.T, l engine.Ledger) error { return l.Bind(t.Context(), first) },
+			err:    engine.ErrInvalid,
+			want:   first,
+		},
+		"Leaving": {
+			reason: "A row that leaves keeps what it knows.",
+			bound:  "abc123",
+			do:     func(t *testing.T, l engine.Ledger) error { return l.Leaving(t.Context(), key) },
+			want:   with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
+		},
+		"BoundWhileLeaving": {
+			reason: "A VM that is being deleted cannot come back, but who deletes it must find it.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				ok(t, l.Leaving(t.Context(), key))
+				return l.Bind(t.Context(), bound(first, "abc123"))
+			},
+			err:  engine.ErrBusy,
+			want: with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
+		},
+		"MovedWhileLeaving": {
+			reason: "What is being deleted gets no further attempt.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				ok(t, l.Leaving(t.Context(), key))
+				_, _, err := l.Move(t.Context(), 2, wish(t, l, key, free...))
+				return err
+			},
+			err:  engine.ErrBusy,
+			want: with(first, func(r *engine.Row) { r.State = engine.RowLeaving }),
+		},
+		"Forgotten": {
+			reason: "Forgetting and leaving what is not there are no errors.",
+			do: func(t *testing.T, l engine.Ledger) error {
+				ok(t, l.Forget(t.Context(), key))
+				return l.Leaving(t.Context(), key)
+			},
+		},
+		"OthersForgotten": {
+			reason: "Another key is another row.",
+			do:     func(t *testing.T, l engine.Ledger) error { return l.Forget(t.Context(), "other") },
+			want:   first,
+		},
+	}
+	l := handle()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := time.Now().Truncate(time.Millisecond)
+			placed(t, l, key, free...)
+			forgetAfter(t, l, key)
+			if tc.bound != "" {
+				ok(t, l.Bind(t.Context(), bound(first, tc.bound)))
+			}
+			for range 2 {
+				is(t, tc.reason, tc.do(t, l), tc.err)
+			}
+			got, err := l.Row(t.Context(), key)
+			if tc.want.Key == "" {
+				is(t, tc.reason, err, engine.ErrNotFound)
+				return
+			}
+			ok(t, err)
+			if got.Since.Before(before) || got.Since.After(time.Now()) {
+				t.Errorf("placed at %s, not between %s and now", got.Since, before)
+			}
+			got.Since = time.Time{}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func with(row engine.Row, change func(*engine.Row)) engine.Row {
+	change(&row)
+	return row
+}
+
+// tags checks what moves a tag.
+func tags(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	host := candidate(1, "az1", 4)
+	row := placed(t, l, key, host)
+	for _, step := range []struct {
+		name string
+		do   func() error
+		by   int64
+	}{
+		{"a repeated place", func() error { _, _, err := l.Place(t.Context(), wish(t, l, key, host)); return err }, 0},
+		{"a move", func() error { _, _, err := l.Move(t.Context(), 2, wish(t, l, key, host)); return err }, 0},
+		{"a bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 1},
+		{"a repeated bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 0},
+		{"leaving", func() error { return l.Leaving(t.Context(), key) }, 1},
+		{"leaving again", func() error { return l.Leaving(t.Context(), key) }, 0},
+		{"forgetting", func() error { return l.Forget(t.Context(), key) }, 1},
+		{"forgetting again", func() error { return l.Forget(t.Context(), key) }, 0},
+		{"a bind into nothing", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 1},
+	} {
+		before, err := l.Tag(t.Context())
+		ok(t, err)
+		ok(t, step.do())
+		after, err := l.Tag(t.Context())
+		ok(t, err)
+		if after.Generation != before.Generation || after.Generation == "" || after.Sequence != before.Sequence+step.by {
+			t.Errorf("%s led from %v to %v, want %d further", step.name, before, after, step.by)
+		}
+	}
+}
+
+// refusals checks what cannot be placed, and that it leaves no row.
+func refusals(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	host := candidate(1, "az1", 2)
+	cases := map[string]struct {
+		reason string
+		change func(*engine.Reservation)
+		want   error
+	}{
+		"NoTag":      {"Without a tag, no one knows what the inventory shows.", func(r *engine.Reservation) { r.Inventory = engine.Tag{} }, engine.ErrInvalid},
+		"Negative":   {"A VM that gives room back is a mistake.", func(r *engine.Reservation) { r.Need.Cores = -1 }, engine.ErrInvalid},
+		"Generation": {"The rows of another ledger are lost, and with them what the inventory lacks.", func(r *engine.Reservation) { r.Inventory.Generation = "another" }, engine.ErrBusy},
+		"Future":     {"A ledger that is older than the inventory was restored.", func(r *engine.Reservation) { r.Inventory.Sequence++ }, engine.ErrBusy},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := wish(t, l, key, host)
+			tc.change(&r)
+			_, _, err := l.Place(t.Context(), r)
+			is(t, tc.reason, err, tc.want)
+			_, err = l.Row(t.Context(), key)
+			is(t, "A refusal leaves no row.", err, engine.ErrNotFound)
+		})
+	}
+	for name, hosts := range map[string][]engine.Candidate{"NoHosts": nil, "TooLarge": {candidate(1, "az1", 0)}} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := l.Place(t.Context(), wish(t, l, key, hosts...))
+			if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources || errors.Is(err, engine.ErrBusy) {
+				t.Errorf("No wait brings room that no reservation takes.\ngot %v", err)
+			}
+		})
+	}
+}
+
+func pending(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	for i := range 4 {
+		placed(t, l, engine.Key(fmt.Sprintf("vm-%d", 3-i)), candidate(1, "az1", 4))
+	}
+	ok(t, l.Bind(t.Context(), engine.Row{Key: "vm-1", HostID: 1, SystemID: "abc123"}))
+	ok(t, l.Leaving(t.Context(), "vm-1"))
+	ok(t, l.Leaving(t.Context(), "vm-2"))
+	list, err := l.Pending(t.Context())
+	ok(t, err)
+	var got []engine.Key
+	for _, r := range list {
+		got = append(got, r.Key)
+		if want, err := l.Row(t.Context(), r.Key); err != nil || !cmp.Equal(want, r) {
+			t.Errorf("want %+v, got %+v, %v", want, r, err)
+		}
+	}
+	slices.Sort(got)
+	// vm-2 is being deleted, but MAAS may still be composing it.
+	if diff := cmp.Diff([]engine.Key{"vm-0", "vm-2", "vm-3"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// handles checks that one store has one truth.
+func handles(t *testing.T, handle func() engine.Ledger) {
+	a, b := handle(), handle()
+	row := placed(t, a, key, candidate(1, "az1", 1))
+	got, err := b.Row(t.Context(), key)
+	if err != nil || !cmp.Equal(row, got) {
+		t.Errorf("want %+v, got %+v, %v", row, got, err)
+	}
+	_, _, err = b.Place(t.Context(), wish(t, b, "other", candidate(1, "az1", 1)))
+	is(t, "One handle's reservation takes the room of all.", err, engine.ErrBusy)
+	ok(t, b.Forget(t.Context(), key))
+	placed(t, a, "other", candidate(1, "az1", 1))
+}

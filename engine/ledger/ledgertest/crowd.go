@@ -1,0 +1,129 @@
+package ledgertest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// oneWinner lets many place, and then move, one key: one call each is told
+// that it may compose.
+func oneWinner(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	r := wish(t, l, key, candidate(1, "az1", 64), candidate(2, "az1", 64))
+	for _, do := range []func(engine.Ledger) (engine.Row, bool, error){
+		func(l engine.Ledger) (engine.Row, bool, error) { return l.Place(t.Context(), r) },
+		func(l engine.Ledger) (engine.Row, bool, error) { return l.Move(t.Context(), 2, r) },
+	} {
+		var winners atomic.Int64
+		together(32, handle, func(_ int, l engine.Ledger) {
+			_, fresh, err := do(l)
+			ok(t, err)
+			if fresh {
+				winners.Add(1)
+			}
+		})
+		if winners.Load() != 1 {
+			t.Errorf("%d of 32 won", winners.Load())
+		}
+	}
+}
+
+// together runs n callers at once, on four handles.
+func together(n int, handle func() engine.Ledger, do func(int, engine.Ledger)) {
+	handles := []engine.Ledger{handle(), handle(), handle(), handle()}
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do(i, handles[i%len(handles)]) })
+	}
+	wg.Wait()
+}
+
+// crowd sends more creators than there is room for, all with the same
+// inventory.
+func crowd(t *testing.T, handle func() engine.Ledger) {
+	hosts := []engine.Candidate{candidate(1, "az1", 10), candidate(2, "az1", 20), candidate(3, "az2", 10)}
+	for name, scarce := range map[string]func(*engine.Need){
+		"Cores": func(n *engine.Need) {
+			n.MemoryMiB, n.DiskBytes = math.MaxInt64/2, map[string]int64{"default": math.MaxInt64 / 2}
+		},
+		"Memory": func(n *engine.Need) { n.Cores, n.DiskBytes = 1<<40, map[string]int64{"default": math.MaxInt64 / 2} },
+		"Disk":   func(n *engine.Need) { n.Cores, n.MemoryMiB = 1<<40, math.MaxInt64/2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := wish(t, handle(), key)
+			for _, h := range hosts {
+				scarce(&h.Free)
+				r.Candidates = append(r.Candidates, h)
+			}
+			var mu sync.Mutex
+			got, busy := map[int]int{}, 0
+			together(64, handle, func(i int, l engine.Ledger) {
+				mine := r
+				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
+				forgetAfter(t, l, mine.Key)
+				row, _, err := l.Place(t.Context(), mine)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					is(t, "Who finds no room is told to wait.", err, engine.ErrBusy)
+					busy++
+					return
+				}
+				got[row.HostID]++
+			})
+			if diff := cmp.Diff(map[int]int{1: 10, 2: 20, 3: 10}, got); diff != "" || busy != 24 {
+				t.Errorf("%d had to wait, want 24; VMs by host, -want +got:\n%s", busy, diff)
+			}
+		})
+	}
+}
+
+// spread places many at the same moment with the same inventory: they must not
+// all run to the best host.
+func spread(t *testing.T, handle func() engine.Ledger) {
+	hosts := []engine.Candidate{candidate(1, "az1", 64), candidate(2, "az1", 64), candidate(3, "az2", 64), candidate(4, "az2", 64)}
+	cases := map[string]struct {
+		hosts []engine.Candidate
+		group string
+		step  int64
+		n     int
+		want  map[int]int
+	}{
+		"EightOnTwo": {hosts[:2], "", 2, 8, map[int]int{1: 4, 2: 4}},
+		"Group":      {hosts, "web", 0, 32, map[int]int{1: 8, 2: 8, 3: 8, 4: 8}},
+		"Packed":     {hosts, "", 0, 32, map[int]int{1: 32}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := wish(t, handle(), key, tc.hosts...)
+			r.Candidates = slices.Clone(r.Candidates)
+			for n := range r.Candidates {
+				r.Candidates[n].Step = tc.step
+			}
+			r.Group = tc.group
+			var mu sync.Mutex
+			got := map[int]int{}
+			together(tc.n, handle, func(i int, l engine.Ledger) {
+				mine := r
+				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
+				forgetAfter(t, l, mine.Key)
+				row, _, err := l.Place(t.Context(), mine)
+				ok(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				got[row.HostID]++
+			})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("VMs by host, -want +got:\n%s", diff)
+			}
+		})
+	}
+}

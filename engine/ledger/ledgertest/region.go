@@ -1,0 +1,122 @@
+package ledgertest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Region is a model of a MAAS and its LXDs that composes whatever it is asked
+// to, room or not, and keeps the books. The zero value has no hosts.
+type Region struct {
+	// Hosts are the hosts while they are empty.
+	Hosts []engine.Candidate
+
+	mu   sync.Mutex
+	vms  map[engine.Key]instance
+	over []string
+}
+
+// instance is an LXD instance. MAAS shows it from the end of its compose to
+// the beginning of its removal; it takes room before and after, too.
+type instance struct {
+	host  int
+	need  engine.Need
+	shown bool
+}
+
+// Compose begins to make a VM.
+func (r *Region) Compose(row engine.Row) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.vms == nil {
+		r.vms = map[engine.Key]instance{}
+	}
+	if old, ok := r.vms[row.Key]; ok {
+		r.over = append(r.over, fmt.Sprintf("%s is composed on host %d, and was on host %d already", row.Key, row.HostID, old.host))
+	}
+	r.vms[row.Key] = instance{host: row.HostID, need: row.Need}
+	for _, h := range r.Hosts {
+		if free := r.free(h, func(instance) bool { return true }); h.HostID == row.HostID && negative(free) {
+			r.over = append(r.over, fmt.Sprintf("host %d has %+v left after %s", h.HostID, free, row.Key))
+		}
+	}
+}
+
+// Composed ends a compose: MAAS shows the VM.
+func (r *Region) Composed(key engine.Key) { r.show(key, true) }
+
+// Removing begins a removal: MAAS does not show the VM any more.
+func (r *Region) Removing(key engine.Key) { r.show(key, false) }
+
+func (r *Region) show(key engine.Key, shown bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if vm, ok := r.vms[key]; ok {
+		vm.shown = shown
+		r.vms[key] = vm
+	}
+}
+
+// Removed ends a removal: LXD has its room back.
+func (r *Region) Removed(key engine.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.vms, key)
+}
+
+// Inventory is the nth host as MAAS shows it now.
+func (r *Region) Inventory(n int) engine.Candidate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	host := r.Hosts[n]
+	host.Free = r.free(host, func(vm instance) bool { return vm.shown })
+	return host
+}
+
+// VMs counts the instances by host.
+func (r *Region) VMs() map[int]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count := map[int]int{}
+	for _, vm := range r.vms {
+		count[vm.host]++
+	}
+	return count
+}
+
+// OverCommits says what went wrong up to now: hosts that had less than
+// nothing left, and VMs that were there twice.
+func (r *Region) OverCommits() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.over)
+}
+
+func (r *Region) free(h engine.Candidate, counts func(instance) bool) engine.Need {
+	free := h.Free
+	free.DiskBytes = maps.Clone(h.Free.DiskBytes)
+	for _, vm := range r.vms {
+		if vm.host != h.HostID || !counts(vm) {
+			continue
+		}
+		free.Cores -= vm.need.Cores
+		free.MemoryMiB -= vm.need.MemoryMiB
+		for pool, bytes := range vm.need.DiskBytes {
+			free.DiskBytes[pool] -= bytes
+		}
+	}
+	return free
+}
+
+func negative(n engine.Need) bool {
+	for _, bytes := range n.DiskBytes {
+		if bytes < 0 {
+			return true
+		}
+	}
+	return n.Cores < 0 || n.MemoryMiB < 0
+}

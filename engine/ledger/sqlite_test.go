@@ -1,0 +1,309 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+func TestDefaultPath(t *testing.T) {
+	for name, tc := range map[string]struct{ state, home, want string }{
+		"State":         {"/var/state", "/home/ann", "/var/state/maaslxd/ledger.db"},
+		"Home":          {"", "/home/ann", "/home/ann/.local/state/maaslxd/ledger.db"},
+		"RelativeState": {"state", "/home/ann", "/home/ann/.local/state/maaslxd/ledger.db"},
+		"Homeless":      {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if runtime.GOOS == "windows" {
+				t.Skip("Windows knows its users' homes by another variable")
+			}
+			t.Setenv("XDG_STATE_HOME", tc.state)
+			t.Setenv("HOME", tc.home)
+			got, err := DefaultPath()
+			if got != tc.want || (err == nil) != (tc.want != "") {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+			if refusal, ok := errors.AsType[*engine.Refusal](err); err != nil && (!ok || refusal.Hint == "") {
+				t.Errorf("want a refusal with a hint, got %v", err)
+			}
+		})
+	}
+}
+
+// TestFileOutlivesProcess wants rows back, whatever the path looks like, and
+// no one else to be able to read them.
+func TestFileOutlivesProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a #folder?x=1%20", "ledger.db")
+	first := openAt(t, path)
+	row, _, err := first.Place(t.Context(), reservation(t, first, "web-1", 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantModes(t, path)
+	before, err := first.Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	second := openAt(t, path)
+	if got, err := second.Row(t.Context(), "web-1"); err != nil || got.HostID != row.HostID {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if after, err := second.Tag(t.Context()); err != nil || after != before {
+		t.Errorf("the tag was %v, and is %v, %v", before, after, err)
+	}
+}
+
+func wantModes(t *testing.T, path string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		return // has no such modes
+	}
+	for name, want := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %o, want %o", name, got, want)
+		}
+	}
+}
+
+// TestUnusableFile wants one clear sentence that names the file, and a way
+// out.
+func TestUnusableFile(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		spoil  func(t *testing.T, path string) string // returns the path to open
+		says   string
+		is     error
+	}{
+		"NoLedger": {
+			reason: "Another file is not touched.",
+			spoil: func(t *testing.T, path string) string {
+				write(t, path, bytes.Repeat([]byte("no ledger "), 1000))
+				return path
+			},
+			says: "damaged", is: engine.ErrInvalid,
+		},
+		"Damaged": {
+			reason: "Pages in the middle are gone.",
+			spoil: func(t *testing.T, path string) string {
+				openAt(t, path).Close()
+				content, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := 4096; i < len(content); i++ {
+					content[i] = 0xff
+				}
+				write(t, path, content)
+				return path
+			},
+			says: "damaged", is: engine.ErrInvalid,
+		},
+		"Folder": {
+			reason: "A folder is no file.",
+			spoil:  func(t *testing.T, path string) string { return filepath.Dir(path) },
+			says:   "cannot be written", is: engine.ErrForbidden,
+		},
+		"BelowFile": {
+			reason: "There can be no folder where a file is.",
+			spoil: func(t *testing.T, path string) string {
+				write(t, path, nil)
+				return filepath.Join(path, "ledger.db")
+			},
+			says: "cannot be written", is: engine.ErrForbidden,
+		},
+		"NewerSchema": {
+			reason: "An older program could misread what a newer one wrote.",
+			spoil: func(t *testing.T, path string) string {
+				l := openAt(t, path)
+				defer l.Close()
+				if err := l.store.exec(t.Context(), `INSERT INTO schema_version (version) VALUES (99)`); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			},
+			says: "has schema 99, and this program knows schemas up to 1", is: engine.ErrConflict,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := tc.spoil(t, filepath.Join(t.TempDir(), "ledger.db"))
+			l, err := Open(t.Context(), path)
+			if err == nil {
+				_, err = l.Pending(t.Context())
+				l.Close()
+			}
+			wantRefusal(t, tc.reason, err, path, tc.says, tc.is)
+		})
+	}
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantRefusal(t *testing.T, reason string, err error, path, says string, is error) {
+	t.Helper()
+	refusal, ok := errors.AsType[*engine.Refusal](err)
+	if !ok || refusal.Hint == "" || !errors.Is(err, is) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), says) {
+		t.Errorf("%s\nwant a refusal with a hint that names %s and says %q, got %v", reason, path, says, err)
+	}
+}
+
+// TestReadOnly needs a user who is bound by modes.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 || runtime.GOOS == "windows" {
+		t.Skip("the modes of files do not bind this user; TestWhileInUse has SQLite's own refusal")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger.db")
+	openAt(t, path).Close()
+	if err := errors.Join(os.Chmod(path, 0o400), os.Chmod(dir, 0o500)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, p := range []string{path, filepath.Join(dir, "other.db"), filepath.Join(dir, "folder", "ledger.db")} {
+		_, err := Open(t.Context(), p)
+		wantRefusal(t, "What cannot be written is no ledger.", err, p, "cannot be written", engine.ErrForbidden)
+	}
+}
+
+// TestWhileInUse has SQLite itself run into walls.
+func TestWhileInUse(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		wall string // the statement that builds it
+		says string
+		is   error
+	}{
+		"Full":     {`PRAGMA max_page_count = 1`, "no space left", engine.ErrUnavailable},
+		"ReadOnly": {`PRAGMA query_only = 1`, "cannot be written", engine.ErrForbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			l := openAt(t, path)
+			if _, err := l.store.db.ExecContext(t.Context(), tc.wall); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			for n := 0; err == nil && n < 100; n++ {
+				r := reservation(t, l, engine.Key(fmt.Sprint("vm-", n)), 1000, 1)
+				r.Name = strings.Repeat("x", 1000)
+				_, _, err = l.Place(t.Context(), r)
+			}
+			wantRefusal(t, "A wall in use is a wall.", err, path, tc.says, tc.is)
+			if _, err := l.Pending(t.Context()); err != nil {
+				t.Errorf("What is there can still be read.\ngot %v", err)
+			}
+		})
+	}
+}
+
+// TestImpatience wants a caller back who gives up while another program holds
+// the file.
+func TestImpatience(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	other, l := openAt(t, path), openAt(t, path)
+	if _, err := other.store.db.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := l.Leaving(ctx, "web-1")
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
+		t.Errorf("got %v after %s", err, took)
+	}
+	if _, err := l.Tag(t.Context()); err != nil {
+		t.Errorf("Who reads does not wait for who writes.\ngot %v", err)
+	}
+}
+
+// TestOpenTogether has many make one file at once.
+func TestOpenTogether(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	tags := make([]engine.Tag, 8)
+	var wg sync.WaitGroup
+	for n := range tags {
+		wg.Go(func() {
+			l, err := Open(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer l.Close()
+			if tags[n], err = l.Tag(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, tag := range tags {
+		if tag != tags[0] {
+			t.Errorf("two ledgers in one file: %v", tags)
+		}
+	}
+}
+
+// TestStatements holds what a replicated backend demands of the SQL: it may
+// apply a statement twice, and a statement that returns rows breaks it.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	returning, insert := regexp.MustCompile(`\bRETURNING\b`), regexp.MustCompile("(?s)INSERT INTO reservations[^`]*`")
+	inserts := 0
+	for _, name := range sources {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if returning.Match(content) {
+			t.Errorf("%s returns rows from a write", name)
+		}
+		for _, statement := range insert.FindAll(content, -1) {
+			inserts++
+			if !bytes.Contains(statement, []byte("ON CONFLICT")) {
+				t.Errorf("%s inserts without a word on what is there already:\n%s", name, statement)
+			}
+		}
+	}
+	if inserts != 2 {
+		t.Errorf("looked at %d inserts, know of 2", inserts)
+	}
+}
