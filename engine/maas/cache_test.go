@@ -161,3 +161,36 @@ func TestHostsAreDropped(t *testing.T) {
 		})
 	}
 }
+
+// TestHostsCarryTheTag wants each listing of hosts to carry the ledger's tag
+// as it was before MAAS was asked, for as long as the listing is served.
+func TestHostsCarryTheTag(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var now int64
+		c := testClient(t, byRoute(map[string]func() *http.Response{
+			"GET vm-hosts/": func() *http.Response {
+				now += 10 // while MAAS answers, the ledger goes on
+				return value([]wireHost{{ID: 8, Type: "lxd"}})()
+			},
+		}), func(config *Config) {
+			config.Tag = func(context.Context) (engine.Tag, error) {
+				if now > 15 {
+					return engine.Tag{}, engine.ErrBusy
+				}
+				return engine.Tag{Generation: "g", Sequence: now}, nil
+			}
+		})
+		for _, want := range []int64{0, 0, 10} {
+			hosts, err := c.Hosts(t.Context())
+			if err != nil || len(hosts) != 1 || hosts[0].Inventory != (engine.Tag{Generation: "g", Sequence: want}) {
+				t.Errorf("got %+v, %v; want the tag %d", hosts, err, want)
+			}
+			time.Sleep(hostsTTL * 2 / 3)
+		}
+		time.Sleep(hostsTTL)
+		if _, err := c.Hosts(t.Context()); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("a listing without its tag was served: %v", err)
+		}
+	})
+}

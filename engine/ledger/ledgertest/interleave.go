@@ -16,7 +16,7 @@ import (
 
 var (
 	seed = flag.Uint64("ledger.seed", 0, "seed of the interleavings; 0: a new one each time")
-	runs = flag.Int("ledger.runs", 20, "how many interleavings to try, of 400 steps each")
+	runs = flag.Int("ledger.runs", 5, "how many interleavings to try, of 400 steps each")
 )
 
 // NeverOverCommits interleaves inventories, creations, moves and deletions at
