@@ -41,7 +41,7 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		return v.notComposed(ctx, host, key, want, err)
 	}
 	v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
-	v.mayTry(key, true)
+	v.forgetTries(key)
 	return v.composed(ctx, host, key, want, m)
 }
 
@@ -150,7 +150,7 @@ func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec
 		// leaves it in LXD.
 		return Result[VM]{}, taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))
 	}
-	if !v.mayTry(key, false) {
+	if !v.mayTryAgain(key) {
 		failure = Terminal(failure)
 	}
 	return Result[VM]{}, refused(failure)
@@ -161,17 +161,23 @@ func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec
 // itself has passed.
 const maxTries = 6
 
-// mayTry counts composes of a key that failed, and says whether another is
-// worth it. It only brakes: what is lost with the process costs some tries.
-func (v *vms) mayTry(key Key, succeeded bool) bool {
+// mayTryAgain counts a compose of the key that failed, and says whether another
+// is worth it. It only brakes: what is lost with the process costs some tries.
+func (v *vms) mayTryAgain(key Key) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if succeeded || v.tries[key]+1 >= maxTries {
-		delete(v.tries, key)
-		return succeeded
-	}
 	v.tries[key]++
-	return true
+	if v.tries[key] < maxTries {
+		return true
+	}
+	delete(v.tries, key)
+	return false
+}
+
+func (v *vms) forgetTries(key Key) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.tries, key)
 }
 
 // leftover names what a failed compose can leave behind, where MAAS does not
