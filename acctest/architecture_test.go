@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +93,12 @@ func TestArrows(t *testing.T) {
 			continue // acctest and the examples may use everything
 		}
 		checked[folder]++
-		for _, dep := range p.Deps {
+		// The simulator's tests, too: they must not lean on our client.
+		deps := p.Deps
+		if folder == "acctest/maassim" {
+			deps = slices.Concat(deps, p.TestImports, p.XTestImports)
+		}
+		for _, dep := range deps {
 			if why := rule.refuses(dep); why != "" {
 				t.Errorf("%s depends on %s: %s %s", p.folder(), dep, why, rule.reason)
 			}
@@ -99,6 +106,10 @@ func TestArrows(t *testing.T) {
 	}
 	for folder := range arrows {
 		t.Logf("%s: %d packages checked", folder, checked[folder])
+		_, err := os.Stat(filepath.Join(repositoryRoot(t), folder))
+		if err == nil && checked[folder] == 0 {
+			t.Errorf("no package of %s was checked", folder)
+		}
 	}
 	if len(checked) == 0 {
 		t.Fatal("no package was checked: the folders of the rules do not fit the tree")
@@ -204,12 +215,13 @@ func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 
 // listed is what go list says of a package.
 type listed struct {
-	ImportPath string
-	Name       string
-	Dir        string
-	GoFiles    []string // those of this platform, without tests
-	Imports    []string // direct, without tests
-	Deps       []string // all, without tests
+	TestImports, XTestImports []string // of its tests, direct ones only
+	ImportPath                string
+	Name                      string
+	Dir                       string
+	GoFiles                   []string // those of this platform, without tests
+	Imports                   []string // direct, without tests
+	Deps                      []string // all, without tests
 }
 
 // folder is the package's path below the module.
@@ -221,7 +233,7 @@ func (p listed) folder() string {
 // there is none.
 func ourPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,Dir,GoFiles,Imports,Deps", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,Dir,GoFiles,Imports,Deps,TestImports,XTestImports", "./...")
 	cmd.Dir = repositoryRoot(t)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -243,6 +255,21 @@ func ourPackages(t *testing.T) []listed {
 		t.Fatal("go list found no package")
 	}
 	return packages
+}
+
+// repositoryFiles lists the files that git tracks, with slashes, from the root.
+func repositoryFiles(t *testing.T) []string {
+	t.Helper()
+	// Whose checkout it is does not matter for listing it.
+	list := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")
+	list.Dir = repositoryRoot(t)
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
+	names, err := list.Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v: %s(this test needs a git checkout)", err, stderr.Bytes())
+	}
+	return strings.Split(strings.TrimSuffix(string(names), "\x00"), "\x00")
 }
 
 // repositoryRoot is the module's directory.

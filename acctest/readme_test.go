@@ -62,16 +62,10 @@ func standIn(t *testing.T, dir, name, script string) {
 	}
 }
 
-// copyRepository copies the files that git knows, or would add, as they are.
+// copyRepository copies the files that git tracks, as they are now.
 func copyRepository(t *testing.T, to string) {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = ".."
-	names, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+	for _, name := range repositoryFiles(t) {
 		from := filepath.Join("..", name)
 		info, err := os.Stat(from)
 		if os.IsNotExist(err) {

@@ -41,6 +41,27 @@ const (
 	imageVariable = "MAASLXD_ACC_IMAGE"
 )
 
+// TestMain says what the suite runs against, and keeps settings of the user's
+// own away from the simulator.
+func TestMain(m *testing.M) {
+	switch url, key := os.Getenv(urlVariable), os.Getenv(keyVariable); {
+	case (url == "") != (key == ""):
+		fmt.Fprintf(os.Stderr, "set both %s and %s for a real MAAS, or neither for the simulator\n", urlVariable, keyVariable)
+		os.Exit(1)
+	case url == "":
+		fmt.Println("acceptance tests run on the simulator")
+		for _, entry := range os.Environ() {
+			name, _, _ := strings.Cut(entry, "=")
+			if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
+				os.Unsetenv(name) //nolint:errcheck // it was just listed
+			}
+		}
+	default:
+		fmt.Println("acceptance tests run on the MAAS at", url)
+	}
+	os.Exit(m.Run())
+}
+
 // world is the simulated MAAS: two hosts in two zones, and quick machines.
 func world() sim.Model {
 	return sim.Model{

@@ -153,11 +153,25 @@ func (d *demo) inspect(ctx context.Context) error {
 		return fmt.Errorf("%d instances are left after the destroy: %q", len(left), left)
 	}
 	fmt.Print("No instance is left on any host.\n\n")
+	known, err := d.simulator.machines(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range known {
+		if m.Host != "" {
+			return fmt.Errorf("MAAS still knows the VM %s after the destroy", m.Name)
+		}
+	}
+	fmt.Print("MAAS knows no VM.\n\n")
 	calls, err := d.simulator.journal(ctx)
 	if err != nil {
 		return err
 	}
-	return printCalls(os.Stdout, calls)
+	if err := printCalls(os.Stdout, calls); err != nil {
+		return err
+	}
+	fmt.Println("(A tag that MAAS does not know yet fails once, and is then created.)")
+	return nil
 }
 
 // show prints the VMs as a table and returns them.

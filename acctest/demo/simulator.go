@@ -126,6 +126,18 @@ func (s *simulator) instances(ctx context.Context) ([]instance, error) {
 	return list, s.look(ctx, "/_sim/instances", &list)
 }
 
+// machine is one that MAAS knows; a VM has a host.
+type machine struct {
+	Name string `json:"hostname"`
+	Host string `json:"host"`
+}
+
+// machines lists what the simulated MAAS knows.
+func (s *simulator) machines(ctx context.Context) ([]machine, error) {
+	var list []machine
+	return list, s.look(ctx, "/_sim/machines", &list)
+}
+
 // calls is how the provider used MAAS's API.
 type calls struct {
 	Routes []struct {

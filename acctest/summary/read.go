@@ -57,7 +57,7 @@ type report struct {
 }
 
 // figure is output that is worth its line in the summary.
-var figure = regexp.MustCompile(`\d+ of \d+ \w+ reproduced.*`)
+var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*`)
 
 // read counts the events. A stream that ends in the middle of a test shows as
 // its package having failed.
@@ -141,8 +141,13 @@ func reasonIn(output string) string {
 	var said []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			said = append(said, place.ReplaceAllString(line, ""))
+		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
+			continue
+		}
+		// A test may have said aloud what it then gives as its reason.
+		said = append(said, place.ReplaceAllString(line, ""))
+		if n := len(said); n > 1 && strings.HasSuffix(said[n-2], said[n-1]) {
+			said = said[:n-1]
 		}
 	}
 	if len(said) == 0 {
