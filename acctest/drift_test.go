@@ -177,6 +177,10 @@ func TestAccVMHostRefreshed(t *testing.T) {
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			// The pool of its successor is told again, and must not contradict the plan.
+			w.configure(t, x.config(x.vm(name, append(attributes, `memory_mib = 3072`)...)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
 			w.run(t, "destroy", "-auto-approve", "-no-color")
 		})
 	}
