@@ -18,10 +18,10 @@ func (v *vms) check(ctx context.Context, want VMSpec) (VMHost, error) {
 		return VMHost{}, err
 	}
 	if host.Version == "" {
-		return VMHost{}, &Error{
+		return VMHost{}, Terminal(&Error{
 			Type: HostUnavailable, Host: host.Name, Message: "MAAS has never reached its LXD",
 			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
-		}
+		})
 	}
 	// A VM host that was just registered shows no cores until its inventory
 	// has come, a second or two later.
