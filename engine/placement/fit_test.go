@@ -2,6 +2,8 @@ package placement_test
 
 import (
 	"errors"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -192,6 +194,49 @@ func TestCandidateSaysWhatIsFree(t *testing.T) {
 	}
 }
 
+// What MAAS or a ledger reports beyond reason must not turn into room, nor
+// take the room that there is.
+func TestNonsenseIsHarmless(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		edit   func(*placement.Host)
+		cores  int64 // free
+	}{
+		"Enormous": {
+			reason: "A product beyond 63 bits stays at the end of them.",
+			edit:   func(h *placement.Host) { h.Cores.Total, h.CPUOvercommit = math.MaxInt64, 10 },
+			cores:  math.MaxInt64,
+		},
+		"NegativeUse": {
+			reason: "Less than nothing in use is nothing.",
+			edit:   usedCores(math.MinInt64),
+			cores:  16,
+		},
+		"OverdrawnPool": {
+			reason: "A pool that is overdrawn does not matter to a VM that takes nothing from it.",
+			edit:   func(h *placement.Host) { h.StoragePools[0].FreeBytes = -20e9 },
+			cores:  16,
+		},
+		"TwoDefaultPools": {
+			reason: "Disks are charged once: to the first one.",
+			edit: func(h *placement.Host) {
+				h.StoragePools[0].Default, h.StoragePools[1].FreeBytes = true, 0
+			},
+			cores: 16,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := placement.Choose([]placement.Host{lxd("a", "az1", tc.edit)}, small())
+			if err != nil || got.FreeCores != tc.cores || len(got.Storage) != 1 {
+				t.Errorf("%s: got %+v, %v, want %d cores free and one pool", tc.reason, got, err, tc.cores)
+			}
+		})
+	}
+}
+
 func TestNeedError(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -215,7 +260,7 @@ func TestNeedError(t *testing.T) {
 			_, distribute := placement.DistributeAcrossZones(hosts, need, 1)
 			for call, err := range map[string]error{"Fit": fit, "Choose": choose, "DistributeAcrossZones": distribute} {
 				var invalid *placement.NeedError
-				if !errors.As(err, &invalid) || invalid.Field != tc.field {
+				if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.HasPrefix(err.Error(), tc.field+": ") {
 					t.Errorf("%s %s: got %v, want a NeedError of %s", tc.reason, call, err, tc.field)
 				}
 			}

@@ -1,9 +1,6 @@
 package placement
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Fleet is a set of hosts on which VMs are placed one after the other: each
 // placement takes its room, and counts in its group, for the next ones. It
@@ -31,8 +28,7 @@ type host struct {
 
 type pool struct {
 	StoragePool
-	isDefault bool  // at most one pool of a host is
-	mostBytes int64 // the pool when it is empty
+	isDefault bool // at most one pool of a host is
 }
 
 // members counts the VMs of one group.
@@ -42,17 +38,16 @@ type members struct{ onHost, inZone []int }
 // while the fleet is in use.
 func NewFleet(hosts []Host) *Fleet {
 	f := &Fleet{hosts: make([]host, len(hosts)), groups: map[string]*members{}}
-	for i := range hosts {
-		f.hosts[i] = newHost(&hosts[i])
-	}
-	slices.SortFunc(f.hosts, func(a, b host) int { return cmp.Compare(a.ID, b.ID) })
 	zones := map[string]int{}
-	for i := range f.hosts {
-		h := &f.hosts[i]
-		if _, ok := zones[h.Zone]; !ok {
-			zones[h.Zone] = len(zones)
+	for i := range hosts {
+		zone, ok := zones[hosts[i].Zone]
+		if !ok {
+			zone = len(zones)
+			zones[hosts[i].Zone] = zone
 		}
-		h.index, h.zone = i, zones[h.Zone]
+		h := newHost(&hosts[i])
+		h.index, h.zone = i, zone
+		f.hosts[i] = h
 	}
 	f.zones = len(zones)
 	return f
@@ -65,8 +60,6 @@ func newHost(h *Host) host {
 		capMemoryMiB:    h.MemoryMiB.capacity(h.MemoryOvercommit),
 		capHugePagesMiB: max(0, h.HugePagesMiB.Total),
 	}
-	// Whatever the ratio, MAAS makes no VM that is larger than its host
-	// (forms/pods.py, ComposeMachineForm).
 	n.mostCores = min(n.capCores, h.Cores.Total)
 	n.mostMemoryMiB = min(n.capMemoryMiB, h.MemoryMiB.Total)
 	n.freeCores = h.Cores.free(n.capCores)
@@ -76,7 +69,7 @@ func newHost(h *Host) host {
 	first := slices.IndexFunc(h.StoragePools, func(p StoragePool) bool { return p.Default })
 	for i, p := range h.StoragePools {
 		p.FreeBytes = max(0, p.FreeBytes)
-		n.pools[i] = pool{StoragePool: p, isDefault: i == first, mostBytes: max(p.TotalBytes, p.FreeBytes)}
+		n.pools[i] = pool{StoragePool: p, isDefault: i == first}
 	}
 	return n
 }
@@ -93,23 +86,22 @@ func (f *Fleet) Place(need Need) (Candidate, error) {
 }
 
 func (f *Fleet) place(r *request) (Candidate, error) {
-	var best *host
-	var bestScore score
+	var best score
 	for i := range f.hosts {
 		h := &f.hosts[i]
 		// The group decides against most hosts, and is quickly asked.
-		if best != nil && r.crowd(h).compare(bestScore.crowd) > 0 || !h.fits(r) {
+		if best.host != nil && r.crowd(h).compare(best.crowd) > 0 || !h.fits(r) {
 			continue
 		}
-		if s := h.score(r); best == nil || s.compare(bestScore) < 0 {
-			best, bestScore = h, s
+		if s := h.score(r); best.host == nil || s.compare(best) < 0 {
+			best = s
 		}
 	}
-	if best == nil {
+	if best.host == nil {
 		return Candidate{}, f.fitError(r)
 	}
-	c := best.candidate(r)
-	best.take(r)
+	c := best.host.candidate(r)
+	best.host.take(r)
 	return c, nil
 }
 
@@ -134,7 +126,7 @@ func (f *Fleet) Fit(need Need) ([]Candidate, error) {
 	slices.SortFunc(scores, score.compare)
 	candidates := make([]Candidate, len(scores))
 	for i, s := range scores {
-		candidates[i] = f.hosts[s.index].candidate(&r)
+		candidates[i] = s.host.candidate(&r)
 	}
 	return candidates, nil
 }

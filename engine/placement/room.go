@@ -2,8 +2,8 @@ package placement
 
 import "fmt"
 
-// MAAS makes no VM on a core that the host does not have (forms/pods.py,
-// ComposeMachineForm), whatever is free.
+// Whatever the ratios, MAAS makes no VM that is larger than its host or pinned
+// to a core that the host does not have (forms/pods.py, ComposeMachineForm).
 func largeEnough(h *host, r *request) bool {
 	return r.cores <= h.mostCores && int64(r.topPinned) < h.Cores.Total &&
 		r.MemoryMiB <= h.mostMemoryMiB &&
@@ -30,7 +30,7 @@ func tooSmallDetail(h *host, r *request) string {
 // empty, nil if there is none of which this is known.
 func (h *host) smallPool(r *request) *pool {
 	for i := range h.pools {
-		if p := &h.pools[i]; p.TotalBytes > 0 && p.takes(r) > p.mostBytes/bytesPerGB {
+		if p := &h.pools[i]; p.TotalBytes > 0 && p.takes(r) > max(p.TotalBytes, p.FreeBytes)/bytesPerGB {
 			return p
 		}
 	}

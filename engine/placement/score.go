@@ -7,7 +7,7 @@ type score struct {
 	crowd
 	fullness float64 // negative for Pack: the fuller, the better
 	tie      uint64
-	index    int // position in the fleet, which is sorted by id
+	host     *host
 }
 
 func (s score) compare(o score) int {
@@ -20,7 +20,7 @@ func (s score) compare(o score) int {
 	if c := cmp.Compare(s.tie, o.tie); c != 0 {
 		return c
 	}
-	return cmp.Compare(s.index, o.index)
+	return cmp.Compare(s.host.ID, o.host.ID)
 }
 
 // crowd counts the members of the group that a VM would get near to.
@@ -41,7 +41,7 @@ func (r *request) crowd(h *host) crowd {
 }
 
 func (h *host) score(r *request) score {
-	s := score{crowd: r.crowd(h), fullness: h.fullness(r), tie: mix(h.hash ^ r.hash), index: h.index}
+	s := score{crowd: r.crowd(h), fullness: h.fullness(r), tie: mix(h.hash ^ r.hash), host: h}
 	if r.Strategy == Pack {
 		s.fullness = -s.fullness
 	}
@@ -50,7 +50,7 @@ func (h *host) score(r *request) score {
 
 // fullness is the share of the host that is in use once the VM is there, from
 // 0 to 1, of the resource that is nearest to its end: the one that will stop
-// the next VM.
+// the next VM. A storage pool of unknown size says nothing.
 func (h *host) fullness(r *request) float64 {
 	most := max(
 		share(h.capCores, h.freeCores-r.cores),
@@ -61,8 +61,8 @@ func (h *host) fullness(r *request) float64 {
 	}
 	for i := range h.pools {
 		p := &h.pools[i]
-		if takeGB := p.takes(r); takeGB > 0 {
-			most = max(most, share(p.mostBytes, p.FreeBytes-takeGB*bytesPerGB))
+		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
+			most = max(most, share(p.TotalBytes, p.FreeBytes-takeGB*bytesPerGB))
 		}
 	}
 	return most
