@@ -96,6 +96,17 @@ func TestFitOrder(t *testing.T) {
 			need: small(),
 			want: []string{"b", "a"},
 		},
+		"PoolOfUnknownSize": {
+			reason: "A pool of unknown size says nothing about how full the host is, not even when the VM takes its last byte.",
+			hosts: []placement.Host{
+				lxd("a", "az1", usedCores(8), func(h *placement.Host) {
+					h.StoragePools[1].TotalBytes, h.StoragePools[1].FreeBytes = 0, 8e9
+				}),
+				lxd("b", "az1", usedCores(4)),
+			},
+			need: small(),
+			want: []string{"b", "a"},
+		},
 		"ShareNotNumber": {
 			reason: "Fullness is a share of what the ratio allows: 8 of 64 is emptier than 4 of 16.",
 			hosts: []placement.Host{
