@@ -121,7 +121,7 @@ func (m Model) checkSubnets() error {
 	seen, known := map[string]bool{}, false
 	for i, s := range m.Subnets {
 		network, err := netip.ParsePrefix(s.CIDR)
-		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > 30 {
+		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > leastNetwork {
 			return fmt.Errorf("subnets[%d].cidr: %q is no IPv4 network of at least 4 addresses", i, s.CIDR)
 		}
 		if seen[s.CIDR] || seen[s.Name] {

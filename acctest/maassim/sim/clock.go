@@ -54,6 +54,11 @@ func (w *world) after(d time.Duration, f func()) *time.Timer {
 	t = time.AfterFunc(d, func() {
 		w.sim.mu.Lock()
 		defer w.sim.mu.Unlock()
+		defer func() {
+			if bug := recover(); bug != nil {
+				logBug("a timer", bug)
+			}
+		}()
 		if !w.ended && w.timers[t] {
 			delete(w.timers, t)
 			f()

@@ -2,7 +2,10 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"log"
 	"net/http"
+	"runtime/debug"
 	"strings"
 )
 
@@ -83,11 +86,26 @@ func (s *Sim) begin(c *call, r *http.Request) callPlan {
 	return plan
 }
 
-// run handles the call in the world that it began in.
-func (s *Sim) run(c *call, r *http.Request) reply {
+// run handles the call in the world that it began in. A panic is a bug of the
+// simulator: it costs that call a 500 and spares all others.
+func (s *Sim) run(c *call, r *http.Request) (rep reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		if bug := recover(); bug != nil {
+			logBug(r.Method+" "+r.URL.RequestURI(), bug)
+			rep = internalError(bugText + fmt.Sprint(bug))
+		}
+	}()
 	return s.dispatch(c, r)
+}
+
+// bugText begins the body of a 500 that no MAAS would answer.
+const bugText = "maassim: bug of the simulator: "
+
+// logBug writes a panic to stderr.
+func logBug(where string, bug any) {
+	log.Printf("%s%v, at %s\n%s", bugText, bug, where, debug.Stack())
 }
 
 // breakCall ends a call as a fault says.
