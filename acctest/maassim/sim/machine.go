@@ -181,7 +181,23 @@ func (m *machine) forget() {
 	}
 	delete(m.w.machines, m.systemID)
 	m.leaveBMC()
+	m.leaveHosts()
 	m.w.events = slices.DeleteFunc(m.w.events, func(e *event) bool { return e.machine == m })
+}
+
+// leaveHosts makes VM hosts and LXDs forget the machine that they ran on. A VM
+// host has none then until it is refreshed.
+func (m *machine) leaveHosts() {
+	for _, h := range m.w.hosts {
+		if h.machine == m {
+			h.machine = nil
+		}
+	}
+	for _, l := range m.w.lxds {
+		if l.hostMachine == m {
+			l.hostMachine = nil
+		}
+	}
 }
 
 // leaveBMC removes a BMC that is no VM host with its last machine.

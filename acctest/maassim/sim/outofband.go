@@ -69,13 +69,17 @@ func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status 
 }
 
 // DeleteMachine deletes a machine as an operator would in the UI, with its
-// instance where LXD can be reached.
+// instance where LXD can be reached. A machine that VM hosts run on stays, as
+// there.
 func (s *Sim) DeleteMachine(systemID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, err := s.machineFor(systemID)
 	if err != nil {
 		return err
+	}
+	if names := m.hostedBy(); names != "" {
+		return fmt.Errorf("cannot delete %s: the VM hosts %s run on it", m.hostname, names)
 	}
 	s.world.removeVM(m)
 	return nil
