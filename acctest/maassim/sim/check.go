@@ -169,6 +169,9 @@ func (m Model) checkHosts() error {
 		case shared && !sameHardware(m.Hosts[first], h):
 			return fmt.Errorf("%s.address: hosts[%d] has the same address but other cores, memory or storage pools", field, first)
 		}
+		if _, err := parseLXDVersion(h.LXDVersion); err != nil {
+			return fmt.Errorf("%s.lxd_version: %w", field, err)
+		}
 		names[h.Name], places[place] = true, i
 		if !shared {
 			places[lxdAddress(h.Address)] = i

@@ -42,6 +42,15 @@ func (j *job) cancel() {
 	}
 }
 
+// hold keeps the job from ending by itself; finish still ends it.
+func (j *job) hold() {
+	j.onSeen = false
+	if j.timer != nil {
+		j.timer.Stop()
+		delete(j.w.timers, j.timer)
+	}
+}
+
 // pending says that the job will still run.
 func (j *job) pending() bool { return j != nil && !j.finished }
 

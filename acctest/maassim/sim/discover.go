@@ -60,6 +60,8 @@ func (l *lxdServer) admit(b *bmc, who string) string {
 	case slices.ContainsFunc(l.trusted, func(pem string) bool { return samePEM(pem, b.certificate) }):
 	case b.password == "":
 		return who + "Certificate is not trusted and no password was given"
+	case l.since(withoutPassword):
+		return who + "Password authentication failed: not implemented"
 	case b.password != l.password:
 		return who + "Password authentication failed: not authorized"
 	default:

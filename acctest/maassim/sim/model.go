@@ -105,13 +105,15 @@ type HostModel struct {
 	// CPUOvercommit and MemoryOvercommit are the VM host's ratios, 1 if zero.
 	CPUOvercommit    float64 `json:"cpu_overcommit,omitempty"`
 	MemoryOvercommit float64 `json:"memory_overcommit,omitempty"`
-	// LXDVersion is "5.21.3" if empty.
+	// LXDVersion is "5.21.3" if empty. From 6.1 on no trust password works,
+	// and from 6.7 on MAAS cannot compose.
 	LXDVersion string `json:"lxd_version,omitempty"`
 	// Instances are VMs in the LXD that MAAS does not know (yet).
 	Instances []string `json:"instances,omitempty"`
 	// Unregistered says that MAAS has no VM host for this LXD (yet).
 	Unregistered bool `json:"unregistered,omitempty"`
-	// TrustPassword is the LXD's core.trust_password; empty: no password works.
+	// TrustPassword is the LXD's core.trust_password; empty: no password
+	// works. LXD 6.1 and later have none.
 	TrustPassword string `json:"trust_password,omitempty"`
 	// TrustedCertificates are PEM certificates that the LXD trusts.
 	TrustedCertificates []string `json:"trusted_certificates,omitempty"`
