@@ -14,7 +14,7 @@ func buildWorld(s *Sim, m Model) *world {
 		sim: s, model: m, rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), gone: m.MAASVersion == VersionGone, rack: OK,
 		lastID: map[string]int{}, zones: map[int]*zone{}, pools: map[int]*pool{}, domains: map[int]*domain{},
 		tags: map[string]*tag{}, images: m.Images, machines: map[string]*machine{}, hosts: map[int]*vmHost{},
-		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: map[string]bool{},
+		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: nonces{seen: map[string]int64{}}, done: make(chan struct{}),
 		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{},
 	}
 	w.rackID = w.newSystemID()

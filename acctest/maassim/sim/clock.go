@@ -57,7 +57,8 @@ func (j *job) pending() bool { return j != nil && !j.finished }
 // inFlight is a pending job that takes time.
 func (j *job) inFlight() bool { return j.pending() && !j.onSeen }
 
-// after calls f with Sim.mu held, unless the world was replaced by then.
+// after calls f with Sim.mu held, unless the world was replaced by then. In a
+// world that was, it never does.
 func (w *world) after(d time.Duration, f func()) *time.Timer {
 	var t *time.Timer
 	t = time.AfterFunc(d, func() {
@@ -73,12 +74,19 @@ func (w *world) after(d time.Duration, f func()) *time.Timer {
 			f()
 		}
 	})
+	if w.ended {
+		t.Stop()
+		return t
+	}
 	w.timers[t] = true
 	return t
 }
 
-// end stops all timers of the world.
+// end stops all timers of the world and wakes who sleeps in it.
 func (w *world) end() {
+	if !w.ended {
+		close(w.done)
+	}
 	w.ended = true
 	for t := range w.timers {
 		t.Stop()
@@ -86,13 +94,18 @@ func (w *world) end() {
 	clear(w.timers)
 }
 
-// sleep lets d pass with Sim.mu released. What was looked up before may have
-// changed meanwhile.
+// sleep lets d pass with Sim.mu released, or less where the world ends. What was
+// looked up before may have changed meanwhile.
 func (w *world) sleep(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	w.sim.mu.Unlock()
-	time.Sleep(d)
-	w.sim.mu.Lock()
+	defer w.sim.mu.Lock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.done:
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
@@ -117,7 +116,6 @@ func runFact(t *testing.T, f fact) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	defer time.Sleep(10 * time.Minute) // calls that nobody waits for end, too
 	run := &factRun{t: t, maas: world.RoundTripper(), saved: map[string]string{}, started: map[string]chan served{}}
 	for _, step := range f.steps {
 		if err := run.step(step); err != nil {

@@ -147,6 +147,8 @@ func (s *Sim) RemoveInstance(host, project, name string) error {
 func (s *Sim) RefreshHost(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.running++
+	defer s.ended()
 	w := s.world
 	h := w.hostNamed(name)
 	if h == nil {
@@ -158,7 +160,7 @@ func (s *Sim) RefreshHost(name string) error {
 	}
 	listed := l.listed(h.bmc.project)
 	w.sleep(w.model.Latency.Refresh)
-	if w.hosts[h.id] != h {
+	if w.ended || w.hosts[h.id] != h {
 		return fmt.Errorf("no VM host %q any more", name)
 	}
 	w.discover(h, l)

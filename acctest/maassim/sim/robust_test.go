@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -189,4 +190,32 @@ func TestWildCalls(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoncesAreDropped makes calls for an hour: only those of the last minutes
+// are remembered, and none of them can be used again.
+func TestNoncesAreDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Model{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		for n := range 3600 {
+			if rep, err := s.exchange(signed("GET", "zones/", nil, n)); err != nil || rep.status != 200 {
+				t.Fatalf("%d %s, %v", rep.status, rep.body, err)
+			}
+			again := signed("GET", "zones/", nil, n)
+			for range 2 {
+				if rep, _ := s.exchange(again); rep.status != 401 {
+					t.Fatalf("a nonce was taken twice: %d", rep.status)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		if got := len(s.world.nonces.seen); got > 2*timestampThreshold+2 {
+			t.Errorf("%d nonces are remembered", got)
+		}
+	})
 }

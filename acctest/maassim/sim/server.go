@@ -91,13 +91,25 @@ func (s *Sim) begin(c *call, r *http.Request) callPlan {
 func (s *Sim) run(c *call, r *http.Request) (rep reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.running++
+	began := !c.w.ended
 	defer func() {
+		s.ended()
 		if bug := recover(); bug != nil {
 			logBug(r.Method+" "+r.URL.RequestURI(), bug)
 			rep = internalError(bugText + fmt.Sprint(bug))
 		}
+		if began && c.w.ended {
+			rep = unavailable("The simulator was reset or closed during the call.")
+		}
 	}()
 	return s.dispatch(c, r)
+}
+
+// ended notes that a handler has ended.
+func (s *Sim) ended() {
+	s.running--
+	s.idle.Broadcast()
 }
 
 // bugText begins the body of a 500 that no MAAS would answer.

@@ -114,4 +114,26 @@ func TestConnections(t *testing.T) {
 	}
 	steering := &caller{t: t, via: other}
 	wantStatus(t, steering.send(r), 200, `"connections":1,`)
+	server.ResetJournal()
+	if got := server.Journal().Connections; got != 0 {
+		t.Errorf("%d connections in an empty journal", got)
+	}
+	for range 2 {
+		c.must("GET", "vm-hosts/1/")
+	}
+	if got := server.Journal().Connections; got != 1 {
+		t.Errorf("%d connections, with one that is older than the journal", got)
+	}
+}
+
+// TestCalls leaves the calls out of a journal that a script reads.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	c.must("GET", "vm-hosts/1/")
+	if out := c.steer("GET", "journal?calls=0", ""); strings.Contains(out.text, `"calls":[`) || !strings.Contains(out.text, `"route":"GET vm-hosts/{id}/"`) {
+		t.Errorf("got %s", out.text)
+	}
+	wantStatus(t, c.steer("GET", "journal?calls=1", ""), 200, `"calls":[{"route":"GET vm-hosts/{id}/"`)
+	wantStatus(t, c.steer("GET", "journal?calls=some", ""), 400, "neither 0 nor 1")
 }

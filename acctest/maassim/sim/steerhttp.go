@@ -48,7 +48,7 @@ func steerings() []steering {
 		{"POST", "faults", "add a fault", steerAddFault},
 		{"DELETE", "faults", "remove all faults", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ClearFaults(); return nil, nil }},
 		{"DELETE", "faults/{id}", "remove a fault", steerRemoveFault},
-		{"GET", "journal", "what was called", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Journal(), nil }},
+		{"GET", "journal", "what was called; with ?calls=0 only the counts", steerJournal},
 		{"DELETE", "journal", "empty the journal", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ResetJournal(); return nil, nil }},
 		{"POST", "reset", "go back to the model", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Reset(); return nil, nil }},
 	}
@@ -71,6 +71,7 @@ func (s *Sim) steer(r *http.Request) reply {
 		vars, matches := matchPath(op.path, path)
 		known = known || matches
 		if matches && op.method == r.Method {
+			vars["?calls"] = r.URL.Query().Get("calls")
 			return s.runSteering(op, vars, r.Body)
 		}
 	}
@@ -187,6 +188,18 @@ func steerAddFault(s *Sim, _ map[string]string, body []byte) (any, error) {
 	}
 	id, err := s.addFault(f)
 	return map[string]int{"id": id}, err
+}
+
+func steerJournal(s *Sim, vars map[string]string, _ []byte) (any, error) {
+	j := s.Journal()
+	switch calls := vars["?calls"]; calls {
+	case "0":
+		j.Calls = nil
+	case "", "1":
+	default:
+		return nil, fmt.Errorf("calls: %q is neither 0 nor 1", calls)
+	}
+	return j, nil
 }
 
 func steerRemoveFault(s *Sim, vars map[string]string, _ []byte) (any, error) {
