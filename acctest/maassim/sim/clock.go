@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // job is something that happens later: after a time, or, where the model says
 // that it takes none, once a read has shown what is under way.
@@ -19,6 +22,16 @@ func (w *world) later(d time.Duration, run func()) *job {
 		j.timer = w.after(d, j.finish)
 	}
 	return j
+}
+
+// orphan is a job of an LXD alone, that no machine knows.
+func (w *world) orphan(d time.Duration, run func()) {
+	if d <= 0 {
+		run()
+		return
+	}
+	w.orphans = slices.DeleteFunc(w.orphans, func(j *job) bool { return !j.pending() })
+	w.orphans = append(w.orphans, w.later(d, run))
 }
 
 // finish runs the job now; it runs once.

@@ -137,7 +137,7 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 		i.busy = ""
 		return i, w.lookAgain(v.host.bmc, i, regionTimeout-took)
 	}
-	w.after(took, func() { i.busy = "" })
+	w.orphan(took, func() { i.busy = "" })
 	w.sleep(regionTimeout)
 	bad := unavailable("Unable to compose machine because: Failed talking to pod: timed out")
 	return nil, &bad

@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// EditMachine changes a machine as an operator would, without MAAS's rules.
+// EditMachine changes a machine as an operator would, without MAAS's rules. A
+// status ends what is under way; one that is itself a passage, as Deploying,
+// stays until it is edited again or fails.
 func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,7 +25,11 @@ func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
 	set(&m.description, e.Description)
 	set(&m.locked, e.Locked)
 	set(&m.ownerData, e.OwnerData)
-	set(&m.status, status)
+	if status != nil {
+		m.progress.cancel()
+		m.query.cancel()
+		m.status = *status
+	}
 	if e.Tags != nil {
 		for _, name := range *e.Tags {
 			s.world.ensureTag(name)
@@ -31,13 +37,23 @@ func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
 		m.tags = slices.Clone(*e.Tags)
 	}
 	if e.PowerState != nil {
-		m.powerState = *e.PowerState
-		if i := m.lxdInstance(); i != nil {
-			i.running = *e.PowerState == "on"
-		}
+		m.turn(*e.PowerState)
 	}
 	return nil
 }
+
+// turn ends a power action and leaves MAAS and LXD agreeing on the power. LXD
+// knows no other states than on and off.
+func (m *machine) turn(state string) {
+	m.power.cancel()
+	m.powerAction, m.powerState = "", state
+	if i := m.lxdInstance(); i != nil && (state == "on" || state == "off") {
+		i.busy, i.running = "", state == "on"
+	}
+}
+
+// powerStates are those that MAAS remembers (enum.py, POWER_STATE).
+var powerStates = []string{"on", "off", "unknown", "error"}
 
 func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status *Status, err error) {
 	if e.Zone != nil {
@@ -54,6 +70,9 @@ func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status 
 		if d = w.domainNamed(*e.Domain); d == nil {
 			return nil, nil, nil, nil, fmt.Errorf("no domain %q", *e.Domain)
 		}
+	}
+	if e.PowerState != nil && !slices.Contains(powerStates, *e.PowerState) {
+		return nil, nil, nil, nil, fmt.Errorf("power_state %q is none of %s", *e.PowerState, strings.Join(powerStates, ", "))
 	}
 	if e.StatusName == nil {
 		return z, p, d, nil, nil
@@ -128,15 +147,36 @@ func (s *Sim) projectOf(host string) string {
 func (s *Sim) RemoveInstance(host, project, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, err := s.lxdFor(host)
+	i, err := s.instanceFor(host, project, name)
 	if err != nil {
 		return err
 	}
+	i.server.remove(i)
+	return nil
+}
+
+func (s *Sim) instanceFor(host, project, name string) (*instance, error) {
+	l, err := s.lxdFor(host)
+	if err != nil {
+		return nil, err
+	}
 	i := l.projects[or(project, s.projectOf(host))][name]
 	if i == nil {
-		return fmt.Errorf("no instance %q on %s", name, host)
+		return nil, fmt.Errorf("no instance %q on %s", name, host)
 	}
-	l.remove(i)
+	return i, nil
+}
+
+// SetRunning starts or stops a VM in an LXD behind MAAS's back, which goes on
+// showing the power that it knew. Empty project is the host's.
+func (s *Sim) SetRunning(host, project, name string, running bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, err := s.instanceFor(host, project, name)
+	if err != nil {
+		return err
+	}
+	i.running = running
 	return nil
 }
 

@@ -162,7 +162,7 @@ func (m *machine) finishWithoutRecord(i *instance) {
 		took = w.model.Latency.PowerOff
 	}
 	m.power.cancel()
-	w.after(took, func() { i.busy, i.running = "", action != "off" })
+	w.orphan(took, func() { i.busy, i.running = "", action != "off" })
 }
 
 // answers says whether the LXD answers MAAS at once or after a while.

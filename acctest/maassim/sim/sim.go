@@ -64,13 +64,20 @@ func (s *Sim) Close() {
 	}
 }
 
-// Settle finishes every transition and power action that is under way, and
-// those that follow from them.
+// Settle finishes every transition and power action of machines, every
+// inventory of a VM host and every operation of an LXD that is under way, and
+// those that follow from them. Calls go on: a compose that is asleep is not
+// over, nor is a fault's delay.
 func (s *Sim) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for again := true; again; {
 		again = false
+		for _, j := range s.world.orphans {
+			if j.pending() {
+				j.finish()
+			}
+		}
 		for _, m := range sortedMachines(s.world.machines) {
 			for _, j := range m.jobs() {
 				j.finish()

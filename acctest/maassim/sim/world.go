@@ -42,6 +42,7 @@ type world struct {
 	events    []*event
 	nonces    nonces
 	timers    map[*time.Timer]bool
+	orphans   []*job          // of LXDs, without a machine
 	usedNames map[string]bool // random names that were given out
 }
 
