@@ -109,7 +109,7 @@ func (w *world) composeForAllocation(c *call) (*machine, *reply) {
 			bad := badField("storage", problem)
 			return nil, &bad
 		}
-		if v.cores < 1 || v.cores > h.cores || v.memoryMiB < leastMemoryMiB || v.memoryMiB > h.memoryMiB || v.overCommit() != "" {
+		if v.cores < 1 || v.cores > h.cores || v.memoryMiB < leastMemoryMiB || v.memoryMiB > h.memoryMiB {
 			continue
 		}
 		m, bad := w.composeVM(&v)

@@ -184,6 +184,6 @@ func TestFactsCanFail(t *testing.T) {
 func factsModel() sim.Model {
 	model := sim.DefaultModel()
 	model.Hosts = model.Hosts[:2]
-	model.Images = []string{"ubuntu/focal", "ubuntu/jammy"}
+	model.Images, model.Latency = []string{"ubuntu/focal", "ubuntu/jammy"}, sim.Latency{}
 	return model
 }

@@ -165,10 +165,11 @@ func (m *machine) jobs() []*job {
 	return slices.DeleteFunc([]*job{m.power, m.progress, m.query}, func(j *job) bool { return !j.pending() })
 }
 
-// seen ends what takes no time, now that a read has shown it.
+// seen ends what takes no time, now that a read has shown it. A transition
+// takes at least as long as the power action that it waits for.
 func (m *machine) seen() {
 	for _, j := range []*job{m.power, m.progress} {
-		if j.pending() && j.onSeen {
+		if j.pending() && j.onSeen && !m.power.inFlight() {
 			j.finish()
 		}
 	}

@@ -162,7 +162,8 @@ type MachineModel struct {
 
 // Latency says how long things take. With zero, a transition ends at once but
 // can still be seen: it ends after the first read of the machine that shows
-// it. In a file each is a text like "300ms".
+// it, though not before the power action that it waits for. In a file each is
+// a text like "300ms".
 type Latency struct {
 	// Call is added to every call. Flag: -call.
 	Call time.Duration
