@@ -160,7 +160,11 @@ func (w *world) buildLXD(h HostModel) *lxdServer {
 		projects: map[string]map[string]*instance{"default": {}},
 	}
 	for _, n := range w.networks {
-		if h.Subnets == nil || contains(h.Subnets, n.name, n.cidr.String()) {
+		isNICs := h.NICSubnet == n.name || h.NICSubnet == n.cidr.String()
+		if isNICs {
+			l.nicSubnet = n
+		}
+		if h.Subnets == nil && !isNICs || contains(h.Subnets, n.name, n.cidr.String()) {
 			l.subnets = append(l.subnets, n)
 			l.bridgeMACs[n] = w.newMAC()
 		}

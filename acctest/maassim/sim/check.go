@@ -201,9 +201,12 @@ func (m Model) checkHostParts(field string, h HostModel) error {
 		return fmt.Errorf("%s.storage_pools: more than one is the default", field)
 	}
 	for _, name := range h.Subnets {
-		if !slices.ContainsFunc(m.Subnets, func(s SubnetModel) bool { return s.Name == name || s.CIDR == name }) {
+		if !m.hasSubnet(name) {
 			return fmt.Errorf("%s.subnets: %q is not among subnets", field, name)
 		}
+	}
+	if h.NICSubnet != "" && !m.hasSubnet(h.NICSubnet) {
+		return fmt.Errorf("%s.nic_subnet: %q is not among subnets", field, h.NICSubnet)
 	}
 	return nil
 }
@@ -237,6 +240,9 @@ func (m Model) checkMachines() error {
 }
 
 func (m Model) hasZone(name string) bool { return name == "default" || slices.Contains(m.Zones, name) }
+func (m Model) hasSubnet(name string) bool {
+	return slices.ContainsFunc(m.Subnets, func(s SubnetModel) bool { return s.Name == name || s.CIDR == name })
+}
 func (m Model) hasPool(name string) bool { return name == "default" || slices.Contains(m.Pools, name) }
 
 // or is a, or b where a is the zero value.

@@ -100,8 +100,11 @@ type HostModel struct {
 	// with one address are two projects of one server.
 	Address string `json:"address,omitempty"`
 	// Subnets names the subnets that its bridges are attached to; nil means
-	// all.
-	Subnets []string `json:"subnets,omitempty"`
+	// all but NICSubnet.
+	Subnets []string `json:"subnets"`
+	// NICSubnet names the subnet of its first NIC, which is no bridge; empty
+	// means none that MAAS knows.
+	NICSubnet string `json:"nic_subnet,omitempty"`
 	// CPUOvercommit and MemoryOvercommit are the VM host's ratios, 1 if zero.
 	CPUOvercommit    float64 `json:"cpu_overcommit,omitempty"`
 	MemoryOvercommit float64 `json:"memory_overcommit,omitempty"`
