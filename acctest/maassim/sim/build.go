@@ -155,7 +155,7 @@ func (w *world) buildHost(h HostModel) {
 func (w *world) buildLXD(h HostModel) *lxdServer {
 	l := &lxdServer{
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
-		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: h.TrustedCertificates,
+		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: slices.Clone(h.TrustedCertificates),
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{"default": {}},
 	}

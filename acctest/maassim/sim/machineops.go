@@ -31,7 +31,7 @@ func opRoute(op string, need permission, f func(*call, *machine) reply) route {
 	return route{method: http.MethodPost, path: "machines/{id}/", op: op, handle: onMachine(need, f)}
 }
 
-func in(s Status, any ...Status) bool { return slices.Contains(any, s) }
+func in(s Status, those ...Status) bool { return slices.Contains(those, s) }
 
 // commissionMachine starts commissioning; power follows once the call has
 // answered.

@@ -106,7 +106,8 @@ func (s *Sim) DeleteMachine(systemID string) error {
 
 // AddInstance makes a VM in the LXD of a host behind MAAS's back: the next
 // refresh adopts it. Empty project is the host's; cores and memory are 1 and
-// 2048 if zero; MACs come from the simulator.
+// 2048 if zero. It has one NIC where the LXD has a bridge, whose MAC is made up
+// unless it is given.
 func (s *Sim) AddInstance(i Instance) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,11 +122,18 @@ func (s *Sim) AddInstance(i Instance) error {
 	if l.projects[i.Project][i.Name] != nil {
 		return fmt.Errorf("cannot add instance %q: it exists", i.Name)
 	}
+	subnets := l.subnets[:min(1, len(l.subnets))]
+	if len(i.MACs) > len(subnets) {
+		return fmt.Errorf("cannot add instance %q: it has %d NICs, and macs are %d", i.Name, len(subnets), len(i.MACs))
+	}
+	if i.Cores < 0 || i.MemoryMiB < 0 {
+		return fmt.Errorf("cannot add instance %q: cores and memory_mib are positive", i.Name)
+	}
 	made := s.world.addInstance(l, i.Project, i.Name, or(i.Cores, 1), or(i.MemoryMiB, 2048),
-		[]volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, l.subnets[:min(1, len(l.subnets))])
+		[]volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, subnets)
 	made.running = i.Running
-	if len(i.MACs) > 0 {
-		made.macs = slices.Clone(i.MACs)[:len(made.macs)]
+	for n, mac := range i.MACs {
+		made.macs[n] = strings.ToLower(mac)
 	}
 	return nil
 }
@@ -193,6 +201,9 @@ func (s *Sim) RefreshHost(name string) error {
 	h := w.hostNamed(name)
 	if h == nil {
 		return fmt.Errorf("no VM host %q", name)
+	}
+	if w.rack != OK {
+		return fmt.Errorf("cannot refresh %s: no rack controller is connected", name)
 	}
 	l, problem := w.reach(h.bmc, fmt.Sprintf("VM Host %d: ", h.id))
 	if problem != "" {

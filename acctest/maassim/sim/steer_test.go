@@ -55,6 +55,9 @@ func TestSteering(t *testing.T) {
 		"DeleteHost":     {"A VM host runs on it.", "DELETE", "machines/h1", "", 400, "h1 run on it", "machines", `"hostname":"h1"`},
 		"UserData":       {"None yet.", "GET", "machines/x/user-data", "", 200, `{"user_data":""}`, "", ""},
 		"Add":            {"In the host's project.", "POST", "instances", `{"host": "h1", "name": "y", "running": true}`, 204, "", "instances", `"host":"h1","project":"default","name":"y","cores":1,"memory_mib":2048,"running":true`},
+		"AddMACs":        {"It has one NIC.", "POST", "instances", `{"host": "h1", "name": "y", "macs": ["00:16:3e:00:00:01", "00:16:3e:00:00:02"]}`, 400, "it has 1 NICs, and macs are 2", "instances", `!"name":"y"`},
+		"AddMAC":         {"By which MAAS knows it.", "POST", "instances", `{"host": "h1", "name": "y", "macs": ["00:16:3E:00:00:01"]}`, 204, "", "instances", `"macs":["00:16:3e:00:00:01"]`},
+		"AddNegative":    {"No VM has so few.", "POST", "instances", `{"host": "h1", "name": "y", "cores": -1}`, 400, "are positive", "instances", `!"name":"y"`},
 		"AddTwice":       {"LXD has it.", "POST", "instances", `{"host": "h1", "name": "x"}`, 400, "it exists", "", ""},
 		"Stop":           {"In LXD alone.", "PATCH", "instances/h1/x", `{"running": false}`, 204, "", "instances", `"running":false`},
 		"StopIn":         {"In a project.", "PATCH", "instances/h1/default/x", `{"running": false}`, 204, "", "instances", `"running":false`},
@@ -250,4 +253,32 @@ func TestCalls(t *testing.T) {
 	}
 	wantStatus(t, c.steer("GET", "journal?calls=1", ""), 200, `"calls":[{"route":"GET vm-hosts/{id}/"`)
 	wantStatus(t, c.steer("GET", "journal?calls=some", ""), 400, "neither 0 nor 1")
+}
+
+// TestRefreshWithoutRack holds that the UI's button needs a rack, as the API's
+// call does.
+func TestRefreshWithoutRack(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	if err := c.sim.SetRack(sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.sim.RefreshHost("h1"); err == nil || !strings.Contains(err.Error(), "no rack controller") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestModelIsKept holds that a world writes into nothing of its caller's.
+func TestModelIsKept(t *testing.T) {
+	t.Parallel()
+	certificates := []string{"one", "untouched"}
+	m := oneHost()
+	m.Hosts[0].TrustedCertificates = certificates[:1]
+	c := world(t, m)
+	if err := c.sim.TrustCertificate("h1", "two"); err != nil {
+		t.Fatal(err)
+	}
+	if certificates[1] != "untouched" {
+		t.Errorf("the caller's certificates are %q", certificates)
+	}
 }
