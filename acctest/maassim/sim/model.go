@@ -6,10 +6,11 @@ import "time"
 const (
 	// Version34 is MAAS 3.4, with VM hosts.
 	Version34 = "3.4"
-	// Version37 is MAAS 3.7, with VM hosts.
+	// Version37 is a MAAS that calls itself 3.7 and answers as 3.4 does.
 	Version37 = "3.7"
 	// VersionGone is a MAAS whose VM hosts were removed: their calls answer
-	// 410 Gone.
+	// 410 Gone, install_kvm and register_vmhost 400, and allocate composes
+	// nothing.
 	VersionGone = "gone"
 )
 
@@ -24,7 +25,8 @@ const (
 // no hosts whose transitions take no time; see [Latency]. A model can be kept
 // in a file: maassim -model FILE.
 type Model struct {
-	// MAASVersion is "3.4" (default), "3.7" or "gone". Flag: -version.
+	// MAASVersion is "3.4" (default), "3.7" or "gone". 3.4 and 3.7 differ in
+	// the version that they tell and in nothing else. Flag: -version.
 	MAASVersion string `json:"maas_version,omitempty"`
 	// Zones are availability zones beyond "default". Flag: -zones.
 	Zones []string `json:"zones,omitempty"`
@@ -171,7 +173,8 @@ type Latency struct {
 	// Call is added to every call. Flag: -call.
 	Call time.Duration
 	// Compose is LXD's time to create a VM, and the time until MAAS has saved
-	// it: half each. Flag: -compose.
+	// it: half each. With zero nothing can happen inside a compose. Flag:
+	// -compose.
 	Compose time.Duration
 	// Commission is the time from the start of commissioning to Ready; its
 	// last fifth shows as Testing. Flag: -commission.
