@@ -1,6 +1,8 @@
 package sim_test
 
 import (
+	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +29,12 @@ func TestEnds(t *testing.T) {
 				m := oneHost()
 				m.Latency.Compose, m.Latency.Refresh = 200*time.Second, 100*time.Second
 				c := world(t, m)
+				c.sim.AddFault(sim.Fault{Kind: sim.FaultHang, Path: "zones/"})
+				c.sim.AddFault(sim.Fault{Kind: sim.FaultDelay, Delay: time.Hour, Path: "tags/"})
+				broken := make(chan outcome, 2)
+				for _, path := range []string{"zones/", "tags/"} {
+					go func() { broken <- c.call("GET", path) }()
+				}
 				composed, refreshed := make(chan outcome, 1), make(chan error, 1)
 				go func() { composed <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=x") }()
 				go func() { refreshed <- c.sim.RefreshHost("h1") }()
@@ -34,6 +42,11 @@ func TestEnds(t *testing.T) {
 				start := time.Now()
 				tc.end(c.sim)
 				wantStatus(t, <-composed, 503, "reset or closed")
+				for range 2 {
+					if out := <-broken; !errors.Is(out.err, io.ErrUnexpectedEOF) {
+						t.Errorf("%s a fault's call got %d, %v", tc.reason, out.status, out.err)
+					}
+				}
 				if err := <-refreshed; err == nil {
 					t.Errorf("%s the refresh was none", tc.reason)
 				}

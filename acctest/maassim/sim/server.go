@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -47,20 +48,20 @@ func (s *Sim) exchange(r *http.Request) (reply, error) {
 	c := &call{method: r.Method, query: r.URL.Query(), form: form, op: r.URL.Query().Get("op")}
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
-		if err := pause(r.Context(), plan.delay); err != nil {
+		if err := c.w.pause(r.Context(), plan.delay); err != nil {
 			s.journal.lost(s, plan.entry)
 			return reply{}, err
 		}
 	}
 	if plan.before != nil {
-		return s.breakCall(r.Context(), plan, plan.before)
+		return s.breakCall(r.Context(), c, plan, plan.before)
 	}
 	done := make(chan reply, 1)
 	go func() { done <- s.run(c, r) }()
 	select {
 	case rep := <-done:
 		if plan.after != nil {
-			return s.breakCall(r.Context(), plan, plan.after)
+			return s.breakCall(r.Context(), c, plan, plan.after)
 		}
 		s.journal.answered(s, plan.entry, rep)
 		return rep, nil
@@ -121,16 +122,16 @@ func logBug(where string, bug any) {
 }
 
 // breakCall ends a call as a fault says.
-func (s *Sim) breakCall(ctx context.Context, plan callPlan, f *Fault) (reply, error) {
+func (s *Sim) breakCall(ctx context.Context, c *call, plan callPlan, f *Fault) (reply, error) {
 	switch f.Kind {
 	case FaultStatus:
 		rep := refused(f.Status, or(f.Body, http.StatusText(f.Status)))
 		s.journal.answered(s, plan.entry, rep)
 		return rep, nil
 	case FaultHang:
-		<-ctx.Done()
+		err := c.w.pause(ctx, math.MaxInt64)
 		s.journal.lost(s, plan.entry)
-		return reply{}, ctx.Err()
+		return reply{}, err
 	case FaultReset:
 		s.journal.lost(s, plan.entry)
 		return reply{}, errReset
