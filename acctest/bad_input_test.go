@@ -44,23 +44,23 @@ func TestAccVMBadInput(t *testing.T) {
 		"UnknownSubnet":      {reason: "Subnets are named, and known ones listed.", attributes: []string{`interfaces = { eth0 = { subnet = "mars" } }`}, want: `subnet "mars" 10.77.0.0/24`},
 		"SubnetWithoutDHCP":  {reason: "A VM that cannot boot from the network is never commissioned.", attributes: []string{`interfaces = { eth0 = { subnet = "dark" } }`}, want: `subnet DHCP`},
 		"AddressElsewhere":   {reason: "An address of another subnet.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.99.0.1" } }`}, want: `ip 10.99.0.1 10.77.0.0/24`},
-		"NoAddress":          {reason: "No address at all.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "ten" } }`}, want: `ip address`},
+		"NoAddress":          {reason: "No address at all.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "ten" } }`}, want: `not an IP address. Write one`},
 		"CoresBeyondHost":    {reason: "A VM is never larger than its host.", attributes: []string{`cores = 9`}, want: `cores 9 8 lxd1`},
 		"MemoryBeyondHost":   {reason: "A VM is never larger than its host.", attributes: []string{`memory_mib = 16385`}, want: `memory_mib 16385 16384`},
 		"DiskBeyondPool":     {reason: "MAAS would answer with a server error.", attributes: []string{`disks = { root = { size_gb = 8, pool = "fast" }, data = { size_gb = 49, pool = "fast" } }`}, want: `fast 50 GB left`},
 		"ZeroCores":          {reason: "Found without a MAAS.", attributes: []string{`cores = 0`}, want: `cores between 1 and`},
 		"NegativeMemory":     {reason: "Found without a MAAS.", attributes: []string{`memory_mib = -1`}, want: `memory_mib 1024`},
-		"AbsurdMemory":       {reason: "Found without a MAAS.", attributes: []string{`memory_mib = 99999999999`}, want: `memory_mib`},
-		"ZeroDisk":           {reason: "Found without a MAAS, which would accept it.", attributes: []string{`disks = { root = { size_gb = 0 } }`}, want: `size_gb`},
-		"NoRootDisk":         {reason: "The VM boots from the disk named root.", attributes: []string{`disks = { data = { size_gb = 8 } }`}, want: `root`},
-		"DottedName":         {reason: "MAAS takes it, LXD then refuses.", name: "web.1", want: `name`},
-		"LongName":           {reason: "A DNS label has 63 letters at most.", name: strings.Repeat("a", 64), want: `name 63`},
-		"CoresAndPinned":     {reason: "One excludes the other.", attributes: []string{`cores = 1`, `pinned_cores = [0]`}, want: `pinned_cores`},
-		"PinnedBeyondHost":   {reason: "A core that the host has not.", attributes: []string{`pinned_cores = [99]`}, want: `pinned_cores 99`},
+		"AbsurdMemory":       {reason: "Found without a MAAS.", attributes: []string{`memory_mib = 99999999999`}, want: `memory_mib value must be between 1024 and`},
+		"ZeroDisk":           {reason: "Found without a MAAS, which would accept it.", attributes: []string{`disks = { root = { size_gb = 0 } }`}, want: `size_gb value must be between 1 and`},
+		"NoRootDisk":         {reason: "The VM boots from the disk named root.", attributes: []string{`disks = { data = { size_gb = 8 } }`}, want: `must be named "root"`},
+		"DottedName":         {reason: "MAAS takes it, LXD then refuses.", name: "web.1", want: `has a dot. LXD refuses it`},
+		"LongName":           {reason: "A DNS label has 63 letters at most.", name: strings.Repeat("a", 64), want: `is not a DNS label: 1 to 63`},
+		"CoresAndPinned":     {reason: "One excludes the other.", attributes: []string{`cores = 1`, `pinned_cores = [0]`}, want: `"pinned_cores" cannot be specified when "cores"`},
+		"PinnedBeyondHost":   {reason: "A core that the host has not.", attributes: []string{`pinned_cores = [99]`}, want: `pinned_cores: VM host lxd1 has no core 99`},
 		"BigUserData": {
 			reason:     "More than MAAS's web server lets through.",
 			attributes: []string{`deploy = { user_data_wo = join("", [for i in range(1024) : format("%1024d", i)]) }`},
-			want:       `user_data`,
+			want:       `1048576 bytes, and no more than 524288`,
 		},
 		"HostNeverReached": {
 			reason: "MAAS lists hosts that it never spoke to.", host: "dead",
@@ -79,7 +79,7 @@ func TestAccVMBadInput(t *testing.T) {
 		"NoVMHosts": {
 			reason: "A MAAS after 3.8.",
 			world:  func(m *sim.Model) { m.MAASVersion = sim.VersionGone },
-			want:   `VM hosts`,
+			want:   `no VM hosts any more`,
 		},
 	}
 	for title, tc := range cases {
@@ -126,18 +126,18 @@ func TestAccProviderBadInput(t *testing.T) {
 		more   string
 		want   string
 	}{
-		"MalformedKey": {reason: "A key has three parts.", key: func(*target) string { return "abc" }, want: `api_key`},
-		"WrongKey":     {reason: "MAAS refuses it; nothing of it is echoed.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `API key`},
-		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.sim.UserAPIKey() }, want: `administrator`},
-		"NoScheme":     {reason: "A URL without a scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url`},
-		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url`},
-		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `http`},
-		"NobodyThere":  {reason: "Nothing listens there.", url: func(*target) string { return "http://127.0.0.1:1/MAAS" }, want: `127.0.0.1:1`},
-		"NoMAAS":       {reason: "A web server that is no MAAS.", url: func(x *target) string { return x.url + "/elsewhere" }, want: `api_url`},
-		"BadCA":        {reason: "Not a certificate.", more: `ca_cert = "-----BEGIN NONSENSE-----"`, want: `ca_cert`},
-		"BadInterval":  {reason: "Not a duration.", more: `poll_interval = "soon"`, want: `poll_interval`},
-		"BadTimeout":   {reason: "Too short for any answer.", more: `request_timeout = "1ns"`, want: `request_timeout`},
-		"BadOwner":     {reason: "An owner is a name.", more: `owner = "a b"`, want: `owner`},
+		"MalformedKey": {reason: "A key has three parts.", key: func(*target) string { return "abc" }, want: `an API key has three parts`},
+		"WrongKey":     {reason: "MAAS refuses it; nothing of it is echoed.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `MAAS refused the API key`},
+		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.sim.UserAPIKey() }, want: `may not compose VMs administrators`},
+		"NoScheme":     {reason: "A URL without a scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url: the URL must begin with http`},
+		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is no URL`},
+		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `does not speak HTTPS api_url begin with http://`},
+		"NobodyThere":  {reason: "Nothing listens there.", url: func(*target) string { return "http://127.0.0.1:1/MAAS" }, want: `nothing listens at 127.0.0.1:1`},
+		"NoMAAS":       {reason: "A web server that is no MAAS.", url: func(x *target) string { return x.url + "/elsewhere" }, want: `there is no MAAS API at this address`},
+		"BadCA":        {reason: "Not a certificate.", more: `ca_cert = "-----BEGIN NONSENSE-----"`, want: `ca_cert: there is no PEM certificate`},
+		"BadInterval":  {reason: "Not a duration.", more: `poll_interval = "soon"`, want: `"soon" is not a duration`},
+		"BadTimeout":   {reason: "Too short for any answer.", more: `request_timeout = "1ns"`, want: `"1ns" is not a duration`},
+		"BadOwner":     {reason: "An owner is a name.", more: `owner = "a b"`, want: `owner must be 1 to 64`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -154,6 +154,12 @@ func TestAccProviderBadInput(t *testing.T) {
 			t.Log(tc.reason)
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
+				ErrorCheck: func(err error) error {
+					if _, secret, ok := strings.Cut(key, ":"); ok && strings.Contains(err.Error(), secret) {
+						t.Errorf("the error echoes the key: %v", err)
+					}
+					return err
+				},
 				Steps: []resource.TestStep{{
 					Config: fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  %s\n}\n", url, key, tc.more) +
 						x.vm(name),

@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -85,6 +86,102 @@ func TestAccVMDrift(t *testing.T) {
 					},
 				},
 			})
+		})
+	}
+}
+
+// TestAccVMStalePlan applies what was planned before a VM was released, and
+// wants nothing installed that the plan does not say: the next plan says it.
+func TestAccVMStalePlan(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason      string
+		plan, apply []string
+	}{
+		"SavedPlan": {
+			reason: "The plan was saved before the release.",
+			plan:   []string{"plan", "-out=saved", "-no-color"},
+			apply:  []string{"apply", "-no-color", "saved"},
+		},
+		"NoRefresh": {
+			reason: "The plan did not look.",
+			apply:  []string{"apply", "-refresh=false", "-auto-approve", "-no-color"},
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			name := x.name()
+			w := newWorkspace(t, x.config(x.vm(name, x.deploy(), `tags = ["a"]`)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.configure(t, x.config(x.vm(name, x.deploy(), `tags = ["b"]`)))
+			t.Log(tc.reason)
+			if tc.plan != nil {
+				w.run(t, tc.plan...)
+			}
+			x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=release", nil)
+			x.when(t, name, "Ready", func(sim.Machine) {})
+			out := w.run(t, tc.apply...)
+			if !words(name + ` is Ready Deployed was planned`).MatchString(out) {
+				t.Errorf("%s\nwant a warning that it was found Ready, got:\n%s", tc.reason, out)
+			}
+			if n := x.sim.Journal().Count(deployRoute); n != 1 {
+				t.Errorf("%s\nwant it installed once, by the create, got %d deployments", tc.reason, n)
+			}
+			if m := x.machine(t, name); !slices.Contains(m.Tags, "b") || slices.Contains(m.Tags, "a") {
+				t.Errorf("%s\nwant the tags changed as planned, got %q", tc.reason, m.Tags)
+			}
+			if got := w.status(t); got != "Deployed" {
+				t.Errorf("%s\nthe state says %s, and the plan said Deployed", tc.reason, got)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if m := x.machine(t, name); m.StatusName != "Deployed" {
+				t.Errorf("%s\nafter another apply it is %s", tc.reason, m.StatusName)
+			}
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			if n := x.sim.Journal().Count(composeRoute); n != 1 {
+				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
+	}
+}
+
+const deployRoute = "POST machines/{id}/ deploy"
+
+// TestAccVMHostRefreshed wants no plan because of a refresh of the VM host,
+// after which MAAS no longer tells storage pools.
+func TestAccVMHostRefreshed(t *testing.T) {
+	t.Parallel()
+	for title, attributes := range map[string][]string{
+		"DefaultDisks": nil,
+		"GivenDisks":   {`disks = { root = { size_gb = 8 }, data = { size_gb = 9, pool = "fast" } }`},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			name := x.name()
+			w := newWorkspace(t, x.config(x.vm(name, attributes...)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if err := x.sim.RefreshHost(x.host); err != nil {
+				t.Fatal(err)
+			}
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			w.run(t, "state", "rm", vmAddress)
+			w.run(t, "import", "-no-color", vmAddress, name)
+			if got := w.actions(t); !slices.Equal(got, []string{"no-op"}) && attributes == nil {
+				t.Errorf("a plan of the imported VM wants %q", got)
+			} else if slices.Contains(got, "delete") {
+				t.Errorf("a plan of the imported VM replaces it: %q", got)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			// The pool of its successor is told again, and must not contradict the plan.
+			w.configure(t, x.config(x.vm(name, append(attributes, `memory_mib = 3072`)...)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			w.run(t, "destroy", "-auto-approve", "-no-color")
 		})
 	}
 }

@@ -2,6 +2,8 @@ package acctest_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -28,9 +30,26 @@ func TestAccExamples(t *testing.T) {
 	w.take(t, exampleFolder+"resource.tf", exampleFolder+"wait.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	id := x.machine(t, "web-1").SystemID
+	for _, command := range importCommands(t) {
+		w.run(t, "state", "rm", "maaslxd_vm.web")
+		w.run(t, strings.Fields(strings.ReplaceAll(command, exampleID, id))...)
+	}
 	w.run(t, "state", "rm", "maaslxd_vm.web")
 	w.take(t, exampleFolder+"import-by-string-id.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
+	t.Run("ByIdentity", func(t *testing.T) {
+		if w.cli.Before(1, 12) {
+			t.Skipf("%s has no import by identity: that came with 1.12", w.cli)
+		}
+		w.run(t, "state", "rm", "maaslxd_vm.web")
+		byIdentity, err := os.ReadFile("../" + exampleFolder + "import-by-identity.tf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+	})
 	if n := len(x.sim.Instances()); n != 3 {
 		t.Errorf("want the three VMs of the examples, got %+v", x.sim.Instances())
 	}
@@ -38,6 +57,28 @@ func TestAccExamples(t *testing.T) {
 	if n := len(x.sim.Instances()); n != 0 {
 		t.Errorf("left: %+v", x.sim.Instances())
 	}
+}
+
+// exampleID is the system id that stands in the examples.
+const exampleID = "4y3h7n"
+
+// importCommands are the commands of import.sh, without the CLI's name.
+func importCommands(t *testing.T) []string {
+	t.Helper()
+	script, err := os.ReadFile("../" + exampleFolder + "import.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for line := range strings.Lines(string(script)) {
+		if command, ok := strings.CutPrefix(line, "terraform "); ok {
+			commands = append(commands, command)
+		}
+	}
+	if len(commands) != 3 {
+		t.Fatalf("want three commands in import.sh, got %q", commands)
+	}
+	return commands
 }
 
 // TestAccExampleProvider validates the example of the provider block.

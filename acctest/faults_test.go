@@ -3,6 +3,7 @@ package acctest_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -155,6 +156,159 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 				t.Errorf("the VM %s was composed %d times", id, n)
 			}
 		})
+	}
+}
+
+// TestAccVMTimeoutThenFailed lets a VM fail after its create ran out of time,
+// and wants the next plan to replace it: going on would only fail again.
+func TestAccVMTimeoutThenFailed(t *testing.T) {
+	t.Parallel()
+	for _, during := range []string{"Commissioning", "Deploying"} {
+		t.Run(during, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t, endless)
+			name := x.name()
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				CheckDestroy:             x.checkEmpty(name),
+				Steps: []resource.TestStep{
+					{
+						PreConfig: func() {
+							if during == "Deploying" {
+								go x.finish(t, name, "Commissioning")
+							}
+						},
+						Config:             x.config(x.vm(name, x.deploy(), `timeouts = { create = "1s" }`)),
+						ExpectNonEmptyPlan: true,
+						ConfigStateChecks:  []statecheck.StateCheck{is("status", text(during))},
+					},
+					{
+						PreConfig: func() {
+							if err := x.sim.Fail(name, "disk on fire"); err != nil {
+								t.Error(err)
+							}
+							go x.finish(t, name, "Commissioning", "Deploying")
+						},
+						Config:            x.config(x.vm(name, x.deploy())),
+						ConfigPlanChecks:  replaces,
+						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+					},
+				},
+			})
+			if n := x.sim.Journal().Count(composeRoute); n != 2 {
+				t.Errorf("want it made twice, got %d composes", n)
+			}
+		})
+	}
+}
+
+// endless makes transitions last until they are finished or failed by hand.
+func endless(m *sim.Model) {
+	m.Latency.Commission, m.Latency.Deploy = time.Hour, time.Hour
+}
+
+// finish ends transitions of the machine of a name, one after the other.
+func (x *target) finish(t *testing.T, name string, statuses ...string) {
+	for _, status := range statuses {
+		x.when(t, name, status, func(m sim.Machine) {
+			if err := x.sim.Finish(m.SystemID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAccVMErrorsThatSayNothingOfIt breaks a create in ways that are not the
+// VM's fault. It wants the VM kept, untainted, and finished by the next apply
+// at the latest.
+func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		answer int
+		status string // of the VM, after the first apply
+		then   plancheck.ResourceActionType
+	}{
+		"KeyRevoked":  {"The API key was deleted in between.", 401, "Ready", plancheck.ResourceActionUpdate},
+		"Forbidden":   {"The user lost a permission in between.", 403, "Ready", plancheck.ResourceActionUpdate},
+		"Maintenance": {"A proxy shows its maintenance page for a moment.", 302, "Deployed", plancheck.ResourceActionNoop},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			name := x.name()
+			config := x.config(x.vm(name, x.deploy()))
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				CheckDestroy:             x.checkEmpty(name),
+				Steps: []resource.TestStep{
+					{
+						PreConfig: func() {
+							t.Log(tc.reason)
+							x.sim.AddFault(sim.Fault{
+								Method: http.MethodPost, Path: machinePath, Op: "deploy", Nth: 1,
+								Kind: sim.FaultStatus, Status: tc.answer, When: sim.Before,
+							})
+						},
+						Config: config, ExpectNonEmptyPlan: tc.then != plancheck.ResourceActionNoop,
+						ConfigStateChecks: []statecheck.StateCheck{is("status", text(tc.status))},
+					},
+					{
+						Config: config,
+						ConfigPlanChecks: resource.ConfigPlanChecks{
+							PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, tc.then)},
+						},
+						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+					},
+				},
+			})
+			if n := x.sim.Journal().Count(composeRoute); n != 1 {
+				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
+			}
+		})
+	}
+}
+
+// TestAccVMDeleteFaults breaks single calls of a destroy and wants it to get
+// there, with nothing left.
+func TestAccVMDeleteFaults(t *testing.T) {
+	t.Parallel()
+	calls := map[string]sim.Fault{
+		"Release": {Method: http.MethodPost, Path: machinePath, Op: "release"},
+		"Delete":  {Method: http.MethodDelete, Path: machinePath},
+	}
+	faults := map[string]struct {
+		reason string
+		fault  sim.Fault
+	}{
+		"Unavailable":    {"Nothing happened; it is tried again.", sim.Fault{When: sim.Before, Kind: sim.FaultStatus, Status: 503}},
+		"GatewayTimeout": {"A proxy gave up, MAAS did not.", sim.Fault{When: sim.After, Kind: sim.FaultStatus, Status: 504}},
+		"LostReply":      {"It was done, and nobody heard of it.", sim.Fault{When: sim.After, Kind: sim.FaultLostReply}},
+		"Hang":           {"The reply never comes.", sim.Fault{When: sim.After, Kind: sim.FaultHang}},
+	}
+	for call, where := range calls {
+		for kind, tc := range faults {
+			t.Run(call+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				x := simulated(t)
+				name := x.name()
+				f := tc.fault
+				f.Method, f.Path, f.Op, f.Nth = where.Method, where.Path, where.Op, 1
+				config := x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"1s\"", x.vm(name, x.deploy()))
+				resource.Test(t, resource.TestCase{
+					ProtoV6ProviderFactories: providers,
+					CheckDestroy:             x.checkEmpty(name),
+					Steps: []resource.TestStep{
+						{Config: config},
+						{
+							PreConfig: func() { t.Log(tc.reason); x.sim.AddFault(f) },
+							Config:    config, Destroy: true,
+						},
+					},
+				})
+			})
+		}
 	}
 }
 

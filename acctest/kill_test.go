@@ -26,10 +26,14 @@ func TestAccVMKilled(t *testing.T) {
 	phases := map[string]struct {
 		reason string
 		verb   string
-		reach  func(x *target, t *testing.T, name string)
+		before func(x *target, name string) string // a configuration that is applied first; nil: none
+		// unmarked: the killed run's ledger died with it, and the VM has no mark
+		// yet, so the next run tries to compose it, too. LXD refuses that.
+		unmarked bool
+		reach    func(x *target, t *testing.T, name string)
 	}{
 		"Composing": {
-			reason: "The compose was sent, and MAAS is at it.", verb: "apply",
+			reason: "The compose was sent, and MAAS is at it.", verb: "apply", unmarked: true,
 			reach: func(x *target, t *testing.T, _ string) { x.whenCalled(t, composeRoute) },
 		},
 		"Newborn": {
@@ -44,9 +48,15 @@ func TestAccVMKilled(t *testing.T) {
 			reason: "The deployment goes on without us.", verb: "apply",
 			reach: func(x *target, t *testing.T, name string) { x.when(t, name, "Deploying", func(sim.Machine) {}) },
 		},
+		"DeployingInPlace": {
+			reason: "A deployment that was added to a Ready VM goes on, too: nobody else began it.", verb: "apply",
+			before: func(x *target, name string) string { return x.config(x.vm(name)) },
+			reach:  func(x *target, t *testing.T, name string) { x.when(t, name, "Deploying", func(sim.Machine) {}) },
+		},
 		"Releasing": {
 			reason: "A destroy that was cut off is finished by the next.", verb: "destroy",
-			reach: func(x *target, t *testing.T, name string) { x.when(t, name, "Releasing", func(sim.Machine) {}) },
+			before: func(x *target, name string) string { return x.config(x.vm(name, x.deploy())) },
+			reach:  func(x *target, t *testing.T, name string) { x.when(t, name, "Releasing", func(sim.Machine) {}) },
 		},
 	}
 	for phase, tc := range phases {
@@ -55,10 +65,13 @@ func TestAccVMKilled(t *testing.T) {
 				t.Parallel()
 				x := simulated(t, slow, func(m *sim.Model) { m.Latency.Release = 2 * m.Latency.Deploy; m.Latency.Compose = 2 * m.Latency.Deploy })
 				name := x.name()
-				w := newWorkspace(t, x.config(x.vm(name, x.deploy(`user_data_wo = "#cloud-config\n# `+secret+`\n"`))))
+				config := x.config(x.vm(name, x.deploy(`user_data_wo = "#cloud-config\n# `+secret+`\n"`)))
 				t.Log(tc.reason)
-				if tc.verb == "destroy" {
+				w := newWorkspace(t, config)
+				if tc.before != nil {
+					w.configure(t, tc.before(x, name))
 					w.run(t, "apply", "-auto-approve", "-no-color")
+					w.configure(t, config)
 				}
 				cmd, out := w.command(t.Context(), tc.verb, "-auto-approve", "-no-color")
 				if err := cmd.Start(); err != nil {
@@ -78,6 +91,9 @@ func TestAccVMKilled(t *testing.T) {
 					}
 					if n := len(x.sim.Instances()); n != 1 {
 						t.Errorf("%s\nwant one instance, got %+v", tc.reason, x.sim.Instances())
+					}
+					if n := x.sim.Journal().Count(composeRoute); n != 1 && !tc.unmarked {
+						t.Errorf("%s\nwant one compose, got %d", tc.reason, n)
 					}
 				}
 				w.run(t, "destroy", "-auto-approve", "-no-color")

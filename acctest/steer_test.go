@@ -39,6 +39,9 @@ func (x *target) whenCalled(t *testing.T, route string) {
 func (x *target) until(t *testing.T, what string, seen func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if t.Context().Err() != nil {
+			return // the test has ended, and may not be failed any more
+		}
 		if seen() {
 			return
 		}

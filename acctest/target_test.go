@@ -83,6 +83,7 @@ func world() sim.Model {
 		Latency: sim.Latency{
 			Compose: 50 * time.Millisecond, Commission: 300 * time.Millisecond,
 			Deploy: 300 * time.Millisecond, Release: 100 * time.Millisecond,
+			PowerOn: 50 * time.Millisecond, PowerOff: 50 * time.Millisecond,
 		},
 	}
 }

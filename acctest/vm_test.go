@@ -1,10 +1,14 @@
 package acctest_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -12,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 const vmAddress = "maaslxd_vm.test"
@@ -83,9 +89,9 @@ func TestAccVMLife(t *testing.T) {
 	})
 }
 
-// unreadable lists what an import cannot know: MAAS does not tell which tags
-// are meant, how vm_host was written, or user-data.
-var unreadable = []string{"tags", "vm_host", "deploy", "timeouts", "hugepages"}
+// unreadable lists what an import cannot know: the version of the user-data is
+// Terraform's own.
+var unreadable = []string{"deploy.user_data_wo_version"}
 
 // TestAccVMReadyThenDeployed leaves a VM Ready, and installs it later in place.
 func TestAccVMReadyThenDeployed(t *testing.T) {
@@ -121,10 +127,159 @@ func TestAccVMImportByIdentity(t *testing.T) {
 	name := x.name()
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
 		Steps: []resource.TestStep{
 			{Config: x.config(x.vm(name))},
 			{ResourceName: vmAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity},
+		},
+	})
+}
+
+// TestAccVMImportThenPlan imports VMs into configurations that match them, and
+// wants no plan, or one in place for what MAAS does not tell.
+func TestAccVMImportThenPlan(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason     string
+		attributes []string
+		more       []string // of deploy
+		seen       sim.MachineEdit
+		actions    string
+	}{
+		"Plain": {
+			reason: "All of it can be read.", actions: "no-op",
+		},
+		"Tags": {
+			reason:     "Tags of MAAS, of the host and of others are not the configuration's.",
+			attributes: []string{`tags = ["tf-acc-a", "tf-acc-b"]`}, actions: "no-op",
+		},
+		"TagsOfOthers": {
+			reason:     "A tag that someone else gave is read, and so planned to be taken off, in place.",
+			attributes: []string{`tags = ["tf-acc-a"]`},
+			seen:       sim.MachineEdit{Tags: &[]string{"virtual", "pod-console-logging", "rack1", "tf-acc-a", "backup"}},
+			actions:    "update",
+		},
+		"Unreadable": {
+			reason: "Pinned cores, huge pages, interfaces and user-data are believed.",
+			attributes: []string{
+				`pinned_cores = [0, 1]`, `hugepages = true`,
+				`disks = { root = { size_gb = 8 }, data = { size_gb = 20, pool = "fast" } }`,
+				`interfaces = { eth0 = { subnet = "lan" } }`,
+			},
+			more:    []string{`kernel = "ga-24.04"`, `user_data_wo = "#cloud-config\n"`, `user_data_wo_version = 3`},
+			actions: "update",
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			name := x.name()
+			w := newWorkspace(t, x.config(x.vm(name, append(tc.attributes, x.deploy(tc.more...))...)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			made := x.machine(t, name)
+			x.edit(t, name, tc.seen)
+			w.run(t, "state", "rm", vmAddress)
+			w.run(t, "import", "-no-color", vmAddress, name)
+			if got := strings.Join(w.actions(t), ","); got != tc.actions {
+				t.Errorf("%s\nthe plan after the import wants %s, not %s", tc.reason, got, tc.actions)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			if m := x.machine(t, name); m.SystemID != made.SystemID || m.StatusName != "Deployed" {
+				t.Errorf("%s\nafter the apply it is %+v, made as %s", tc.reason, m, made.SystemID)
+			}
+			if n := x.sim.Journal().Count(deployRoute); n != 1 {
+				t.Errorf("%s\nwant it installed once, got %d", tc.reason, n)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkEmpty(name)(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// actions lists what a plan would do to the VM: "no-op", "update", or "delete"
+// and "create".
+func (w workspace) actions(t *testing.T) []string {
+	t.Helper()
+	w.run(t, "plan", "-out=actions", "-no-color")
+	cmd := exec.CommandContext(t.Context(), w.cli.Path, "show", "-json", "actions")
+	cmd.Dir, cmd.Env = w.dir, w.env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan struct {
+		Changes []struct {
+			Address string
+			Change  struct{ Actions []string }
+		} `json:"resource_changes"`
+	}
+	if err := json.Unmarshal(out, &plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.Changes {
+		if c.Address == vmAddress {
+			return c.Change.Actions
+		}
+	}
+	t.Fatalf("the plan does not mention %s:\n%s", vmAddress, out)
+	return nil
+}
+
+// TestAccVMSubnetSpelling wants a subnet that is written in another way to be
+// the same subnet.
+func TestAccVMSubnetSpelling(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps: []resource.TestStep{
+			{Config: x.config(x.vm(name, `interfaces = { eth0 = { subnet = "lan" } }`))},
+			{
+				Config:           x.config(x.vm(name, `interfaces = { eth0 = { subnet = "10.77.0.0/24" } }`)),
+				ConfigPlanChecks: inPlace,
+			},
+			{
+				Config:           x.config(x.vm(name, `interfaces = { eth0 = { subnet = "10.77.0.0/24" }, eth1 = { subnet = "dark" } }`)),
+				ConfigPlanChecks: replaces,
+			},
+		},
+	})
+}
+
+// TestAccVMCreateBeforeDestroy wants one clear error: the name is taken by the
+// very VM that is to be replaced, and that VM stays.
+func TestAccVMCreateBeforeDestroy(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	const createFirst = `lifecycle { create_before_destroy = true }`
+	var before sim.Machine
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps: []resource.TestStep{
+			{Config: x.config(x.vm(name, x.deploy(), createFirst))},
+			{
+				PreConfig:   func() { before = x.machine(t, name) },
+				Config:      x.config(x.vm(name, x.deploy(), createFirst, `memory_mib = 3072`)),
+				ExpectError: words(name + ` create_before_destroy`),
+			},
+			{
+				PreConfig: func() {
+					if diff := cmp.Diff(before, x.machine(t, name)); diff != "" {
+						t.Errorf("the VM that was to be replaced was touched (-before +after):\n%s", diff)
+					}
+				},
+				Config:           x.config(x.vm(name, x.deploy(), `memory_mib = 3072`)),
+				ConfigPlanChecks: replaces,
+			},
 		},
 	})
 }

@@ -42,8 +42,14 @@ var providerBinary = sync.OnceValues(func() (string, error) {
 func newWorkspace(t *testing.T, config string) workspace {
 	t.Helper()
 	w := emptyWorkspace(t)
-	w.write(t, "main.tf", "terraform {\n  required_providers {\n    maaslxd = {\n      source = \""+cli.ProviderSource+"\"\n    }\n  }\n}\n"+config)
+	w.configure(t, config)
 	return w
+}
+
+// configure puts another configuration in the place of the one before.
+func (w workspace) configure(t *testing.T, config string) {
+	t.Helper()
+	w.write(t, "main.tf", "terraform {\n  required_providers {\n    maaslxd = {\n      source = \""+cli.ProviderSource+"\"\n    }\n  }\n}\n"+config)
 }
 
 // emptyWorkspace prepares a folder without any configuration.

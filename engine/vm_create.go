@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -42,7 +39,7 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		return v.notComposed(ctx, host, key, want, err)
 	}
 	v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
-	v.mayTry(key, true)
+	v.forgetTries(key)
 	return v.composed(ctx, host, key, want, m)
 }
 
@@ -151,7 +148,7 @@ func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec
 		// leaves it in LXD.
 		return Result[VM]{}, taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))
 	}
-	if !v.mayTry(key, false) {
+	if !v.mayTryAgain(key) {
 		failure = Terminal(failure)
 	}
 	return Result[VM]{}, refused(failure)
@@ -162,72 +159,21 @@ func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec
 // itself has passed.
 const maxTries = 6
 
-// mayTry counts composes of a key that failed, and says whether another is
-// worth it. It only brakes: what is lost with the process costs some tries.
-func (v *vms) mayTry(key Key, succeeded bool) bool {
+// mayTryAgain counts a compose of the key that failed, and says whether another
+// is worth it. It only brakes: what is lost with the process costs some tries.
+func (v *vms) mayTryAgain(key Key) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if succeeded || v.tries[key]+1 >= maxTries {
-		delete(v.tries, key)
-		return succeeded
-	}
 	v.tries[key]++
-	return true
+	if v.tries[key] < maxTries {
+		return true
+	}
+	delete(v.tries, key)
+	return false
 }
 
-// leftover names what a failed compose can leave behind, where MAAS does not
-// show it.
-func leftover(name string, host VMHost) string {
-	return fmt.Sprintf("the LXD of VM host %s holds an instance %s that MAAS does not know", host.Name, name)
-}
-
-// taken says that a name belongs to a machine that is not ours to touch.
-func taken(name string, m Machine, more string) error {
-	return &SpecError{
-		Field:   "name",
-		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s), and it was not made for this one", name, m.SystemID, m.StatusName),
-		Hint:    fmt.Sprintf("Import it by its system id %s, delete it in MAAS, or choose another name.%s", m.SystemID, more),
-		Err:     ErrConflict,
-	}
-}
-
-// known says that a VM was finished for this key before: whoever did that
-// knows it, or lost it.
-func known(name string, m Machine) error {
-	return &SpecError{
-		Field:   "name",
-		Message: fmt.Sprintf("the VM %s was made for this name before and is finished (system id %s, %s)", name, m.SystemID, m.StatusName),
-		Hint: fmt.Sprintf("If another configuration manages it, choose another name or another owner. If this one does and lost it, import it by its system id %s. "+
-			"A VM that is to be replaced must go first: create_before_destroy cannot keep a name.", m.SystemID),
-		Err: ErrConflict,
-	}
-}
-
-// fields of a spec, by the parameter in which MAAS refuses them.
-var fields = map[string]string{
-	"hostname": "name", "cores": "cores", "pinned_cores": "pinned_cores",
-	"memory": "memory_mib", "hugepages_backed": "hugepages", "storage": "disks",
-	"interfaces": "interfaces", "zone": "zone", "pool": "pool", "domain": "domain",
-	"distro_series": "deploy.image", "osystem": "deploy.image",
-	"hwe_kernel": "deploy.kernel", "user_data": "deploy.user_data",
-}
-
-// refused turns MAAS's complaint about a parameter into one about the field of
-// the spec that it came from. Other errors pass unchanged.
-func refused(err error) error {
-	var refusal FieldError
-	if !errors.As(err, &refusal) {
-		return err
-	}
-	var errs []error
-	said := refusal.Fields()
-	for _, parameter := range slices.Sorted(maps.Keys(said)) {
-		if field, ok := fields[parameter]; ok {
-			errs = append(errs, &SpecError{Field: field, Message: "MAAS says: " + strings.Join(said[parameter], " "), Err: ErrInvalid})
-		}
-	}
-	if len(errs) == 0 {
-		return err
-	}
-	return errors.Join(errs...)
+func (v *vms) forgetTries(key Key) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.tries, key)
 }

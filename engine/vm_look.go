@@ -20,7 +20,7 @@ type vms struct {
 	hosts *hostLocks
 
 	mu    sync.Mutex
-	tries map[Key]int // composes that failed for good, see mayTry
+	tries map[Key]int // composes that failed, see mayTryAgain
 }
 
 // observe implements Kind.Observe.

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"time"
 )
 
@@ -37,13 +36,22 @@ type CLI struct {
 // IsTofu tells OpenTofu from Terraform: they have different registries.
 func (c CLI) IsTofu() bool { return c.Product == "OpenTofu" }
 
+// Before tells whether the CLI is older than a version.
+func (c CLI) Before(major, minor int) bool {
+	var haveMajor, haveMinor int
+	if _, err := fmt.Sscanf(c.Version, "%d.%d", &haveMajor, &haveMinor); err != nil {
+		return true
+	}
+	return haveMajor < major || haveMajor == major && haveMinor < minor
+}
+
 // String is the product with its version and path, for people.
 func (c CLI) String() string {
 	return fmt.Sprintf("%s %s (%s)", c.Product, c.Version, c.Path)
 }
 
 // banner is the first line of "terraform version".
-var banner = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v((\d+)\.(\d+)\.\d+\S*)`)
+var banner = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v(\d+\.\d+\.\d+\S*)`)
 
 // probe runs the program's "version" and says what it is. It fails where the
 // program cannot be run, is neither Terraform nor OpenTofu, or is too old.
@@ -70,9 +78,7 @@ func parse(path, out string) (CLI, error) {
 		return CLI{}, fmt.Errorf("%s is neither Terraform nor OpenTofu: it did not print its version", path)
 	}
 	c := CLI{Path: path, Product: m[1], Version: m[2]}
-	major, _ := strconv.Atoi(m[3]) // digits by the expression
-	minor, _ := strconv.Atoi(m[4])
-	if major < minMajor || major == minMajor && minor < minMinor {
+	if c.Before(minMajor, minMinor) {
 		return CLI{}, fmt.Errorf("%s is older than %d.%d, the first with write-only attributes", c, minMajor, minMinor)
 	}
 	return c, nil

@@ -56,7 +56,8 @@ func (n names) Set(text string) error {
 const usageText = `maassim serves a simulated MAAS with LXD VM hosts until it is interrupted.
 
 	maassim -hosts 3 -commission 5s -deploy 5s > maas.env &
-	sleep 1; . ./maas.env        # sets MAAS_API_URL and MAAS_API_KEY
+	until [ -s maas.env ] || ! kill -0 $!; do sleep 0.1; done
+	. ./maas.env                 # sets MAAS_API_URL and MAAS_API_KEY
 
 A world can be described in a file (-model FILE); flags change it. It is
 steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
@@ -128,7 +129,7 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
-	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty), 3.7, or gone for one without VM hosts")
+	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty), 3.7 (the same by another name), or gone for one without VM hosts")
 	f.Var(names{&m.Zones}, "zones", "`names` of availability zones, comma separated")
 	f.Var(names{&m.Pools}, "pools", "`names` of resource pools")
 	f.Var(names{&m.Domains}, "domains", "`names` of DNS domains")

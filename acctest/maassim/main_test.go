@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // TestMain puts maassim on PATH for the scripts, and as much of curl as the
@@ -53,10 +55,62 @@ func TestREADME(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{`"POST /_sim/faults"`, `"hostname":"metal1"`, `"name":"foreign"`, `"kind":"lost-reply"`, `"routes":`, "left: 0 VMs in MAAS, 0 instances in LXD"} {
+	for _, want := range []string{`"POST /_sim/faults"`, `"hostname":"metal1"`, `"name":"foreign"`, `"kind":"lost-reply"`, `"struck":0`, `"routes":`, "left: 0 VMs in MAAS, 0 instances in LXD"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the session does not show %s:\n%s", want, out)
 		}
+	}
+}
+
+// TestREADMEStartFails runs the README's first commands with a flag that is
+// wrong: they end, and say what it was.
+func TestREADMEStartFails(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := string(shellBlock.FindSubmatch(text)[1])
+	wrong := strings.Replace(start, "-hosts 3", "-hosts -3", 1)
+	if wrong == start {
+		t.Fatal("the README starts maassim in another way")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sh", "-c", wrong)
+	c.Dir, c.WaitDelay = t.TempDir(), 5*time.Second
+	out, err := c.CombinedOutput()
+	if ctx.Err() != nil || !strings.Contains(string(out), "-hosts: -3 is negative") {
+		t.Errorf("%v, %v\n%s", err, ctx.Err(), out)
+	}
+}
+
+var pythonBlock = regexp.MustCompile("(?s)```python\n(.*?)```")
+
+// TestPythonInREADME runs the README's Python, where there is one.
+func TestPythonInREADME(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := pythonBlock.FindSubmatch(text)
+	if code == nil {
+		t.Fatal("the README has no Python")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not on PATH: the README's Python example was not run")
+	}
+	server := sim.Start(t, sim.DefaultModel())
+	c := exec.CommandContext(t.Context(), python, "-c", string(code[1]))
+	c.Env = append(os.Environ(), "MAAS_API_URL="+server.URL, "MAAS_API_KEY="+server.APIKey(), "no_proxy=127.0.0.1")
+	out, err := c.CombinedOutput()
+	if err != nil || string(out) != "struck: [0]\nunknown to MAAS: ['stray']\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if left := server.Faults(); len(left) > 0 {
+		t.Errorf("it did not reset: %+v", left)
 	}
 }
 

@@ -2,6 +2,7 @@ package maas
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"

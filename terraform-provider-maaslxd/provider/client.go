@@ -22,12 +22,14 @@ type client struct {
 }
 
 // backend is the engine, and those of its ports that the provider asks by
-// itself: to find what is imported, and whether there is a MAAS at all.
+// itself: to find what is imported, whether there is a MAAS at all, and whether
+// two texts name one subnet.
 type backend struct {
 	vms      engine.Kind[engine.VMSpec, engine.VM]
 	machines engine.Machines
 	composer engine.Composer
 	catalog  engine.Catalog
+	names    engine.Names
 }
 
 // errUnknownConfig: the provider block depends on what is not made yet.
@@ -67,7 +69,7 @@ func connect(s settings) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{vms: e.VMs, machines: m, composer: m, catalog: m}, nil
+	return &backend{vms: e.VMs, machines: m, composer: m, catalog: m, names: m}, nil
 }
 
 // use returns the backend, or why there is none.

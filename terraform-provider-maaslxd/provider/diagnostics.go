@@ -3,9 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -20,38 +17,52 @@ import (
 // completes "Cannot …".
 func report(diags *diag.Diagnostics, doing string, err error) {
 	summary := "Cannot " + doing
-	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		add(diags, attributePath(spec.Field), summary, specDetail(spec))
-		return
+	specs := specErrors(err)
+	for _, spec := range specs {
+		add(diags, attributePath(spec.Field), summary, explain(spec))
 	}
-	_, ofLXD := errors.AsType[*engine.Error](err)
-	if refusal, ok := errors.AsType[engine.FieldError](err); ok && !ofLXD && len(refusal.Fields()) > 0 {
-		reportFields(diags, summary, refusal.Fields())
-		return
+	if len(specs) == 0 {
+		add(diags, path.Empty(), summary, explain(err))
 	}
-	add(diags, path.Empty(), summary, sentence(err.Error())+paragraph(hint(err)))
 }
 
-// specDetail names the attribute, says what is wrong with it, and what helps.
-// A bare sentinel as the cause says nothing that the message does not.
-func specDetail(err *engine.SpecError) string {
-	text := err.Field + ": " + err.Message
-	if err.Err != nil && !slices.ContainsFunc(remedies, func(r remedy) bool { return r.err == err.Err }) && err.Err != engine.ErrInvalid {
-		text += ": " + err.Err.Error()
-	}
-	return sentence(text) + paragraph(err.Hint)
-}
-
-// reportFields adds an error for each parameter that MAAS refused.
-func reportFields(diags *diag.Diagnostics, summary string, refused map[string][]string) {
-	for _, parameter := range slices.Sorted(maps.Keys(refused)) {
-		what := ""
-		if field, ok := maasParameters[parameter]; ok {
-			what = " " + field
+// specErrors lists what is wrong with the spec: one field, or several whose
+// errors were joined.
+func specErrors(err error) []*engine.SpecError {
+	switch e := err.(type) {
+	case *engine.SpecError:
+		return []*engine.SpecError{e}
+	case interface{ Unwrap() error }:
+		return specErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*engine.SpecError
+		for _, inner := range e.Unwrap() {
+			all = append(all, specErrors(inner)...)
 		}
-		add(diags, attributePath(maasParameters[parameter]), summary,
-			sentence(fmt.Sprintf("MAAS refused%s: %s", what, strings.Join(refused[parameter], " "))))
+		return all
+	default:
+		return nil
 	}
+}
+
+// explain says what went wrong, and what the user can do about it.
+func explain(err error) string { return sentence(said(err)) + paragraph(hint(err)) }
+
+// said is the text of an error without the bare sentinel that may end it: that
+// sorts errors for programs, and tells people nothing.
+func said(err error) string {
+	text := err.Error()
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			text = strings.TrimSuffix(text, ": "+sentinel.Error())
+		}
+	}
+	return text
+}
+
+var sentinels = []error{
+	engine.ErrNotFound, engine.ErrConflict, engine.ErrBusy, engine.ErrGone, engine.ErrForbidden,
+	engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
 func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
@@ -60,18 +71,6 @@ func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 		return
 	}
 	diags.AddAttributeError(at, summary, detail)
-}
-
-// maasParameters are MAAS's names of what it may refuse, and ours.
-var maasParameters = map[string]string{
-	"hostname":      "name",
-	"zone":          "zone",
-	"pool":          "pool",
-	"domain":        "domain",
-	"tags":          "tags",
-	"distro_series": "deploy.image",
-	"hwe_kernel":    "deploy.kernel",
-	"user_data":     "deploy.user_data",
 }
 
 // specFields are the first parts of the fields that the engine's errors name,
@@ -131,6 +130,12 @@ var remedies = []remedy{
 // hint says what the user can do, "" if nothing is known to help. The closer
 // to the failure a hint was given, the better it fits.
 func hint(err error) string {
+	if e, ok := errors.AsType[*engine.SpecError](err); ok {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*engine.Refusal](err); ok && e.Hint != "" {
+		return e.Hint
+	}
 	if e, ok := errors.AsType[*engine.Error](err); ok && e.Hint != "" {
 		return e.Hint
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -74,14 +75,21 @@ func TestReport(t *testing.T) {
 			at: path.Empty(), says: []string{"VMCreationFailed", "Look in LXD."},
 		},
 		"Refused": {
-			reason: "MAAS's parameters are our attributes.",
-			err:    refusal(map[string][]string{"distro_series": {"not a valid distro_series."}}),
-			at:     path.Root("deploy").AtName("image"), says: []string{"MAAS refused deploy.image: not a valid distro_series."},
-		},
-		"RefusedAll": {
-			reason: "What belongs to no parameter belongs to no attribute.",
+			reason: "What MAAS refuses and the engine knows no field for is told in MAAS's words.",
 			err:    refusal(map[string][]string{"__all__": {"Not so."}}),
-			at:     path.Empty(), says: []string{"MAAS refused: Not so."}, not: "__all__",
+			at:     path.Empty(), says: []string{"cannot change web-1: refused (PUT machines/{id}/, status 400)."}, not: "__all__",
+		},
+		"Refusal": {
+			reason: "What the engine will not do, it says how to make possible; a sentinel's remedy would mislead.",
+			err: fmt.Errorf("cannot go on: %w", &engine.Refusal{
+				Message: "cannot change web-1: it is locked in MAAS", Hint: "Unlock it first.", Err: engine.ErrConflict,
+			}),
+			at: path.Empty(), says: []string{"it is locked in MAAS.\n\nUnlock it first."}, not: "import",
+		},
+		"BareSentinel": {
+			reason: "A sentinel is a sorting mark, not a word for people.",
+			err:    fmt.Errorf("web-1 is being deleted: %w", engine.ErrBusy),
+			at:     path.Empty(), says: []string{"web-1 is being deleted.", "Apply again"}, not: ": busy",
 		},
 		"Forbidden": {
 			reason: "A key that does not suffice is the provider's matter.",
@@ -155,15 +163,32 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestReportOfSeveralFields wants an error at each field that is wrong.
+func TestReportOfSeveralFields(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	report(&diags, "update VM web-1", fmt.Errorf("cannot change web-1: %w", errors.Join(
+		&engine.SpecError{Field: "zone", Message: "MAAS says: no", Err: engine.ErrInvalid},
+		&engine.SpecError{Field: "deploy.image", Message: "MAAS says: never", Hint: "Take another.", Err: engine.ErrInvalid},
+	)))
+	want := []string{
+		"Error zone: Cannot update VM web-1: zone: MAAS says: no.",
+		"Error deploy.image: Cannot update VM web-1: deploy.image: MAAS says: never.\n\nTake another.",
+	}
+	if diff := cmp.Diff(want, describe(diags)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestAttributePathsExist holds the names that errors are mapped to against
 // the schema.
 func TestAttributePathsExist(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	schema := vmSchema(ctx)
-	for parameter, field := range maasParameters {
+	for _, field := range []string{"deploy.user_data", "deploy.image", "disks.root.pool", "interfaces.eth0.ip"} {
 		if _, diags := schema.AttributeAtPath(ctx, attributePath(field)); diags.HasError() {
-			t.Errorf("MAAS's %s is said to be %s, which is no attribute", parameter, field)
+			t.Errorf("the spec's %s is said to be at %s, where nothing is", field, attributePath(field))
 		}
 	}
 	for field, attribute := range specFields {
@@ -193,6 +218,23 @@ func TestOutcome(t *testing.T) {
 		"Unreachable":     {"A MAAS that is away comes back.", t.Context(), made, engine.ErrUnavailable, unfinished},
 		"HostAway":        {"So does a host.", t.Context(), made, &engine.Error{Type: engine.HostUnavailable}, unfinished},
 		"Failed":          {"What MAAS gave up is of no use.", t.Context(), made, engine.Terminal(&engine.Error{Type: engine.VMDeploymentFailed}), useless},
+		"KeyRevoked": {
+			"A key that was revoked says nothing of the VM.", t.Context(), made,
+			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrForbidden}, unfinished,
+		},
+		"Elsewhere": {
+			"Nor does the page of a proxy.", t.Context(), made,
+			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.Terminal(engine.ErrUnavailable)}, unfinished,
+		},
+		"Locked": {
+			"A lock can be taken away.", t.Context(), made,
+			&engine.Refusal{Message: "it is locked", Err: engine.ErrConflict}, unfinished,
+		},
+		"RefusedWhileRunning": {
+			"A VM that runs is not made anew for a slip of the pen.", t.Context(),
+			engine.VM{Machine: engine.Machine{SystemID: "4y3h7n", Status: engine.StatusDeployed}},
+			&engine.SpecError{Field: "zone", Err: engine.ErrNotFound}, unfinished,
+		},
 		"NotNow": {
 			"What MAAS cannot do now it may do later.", t.Context(), made,
 			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrBusy}, unfinished,

@@ -67,8 +67,8 @@ func wrongName(name string) string {
 	}
 }
 
-// mapLabel passes the keys of disks and interfaces, which MAAS gets as
-// labels.
+// mapLabel passes the keys of disks and interfaces. They stay in the
+// configuration and in messages, where they should be easy to name.
 func mapLabel() validator.String {
 	return stringvalidator.RegexMatches(mapKeyLabel,
 		"must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter or digit")

@@ -12,8 +12,8 @@ import (
 
 // Create makes the VM, or goes on with one that an earlier run began. A VM
 // that has a system id when waiting ends goes to the state in any case: with
-// a warning if it only needs more time, with an error, and so tainted, if it
-// is of no use.
+// a warning if the next apply can go on with it, with an error, and so tainted,
+// if it is of no use.
 func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config vmModel
 	diags := &resp.Diagnostics
@@ -62,7 +62,7 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 
 // warnUnfinished says that a create stopped waiting, and what comes next.
 func warnUnfinished(ctx context.Context, diags *diag.Diagnostics, vm engine.VM, err error) {
-	why := sentence(err.Error())
+	why := explain(err)
 	if ctx.Err() != nil {
 		why = stoppedWaiting(ctx.Err(), "timeouts.create")
 	}

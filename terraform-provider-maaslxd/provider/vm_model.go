@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -12,9 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
-
-// rootDiskName is the key of the disk that a VM boots from.
-const rootDiskName = "root"
 
 // vmModel is a maaslxd_vm as Terraform holds it: configuration, plan or state.
 type vmModel struct {
@@ -152,27 +147,4 @@ func tagSet(tags []string) types.Set {
 		elems = append(elems, types.StringValue(t))
 	}
 	return types.SetValueMust(types.StringType, elems)
-}
-
-// diskOrder lists disk names as the VM sees them: root, then by name.
-func diskOrder[T any](disks map[string]T) []string {
-	names := slices.Collect(maps.Keys(disks))
-	slices.SortFunc(names, func(a, b string) int {
-		switch {
-		case a == b:
-			return 0
-		case a == rootDiskName:
-			return -1
-		case b == rootDiskName:
-			return 1
-		default:
-			return strings.Compare(a, b)
-		}
-	})
-	return names
-}
-
-// interfaceOrder lists interface labels as the VM sees them.
-func interfaceOrder[T any](interfaces map[string]T) []string {
-	return slices.Sorted(maps.Keys(interfaces))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // notesKey is where the notes are in the private state of a VM.
@@ -19,6 +21,16 @@ type notes struct {
 	// Imported: pinned cores, huge pages, interfaces and the version of the
 	// user-data were never known, so the configuration is believed.
 	Imported bool `json:"imported,omitempty"`
+}
+
+// seen brings the notes up to date with what was seen of the VM. Its own mark
+// says whether it is finished, also where a run was killed before it could
+// note anything. A VM without our mark was imported and says nothing.
+func (n notes) seen(vm engine.VM) notes {
+	if vm.Ours {
+		n.Pending = !vm.Finished
+	}
+	return n
 }
 
 type privateReader interface {

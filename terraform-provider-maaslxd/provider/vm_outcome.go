@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -31,11 +32,29 @@ func outcomeOf(ctx context.Context, vm engine.VM, err error) outcome {
 		return nothingMade
 	case ctx.Err() != nil:
 		return unfinished
-	case engine.IsTerminal(err):
-		return useless // MAAS gave it up, or refuses what was asked
+	case hopeless(vm, err):
+		return useless
 	default:
 		return unfinished
 	}
+}
+
+// hopeless tells whether the error says that this very VM will not get there:
+// MAAS gave it up, or the configuration asks of it what cannot be had while
+// nothing is installed on it yet. A key that was revoked, a proxy's page or a
+// lock say nothing of the VM.
+func hopeless(vm engine.VM, err error) bool {
+	if _, ok := errors.AsType[*engine.SpecError](err); ok {
+		return vm.Status.Phase() != engine.PhaseDeployed
+	}
+	e, ok := errors.AsType[*engine.Error](err)
+	return ok && (e.Type == engine.VMCreationFailed || e.Type == engine.VMDeploymentFailed) &&
+		engine.IsTerminal(err) && !slices.ContainsFunc(notTheVM, func(s error) bool { return errors.Is(err, s) })
+}
+
+// notTheVM are the causes that lie elsewhere.
+var notTheVM = []error{
+	engine.ErrForbidden, engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrConflict, engine.ErrBusy,
 }
 
 // vanished tells whether the VM itself is gone. A name in the spec that MAAS

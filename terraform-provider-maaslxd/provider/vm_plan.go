@@ -2,21 +2,13 @@ package provider
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-)
 
-// The states of a machine in which it runs, or is about to run, what was
-// installed, as MAAS names them.
-const (
-	statusDeployed  = "Deployed"
-	statusDeploying = "Deploying"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // ModifyPlan fills in defaults that depend on other attributes, says what
@@ -25,7 +17,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if req.Plan.Raw.IsNull() {
 		return // a destroy
 	}
-	p := vmPlan{diags: &resp.Diagnostics}
+	p := vmPlan{diags: &resp.Diagnostics, subnets: r.subnets}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
@@ -48,6 +40,7 @@ type vmPlan struct {
 	plan    vmModel
 	notes   notes
 	replace path.Paths
+	subnets func(context.Context) ([]engine.Subnet, error)
 	diags   *diag.Diagnostics
 }
 
@@ -58,8 +51,9 @@ func (p *vmPlan) decide(ctx context.Context) {
 		return
 	}
 	p.planReplacement(ctx)
-	if p.goesOn() {
+	if goesOn(p.notes, *p.state, p.plan) {
 		p.planWork(ctx)
+		p.planAnew()
 	}
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()
@@ -88,8 +82,8 @@ func (p *vmPlan) planDisks(ctx context.Context) {
 	}
 	root := diskModel{SizeGB: types.Int64Value(defaultDiskGB), Pool: types.StringUnknown()}
 	if p.state != nil {
-		if had, ok := p.state.disks(ctx, p.diags)[rootDiskName]; ok && !had.Pool.IsNull() {
-			root.Pool = had.Pool
+		if had, ok := p.state.disks(ctx, p.diags)[rootDiskName]; ok {
+			root.Pool = had.Pool // null, too, where MAAS does not tell it
 		}
 	}
 	p.plan.Disks = toMap(ctx, diskType, map[string]diskModel{rootDiskName: root}, p.diags)
@@ -97,8 +91,8 @@ func (p *vmPlan) planDisks(ctx context.Context) {
 
 // goesOn tells whether an apply has something to wait for: what an earlier
 // one left unfinished, or a deployment.
-func (p *vmPlan) goesOn() bool {
-	return p.notes.Pending || p.state.Deploy.IsNull() && !p.plan.Deploy.IsNull()
+func goesOn(n notes, state, plan vmModel) bool {
+	return n.Pending || state.Deploy.IsNull() && !plan.Deploy.IsNull()
 }
 
 // planWork marks as unknown what changes while a VM is made or deployed.
@@ -113,129 +107,3 @@ func (p *vmPlan) planWork(ctx context.Context) {
 		p.plan.Interfaces = toMap(ctx, interfaceType, interfaces, p.diags)
 	}
 }
-
-// planReplacement lists the attributes whose change cannot be made in place.
-func (p *vmPlan) planReplacement(ctx context.Context) {
-	rules := []struct {
-		attribute  string
-		unreadable bool // MAAS does not tell it, so an import cannot know it
-		replaces   bool
-	}{
-		{"vm_host", false, !p.sameHost()},
-		{"cores", false, !p.plan.Cores.Equal(p.state.Cores)},
-		{"pinned_cores", true, !p.plan.PinnedCores.Equal(p.state.PinnedCores)},
-		{"memory_mib", false, !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
-		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
-		{"disks", false, !p.sameDisks(ctx)},
-		{"interfaces", true, !p.sameInterfaces(ctx)},
-	}
-	for _, rule := range rules {
-		at := path.Root(rule.attribute)
-		switch {
-		case !rule.replaces:
-		case rule.unreadable && p.notes.Imported:
-			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
-				"MAAS does not tell %s of the imported VM %s, so the configuration is believed. The VM is not changed.",
-				rule.attribute, p.state.Name.ValueString()))
-		default:
-			p.replace.Append(at)
-		}
-	}
-	if why := p.reinstall(ctx); why != "" {
-		at := path.Root("deploy")
-		p.replace.Append(at)
-		p.diags.AddAttributeWarning(at, "The VM will be replaced", fmt.Sprintf(
-			"%s. Installing again destroys what is on the disks of %s, so the VM is made anew.", why, p.state.Name.ValueString()))
-	}
-}
-
-// sameHost tells whether vm_host still names the host that the VM is on, by
-// name or by id.
-func (p *vmPlan) sameHost() bool {
-	host := p.plan.VMHost
-	return host.Equal(p.state.VMHost) || !host.IsUnknown() &&
-		(host.ValueString() == p.state.VMHostName.ValueString() ||
-			host.ValueString() == strconv.FormatInt(p.state.VMHostID.ValueInt64(), 10))
-}
-
-// sameDisks compares sizes and storage pools in the order in which the VM has
-// its disks; the names are the configuration's own affair. A pool that one of
-// both does not tell is the same.
-func (p *vmPlan) sameDisks(ctx context.Context) bool {
-	if p.plan.Disks.IsUnknown() {
-		return false
-	}
-	have, want := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
-	wished := p.config.disks(ctx, p.diags)
-	haveOrder, wantOrder := diskOrder(have), diskOrder(want)
-	if len(haveOrder) != len(wantOrder) {
-		return false
-	}
-	for i, name := range wantOrder {
-		had, pool := have[haveOrder[i]], wished[name].Pool
-		samePool := pool.IsNull() || had.Pool.IsNull() || pool.Equal(had.Pool)
-		if !samePool || !want[name].SizeGB.Equal(had.SizeGB) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameInterfaces compares subnets and fixed addresses in order.
-func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
-	if p.plan.Interfaces.IsUnknown() {
-		return false
-	}
-	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
-	haveOrder, wantOrder := interfaceOrder(have), interfaceOrder(want)
-	if len(haveOrder) != len(wantOrder) {
-		return false
-	}
-	for i, label := range wantOrder {
-		had := have[haveOrder[i]]
-		if !want[label].Subnet.Equal(had.Subnet) || !want[label].IP.Equal(had.IP) {
-			return false
-		}
-	}
-	return true
-}
-
-// reinstall says why what is installed has to be installed anew, "" if it
-// has not.
-func (p *vmPlan) reinstall(ctx context.Context) string {
-	had, want := p.state.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
-	status := p.state.Status.ValueString()
-	switch {
-	case p.config.Deploy.IsUnknown():
-		return "deploy is not known yet"
-	case had == nil && want == nil:
-		return ""
-	case had == nil && !p.notes.Pending && (status == statusDeployed || status == statusDeploying):
-		return "deploy is added to a VM that was deployed outside of this configuration"
-	case had == nil:
-		return ""
-	case want == nil:
-		return "deploy is removed"
-	case want.Image.IsUnknown() || !want.Image.IsNull() && !sameImage(want.Image.ValueString(), had.Image.ValueString()):
-		return "deploy.image changes"
-	case differs(want.Kernel, had.Kernel, p.notes.Imported):
-		return "deploy.kernel changes"
-	case differs(p.plannedEphemeral(ctx), had.Ephemeral, p.notes.Imported):
-		return "deploy.ephemeral changes"
-	case differs(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported && had.UserDataWOVersion.IsNull()):
-		return "deploy.user_data_wo_version changes"
-	default:
-		return ""
-	}
-}
-
-// plannedEphemeral is the planned value, in which the default is filled in.
-func (p *vmPlan) plannedEphemeral(ctx context.Context) types.Bool {
-	if d := p.plan.deploy(ctx, p.diags); d != nil {
-		return d.Ephemeral
-	}
-	return types.BoolNull()
-}
-
-// differs compares two values unless the wish is to be believed.
-func differs(want, had attr.Value, believed bool) bool { return !believed && !want.Equal(had) }

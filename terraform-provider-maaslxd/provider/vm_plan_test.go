@@ -191,6 +191,45 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"deploy", "ip_addresses", "status"},
 			unknown: []string{"ip_addresses", "status"},
 		},
+		"FailedBeforeItWasFinished": {
+			reason: "What MAAS gave up would fail again, so it is made anew.",
+			config: deployedConfig, state: deployedState.with(object{"status": "Failed commissioning"}),
+			notes:   notes{Pending: true},
+			changed: []string{"interfaces", "ip_addresses", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"},
+			replaces: []string{"status"}, warnings: 1,
+		},
+		"FailedTestingBeforeItWasFinished": {
+			reason: "Tests fail in another state.",
+			config: readyConfig, state: readyState.with(object{"status": "Failed testing"}),
+			notes:   notes{Pending: true},
+			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
+			replaces: []string{"status"}, warnings: 1,
+		},
+		"FailedAfterItWasFinished": {
+			reason: "What once ran is left alone.",
+			config: deployedConfig, state: deployedState.with(object{"status": "Failed deployment"}),
+		},
+		"BrokenBeforeItWasFinished": {
+			reason: "People mark machines as broken; that is theirs to mend.",
+			config: readyConfig, state: readyState.with(object{"status": "Broken"}),
+			notes:   notes{Pending: true},
+			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
+		},
+		"PoolUntold": {
+			reason: "A storage pool that MAAS does not tell is no change to come.",
+			config: readyConfig, state: readyState.with(disks(object{"root": object{"size_gb": 8}})),
+		},
+		"UserDataVersionGiven": {
+			reason:  "The first version of the user-data is taken over: nothing says that the user-data is another.",
+			config:  deployedConfig,
+			state:   deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			changed: []string{"deploy"},
+		},
+		"UserDataVersionTakenAway": {
+			reason: "Another user-data, or none, is another installation.",
+			config: deployedConfig.with(deploy(object{"image": "ubuntu/noble"})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
 		"Imported": {
 			reason: "What MAAS does not tell never replaces an imported VM.",
 			config: deployedConfig.with(object{

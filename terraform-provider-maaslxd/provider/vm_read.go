@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -45,12 +46,15 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	imported := state.Name.IsNull()
+	n := readNotes(ctx, req.Private, diags).seen(vm)
 	state.refresh(ctx, vm, diags)
 	if imported {
 		state.Tags = tagSet(importedTags(look, b, vm, diags))
 	}
-	warnFailed(vm, diags)
+	warnFailed(vm, n, diags)
+	warnLostAddresses(vm, state.interfaces(ctx, diags), diags)
 	save(ctx, &resp.State, resp.Identity, state, diags)
+	writeNotes(ctx, resp.Private, n, diags)
 }
 
 // tagsOfMAAS are tags that MAAS gives to VMs by itself.
@@ -74,13 +78,34 @@ func importedTags(ctx context.Context, b *backend, vm engine.VM, diags *diag.Dia
 }
 
 // warnFailed passes on what MAAS says of a VM that it gave up.
-func warnFailed(vm engine.VM, diags *diag.Diagnostics) {
+func warnFailed(vm engine.VM, n notes, diags *diag.Diagnostics) {
 	if vm.Status.Phase() != engine.PhaseFailed {
 		return
 	}
 	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
+	if n.Pending && givenUp(vm.StatusName) {
+		detail = "It never was finished, so the plan makes it anew."
+	}
 	if vm.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", vm.StatusMessage, detail)
 	}
 	diags.AddWarning(fmt.Sprintf("VM %s is in state %q", vm.Hostname, vm.StatusName), detail)
+}
+
+// warnLostAddresses tells of fixed addresses that a running VM no longer has in
+// MAAS. They are no drift: planning them would replace the VM.
+func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
+	if vm.Status.Phase() != engine.PhaseDeployed {
+		return
+	}
+	found := matchInterfaces(interfaces, vm.Interfaces)
+	for _, label := range interfaceOrder(interfaces) {
+		ip := interfaces[label].IP.ValueString()
+		if ip == "" || slices.Contains(linkedIPs(found[label]), ip) {
+			continue
+		}
+		diags.AddAttributeWarning(path.Root("interfaces").AtMapKey(label).AtName("ip"),
+			fmt.Sprintf("VM %s no longer has the address %s", vm.Hostname, ip),
+			"Someone changed its interface in MAAS. It is left alone. Put it right there; `terraform apply -replace=ADDRESS` makes the VM anew.")
+	}
 }

@@ -17,7 +17,7 @@ func disksAttribute() schema.Attribute {
 		Optional: true,
 		Computed: true,
 		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
-			"others follow in the order of their names. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
+			"others follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
 			"order stays." + forcesReplacement,
 		Validators: []validator.Map{
 			mapvalidator.SizeAtMost(maxDisks),
@@ -47,8 +47,10 @@ func interfacesAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens; the VM sees them in the order of " +
-			"their labels. Without any, MAAS makes one on a network of the VM host with DHCP. At least one must be on a VLAN where MAAS " +
-			"serves DHCP: the VM boots from the network." + forcesReplacement,
+			"their labels, `eth2` before `eth10`. Without any, MAAS makes one on a network of the VM host with DHCP. The first must be on " +
+			"a VLAN where MAAS serves DHCP: the VM boots from its network. **Changing them replaces the VM**, except for another way to " +
+			"write the same subnet. What someone changes on an interface in MAAS is not put back, because that would take a replacement: " +
+			"other subnets are not looked for, and a fixed address that a deployed VM no longer has is only warned of.",
 		Validators: []validator.Map{
 			mapvalidator.SizeBetween(1, maxInterfaces),
 			mapvalidator.KeysAre(mapLabel()),
@@ -57,7 +59,7 @@ func interfacesAttribute() schema.Attribute {
 			Attributes: map[string]schema.Attribute{
 				"subnet": schema.StringAttribute{
 					Required:            true,
-					MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR.",
+					MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value.",
 					Validators:          []validator.String{notEmpty()},
 				},
 				"ip": schema.StringAttribute{
@@ -116,7 +118,7 @@ func deployAttribute() schema.Attribute {
 			"user_data_wo_version": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the VM, which then starts with the new " +
-					"user-data. For an imported VM the first number given is taken over in place.",
+					"user-data. The first number, given to a VM that had none, is taken over in place.",
 			},
 		},
 	}

@@ -129,6 +129,60 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// TestLostAddress wants a warning, and no drift, where a fixed address is gone.
+func TestLostAddress(t *testing.T) {
+	t.Parallel()
+	interfaces := modelOf(t, deployedState.with(object{"interfaces": object{"eth0": object{
+		"subnet": "10.0.0.0/24", "ip": "10.0.0.11", "mac_address": "00:16:3e:00:00:01", "ip_addresses": []string{},
+	}}})).interfaces(t.Context(), &diag.Diagnostics{})
+	cases := map[string]struct {
+		reason string
+		change func(*engine.VM)
+		warns  int
+	}{
+		"There":    {"What is there is not missed.", func(*engine.VM) {}, 0},
+		"Lost":     {"Another address is not the fixed one.", func(vm *engine.VM) { vm.Interfaces[0].Links[0].IP = "10.0.0.12" }, 1},
+		"Unlinked": {"No address is not, either.", func(vm *engine.VM) { vm.Interfaces[0].Links = nil }, 1},
+		"Released": {"A VM that is not deployed may have none.", func(vm *engine.VM) { vm.Status, vm.Interfaces[0].Links = engine.StatusReady, nil }, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			vm := deployedVM()
+			tc.change(&vm)
+			warnLostAddresses(vm, interfaces, &diags)
+			if diags.WarningsCount() != tc.warns || diags.HasError() {
+				t.Errorf("%s\ngot %q, want %d warnings", tc.reason, describe(diags), tc.warns)
+			}
+		})
+	}
+}
+
+// TestNotesSeen holds what a look at a VM tells of its pending work.
+func TestNotesSeen(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		notes  notes
+		vm     engine.VM
+		want   notes
+	}{
+		"Killed":   {"A VM in progress is pending, also where nobody could note it.", notes{}, engine.VM{Ours: true}, notes{Pending: true}},
+		"Finished": {"A VM that was finished meanwhile is not.", notes{Pending: true}, engine.VM{Ours: true, Finished: true}, notes{}},
+		"Imported": {"A VM without our mark says nothing.", notes{Imported: true}, engine.VM{}, notes{Imported: true}},
+		"Unmarked": {"Nor does one that lost it.", notes{Pending: true}, engine.VM{}, notes{Pending: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.notes.seen(tc.vm); got != tc.want {
+				t.Errorf("%s\ngot %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 // TestRefreshOfImport begins with a state of nothing but an id, and wants what
 // a plan of a matching configuration needs.
 func TestRefreshOfImport(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -29,9 +30,12 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	if diags.HasError() {
 		return
 	}
-	vm, err := r.update(wait, state, spec)
+	ref := r.ref(state)
+	ref.Finished = !goesOn(n, state, plan)
+	vm, err := r.update(wait, ref, spec)
 	switch {
 	case err == nil:
+		warnOtherwise(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		writeNotes(ctx, resp.Private, notes{}, diags)
@@ -51,12 +55,25 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 }
 
-func (r *vmResource) update(ctx context.Context, state vmModel, spec engine.VMSpec) (engine.VM, error) {
+// warnOtherwise tells that the VM is not in the state that the plan took for
+// granted. The plan's is saved all the same, since Terraform allows no other;
+// the next refresh shows what is true.
+func warnOtherwise(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
+	if plan.Status.IsUnknown() || plan.Status.ValueString() == vm.StatusName {
+		return
+	}
+	diags.AddWarning(
+		fmt.Sprintf("VM %s is %s, and %s was planned", vm.Hostname, vm.StatusName, plan.Status.ValueString()),
+		"Its state changed after the plan was made, or the plan did not look. What the plan says was changed; nothing was "+
+			"installed or repaired, because the plan does not say so. The next plan shows what is left to be done.")
+}
+
+func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMSpec) (engine.VM, error) {
 	b, err := r.client.use()
 	if err != nil {
 		return engine.VM{}, err
 	}
-	return engine.Wait(ctx, b.vms.Steps(r.ref(state), spec))
+	return engine.Wait(ctx, b.vms.Steps(ref, spec))
 }
 
 // patience allows a VM that is still on its way the time of a create.

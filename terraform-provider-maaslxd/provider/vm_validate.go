@@ -18,7 +18,7 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 		return
 	}
 	checkAddresses(config.interfaces(ctx, &resp.Diagnostics), &resp.Diagnostics)
-	checkUserDataVersion(config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	checkUserData(config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
 }
 
 // checkAddresses refuses a fixed address outside of its subnet, where the
@@ -44,10 +44,18 @@ func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostic
 	}
 }
 
-// checkUserDataVersion warns of a version of nothing.
-func checkUserDataVersion(d *deployModel, diags *diag.Diagnostics) {
-	if d != nil && d.UserDataWO.IsNull() && !d.UserDataWOVersion.IsNull() && !d.UserDataWOVersion.IsUnknown() {
-		diags.AddAttributeWarning(path.Root("deploy").AtName("user_data_wo_version"), "A version of no user-data",
+// checkUserData warns of a version of nothing, and of user-data without a
+// version.
+func checkUserData(d *deployModel, diags *diag.Diagnostics) {
+	at := path.Root("deploy")
+	switch {
+	case d == nil || d.UserDataWOVersion.IsUnknown():
+	case d.UserDataWO.IsNull() && !d.UserDataWOVersion.IsNull():
+		diags.AddAttributeWarning(at.AtName("user_data_wo_version"), "A version of no user-data",
 			"user_data_wo_version is set and user_data_wo is not. A change of the version replaces the VM all the same.")
+	case !d.UserDataWO.IsNull() && d.UserDataWOVersion.IsNull():
+		diags.AddAttributeWarning(at.AtName("user_data_wo"), "Changes of the user-data will not be seen",
+			"user_data_wo is write-only, so nothing tells a later value from this one. Set user_data_wo_version, "+
+				"and change it with the user-data. Giving it for the first time changes nothing on the VM.")
 	}
 }

@@ -47,7 +47,7 @@ func TestBadInput(t *testing.T) {
 		"DiskZero":          {"A disk has a size.", object{"disks": object{"root": object{"size_gb": 0}}}, "disks.root.size_gb", "between 1"},
 		"DiskNegative":      {"Which is positive.", object{"disks": object{"root": object{"size_gb": -8}}}, "disks.root.size_gb", "between 1"},
 		"DiskAbsurd":        {"Bytes where GB are meant.", object{"disks": object{"root": object{"size_gb": 8000000000}}}, "disks.root.size_gb", "between 1"},
-		"DiskName":          {"Disk names become MAAS's labels.", object{"disks": object{"root": root, "a b": root}}, "disks.a b", "lower-case letters"},
+		"DiskName":          {"Names of disks are easy to name in messages.", object{"disks": object{"root": root, "a b": root}}, "disks.a b", "lower-case letters"},
 		"DiskPoolEmpty":     {"Empty is not the same as absent.", object{"disks": object{"root": object{"size_gb": 8, "pool": ""}}}, "disks.root.pool", "leave the attribute out"},
 		"InterfacesEmpty":   {"No interface is not the same as MAAS's choice.", object{"interfaces": object{}}, "interfaces", "at least 1"},
 		"InterfaceNoSubnet": {"An interface is in a subnet.", object{"interfaces": object{"eth0": object{"subnet": ""}}}, "interfaces.eth0.subnet", "empty"},
@@ -61,8 +61,11 @@ func TestBadInput(t *testing.T) {
 		"Tag":           {"MAAS takes no spaces in tags.", object{"tags": []string{"a b"}}, "tags", "letters, digits"},
 		"Image":         {"An image has a name.", object{"deploy": object{"image": "ubuntu noble"}}, "deploy.image", "ubuntu/noble"},
 		"KernelEmpty":   {"Empty is not the same as absent.", object{"deploy": object{"kernel": ""}}, "deploy.kernel", "leave the attribute out"},
-		"UserDataLarge": {"1 MiB does not get through proxies.", object{"deploy": object{"user_data_wo": strings.Repeat("x", 1<<20)}}, "deploy.user_data_wo", "#include"},
-		"UserDataMost":  {reason: "The most that is allowed is allowed.", bad: object{"deploy": object{"user_data_wo": strings.Repeat("x", engine.MaxUserDataBytes)}}},
+		"UserDataLarge": {"1 MiB does not get through proxies.", object{"deploy": object{"user_data_wo": strings.Repeat("x", 1<<20), "user_data_wo_version": 1}}, "deploy.user_data_wo", "#include"},
+		"UserDataMost": {
+			reason: "The most that is allowed is allowed.",
+			bad:    object{"deploy": object{"user_data_wo": strings.Repeat("x", engine.MaxUserDataBytes), "user_data_wo_version": 1}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,16 +106,39 @@ func dotted(d *tfprotov6.Diagnostic) string {
 	return strings.Join(steps, ".")
 }
 
-func TestVersionOfNoUserDataWarns(t *testing.T) {
+func TestUserDataAndVersion(t *testing.T) {
 	t.Parallel()
-	config := object{"name": "web-1", "vm_host": "lxd-a", "deploy": object{"user_data_wo_version": 1}}
-	resp, err := providerserver.NewProtocol6(New("test")())().ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
-		TypeName: "maaslxd_vm", Config: config.dynamic(t),
-	})
-	if err != nil {
-		t.Fatal(err)
+	cases := map[string]struct {
+		reason string
+		deploy object
+		warns  string // where; empty for no warning
+	}{
+		"Both":        {"The version tells one user-data from another.", object{"user_data_wo": "a", "user_data_wo_version": 1}, ""},
+		"Neither":     {"No user-data needs no version.", object{}, ""},
+		"OnlyVersion": {"A version of nothing.", object{"user_data_wo_version": 1}, "deploy.user_data_wo_version"},
+		"OnlyData":    {"No later change of it would be seen.", object{"user_data_wo": "a"}, "deploy.user_data_wo"},
 	}
-	if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning {
-		t.Errorf("got %+v, want one warning", resp.Diagnostics)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := object{"name": "web-1", "vm_host": "lxd-a", "deploy": tc.deploy}
+			resp, err := providerserver.NewProtocol6(New("test")())().ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+				TypeName: "maaslxd_vm", Config: config.dynamic(t),
+				ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var at []string
+			for _, d := range resp.Diagnostics {
+				if d.Severity != tfprotov6.DiagnosticSeverityWarning {
+					t.Errorf("%s: %s", d.Summary, d.Detail)
+				}
+				at = append(at, dotted(d))
+			}
+			if got := strings.Join(at, ", "); got != tc.warns {
+				t.Errorf("%s\ngot warnings at %q, want %q", tc.reason, got, tc.warns)
+			}
+		})
 	}
 }

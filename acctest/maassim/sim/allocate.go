@@ -2,9 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -41,7 +41,8 @@ func allocate(c *call) reply {
 	return rep
 }
 
-// checkAllocation refuses names that MAAS does not know.
+// checkAllocation refuses names that MAAS does not know, and what is no number
+// (forms/node_constraint_filter.py, FilterNodeForm).
 func (c *call) checkAllocation() *reply {
 	errs := formErrors{}
 	if name := c.field("zone"); name != "" && c.w.zoneNamed(name) == nil {
@@ -49,6 +50,11 @@ func (c *call) checkAllocation() *reply {
 	}
 	if name := c.field("pool"); name != "" && c.w.poolNamed(name) == nil {
 		errs.add("pool", fmt.Sprintf("No such pool(s): %s.", name))
+	}
+	for field, problem := range map[string]string{"cpu_count": "Invalid CPU count: number required.", "mem": "Invalid memory: number of MiB required."} {
+		if _, isNumber := readFloat(c.field(field)); c.field(field) != "" && !isNumber {
+			errs.add(field, problem)
+		}
 	}
 	c.w.checkTags(errs, "tags", c.form["tags"])
 	if len(errs) == 0 {
@@ -70,8 +76,8 @@ func (c *call) firstFitting() *machine {
 // fits compares a machine with the constraints.
 func (c *call) fits(m *machine) bool {
 	atLeast := func(field string, have float64) bool {
-		want, err := strconv.ParseFloat(c.field(field), 64)
-		return err != nil || have >= want
+		want, isNumber := readFloat(c.field(field))
+		return !isNumber || have >= want
 	}
 	same := func(field, have string) bool { return c.field(field) == "" || c.field(field) == have }
 	return same("system_id", m.systemID) && same("name", m.hostname) && same("zone", m.zone.name) &&
@@ -103,7 +109,7 @@ func (w *world) composeForAllocation(c *call) (*machine, *reply) {
 			bad := badField("storage", problem)
 			return nil, &bad
 		}
-		if v.cores > h.cores || v.memoryMiB > h.memoryMiB || v.overCommit() != "" {
+		if v.cores < 1 || v.cores > h.cores || v.memoryMiB < leastMemoryMiB || v.memoryMiB > h.memoryMiB {
 			continue
 		}
 		m, bad := w.composeVM(&v)
@@ -115,12 +121,13 @@ func (w *world) composeForAllocation(c *call) (*machine, *reply) {
 	return nil, nil
 }
 
+// number is a field's whole part, within what a database column holds.
 func (c *call) number(field string, missing int) int {
-	n, err := strconv.ParseFloat(c.field(field), 64)
-	if err != nil {
+	n, isNumber := readFloat(c.field(field))
+	if !isNumber {
 		return missing
 	}
-	return int(n)
+	return int(max(math.MinInt32, min(n, math.MaxInt32)))
 }
 
 // noMachine is MAAS's sentence when nothing fits.
@@ -147,7 +154,7 @@ func (c *call) noMachine() string {
 
 // resolvedText is how MAAS writes a constraint that it has read.
 func resolvedText(name, value string) string {
-	if n, err := strconv.ParseFloat(value, 64); err == nil && (name == "cpu_count" || name == "mem") {
+	if n, isNumber := readFloat(value); isNumber && (name == "cpu_count" || name == "mem") {
 		return ratio(n)
 	}
 	return value

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -72,14 +73,33 @@ func (w *world) checkOAuth(c *call, r *http.Request, p map[string]string) (*user
 	if now := time.Now().Unix(); now-stamp > timestampThreshold {
 		return nil, fmt.Sprintf("'Expired timestamp: given %d and now %d has a greater difference than threshold %d'", stamp, now, timestampThreshold)
 	}
-	if w.nonces[nonceKey(p)] {
+	if w.nonces.used(nonceKey(p)) {
 		return nil, fmt.Sprintf("'Nonce already used: %s'", p["oauth_nonce"])
 	}
 	if problem := checkSignature(c, r, p, u.secret); problem != "" {
 		return nil, problem
 	}
-	w.nonces[nonceKey(p)] = true
+	w.nonces.add(nonceKey(p), stamp)
 	return u, ""
+}
+
+// nonces are those that were used, with the time until which their header
+// would be taken again but for them.
+type nonces struct {
+	seen  map[string]int64 // by nonceKey, in seconds
+	sweep int64            // when the old ones are dropped next
+}
+
+func (n *nonces) used(key string) bool { return n.seen[key] > 0 }
+
+// add keeps a nonce, and drops those that expired timestamps keep out.
+func (n *nonces) add(key string, stamp int64) {
+	now := time.Now().Unix()
+	if now >= n.sweep {
+		maps.DeleteFunc(n.seen, func(_ string, until int64) bool { return until < now })
+		n.sweep = now + timestampThreshold
+	}
+	n.seen[key] = max(stamp, now) + timestampThreshold
 }
 
 func nonceKey(p map[string]string) string { return p["oauth_token"] + " " + p["oauth_nonce"] }

@@ -14,7 +14,7 @@ func buildWorld(s *Sim, m Model) *world {
 		sim: s, model: m, rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), gone: m.MAASVersion == VersionGone, rack: OK,
 		lastID: map[string]int{}, zones: map[int]*zone{}, pools: map[int]*pool{}, domains: map[int]*domain{},
 		tags: map[string]*tag{}, images: m.Images, machines: map[string]*machine{}, hosts: map[int]*vmHost{},
-		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: map[string]bool{},
+		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: nonces{seen: map[string]int64{}}, done: make(chan struct{}),
 		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{},
 	}
 	w.rackID = w.newSystemID()
@@ -155,12 +155,16 @@ func (w *world) buildHost(h HostModel) {
 func (w *world) buildLXD(h HostModel) *lxdServer {
 	l := &lxdServer{
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
-		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: h.TrustedCertificates,
+		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: slices.Clone(h.TrustedCertificates),
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{"default": {}},
 	}
 	for _, n := range w.networks {
-		if h.Subnets == nil || contains(h.Subnets, n.name, n.cidr.String()) {
+		isNICs := h.NICSubnet == n.name || h.NICSubnet == n.cidr.String()
+		if isNICs {
+			l.nicSubnet = n
+		}
+		if h.Subnets == nil && !isNICs || contains(h.Subnets, n.name, n.cidr.String()) {
 			l.subnets = append(l.subnets, n)
 			l.bridgeMACs[n] = w.newMAC()
 		}

@@ -121,7 +121,7 @@ func (m Model) checkSubnets() error {
 	seen, known := map[string]bool{}, false
 	for i, s := range m.Subnets {
 		network, err := netip.ParsePrefix(s.CIDR)
-		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > 30 {
+		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > leastNetwork {
 			return fmt.Errorf("subnets[%d].cidr: %q is no IPv4 network of at least 4 addresses", i, s.CIDR)
 		}
 		if seen[s.CIDR] || seen[s.Name] {
@@ -169,6 +169,9 @@ func (m Model) checkHosts() error {
 		case shared && !sameHardware(m.Hosts[first], h):
 			return fmt.Errorf("%s.address: hosts[%d] has the same address but other cores, memory or storage pools", field, first)
 		}
+		if _, err := parseLXDVersion(h.LXDVersion); err != nil {
+			return fmt.Errorf("%s.lxd_version: %w", field, err)
+		}
 		names[h.Name], places[place] = true, i
 		if !shared {
 			places[lxdAddress(h.Address)] = i
@@ -198,9 +201,12 @@ func (m Model) checkHostParts(field string, h HostModel) error {
 		return fmt.Errorf("%s.storage_pools: more than one is the default", field)
 	}
 	for _, name := range h.Subnets {
-		if !slices.ContainsFunc(m.Subnets, func(s SubnetModel) bool { return s.Name == name || s.CIDR == name }) {
+		if !m.hasSubnet(name) {
 			return fmt.Errorf("%s.subnets: %q is not among subnets", field, name)
 		}
+	}
+	if h.NICSubnet != "" && !m.hasSubnet(h.NICSubnet) {
+		return fmt.Errorf("%s.nic_subnet: %q is not among subnets", field, h.NICSubnet)
 	}
 	return nil
 }
@@ -234,6 +240,9 @@ func (m Model) checkMachines() error {
 }
 
 func (m Model) hasZone(name string) bool { return name == "default" || slices.Contains(m.Zones, name) }
+func (m Model) hasSubnet(name string) bool {
+	return slices.ContainsFunc(m.Subnets, func(s SubnetModel) bool { return s.Name == name || s.CIDR == name })
+}
 func (m Model) hasPool(name string) bool { return name == "default" || slices.Contains(m.Pools, name) }
 
 // or is a, or b where a is the zero value.

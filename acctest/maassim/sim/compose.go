@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 )
 
 // compose makes a VM. The call answers when LXD has made it and MAAS has saved
@@ -134,12 +135,37 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 	if took <= regionTimeout {
 		w.sleep(took)
 		i.busy = ""
-		return i, nil
+		return i, w.lookAgain(v.host.bmc, i, regionTimeout-took)
 	}
-	w.after(took, func() { i.busy = "" })
+	w.orphan(took, func() { i.busy = "" })
 	w.sleep(regionTimeout)
 	bad := unavailable("Unable to compose machine because: Failed talking to pod: timed out")
 	return nil, &bad
+}
+
+// lookAgain is MAAS's read of the instance that it has just asked LXD for. Where
+// that fails, the instance is there and MAAS does not know it.
+func (w *world) lookAgain(b *bmc, i *instance, patience time.Duration) *reply {
+	l := i.server
+	if l.condition == Hanging {
+		w.sleep(patience)
+	}
+	problem := ""
+	switch {
+	case w.rack != OK:
+		bad := noRack("Unable to compose machine because: Unable to connect to any rack controller ; no connections available.")
+		return &bad
+	case l.condition == Unreachable:
+		problem = connectionProblem(b)
+	case l.condition == Hanging:
+		problem = "timed out"
+	case l.projects[i.project][i.name] != i:
+		problem = "Instance not found"
+	default:
+		return nil
+	}
+	bad := unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
+	return &bad
 }
 
 // refusedByLXD is LXD's or its driver's word against a new instance.
@@ -150,6 +176,8 @@ func (v *wantedVM) refusedByLXD(w *world, l *lxdServer) string {
 		return instanceNameProblem(v.hostname)
 	case len(v.subnets(w)) == 0:
 		return strings.TrimPrefix(noHostNetwork, "Unable to compose machine because: Failed talking to pod: ")
+	case l.since(withoutSecureBoot):
+		return "Invalid config: Unknown configuration key: security.secureboot"
 	case i != nil && i.busy == "create":
 		return `Failed creating instance record: Instance is busy running a "create" operation`
 	case i != nil:

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// leastMemoryMiB is the least memory of a VM (forms/pods.py).
+const leastMemoryMiB = 1024
+
 // wantedVM is a compose that was checked.
 type wantedVM struct {
 	host        *vmHost
@@ -46,7 +49,7 @@ func readCompose(c *call, h *vmHost) (wantedVM, *reply) {
 		skip: truth(c.field("skip_commissioning")), hugepages: truth(c.field("hugepages_backed")), commissions: c.user,
 	}
 	v.cores = int(readNumber(c, errs, "cores", 1, 1, int64(h.cores)))
-	v.memoryMiB = readNumber(c, errs, "memory", 2048, 1024, h.memoryMiB)
+	v.memoryMiB = readNumber(c, errs, "memory", 2048, leastMemoryMiB, h.memoryMiB)
 	v.readPinned(c, errs)
 	if arch := c.field("architecture"); arch != "" && !slices.Contains(h.architectures, arch) {
 		errs.add("architecture", choiceProblem(arch))

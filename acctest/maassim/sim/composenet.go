@@ -9,7 +9,8 @@ import (
 const noHostNetwork = "Unable to compose machine because: Failed talking to pod: No host network to attach VM interfaces to"
 
 // readNICs finds the subnets that interfaces= names among those of the host's
-// bridges. Without interfaces= the VM gets one NIC on a bridge with DHCP.
+// bridges, then of its NICs. Without interfaces= the VM gets one NIC on a
+// bridge with DHCP.
 func (v *wantedVM) readNICs(w *world, parts []map[string]string) *reply {
 	if len(parts) == 0 {
 		return nil
@@ -47,35 +48,40 @@ func checkIPs(w *world, parts []map[string]string) *reply {
 	return nil
 }
 
-// hostSubnet is the subnet of a bridge of the host that fits a constraint.
+// hostSubnet is the subnet of an interface of the host that fits a constraint.
+// Where no bridge does, MAAS attaches the VM to another interface by macvlan
+// (forms/pods.py, ComposeMachineForm).
 func (w *world) hostSubnet(h *vmHost, part map[string]string) *subnet {
-	for _, n := range w.bridged(h) {
-		if n.fits(part) {
-			return n.subnet
+	for _, kind := range []string{"bridge", "physical"} {
+		for _, n := range w.attachable(h, kind) {
+			if n.fits(part) {
+				return n.subnet
+			}
 		}
 	}
 	return nil
 }
 
-// bridge is a bridge of a host machine with its subnet.
-type bridge struct {
+// attachment is an interface of a host machine with its subnet.
+type attachment struct {
 	name   string
 	subnet *subnet
 }
 
-func (w *world) bridged(h *vmHost) (out []bridge) {
+// attachable are the interfaces of a kind that MAAS knows of the host.
+func (w *world) attachable(h *vmHost, kind string) (out []attachment) {
 	if h.machine == nil {
 		return nil
 	}
 	for _, n := range h.machine.nics {
-		if s := w.subnetOn(n.vlan); s != nil {
-			out = append(out, bridge{name: n.name, subnet: s})
+		if s := w.subnetOn(n.vlan); s != nil && n.kind == kind {
+			out = append(out, attachment{name: n.name, subnet: s})
 		}
 	}
 	return out
 }
 
-func (b bridge) fits(part map[string]string) bool {
+func (b attachment) fits(part map[string]string) bool {
 	for key, value := range part {
 		ok := true
 		switch key {
@@ -114,7 +120,7 @@ func (v *wantedVM) subnets(w *world) []*subnet {
 	if len(out) > 0 {
 		return out
 	}
-	for _, b := range w.bridged(v.host) {
+	for _, b := range w.attachable(v.host, "bridge") {
 		if b.subnet.vlan.dhcp {
 			return []*subnet{b.subnet}
 		}

@@ -19,7 +19,9 @@ func TestCrowd(t *testing.T) {
 		m.Hosts = append(m.Hosts, sim.HostModel{Name: fmt.Sprintf("h%d", i+1), Cores: 64, MemoryMiB: 1 << 18})
 	}
 	server := sim.Start(t, m)
-	client := &http.Transport{MaxConnsPerHost: 16}
+	// Without room for idle ones the transport closes and opens connections as
+	// it goes, and how many there are in all is chance.
+	client := &http.Transport{MaxConnsPerHost: 16, MaxIdleConnsPerHost: 16}
 	t.Cleanup(client.CloseIdleConnections)
 	c := &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
 	var lives sync.WaitGroup

@@ -60,6 +60,8 @@ func (l *lxdServer) admit(b *bmc, who string) string {
 	case slices.ContainsFunc(l.trusted, func(pem string) bool { return samePEM(pem, b.certificate) }):
 	case b.password == "":
 		return who + "Certificate is not trusted and no password was given"
+	case l.since(withoutPassword):
+		return who + "Password authentication failed: not implemented"
 	case b.password != l.password:
 		return who + "Password authentication failed: not authorized"
 	default:
@@ -130,6 +132,7 @@ func (h *vmHost) takeInventory(l *lxdServer) {
 		return
 	}
 	m.cores, m.memoryMiB, m.cpuModel, m.commissioned = l.cores, l.memoryMiB, "Intel(R) Xeon(R) Processor", true
+	h.w.connectNIC(m, l)
 	for _, n := range l.subnets {
 		h.w.learn(n)
 		if slices.ContainsFunc(m.nics, func(i *nic) bool { return i.mac == l.bridgeMACs[n] }) {
@@ -138,6 +141,19 @@ func (h *vmHost) takeInventory(l *lxdServer) {
 		bridge := m.addNIC(l.bridgeMACs[n], n)
 		bridge.kind, bridge.name, bridge.onHost = "bridge", fmt.Sprintf("maasbr%d", n.vlan.fabric.id), true
 		bridge.links = []*link{{id: h.w.nextID("link"), mode: "static", subnet: n, ip: h.w.hostAddress(n, l)}}
+	}
+}
+
+// connectNIC links the server's first NIC, where the model says to what.
+func (w *world) connectNIC(m *machine, l *lxdServer) {
+	n := l.nicSubnet
+	i := slices.IndexFunc(m.nics, func(i *nic) bool { return i.mac == l.mac })
+	if n == nil || i < 0 {
+		return
+	}
+	w.learn(n)
+	if nic := m.nics[i]; nic.vlan != n.vlan || len(nic.links) == 0 {
+		nic.vlan, nic.links = n.vlan, []*link{{id: w.nextID("link"), mode: "static", subnet: n, ip: w.freeAddress(n)}}
 	}
 }
 

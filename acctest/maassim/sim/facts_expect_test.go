@@ -53,9 +53,12 @@ func sameJSON(want, got string) error {
 	return nil
 }
 
-// has checks PATH=JSON in the last    served, as in status_name="Ready".
+// has checks PATH=JSON in the last answer, as in status_name="Ready".
 func (r *factRun) has(rest string) error {
-	path, want, _ := strings.Cut(rest, "=")
+	path, want, whole := strings.Cut(rest, "=")
+	if !whole {
+		return fmt.Errorf("has wants PATH=JSON, got %q", rest)
+	}
 	got, err := r.lookUp(path)
 	if err != nil {
 		return err
@@ -74,9 +77,12 @@ func (r *factRun) lacks(path string) error {
 	return nil
 }
 
-// save keeps NAME PATH of the last    served for {NAME}.
+// save keeps NAME PATH of the last answer for {NAME}.
 func (r *factRun) save(rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
+	if !savedName.MatchString("{" + name + "}") {
+		return fmt.Errorf("%q cannot be a saved name: want small letters and digits", name)
+	}
 	v, err := r.lookUp(strings.TrimSpace(path))
 	if err != nil {
 		return err
@@ -88,6 +94,9 @@ func (r *factRun) save(rest string) error {
 // until repeats GET PATH until FIELD=JSON holds, for a few seconds.
 func (r *factRun) until(rest string) error {
 	path, want, _ := strings.Cut(rest, " ")
+	if !strings.Contains(want, "=") {
+		return fmt.Errorf("until wants PATH FIELD=JSON, got %q", rest)
+	}
 	var err error
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = r.call("GET", path); err != nil {
@@ -104,7 +113,7 @@ func (r *factRun) until(rest string) error {
 func (r *factRun) lookUp(path string) (any, error) {
 	v, err := decodeJSON(r.last.Body)
 	if err != nil {
-		return nil, fmt.Errorf("the last    served is no JSON: %q", r.last.Body)
+		return nil, fmt.Errorf("the last answer is no JSON: %q", r.last.Body)
 	}
 	for _, key := range strings.Split(path, ".") {
 		switch parent := v.(type) {
@@ -131,14 +140,18 @@ func (r *factRun) lookUp(path string) (any, error) {
 	return v, nil
 }
 
-// fill puts saved values in place of {name}.
-func (r *factRun) fill(text string) string {
-	return savedName.ReplaceAllStringFunc(text, func(name string) string {
-		if v, ok := r.saved[strings.Trim(name, "{}")]; ok {
-			return v
+// fill puts saved values in place of {name}; one that was not saved is an
+// error.
+func (r *factRun) fill(text string) (string, error) {
+	var missing error
+	filled := savedName.ReplaceAllStringFunc(text, func(name string) string {
+		v, ok := r.saved[strings.Trim(name, "{}")]
+		if !ok {
+			missing = fmt.Errorf("%s was not saved", name)
 		}
-		return name
+		return v
 	})
+	return filled, missing
 }
 
 var savedName = regexp.MustCompile(`\{[a-z0-9]+\}`)

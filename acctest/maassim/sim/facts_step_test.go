@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,40 +26,71 @@ type factRun struct {
 	started map[string]chan served
 }
 
+// methods are the verbs that are calls.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions}
+
+// verbs are the others, but for a status; true for those that expect
+// something.
+var verbs = map[string]bool{"has": true, "lacks": true, "until": true, "lost": true, "save": false, "wait": false, "start": false, "end": false}
+
+// check says what is wrong with a step before it is taken.
+func (s factStep) check() error {
+	_, known := verbs[s.verb]
+	if !known && !s.isStatus() && !slices.Contains(methods, s.verb) {
+		return fmt.Errorf("line %d: %q is neither a method nor a status nor a word of this table", s.line, s.verb)
+	}
+	return nil
+}
+
+func (s factStep) isStatus() bool {
+	status, err := strconv.Atoi(s.verb)
+	return err == nil && status >= 100 && status <= 599
+}
+
+// expects says whether the step can fail because of what the simulator did.
+func (s factStep) expects() bool { return verbs[s.verb] || s.isStatus() }
+
 func (r *factRun) step(s factStep) error {
+	rest, err := r.fill(s.rest)
+	if err != nil {
+		return err
+	}
 	if status, err := strconv.Atoi(s.verb); err == nil {
-		return r.expect(status, r.fill(s.rest))
+		return r.expect(status, rest)
 	}
 	switch s.verb {
 	case "has":
-		return r.has(r.fill(s.rest))
+		return r.has(rest)
 	case "lacks":
-		return r.lacks(r.fill(s.rest))
+		return r.lacks(rest)
 	case "save":
-		return r.save(s.rest)
+		return r.save(rest)
 	case "wait":
-		d, err := time.ParseDuration(s.rest)
+		d, err := time.ParseDuration(rest)
 		time.Sleep(d)
 		return err
 	case "until":
-		return r.until(r.fill(s.rest))
+		return r.until(rest)
 	case "start":
-		return r.start(s.rest)
+		return r.start(rest)
 	case "end":
-		return r.end(s.rest)
+		return r.end(rest)
 	case "lost":
 		if r.last.Status != 0 {
 			return fmt.Errorf("want no answer, got %d %s", r.last.Status, r.last.Body)
 		}
 		return nil
 	}
-	return r.call(s.verb, s.rest)
+	return r.call(s.verb, rest)
 }
 
 // start sends a call and goes on without its answer; end waits for that.
 func (r *factRun) start(rest string) error {
 	name, rest, _ := strings.Cut(rest, " ")
 	method, rest, _ := strings.Cut(rest, " ")
+	if !slices.Contains(methods, method) {
+		return fmt.Errorf("start wants NAME METHOD PATH, got the method %q", method)
+	}
 	request, err := r.request(method, rest)
 	if err != nil {
 		return err
@@ -120,7 +152,7 @@ func (r *factRun) request(method, rest string) (*http.Request, error) {
 		r.t.Cleanup(cancel)
 		ctx = limited
 	}
-	path, body, _ := strings.Cut(r.fill(rest), " ")
+	path, body, _ := strings.Cut(rest, " ")
 	contentType := "application/x-www-form-urlencoded"
 	if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
 		contentType = "application/json"

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
@@ -83,11 +83,24 @@ func parseFacts(text string) ([]fact, error) {
 		}
 	}
 	for _, f := range facts {
-		if f.reason == "" || len(f.steps) == 0 {
-			return nil, fmt.Errorf("line %d: fact %s needs a reason and steps", f.line, f.name)
+		if err := f.check(); err != nil {
+			return nil, err
 		}
 	}
 	return facts, nil
+}
+
+// check wants a reason, and steps that could show that the fact does not hold.
+func (f *fact) check() error {
+	for _, s := range f.steps {
+		if err := s.check(); err != nil {
+			return err
+		}
+	}
+	if f.reason == "" || !slices.ContainsFunc(f.steps, factStep.expects) {
+		return fmt.Errorf("line %d: fact %s needs a reason, and a step that expects something", f.line, f.name)
+	}
+	return nil
 }
 
 func (f *fact) add(number int, line string) {
@@ -105,24 +118,64 @@ func (f *fact) add(number int, line string) {
 }
 
 func runFact(t *testing.T, f fact) {
+	if err := f.try(t); err != nil {
+		t.Fatalf("facts.txt:%v\n%s", err, f.reason)
+	}
+}
+
+// try takes the fact's steps in a world of its own; an error begins with the
+// line.
+func (f fact) try(t *testing.T) error {
 	model, err := sim.ReadModel(strings.NewReader(cmp.Or(f.model, "{}")))
 	if err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("%d: %w", f.line, err)
 	}
 	if f.model == "" {
 		model = factsModel()
 	}
 	world, err := sim.New(model)
 	if err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("%d: %w", f.line, err)
 	}
 	defer world.Close()
-	defer time.Sleep(10 * time.Minute) // calls that nobody waits for end, too
 	run := &factRun{t: t, maas: world.RoundTripper(), saved: map[string]string{}, started: map[string]chan served{}}
 	for _, step := range f.steps {
 		if err := run.step(step); err != nil {
-			t.Fatalf("facts.txt:%d: %v\n%s", step.line, err, f.reason)
+			return fmt.Errorf("%d: %w", step.line, err)
 		}
+	}
+	return nil
+}
+
+// TestFactsCanFail holds that facts which are no facts do not pass.
+func TestFactsCanFail(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ reason, steps, problem string }{
+		"Verb":        {"A slip is no method.", "  GTE zones/\n  200", `"GTE" is neither`},
+		"NoneAtAll":   {"A call alone shows nothing.", "  GET zones/", "expects something"},
+		"Status":      {"No answer has it.", "  GET zones/\n  20", `"20" is neither`},
+		"Unsaved":     {"It would be read as it stands.", "  GET machines/{nobody}/\n  404", "{nobody} was not saved"},
+		"UnsavedText": {"In what is expected, too.", "  GET zones/\n  200 application/json ~{nobody}", "{nobody} was not saved"},
+		"SavedName":   {"It could never be filled in.", "  GET zones/\n  save Zone 0.id\n  200", `"Zone" cannot be`},
+		"Has":         {"It compares with something.", "  GET zones/\n  has 0.name", "PATH=JSON"},
+		"Until":       {"So does this.", "  until zones/ 0.name", "FIELD=JSON"},
+		"Start":       {"It sends a call.", "  start a zones/\n  200", `the method "zones/"`},
+		"End":         {"It waits for one.", "  end a\n  200", `nothing was started as "a"`},
+		"Who":         {"There are a few.", "  GET as root zones/\n  200", `unknown caller "root"`},
+		"Wrong":       {"It does not hold.", "  GET zones/\n  404", "want status 404"},
+		"Lost":        {"It was answered.", "  GET zones/\n  lost", "want no answer"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts, err := parseFacts("fact a\nbecause\n" + tc.steps)
+			if err == nil {
+				synctest.Test(t, func(t *testing.T) { err = facts[0].try(t) })
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.problem) {
+				t.Errorf("%s want an error with %q, got %v", tc.reason, tc.problem, err)
+			}
+		})
 	}
 }
 
@@ -131,6 +184,6 @@ func runFact(t *testing.T, f fact) {
 func factsModel() sim.Model {
 	model := sim.DefaultModel()
 	model.Hosts = model.Hosts[:2]
-	model.Images = []string{"ubuntu/focal", "ubuntu/jammy"}
+	model.Images, model.Latency = []string{"ubuntu/focal", "ubuntu/jammy"}, sim.Latency{}
 	return model
 }

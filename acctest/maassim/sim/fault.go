@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -59,6 +60,10 @@ type Fault struct {
 	Body   string `json:"body,omitempty"`
 	// Delay passes before the fault strikes. In JSON a text like "300ms".
 	Delay time.Duration `json:"-"`
+	// Matched is how many calls it was meant for so far, Struck how many of
+	// them it broke. Faults fills them in; AddFault begins at zero.
+	Matched int `json:"matched"`
+	Struck  int `json:"struck"`
 }
 
 type faultFields Fault
@@ -77,18 +82,21 @@ func (f Fault) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads Delay from a text.
+// UnmarshalJSON reads Delay from a text. A field that no fault has is an error:
+// else a slip of the pen would strike every call.
 func (f *Fault) UnmarshalJSON(data []byte) error {
 	var file faultFile
-	if err := json.Unmarshal(data, &file); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
 		return err
 	}
 	*f = Fault(file.faultFields)
 	if file.Delay == "" {
 		return nil
 	}
-	d, err := time.ParseDuration(file.Delay)
-	f.Delay = d
+	delay, err := time.ParseDuration(file.Delay)
+	f.Delay = delay
 	return err
 }
 
@@ -113,13 +121,8 @@ func (f Fault) check() error {
 // faults are the faults that were added, in their order.
 type faults struct {
 	lastID int
-	list   []*activeFault
+	list   []*Fault
 	rand   *rand.Rand
-}
-
-type activeFault struct {
-	Fault
-	matched, struck int
 }
 
 func (fs *faults) init(seed int64) {
@@ -143,8 +146,8 @@ func (s *Sim) addFault(f Fault) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults.lastID++
-	f.ID = s.faults.lastID
-	s.faults.list = append(s.faults.list, &activeFault{Fault: f})
+	f.ID, f.Matched, f.Struck = s.faults.lastID, 0, 0
+	s.faults.list = append(s.faults.list, &f)
 	return f.ID, nil
 }
 
@@ -152,7 +155,7 @@ func (s *Sim) addFault(f Fault) (int, error) {
 func (s *Sim) RemoveFault(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults.list = slices.DeleteFunc(s.faults.list, func(f *activeFault) bool { return f.ID == id })
+	s.faults.list = slices.DeleteFunc(s.faults.list, func(f *Fault) bool { return f.ID == id })
 }
 
 // ClearFaults removes all faults.
@@ -162,13 +165,13 @@ func (s *Sim) ClearFaults() {
 	s.faults.list = nil
 }
 
-// Faults are the faults that are there.
+// Faults are the faults that are there, and how often they struck.
 func (s *Sim) Faults() []Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := []Fault{}
 	for _, f := range s.faults.list {
-		out = append(out, f.Fault)
+		out = append(out, *f)
 	}
 	return out
 }
@@ -188,13 +191,13 @@ func (fs *faults) plan(c *call) callPlan {
 		if !f.matches(c) {
 			continue
 		}
-		f.matched++
+		f.Matched++
 		if !f.strikes(fs.rand) {
 			continue
 		}
-		f.struck++
+		f.Struck++
 		p.delay += f.Delay
-		hit := f.Fault
+		hit := *f
 		switch {
 		case f.Kind == FaultDelay:
 		case f.When == After && p.after == nil:
@@ -206,10 +209,10 @@ func (fs *faults) plan(c *call) callPlan {
 	return p
 }
 
-func (f *activeFault) strikes(r *rand.Rand) bool {
+func (f *Fault) strikes(r *rand.Rand) bool {
 	switch {
-	case f.Nth > 0 && f.matched != f.Nth:
-	case f.Times > 0 && f.struck >= f.Times:
+	case f.Nth > 0 && f.Matched != f.Nth:
+	case f.Times > 0 && f.Struck >= f.Times:
 	case f.Probability > 0 && r.Float64() >= f.Probability:
 	default:
 		return true

@@ -51,7 +51,11 @@ func TestFaults(t *testing.T) {
 					c = &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
 				}
 				c.sim.AddFault(tc.fault)
-				ctx, cancel := contextWithTimeout(t, 300*time.Millisecond)
+				patience := time.Minute
+				if tc.fault.Kind == sim.FaultHang {
+					patience = 300 * time.Millisecond
+				}
+				ctx, cancel := contextWithTimeout(t, patience)
 				defer cancel()
 				out := c.send(c.request("POST", "vm-hosts/1/?op=compose", formOf("hostname=x")).WithContext(ctx))
 				wantBroken(t, out, tc.status, tc.err)
@@ -101,6 +105,14 @@ func TestFaultCounts(t *testing.T) {
 			if !tc.want(broken) {
 				t.Errorf("broken: %v", broken)
 			}
+			want := tc.fault
+			want.ID, want.Matched, want.Struck = id, 100, len(broken)
+			if tc.fault.Path == "machines/*/" {
+				want.Matched = 0
+			}
+			if diff := cmp.Diff([]sim.Fault{want}, c.sim.Faults()); diff != "" {
+				t.Errorf("what is counted (-want +got):\n%s", diff)
+			}
 			c.sim.RemoveFault(id)
 			wantStatus(t, c.call("GET", "machines/"), 200, "[]")
 		})
@@ -121,6 +133,17 @@ func TestFaultJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(f, back); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFaultSlips refuses what is no field of a fault, also in a list.
+func TestFaultSlips(t *testing.T) {
+	t.Parallel()
+	var fs []sim.Fault
+	for _, text := range []string{`[{"kind": "reset", "Pth": "x"}]`, `[{"kind": "delay", "delay": "soon"}]`, `[{"kind": 1}]`} {
+		if err := json.Unmarshal([]byte(text), &fs); err == nil {
+			t.Errorf("%s was read as %+v", text, fs)
+		}
 	}
 }
 

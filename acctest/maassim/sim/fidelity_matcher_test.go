@@ -39,6 +39,13 @@ func TestMatcher(t *testing.T) {
 		"Moment":           {"times have a form", `{"created":"2026-11-20T12:26:26.669"}`, `{"created":"yesterday"}`, true},
 		"FarAddress":       {"an address is of the same network", `{"ip_address":"10.77.0.157"}`, `{"ip_address":"10.78.0.1"}`, true},
 		"Server":           {"the recorded server's disks differ in size", `{"power_type":"","node_type_name":"Machine","storage":1.5}`, `{"power_type":"","node_type_name":"Machine","storage":2.5}`, false},
+		"ServersNICs":      {"taps come and go", `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"physical","name":"a"},{"type":"physical","name":"b"}]}`, `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"physical","name":"c"}]}`, false},
+		"ServersNICForm":   {"but each has its form", `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"physical","vlan":{"id":1}}]}`, `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"physical","vlan":{"id":1}},{"type":"physical","vlan":null}]}`, true},
+		"ServersNull":      {"null has no other form", `{"power_type":"","node_type_name":"Machine","boot_disk":{"size":null}}`, `{"power_type":"","node_type_name":"Machine","boot_disk":{"size":1}}`, true},
+		"ServersKey":       {"MAAS does not send the key", `{"power_type":"","node_type_name":"Machine","boot_disk":{"size":1}}`, `{"power_type":"","node_type_name":"Machine","boot_disk":{"size":1,"more":1}}`, true},
+		"ServersBridge":    {"VMs join it", `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"bridge","name":"br0"}]}`, `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"bridge","name":"br0"},{"type":"bridge","name":"br1"}]}`, true},
+		"ServersDHCP":      {"VMs boot by it", `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"bridge","name":"br0","vlan":{"dhcp_on":true}}]}`, `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"bridge","name":"br0","vlan":{"dhcp_on":false}}]}`, true},
+		"ServersLink":      {"an address is static there", `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"bridge","name":"br0","links":[{"mode":"static"}]}]}`, `{"power_type":"","node_type_name":"Machine","interface_set":[{"type":"bridge","name":"br0","links":[{"mode":"auto"}]}]}`, true},
 		"NoServer":         {"those of VMs do not", `{"power_type":"lxd","node_type_name":"Machine","storage":1.5}`, `{"power_type":"lxd","node_type_name":"Machine","storage":2.5}`, true},
 	}
 	for name, tc := range cases {

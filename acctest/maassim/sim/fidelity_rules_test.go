@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +48,8 @@ var (
 // rules are tried in order; the first whose path matches counts. A path is
 // written as the keys from the body's root ($), lists as [].
 var rules = []rule{
-	{name: "the recorded server", reason: "NICs, taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(interface_set|boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: sameForm},
+	{name: "the recorded server's interfaces", reason: "its NICs and taps are compared in form, the bridges that VMs join as they are", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: sameBridges},
+	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: sameForm},
 	{name: "the recorded server's disk", reason: "its size", path: regexp.MustCompile(`\(server\)\.storage$`), handle: sameTypeOnly},
 	{name: "MAAS's own server", reason: "its names", path: regexp.MustCompile(`\.node_summary\.(hostname|fqdn|via)$|^\$rackcontrollers\[\]\.(hostname|fqdn)$|^\$rackcontrollers\[\]\.interface_set\[\]\.name$`), handle: sameTypeOnly},
 	{name: "system ids", reason: "six random letters", path: regexp.MustCompile(`\.(system_id|node)$`), handle: bound("node")},
@@ -184,33 +186,90 @@ func sameTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
 	return jsonType(recorded) == jsonType(simulated)
 }
 
-// sameForm compares keys and types; lists by their first entries, and null
-// with anything.
+// sameForm compares keys and types. Each entry of a simulated list must have
+// the form of some recorded one; how many there are is the server's.
 func sameForm(m *matcher, path string, recorded, simulated any) bool {
-	switch want := recorded.(type) {
-	case nil:
-	case map[string]any:
-		got, ok := simulated.(map[string]any)
-		if !ok {
-			return simulated == nil
+	m.problems = append(m.problems, formProblems(path, recorded, simulated)...)
+	return true
+}
+
+// mayBeNull are keys whose null says something of the server alone.
+var mayBeNull = map[string]string{
+	"primary_rack": "its first interface is on a VLAN with DHCP in one recording, and without in the others",
+}
+
+// sameBridges compares the form of all interfaces, and strictly what a compose
+// depends on: the bridges, whether MAAS serves DHCP on them, and their links.
+func sameBridges(m *matcher, path string, recorded, simulated any) bool {
+	want, got := bridges(recorded), bridges(simulated)
+	if !slices.Equal(want, got) {
+		m.report(path, "want the bridges %q, got %q", want, got)
+	}
+	return sameForm(m, path, recorded, simulated)
+}
+
+func bridges(interfaces any) []string {
+	var out []string
+	list, _ := interfaces.([]any)
+	for _, entry := range list {
+		n, _ := entry.(map[string]any)
+		if n["type"] != "bridge" {
+			continue
 		}
-		for key := range want {
-			if _, ok := got[key]; !ok {
-				m.report(path+"."+key, "missing")
-			} else if !sameForm(m, path+"."+key, want[key], got[key]) {
-				m.report(path+"."+key, "want the form of %s, got %s", brief(want[key]), brief(got[key]))
+		vlan, _ := n["vlan"].(map[string]any)
+		text := fmt.Sprintf("%v dhcp_on=%v", n["name"], vlan["dhcp_on"])
+		links, _ := n["links"].([]any)
+		for _, entry := range links {
+			link, _ := entry.(map[string]any)
+			subnet, _ := link["subnet"].(map[string]any)
+			text += fmt.Sprintf(" %v %v", link["mode"], subnet["cidr"])
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func formProblems(path string, recorded, simulated any) (problems []string) {
+	if want, got := jsonType(recorded), jsonType(simulated); want != got {
+		return []string{fmt.Sprintf("%s: want the form of %s, got %s", path, brief(recorded), brief(simulated))}
+	}
+	switch want := recorded.(type) {
+	case map[string]any:
+		got := simulated.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			value, ok := got[key]
+			switch {
+			case !ok:
+				problems = append(problems, path+"."+key+": missing")
+			case mayBeNull[key] != "" && (value == nil || want[key] == nil):
+			default:
+				problems = append(problems, formProblems(path+"."+key, want[key], value)...)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(got)) {
+			if _, ok := want[key]; !ok {
+				problems = append(problems, path+"."+key+": not in the recording")
 			}
 		}
 	case []any:
-		got, ok := simulated.([]any)
-		if ok && len(want) > 0 && len(got) > 0 {
-			return sameForm(m, path+"[]", want[0], got[0])
+		for _, entry := range simulated.([]any) {
+			problems = append(problems, nearestForm(path+"[]", want, entry)...)
 		}
-		return ok
-	default:
-		return simulated == nil || jsonType(recorded) == jsonType(simulated)
 	}
-	return true
+	return problems
+}
+
+// nearestForm are the problems of an entry with the recorded one that it is
+// most like.
+func nearestForm(path string, recorded []any, entry any) []string {
+	var least []string // an empty list has no form to compare with
+	for i, want := range recorded {
+		if problems := formProblems(path, want, entry); i == 0 || len(problems) < len(least) {
+			least = problems
+		}
+	}
+	return least
 }
 
 func matchSentence(m *matcher, path string, recorded, simulated any) bool {

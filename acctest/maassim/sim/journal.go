@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,8 +16,9 @@ type Journal struct {
 	// Routes counts the calls by route: method, path and op.
 	Routes []RouteCount `json:"routes"`
 	// Calls are the calls in the order in which they came.
-	Calls []Call `json:"calls"`
-	// Connections is how many TCP connections came with calls of the API;
+	Calls []Call `json:"calls,omitzero"`
+	// Connections is how many TCP connections came with calls of the API,
+	// also those that are older than the journal; where none ever did, as
 	// through RoundTripper, how many calls were at most under way at once.
 	Connections int `json:"connections"`
 	// MachineObjects is how many machines were written into answers.
@@ -74,13 +73,15 @@ type entry = Call
 
 type journal struct {
 	calls             []*entry
-	connections       atomic.Int64
+	connections       int
+	sockets           bool // calls came by TCP
+	epoch             int  // how often it was emptied
 	underWay, maximum int
 }
 
 func (j *journal) reset() {
-	j.calls, j.maximum = nil, j.underWay
-	j.connections.Store(0)
+	j.calls, j.maximum, j.connections = nil, j.underWay, 0
+	j.epoch++
 }
 
 // secretFields are never written down.
@@ -127,8 +128,8 @@ func (j *journal) lost(s *Sim, e *entry) {
 func (s *Sim) Journal() Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := Journal{Routes: []RouteCount{}, Calls: []Call{}, Connections: int(s.journal.connections.Load())}
-	if out.Connections == 0 {
+	out := Journal{Routes: []RouteCount{}, Calls: []Call{}, Connections: s.journal.connections}
+	if !s.journal.sockets {
 		out.Connections = s.journal.maximum
 	}
 	routes := map[string]*RouteCount{}
@@ -168,19 +169,31 @@ func (s *Sim) ResetJournal() {
 	s.journal.reset()
 }
 
-// connKey is the key of a connection's sync.Once in its requests' context.
+// connKey is the key of a connection in its requests' context.
 type connKey struct{}
+
+// connection is a TCP connection that was accepted. Sim.mu guards it.
+type connection struct{ counted int } // the journal's epoch when it was counted
 
 // ConnContext lets the journal count connections: it is the http.Server's
 // field of that name where the simulator is served by a server of one's own.
 func (s *Sim) ConnContext(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, new(sync.Once))
+	return context.WithValue(ctx, connKey{}, &connection{})
 }
 
-// countConnection counts the connection of a call of the API, once; those that
-// only steer do not count.
+// countConnection counts the connection of a call of the API, once a journal;
+// those that only steer do not count.
 func (s *Sim) countConnection(ctx context.Context) {
-	if once, known := ctx.Value(connKey{}).(*sync.Once); known {
-		once.Do(func() { s.journal.connections.Add(1) })
+	conn, known := ctx.Value(connKey{}).(*connection)
+	if !known {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := &s.journal
+	j.sockets = true
+	if conn.counted != j.epoch {
+		conn.counted = j.epoch
+		j.connections++
 	}
 }

@@ -33,8 +33,9 @@ type lxdServer struct {
 	trusted     []string // PEM
 	osystem     string
 	series      string
-	mac         string // of its first NIC, by which MAAS knows its machine
-	subnets     []*subnet
+	mac         string    // of its first NIC, by which MAAS knows its machine
+	subnets     []*subnet // of its bridges
+	nicSubnet   *subnet   // of its first NIC, nil for none
 	bridgeMACs  map[*subnet]string
 	projects    map[string]map[string]*instance // by project and name
 	hostMachine *machine                        // the machine that MAAS keeps for it, nil for none

@@ -165,10 +165,11 @@ func (m *machine) jobs() []*job {
 	return slices.DeleteFunc([]*job{m.power, m.progress, m.query}, func(j *job) bool { return !j.pending() })
 }
 
-// seen ends what takes no time, now that a read has shown it.
+// seen ends what takes no time, now that a read has shown it. A transition
+// takes at least as long as the power action that it waits for.
 func (m *machine) seen() {
 	for _, j := range []*job{m.power, m.progress} {
-		if j.pending() && j.onSeen {
+		if j.pending() && j.onSeen && !m.power.inFlight() {
 			j.finish()
 		}
 	}
@@ -181,7 +182,23 @@ func (m *machine) forget() {
 	}
 	delete(m.w.machines, m.systemID)
 	m.leaveBMC()
+	m.leaveHosts()
 	m.w.events = slices.DeleteFunc(m.w.events, func(e *event) bool { return e.machine == m })
+}
+
+// leaveHosts makes VM hosts and LXDs forget the machine that they ran on. A VM
+// host has none then until it is refreshed.
+func (m *machine) leaveHosts() {
+	for _, h := range m.w.hosts {
+		if h.machine == m {
+			h.machine = nil
+		}
+	}
+	for _, l := range m.w.lxds {
+		if l.hostMachine == m {
+			l.hostMachine = nil
+		}
+	}
 }
 
 // leaveBMC removes a BMC that is no VM host with its last machine.

@@ -31,7 +31,7 @@ func opRoute(op string, need permission, f func(*call, *machine) reply) route {
 	return route{method: http.MethodPost, path: "machines/{id}/", op: op, handle: onMachine(need, f)}
 }
 
-func in(s Status, any ...Status) bool { return slices.Contains(any, s) }
+func in(s Status, those ...Status) bool { return slices.Contains(those, s) }
 
 // commissionMachine starts commissioning; power follows once the call has
 // answered.
@@ -74,8 +74,11 @@ func (m *machine) wakeAction() string {
 
 func releaseMachine(c *call, m *machine) reply {
 	w := c.w
-	if names := m.hostedBy(); names != "" {
+	if names := m.hostedBy(); names != "" && !truth(c.field("force")) {
 		return badText("The following VM hosts must be removed first: " + names)
+	}
+	if w.removeHosted(m); w.machines[m.systemID] != m {
+		return machineReply(m) // MAAS had made it for the VM host
 	}
 	switch {
 	case in(m.status, StatusReady, StatusReleasing):
@@ -99,6 +102,21 @@ func releaseMachine(c *call, m *machine) reply {
 		w.power(m, "off")
 	}
 	return rep
+}
+
+// removeHosted is what force=true does before a release: the VM hosts on the
+// machine go with every machine on them (api/machines.py, release). Their
+// instances are left to what happens to the host.
+func (w *world) removeHosted(m *machine) {
+	for _, h := range sortedHosts(w.hosts) {
+		if h.machine != m {
+			continue
+		}
+		for _, vm := range h.vms() {
+			vm.forget()
+		}
+		w.removeHost(h)
+	}
 }
 
 // erase boots the machine to wipe its disks; the release follows.

@@ -6,10 +6,11 @@ import "time"
 const (
 	// Version34 is MAAS 3.4, with VM hosts.
 	Version34 = "3.4"
-	// Version37 is MAAS 3.7, with VM hosts.
+	// Version37 is a MAAS that calls itself 3.7 and answers as 3.4 does.
 	Version37 = "3.7"
 	// VersionGone is a MAAS whose VM hosts were removed: their calls answer
-	// 410 Gone.
+	// 410 Gone, install_kvm and register_vmhost 400, and allocate composes
+	// nothing.
 	VersionGone = "gone"
 )
 
@@ -24,7 +25,8 @@ const (
 // no hosts whose transitions take no time; see [Latency]. A model can be kept
 // in a file: maassim -model FILE.
 type Model struct {
-	// MAASVersion is "3.4" (default), "3.7" or "gone". Flag: -version.
+	// MAASVersion is "3.4" (default), "3.7" or "gone". 3.4 and 3.7 differ in
+	// the version that they tell and in nothing else. Flag: -version.
 	MAASVersion string `json:"maas_version,omitempty"`
 	// Zones are availability zones beyond "default". Flag: -zones.
 	Zones []string `json:"zones,omitempty"`
@@ -100,18 +102,23 @@ type HostModel struct {
 	// with one address are two projects of one server.
 	Address string `json:"address,omitempty"`
 	// Subnets names the subnets that its bridges are attached to; nil means
-	// all.
-	Subnets []string `json:"subnets,omitempty"`
+	// all but NICSubnet.
+	Subnets []string `json:"subnets"`
+	// NICSubnet names the subnet of its first NIC, which is no bridge; empty
+	// means none that MAAS knows.
+	NICSubnet string `json:"nic_subnet,omitempty"`
 	// CPUOvercommit and MemoryOvercommit are the VM host's ratios, 1 if zero.
 	CPUOvercommit    float64 `json:"cpu_overcommit,omitempty"`
 	MemoryOvercommit float64 `json:"memory_overcommit,omitempty"`
-	// LXDVersion is "5.21.3" if empty.
+	// LXDVersion is "5.21.3" if empty. From 6.1 on no trust password works,
+	// and from 6.7 on MAAS cannot compose.
 	LXDVersion string `json:"lxd_version,omitempty"`
 	// Instances are VMs in the LXD that MAAS does not know (yet).
 	Instances []string `json:"instances,omitempty"`
 	// Unregistered says that MAAS has no VM host for this LXD (yet).
 	Unregistered bool `json:"unregistered,omitempty"`
-	// TrustPassword is the LXD's core.trust_password; empty: no password works.
+	// TrustPassword is the LXD's core.trust_password; empty: no password
+	// works. LXD 6.1 and later have none.
 	TrustPassword string `json:"trust_password,omitempty"`
 	// TrustedCertificates are PEM certificates that the LXD trusts.
 	TrustedCertificates []string `json:"trusted_certificates,omitempty"`
@@ -160,12 +167,14 @@ type MachineModel struct {
 
 // Latency says how long things take. With zero, a transition ends at once but
 // can still be seen: it ends after the first read of the machine that shows
-// it. In a file each is a text like "300ms".
+// it, though not before the power action that it waits for. In a file each is
+// a text like "300ms".
 type Latency struct {
 	// Call is added to every call. Flag: -call.
 	Call time.Duration
 	// Compose is LXD's time to create a VM, and the time until MAAS has saved
-	// it: half each. Flag: -compose.
+	// it: half each. With zero nothing can happen inside a compose. Flag:
+	// -compose.
 	Compose time.Duration
 	// Commission is the time from the start of commissioning to Ready; its
 	// last fifth shows as Testing. Flag: -commission.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,4 +77,18 @@ func TestModelFile(t *testing.T) {
 			t.Errorf("%s: want an error with %q, got %v", text, want, err)
 		}
 	}
+}
+
+// TestDefaultModelTakesTime deletes a VM while it starts, in the world of the
+// command line.
+func TestDefaultModelTakesTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := world(t, sim.DefaultModel())
+		id := c.compose("hostname=x")
+		wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 204, "")
+		if diff := cmp.Diff([]string{"x"}, unknown(c.sim)); diff != "" {
+			t.Errorf("leaks (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
-// DefaultModel is a small useful world: three VM hosts in two zones, two
-// machines, and transitions that take no time.
+// DefaultModel is a small useful world: three VM hosts in two zones and two
+// machines. Transitions take no time but for that which power and LXD need, so
+// that what happens while a VM starts or goes can happen.
 func DefaultModel() Model {
 	host := func(name, zone string) HostModel {
 		return HostModel{Name: name, Cores: 16, MemoryMiB: 65536, Zone: zone,
@@ -22,6 +24,7 @@ func DefaultModel() Model {
 			{Hostname: "metal1", Cores: 8, MemoryMiB: 32768, DiskGB: 480, Zone: "az1"},
 			{Hostname: "metal2", Cores: 8, MemoryMiB: 32768, DiskGB: 480, Zone: "az2"},
 		},
+		Latency: Latency{PowerOn: time.Second, PowerOff: time.Second, Delete: 300 * time.Millisecond},
 	}
 }
 

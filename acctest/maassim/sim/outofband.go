@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// EditMachine changes a machine as an operator would, without MAAS's rules.
+// EditMachine changes a machine as an operator would, without MAAS's rules. A
+// status ends what is under way; one that is itself a passage, as Deploying,
+// stays until it is edited again or fails.
 func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,7 +25,11 @@ func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
 	set(&m.description, e.Description)
 	set(&m.locked, e.Locked)
 	set(&m.ownerData, e.OwnerData)
-	set(&m.status, status)
+	if status != nil {
+		m.progress.cancel()
+		m.query.cancel()
+		m.status = *status
+	}
 	if e.Tags != nil {
 		for _, name := range *e.Tags {
 			s.world.ensureTag(name)
@@ -31,13 +37,23 @@ func (s *Sim) EditMachine(systemID string, e MachineEdit) error {
 		m.tags = slices.Clone(*e.Tags)
 	}
 	if e.PowerState != nil {
-		m.powerState = *e.PowerState
-		if i := m.lxdInstance(); i != nil {
-			i.running = *e.PowerState == "on"
-		}
+		m.turn(*e.PowerState)
 	}
 	return nil
 }
+
+// turn ends a power action and leaves MAAS and LXD agreeing on the power. LXD
+// knows no other states than on and off.
+func (m *machine) turn(state string) {
+	m.power.cancel()
+	m.powerAction, m.powerState = "", state
+	if i := m.lxdInstance(); i != nil && (state == "on" || state == "off") {
+		i.busy, i.running = "", state == "on"
+	}
+}
+
+// powerStates are those that MAAS remembers (enum.py, POWER_STATE).
+var powerStates = []string{"on", "off", "unknown", "error"}
 
 func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status *Status, err error) {
 	if e.Zone != nil {
@@ -55,6 +71,9 @@ func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status 
 			return nil, nil, nil, nil, fmt.Errorf("no domain %q", *e.Domain)
 		}
 	}
+	if e.PowerState != nil && !slices.Contains(powerStates, *e.PowerState) {
+		return nil, nil, nil, nil, fmt.Errorf("power_state %q is none of %s", *e.PowerState, strings.Join(powerStates, ", "))
+	}
 	if e.StatusName == nil {
 		return z, p, d, nil, nil
 	}
@@ -69,7 +88,8 @@ func (w *world) resolveEdit(e MachineEdit) (z *zone, p *pool, d *domain, status 
 }
 
 // DeleteMachine deletes a machine as an operator would in the UI, with its
-// instance where LXD can be reached.
+// instance where LXD can be reached. A machine that VM hosts run on stays, as
+// there.
 func (s *Sim) DeleteMachine(systemID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,13 +97,17 @@ func (s *Sim) DeleteMachine(systemID string) error {
 	if err != nil {
 		return err
 	}
+	if names := m.hostedBy(); names != "" {
+		return fmt.Errorf("cannot delete %s: the VM hosts %s run on it", m.hostname, names)
+	}
 	s.world.removeVM(m)
 	return nil
 }
 
 // AddInstance makes a VM in the LXD of a host behind MAAS's back: the next
 // refresh adopts it. Empty project is the host's; cores and memory are 1 and
-// 2048 if zero; MACs come from the simulator.
+// 2048 if zero. It has one NIC where the LXD has a bridge, whose MAC is made up
+// unless it is given.
 func (s *Sim) AddInstance(i Instance) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,11 +122,18 @@ func (s *Sim) AddInstance(i Instance) error {
 	if l.projects[i.Project][i.Name] != nil {
 		return fmt.Errorf("cannot add instance %q: it exists", i.Name)
 	}
+	subnets := l.subnets[:min(1, len(l.subnets))]
+	if len(i.MACs) > len(subnets) {
+		return fmt.Errorf("cannot add instance %q: it has %d NICs, and macs are %d", i.Name, len(subnets), len(i.MACs))
+	}
+	if i.Cores < 0 || i.MemoryMiB < 0 {
+		return fmt.Errorf("cannot add instance %q: cores and memory_mib are positive", i.Name)
+	}
 	made := s.world.addInstance(l, i.Project, i.Name, or(i.Cores, 1), or(i.MemoryMiB, 2048),
-		[]volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, l.subnets[:min(1, len(l.subnets))])
+		[]volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, subnets)
 	made.running = i.Running
-	if len(i.MACs) > 0 {
-		made.macs = slices.Clone(i.MACs)[:len(made.macs)]
+	for n, mac := range i.MACs {
+		made.macs[n] = strings.ToLower(mac)
 	}
 	return nil
 }
@@ -124,15 +155,36 @@ func (s *Sim) projectOf(host string) string {
 func (s *Sim) RemoveInstance(host, project, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, err := s.lxdFor(host)
+	i, err := s.instanceFor(host, project, name)
 	if err != nil {
 		return err
 	}
+	i.server.remove(i)
+	return nil
+}
+
+func (s *Sim) instanceFor(host, project, name string) (*instance, error) {
+	l, err := s.lxdFor(host)
+	if err != nil {
+		return nil, err
+	}
 	i := l.projects[or(project, s.projectOf(host))][name]
 	if i == nil {
-		return fmt.Errorf("no instance %q on %s", name, host)
+		return nil, fmt.Errorf("no instance %q on %s", name, host)
 	}
-	l.remove(i)
+	return i, nil
+}
+
+// SetRunning starts or stops a VM in an LXD behind MAAS's back, which goes on
+// showing the power that it knew. Empty project is the host's.
+func (s *Sim) SetRunning(host, project, name string, running bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, err := s.instanceFor(host, project, name)
+	if err != nil {
+		return err
+	}
+	i.running = running
 	return nil
 }
 
@@ -143,10 +195,15 @@ func (s *Sim) RemoveInstance(host, project, name string) error {
 func (s *Sim) RefreshHost(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.running++
+	defer s.ended()
 	w := s.world
 	h := w.hostNamed(name)
 	if h == nil {
 		return fmt.Errorf("no VM host %q", name)
+	}
+	if w.rack != OK {
+		return fmt.Errorf("cannot refresh %s: no rack controller is connected", name)
 	}
 	l, problem := w.reach(h.bmc, fmt.Sprintf("VM Host %d: ", h.id))
 	if problem != "" {
@@ -154,7 +211,7 @@ func (s *Sim) RefreshHost(name string) error {
 	}
 	listed := l.listed(h.bmc.project)
 	w.sleep(w.model.Latency.Refresh)
-	if w.hosts[h.id] != h {
+	if w.ended || w.hosts[h.id] != h {
 		return fmt.Errorf("no VM host %q any more", name)
 	}
 	w.discover(h, l)

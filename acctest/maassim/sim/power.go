@@ -1,6 +1,9 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // power starts a power action through the driver. It reports false while
 // another one is in flight. MAAS logs it after the call that caused it has
@@ -42,6 +45,9 @@ func (m *machine) startPower(action string) {
 		took = m.w.model.Latency.PowerOff
 	}
 	i := m.lxdInstance()
+	if action == "on" && i.running {
+		m.stall()
+	}
 	m.power.cancel()
 	m.powerAction = action
 	if took > 0 && action != "off" {
@@ -54,6 +60,26 @@ func (m *machine) startPower(action string) {
 		i.busy, i.running = "", action != "off"
 		m.powerAction = ""
 		m.setPower(m.driverState())
+	})
+}
+
+// nodeTimeout is how long MAAS waits for a machine that commissions or deploys
+// (its setting node_timeout, 30 minutes).
+const nodeTimeout = 30 * time.Minute
+
+// stall is what comes of booting a machine that runs already, which MAAS does
+// not know: turning it on does nothing, so the guest never asks for its part.
+func (m *machine) stall() {
+	waiting := m.progress
+	if !waiting.pending() || !in(m.status, StatusCommissioning, StatusDeploying) {
+		return
+	}
+	waiting.hold()
+	what := m.status
+	m.w.after(nodeTimeout, func() {
+		if m.progress == waiting && waiting.pending() {
+			m.fail(fmt.Sprintf("Node operation '%s' timed out after %d minutes.", what, int(nodeTimeout.Minutes())))
+		}
 	})
 }
 
@@ -136,7 +162,7 @@ func (m *machine) finishWithoutRecord(i *instance) {
 		took = w.model.Latency.PowerOff
 	}
 	m.power.cancel()
-	w.after(took, func() { i.busy, i.running = "", action != "off" })
+	w.orphan(took, func() { i.busy, i.running = "", action != "off" })
 }
 
 // answers says whether the LXD answers MAAS at once or after a while.

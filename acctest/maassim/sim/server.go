@@ -2,7 +2,11 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"log"
+	"math"
 	"net/http"
+	"runtime/debug"
 	"strings"
 )
 
@@ -44,20 +48,20 @@ func (s *Sim) exchange(r *http.Request) (reply, error) {
 	c := &call{method: r.Method, query: r.URL.Query(), form: form, op: r.URL.Query().Get("op")}
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
-		if err := pause(r.Context(), plan.delay); err != nil {
+		if err := c.w.pause(r.Context(), plan.delay); err != nil {
 			s.journal.lost(s, plan.entry)
 			return reply{}, err
 		}
 	}
 	if plan.before != nil {
-		return s.breakCall(r.Context(), plan, plan.before)
+		return s.breakCall(r.Context(), c, plan, plan.before)
 	}
 	done := make(chan reply, 1)
 	go func() { done <- s.run(c, r) }()
 	select {
 	case rep := <-done:
 		if plan.after != nil {
-			return s.breakCall(r.Context(), plan, plan.after)
+			return s.breakCall(r.Context(), c, plan, plan.after)
 		}
 		s.journal.answered(s, plan.entry, rep)
 		return rep, nil
@@ -83,24 +87,51 @@ func (s *Sim) begin(c *call, r *http.Request) callPlan {
 	return plan
 }
 
-// run handles the call in the world that it began in.
-func (s *Sim) run(c *call, r *http.Request) reply {
+// run handles the call in the world that it began in. A panic is a bug of the
+// simulator: it costs that call a 500 and spares all others.
+func (s *Sim) run(c *call, r *http.Request) (rep reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.running++
+	began := !c.w.ended
+	defer func() {
+		s.ended()
+		if bug := recover(); bug != nil {
+			logBug(r.Method+" "+r.URL.RequestURI(), bug)
+			rep = internalError(bugText + fmt.Sprint(bug))
+		}
+		if began && c.w.ended {
+			rep = unavailable("The simulator was reset or closed during the call.")
+		}
+	}()
 	return s.dispatch(c, r)
 }
 
+// ended notes that a handler has ended.
+func (s *Sim) ended() {
+	s.running--
+	s.idle.Broadcast()
+}
+
+// bugText begins the body of a 500 that no MAAS would answer.
+const bugText = "maassim: bug of the simulator: "
+
+// logBug writes a panic to stderr.
+func logBug(where string, bug any) {
+	log.Printf("%s%v, at %s\n%s", bugText, bug, where, debug.Stack())
+}
+
 // breakCall ends a call as a fault says.
-func (s *Sim) breakCall(ctx context.Context, plan callPlan, f *Fault) (reply, error) {
+func (s *Sim) breakCall(ctx context.Context, c *call, plan callPlan, f *Fault) (reply, error) {
 	switch f.Kind {
 	case FaultStatus:
 		rep := refused(f.Status, or(f.Body, http.StatusText(f.Status)))
 		s.journal.answered(s, plan.entry, rep)
 		return rep, nil
 	case FaultHang:
-		<-ctx.Done()
+		err := c.w.pause(ctx, math.MaxInt64)
 		s.journal.lost(s, plan.entry)
-		return reply{}, ctx.Err()
+		return reply{}, err
 	case FaultReset:
 		s.journal.lost(s, plan.entry)
 		return reply{}, errReset

@@ -14,6 +14,8 @@ type Sim struct {
 	built  time.Time
 
 	mu      sync.Mutex
+	idle    *sync.Cond // a handler has ended
+	running int        // handlers that are under way
 	world   *world
 	faults  faults
 	journal journal
@@ -27,6 +29,7 @@ func New(m Model) (*Sim, error) {
 		return nil, fmt.Errorf("cannot build the model: %w", err)
 	}
 	s := &Sim{model: m, routes: allRoutes()}
+	s.idle = sync.NewCond(&s.mu)
 	s.faults.init(m.Seed)
 	s.journal.reset()
 	s.world = buildWorld(s, m)
@@ -39,8 +42,8 @@ func (s *Sim) APIKey() string { return s.model.AdminKey }
 // UserAPIKey is the API key of a user without admin rights.
 func (s *Sim) UserAPIKey() string { return s.model.UserKey }
 
-// Reset goes back to the model: objects, conditions, faults and journal. What
-// is under way ends without an effect on the new world.
+// Reset goes back to the model: objects, conditions, faults and journal. Calls
+// that are under way end at once with 503, without an effect on the new world.
 func (s *Sim) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,20 +53,31 @@ func (s *Sim) Reset() {
 	s.journal.reset()
 }
 
-// Close stops all timers. The world stays readable.
+// Close stops all timers, ends the calls that are under way and waits for
+// them. The world stays readable.
 func (s *Sim) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.world.end()
+	for s.running > 0 {
+		s.idle.Wait()
+	}
 }
 
-// Settle finishes every transition and power action that is under way, and
-// those that follow from them.
+// Settle finishes every transition and power action of machines, every
+// inventory of a VM host and every operation of an LXD that is under way, and
+// those that follow from them. Calls go on: a compose that is asleep is not
+// over, nor is a fault's delay.
 func (s *Sim) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for again := true; again; {
 		again = false
+		for _, j := range s.world.orphans {
+			if j.pending() {
+				j.finish()
+			}
+		}
 		for _, m := range sortedMachines(s.world.machines) {
 			for _, j := range m.jobs() {
 				j.finish()

@@ -54,7 +54,8 @@ func Listen(s *Sim, address string) (*Server, error) {
 	return server, nil
 }
 
-// Stop ends the server at once and closes the simulator.
+// Stop ends the server at once and closes the simulator: nothing of it runs
+// any more then.
 func (s *Server) Stop() error {
 	err := s.http.Close()
 	s.Close()

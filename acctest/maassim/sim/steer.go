@@ -54,7 +54,7 @@ type MachineEdit struct {
 	Pool        *string            `json:"pool,omitempty"`
 	Domain      *string            `json:"domain,omitempty"`
 	Tags        *[]string          `json:"tags,omitempty"`
-	PowerState  *string            `json:"power_state,omitempty"` // on or off, in LXD, too
+	PowerState  *string            `json:"power_state,omitempty"` // on or off, in LXD, too; unknown or error
 	StatusName  *string            `json:"status_name,omitempty"`
 	Locked      *bool              `json:"locked,omitempty"`
 	OwnerData   *map[string]string `json:"owner_data,omitempty"`

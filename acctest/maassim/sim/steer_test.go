@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,53 +22,169 @@ func (c *caller) steer(method, path, body string) outcome {
 	return c.send(r)
 }
 
-// TestSteering goes through what can be done over HTTP, good and bad.
+// TestSteering goes through what can be done over HTTP, good and bad, and looks
+// what came of it.
 func TestSteering(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, method, path, body string
 		status                     int
 		text                       string
+		look, want                 string // a GET, and a part of its answer; with ! in front: no part
 	}{
-		"Help":         {"It lists itself.", "GET", "", "", 200, `"POST /_sim/faults"`},
-		"Access":       {"A test needs the keys.", "GET", "access", "", 200, sim.DefaultUserKey},
-		"Finish":       {"Now.", "POST", "machines/x/finish", "", 204, ""},
-		"Fail":         {"Now.", "POST", "machines/x/fail", `{"message": "m"}`, 204, ""},
-		"FailIdle":     {"Nothing is under way.", "POST", "machines/h1/fail", `{"message": "m"}`, 400, "nothing is under way"},
-		"NoMachine":    {"A name that is wrong is said.", "POST", "machines/no/finish", "", 400, `no machine \"no\"`},
-		"Edit":         {"By name.", "PATCH", "machines/x", `{"zone": "default", "status_name": "Broken", "tags": ["a"]}`, 204, ""},
-		"EditWrong":    {"Zones exist or not.", "PATCH", "machines/x", `{"zone": "no"}`, 400, `no zone \"no\"`},
-		"EditUnknown":  {"A field that is not known is a slip.", "PATCH", "machines/x", `{"zzz": 1}`, 400, "zzz"},
-		"Delete":       {"As the UI would.", "DELETE", "machines/x", "", 204, ""},
-		"UserData":     {"None yet.", "GET", "machines/x/user-data", "", 200, `{"user_data":""}`},
-		"Add":          {"In the host's project.", "POST", "instances", `{"host": "h1", "name": "y"}`, 204, ""},
-		"AddTwice":     {"LXD has it.", "POST", "instances", `{"host": "h1", "name": "x"}`, 400, "it exists"},
-		"Remove":       {"Behind MAAS's back.", "DELETE", "instances/h1/x", "", 204, ""},
-		"RemoveIn":     {"From a project.", "DELETE", "instances/h1/default/x", "", 204, ""},
-		"RemoveAbsent": {"It is not there.", "DELETE", "instances/h1/no", "", 400, "no instance"},
-		"Refresh":      {"The button.", "POST", "hosts/h1/refresh", "", 204, ""},
-		"LXD":          {"A condition that there is.", "PUT", "lxd/h1", `{"condition": "slow"}`, 204, ""},
-		"LXDWrong":     {"And one that there is not.", "PUT", "lxd/h1", `{"condition": "tired"}`, 400, "none of ok, unreachable, slow, hanging"},
-		"Rack":         {"It has two.", "PUT", "rack", `{"condition": "hanging"}`, 400, "neither ok nor unreachable"},
-		"Trust":        {"As lxc config trust add.", "POST", "lxd/h1/trust", `{"certificate": "PEM"}`, 204, ""},
-		"Fault":        {"It gets an id.", "POST", "faults", `{"kind": "hang", "delay": "1s"}`, 200, `{"id":1}`},
-		"FaultKind":    {"A kind that is none.", "POST", "faults", `{"kind": "boom"}`, 400, "none of status, hang"},
-		"FaultStatus":  {"A status without a number.", "POST", "faults", `{"kind": "status"}`, 400, "0 is no status"},
-		"Journal":      {"What was called.", "GET", "journal", "", 200, `"route":"POST vm-hosts/{id}/ compose"`},
-		"Method":       {"Not here.", "DELETE", "rack", "", 405, "no DELETE here"},
-		"Path":         {"Nowhere.", "GET", "nothing", "", 404, "see GET /_sim/"},
+		"Help":           {"It lists itself.", "GET", "", "", 200, `"POST /_sim/faults"`, "", ""},
+		"Access":         {"A test needs the keys.", "GET", "access", "", 200, sim.DefaultUserKey, "", ""},
+		"Finish":         {"Now.", "POST", "machines/x/finish", "", 204, "", "machines", `"status":4,"status_name":"Ready"`},
+		"Fail":           {"Now.", "POST", "machines/x/fail", `{"message": "no luck"}`, 204, "", "machines", `"status_name":"Failed commissioning","status_message":"Marking node failed - no luck"`},
+		"FailIdle":       {"Nothing is under way.", "POST", "machines/h1/fail", `{"message": "m"}`, 400, "nothing is under way", "machines", `"status_name":"Deployed"`},
+		"NoMachine":      {"A name that is wrong is said.", "POST", "machines/no/finish", "", 400, `no machine \"no\"`, "", ""},
+		"Settle":         {"All of it.", "POST", "settle", "", 204, "", "machines", `"status_name":"Ready"`},
+		"Edit":           {"By name.", "PATCH", "machines/x", `{"zone": "az1", "tags": ["a"]}`, 204, "", "machines", `"zone":"az1","pool":"default","domain":"maas","tags":["a"]`},
+		"EditName":       {"A rename.", "PATCH", "machines/x", `{"hostname": "z", "description": "d"}`, 204, "", "machines", `"hostname":"z"`},
+		"EditStatus":     {"What was under way is over.", "PATCH", "machines/x", `{"status_name": "Broken"}`, 204, "", "/machines/?hostname=x", `"status_name":"Broken"`},
+		"EditLock":       {"A lock forbids changes to the client.", "PATCH", "machines/x", `{"locked": true}`, 204, "", "/machines/?hostname=x", `"locked":true`},
+		"EditOwnerData":  {"All of it is replaced.", "PATCH", "machines/x", `{"owner_data": {"k": "v"}}`, 204, "", "/machines/?hostname=x", `"owner_data":{"k":"v"}`},
+		"EditPower":      {"In LXD, too.", "PATCH", "machines/x", `{"power_state": "off"}`, 204, "", "instances", `"running":false`},
+		"EditPowerShown": {"And in MAAS.", "PATCH", "machines/x", `{"power_state": "off"}`, 204, "", "machines", `"power_state":"off"`},
+		"EditPowerError": {"MAAS alone knows it.", "PATCH", "machines/x", `{"power_state": "error"}`, 204, "", "machines", `"power_state":"error"`},
+		"EditPowerWrong": {"A state that is none.", "PATCH", "machines/x", `{"power_state": "ON"}`, 400, "none of on, off, unknown, error", "machines", `!"power_state":"ON"`},
+		"EditWrong":      {"Zones exist or not.", "PATCH", "machines/x", `{"zone": "no"}`, 400, `no zone \"no\"`, "machines", `!"zone":"no"`},
+		"EditUnknown":    {"A field that is not known is a slip.", "PATCH", "machines/x", `{"zzz": 1}`, 400, "zzz", "", ""},
+		"EditTwice":      {"One object a body.", "PATCH", "machines/x", `{"description": "d"} {}`, 400, "something follows", "machines", `!"description":"d"`},
+		"Delete":         {"As the UI would.", "DELETE", "machines/x", "", 204, "", "instances", `!"name":"x"`},
+		"DeleteHost":     {"A VM host runs on it.", "DELETE", "machines/h1", "", 400, "h1 run on it", "machines", `"hostname":"h1"`},
+		"UserData":       {"None yet.", "GET", "machines/x/user-data", "", 200, `{"user_data":""}`, "", ""},
+		"Add":            {"In the host's project.", "POST", "instances", `{"host": "h1", "name": "y", "running": true}`, 204, "", "instances", `"host":"h1","project":"default","name":"y","cores":1,"memory_mib":2048,"running":true`},
+		"AddMACs":        {"It has one NIC.", "POST", "instances", `{"host": "h1", "name": "y", "macs": ["00:16:3e:00:00:01", "00:16:3e:00:00:02"]}`, 400, "it has 1 NICs, and macs are 2", "instances", `!"name":"y"`},
+		"AddMAC":         {"By which MAAS knows it.", "POST", "instances", `{"host": "h1", "name": "y", "macs": ["00:16:3E:00:00:01"]}`, 204, "", "instances", `"macs":["00:16:3e:00:00:01"]`},
+		"AddNegative":    {"No VM has so few.", "POST", "instances", `{"host": "h1", "name": "y", "cores": -1}`, 400, "are positive", "instances", `!"name":"y"`},
+		"AddTwice":       {"LXD has it.", "POST", "instances", `{"host": "h1", "name": "x"}`, 400, "it exists", "", ""},
+		"Stop":           {"In LXD alone.", "PATCH", "instances/h1/x", `{"running": false}`, 204, "", "instances", `"running":false`},
+		"StopIn":         {"In a project.", "PATCH", "instances/h1/default/x", `{"running": false}`, 204, "", "instances", `"running":false`},
+		"StopNothing":    {"It must say what.", "PATCH", "instances/h1/x", `{}`, 400, "want true or false", "instances", `"running":true`},
+		"Remove":         {"Behind MAAS's back.", "DELETE", "instances/h1/x", "", 204, "", "instances", `!"name":"x"`},
+		"RemoveUnseen":   {"MAAS does not know.", "DELETE", "instances/h1/x", "", 204, "", "machines", `"hostname":"x"`},
+		"RemoveIn":       {"From a project.", "DELETE", "instances/h1/default/x", "", 204, "", "instances", `!"name":"x"`},
+		"RemoveAbsent":   {"It is not there.", "DELETE", "instances/h1/no", "", 400, "no instance", "instances", `"name":"x"`},
+		"Refresh":        {"The button adopts.", "POST", "hosts/h1/refresh", "", 204, "", "machines", `"hostname":"ghost"`},
+		"LXDWrong":       {"And one that there is not.", "PUT", "lxd/h1", `{"condition": "tired"}`, 400, "none of ok, unreachable, slow, hanging", "", ""},
+		"Rack":           {"It goes away.", "PUT", "rack", `{"condition": "unreachable"}`, 204, "", "/rackcontrollers/", `"name":"rackd","status":"dead"`},
+		"RackWrong":      {"It has two.", "PUT", "rack", `{"condition": "hanging"}`, 400, "neither ok nor unreachable", "/rackcontrollers/", `"name":"rackd","status":"running"`},
+		"Fault":          {"It gets an id.", "POST", "faults", `{"kind": "hang", "delay": "1s"}`, 200, `{"id":1}`, "faults", `"kind":"hang","matched":0,"struck":0,"delay":"1s"`},
+		"FaultStrikes":   {"And it counts.", "POST", "faults", `{"kind": "delay", "path": "zones/", "nth": 2}`, 200, `{"id":1}`, "/zones/ faults", `"matched":1,"struck":0`},
+		"FaultKind":      {"A kind that is none.", "POST", "faults", `{"kind": "boom"}`, 400, "none of status, hang", "faults", `[]`},
+		"FaultStatus":    {"A status without a number.", "POST", "faults", `{"kind": "status"}`, 400, "0 is no status", "faults", `[]`},
+		"FaultUnknown":   {"A slip would strike every call.", "POST", "faults", `{"kind": "reset", "pth": "machines/"}`, 400, "pth", "faults", `[]`},
+		"FaultNoID":      {"It is a number.", "DELETE", "faults/x", "", 400, "no id of a fault", "", ""},
+		"Journal":        {"What was called.", "GET", "journal", "", 200, `"route":"POST vm-hosts/{id}/ compose"`, "", ""},
+		"JournalEmptied": {"Nothing was called.", "DELETE", "journal", "", 204, "", "journal", `"routes":[],"calls":[]`},
+		"Reset":          {"Back to the model.", "POST", "reset", "", 204, "", "machines", `!"hostname":"x"`},
+		"ResetLXD":       {"The LXD's instances, too.", "POST", "reset", "", 204, "", "instances", `!"name":"x"`},
+		"Method":         {"Not here.", "DELETE", "rack", "", 405, "no DELETE here", "", ""},
+		"Path":           {"Nowhere.", "GET", "nothing", "", 404, "see GET /_sim/", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, oneHost())
+			m := oneHost()
+			m.Zones, m.Hosts[0].Instances = []string{"az1"}, []string{"ghost"}
+			c := world(t, m)
 			c.compose("hostname=x")
 			out := c.steer(tc.method, tc.path, tc.body)
 			wantStatus(t, out, tc.status, tc.text)
 			if out.text != "" && !json.Valid([]byte(out.text)) {
 				t.Errorf("%s no JSON: %s", tc.reason, out.text)
 			}
+			c.wantSeen(tc.look, tc.want, tc.reason)
 		})
+	}
+}
+
+// wantSeen looks at paths, one after the other: those with a slash in front
+// are MAAS's. The last answer has the text, or with ! has it not.
+func (c *caller) wantSeen(look, want, reason string) {
+	c.t.Helper()
+	var seen outcome
+	for path := range strings.FieldsSeq(look) {
+		if maas, isMAAS := strings.CutPrefix(path, "/"); isMAAS {
+			seen = c.call("GET", maas)
+		} else {
+			seen = c.steer("GET", path, "")
+		}
+	}
+	text, isAbsent := strings.CutPrefix(want, "!")
+	if strings.Contains(seen.text, text) == isAbsent && look != "" {
+		c.t.Errorf("%s GET %s: want %s, got %d %s", reason, look, want, seen.status, seen.text)
+	}
+}
+
+// TestSteeringLasts holds effects that only a further call shows.
+func TestSteeringLasts(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason             string
+		steer              [][3]string
+		method, path, form string
+		status             int
+		text               string
+	}{
+		"LXDUnreachable": {"MAAS cannot reach it.", [][3]string{{"PUT", "lxd/h1", `{"condition": "unreachable"}`}}, "POST", "vm-hosts/1/?op=refresh", "", 503, "Failed to connect"},
+		"LXDBack":        {"And can again.", [][3]string{{"PUT", "lxd/h1", `{"condition": "unreachable"}`}, {"PUT", "lxd/h1", `{"condition": "ok"}`}}, "POST", "vm-hosts/1/?op=refresh", "", 200, ""},
+		"ResetLXD":       {"A reset makes it well.", [][3]string{{"PUT", "lxd/h1", `{"condition": "unreachable"}`}, {"POST", "reset", ""}}, "POST", "vm-hosts/1/?op=refresh", "", 200, ""},
+		"ResetFaults":    {"A reset removes faults.", [][3]string{{"POST", "faults", `{"kind": "status", "status": 500}`}, {"POST", "reset", ""}}, "GET", "zones/", "", 200, ""},
+		"Fault":          {"It strikes.", [][3]string{{"POST", "faults", `{"kind": "status", "status": 500}`}}, "GET", "zones/", "", 500, ""},
+		"FaultRemoved":   {"By its id.", [][3]string{{"POST", "faults", `{"kind": "status", "status": 500}`}, {"DELETE", "faults/1", ""}}, "GET", "zones/", "", 200, ""},
+		"FaultOther":     {"Another id is another fault.", [][3]string{{"POST", "faults", `{"kind": "status", "status": 500}`}, {"DELETE", "faults/2", ""}}, "GET", "zones/", "", 500, ""},
+		"FaultsRemoved":  {"All of them.", [][3]string{{"POST", "faults", `{"kind": "status", "status": 500}`}, {"DELETE", "faults", ""}}, "GET", "zones/", "", 200, ""},
+		"Untrusted":      {"Without trust nothing is discovered.", nil, "POST", "vm-hosts/", "name=new", 200, `"version":""`},
+		"Trusted":        {"The certificate lets MAAS in.", [][3]string{{"POST", "lxd/h1/trust", "certificate"}}, "POST", "vm-hosts/", "name=new", 200, `"version":"5.21.3"`},
+		"Broken":         {"Commissioning does not go on.", [][3]string{{"PATCH", "machines/x", `{"status_name": "broken"}`}, {"POST", "settle", ""}}, "GET", "machines/?hostname=x", "", 200, `"status_name":"Broken"`},
+		"Locked":         {"Nobody may delete it.", [][3]string{{"PATCH", "machines/x", `{"locked": true}`}}, "DELETE", "machines/{x}/", "", 403, ""},
+		"Stopped":        {"MAAS knows when it asks.", [][3]string{{"PATCH", "instances/h1/x", `{"running": false}`}}, "GET", "machines/{x}/?op=query_power_state", "", 200, `{"state":"off"}`},
+		"Off":            {"A power action that was under way is over.", [][3]string{{"PATCH", "machines/x", `{"power_state": "off"}`}}, "GET", "machines/{x}/?op=query_power_state", "", 200, `{"state":"off"}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, oneHost())
+			id := c.compose("hostname=x")
+			mine := newPair(t)
+			trust, err := json.Marshal(map[string]string{"certificate": mine.certificate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, op := range tc.steer {
+				if op[2] == "certificate" {
+					op[2] = string(trust)
+				}
+				if out := c.steer(op[0], op[1], op[2]); out.status > 299 {
+					t.Fatalf("%v: %d %s", op, out.status, out.text)
+				}
+			}
+			fields := []string{}
+			if tc.form != "" {
+				fields = []string{tc.form, "type=lxd", "power_address=https://10.200.0.2:8443", "certificate=" + mine.certificate, "key=" + mine.key}
+			}
+			wantStatus(t, c.call(tc.method, strings.Replace(tc.path, "{x}", id, 1), fields...), tc.status, tc.text)
+		})
+	}
+}
+
+// TestSettle finishes what goes on in an LXD for a machine that is gone.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	m := oneHost()
+	m.Latency.PowerOn, m.Latency.Commission = time.Hour, time.Hour
+	c := world(t, m)
+	c.ready("settled")
+	id := c.compose("hostname=x")
+	c.call("DELETE", "machines/"+id+"/")
+	if got := c.sim.Instances()[1]; got.Running || got.MachineID != "" {
+		t.Fatalf("the instance that starts: %+v", got)
+	}
+	c.sim.Settle()
+	if got := c.sim.Instances()[1]; !got.Running {
+		t.Errorf("it never started: %+v", got)
 	}
 }
 
@@ -114,4 +231,54 @@ func TestConnections(t *testing.T) {
 	}
 	steering := &caller{t: t, via: other}
 	wantStatus(t, steering.send(r), 200, `"connections":1,`)
+	server.ResetJournal()
+	if got := server.Journal().Connections; got != 0 {
+		t.Errorf("%d connections in an empty journal", got)
+	}
+	for range 2 {
+		c.must("GET", "vm-hosts/1/")
+	}
+	if got := server.Journal().Connections; got != 1 {
+		t.Errorf("%d connections, with one that is older than the journal", got)
+	}
+}
+
+// TestCalls leaves the calls out of a journal that a script reads.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	c.must("GET", "vm-hosts/1/")
+	if out := c.steer("GET", "journal?calls=0", ""); strings.Contains(out.text, `"calls":[`) || !strings.Contains(out.text, `"route":"GET vm-hosts/{id}/"`) {
+		t.Errorf("got %s", out.text)
+	}
+	wantStatus(t, c.steer("GET", "journal?calls=1", ""), 200, `"calls":[{"route":"GET vm-hosts/{id}/"`)
+	wantStatus(t, c.steer("GET", "journal?calls=some", ""), 400, "neither 0 nor 1")
+}
+
+// TestRefreshWithoutRack holds that the UI's button needs a rack, as the API's
+// call does.
+func TestRefreshWithoutRack(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	if err := c.sim.SetRack(sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.sim.RefreshHost("h1"); err == nil || !strings.Contains(err.Error(), "no rack controller") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestModelIsKept holds that a world writes into nothing of its caller's.
+func TestModelIsKept(t *testing.T) {
+	t.Parallel()
+	certificates := []string{"one", "untouched"}
+	m := oneHost()
+	m.Hosts[0].TrustedCertificates = certificates[:1]
+	c := world(t, m)
+	if err := c.sim.TrustCertificate("h1", "two"); err != nil {
+		t.Fatal(err)
+	}
+	if certificates[1] != "untouched" {
+		t.Errorf("the caller's certificates are %q", certificates)
+	}
 }

@@ -31,9 +31,11 @@ func steerings() []steering {
 		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.Finish(v["id"]) }},
 		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}`, steerFail},
 		{"GET", "machines/{id}/user-data", "the user-data that it was deployed with", steerUserData},
-		{"POST", "settle", "finish everything that is under way", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Settle(); return nil, nil }},
+		{"POST", "settle", "finish what is under way in machines, VM hosts and LXDs; calls go on", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Settle(); return nil, nil }},
 		{"GET", "instances", "what really is in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
 		{"POST", "instances", `make a VM in an LXD: {"host": "host1", "name": "x"}`, steerAddInstance},
+		{"PATCH", "instances/{host}/{name}", `start or stop it in LXD alone: {"running": true}`, steerInstance},
+		{"PATCH", "instances/{host}/{project}/{name}", "in a project", steerInstance},
 		{"DELETE", "instances/{host}/{name}", "remove a VM from the host's project", func(s *Sim, v map[string]string, _ []byte) (any, error) {
 			return nil, s.RemoveInstance(v["host"], "", v["name"])
 		}},
@@ -48,7 +50,7 @@ func steerings() []steering {
 		{"POST", "faults", "add a fault", steerAddFault},
 		{"DELETE", "faults", "remove all faults", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ClearFaults(); return nil, nil }},
 		{"DELETE", "faults/{id}", "remove a fault", steerRemoveFault},
-		{"GET", "journal", "what was called", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Journal(), nil }},
+		{"GET", "journal", "what was called; with ?calls=0 only the counts", steerJournal},
 		{"DELETE", "journal", "empty the journal", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ResetJournal(); return nil, nil }},
 		{"POST", "reset", "go back to the model", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Reset(); return nil, nil }},
 	}
@@ -71,6 +73,7 @@ func (s *Sim) steer(r *http.Request) reply {
 		vars, matches := matchPath(op.path, path)
 		known = known || matches
 		if matches && op.method == r.Method {
+			vars["?calls"] = r.URL.Query().Get("calls")
 			return s.runSteering(op, vars, r.Body)
 		}
 	}
@@ -109,6 +112,9 @@ func decode(body []byte, to any) error {
 	if err := d.Decode(to); err != nil {
 		return fmt.Errorf("cannot read the body: %w", err)
 	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("cannot read the body: something follows it")
+	}
 	return nil
 }
 
@@ -145,6 +151,19 @@ func steerAddInstance(s *Sim, _ map[string]string, body []byte) (any, error) {
 		return nil, err
 	}
 	return nil, s.AddInstance(i)
+}
+
+func steerInstance(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Running *bool `json:"running"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	if in.Running == nil {
+		return nil, errors.New(`running: want true or false`)
+	}
+	return nil, s.SetRunning(vars["host"], vars["project"], vars["name"], *in.Running)
 }
 
 func readCondition(body []byte) (Condition, error) {
@@ -187,6 +206,18 @@ func steerAddFault(s *Sim, _ map[string]string, body []byte) (any, error) {
 	}
 	id, err := s.addFault(f)
 	return map[string]int{"id": id}, err
+}
+
+func steerJournal(s *Sim, vars map[string]string, _ []byte) (any, error) {
+	j := s.Journal()
+	switch calls := vars["?calls"]; calls {
+	case "0":
+		j.Calls = nil
+	case "", "1":
+	default:
+		return nil, fmt.Errorf("calls: %q is neither 0 nor 1", calls)
+	}
+	return j, nil
 }
 
 func steerRemoveFault(s *Sim, vars map[string]string, _ []byte) (any, error) {

@@ -80,13 +80,32 @@ func createSubnet(c *call) reply {
 		return badField("cidr", "Required format: <network>/<prefixlen>.")
 	case c.w.subnetCalled(network.Masked().String()) != nil:
 		return badField("cidr", "Subnet with this Cidr already exists.")
-	case !network.Addr().Is4():
-		return badField("cidr", "Only IPv4 networks are simulated.")
+	case !network.Addr().Is4() || network.Bits() > leastNetwork:
+		return badField("cidr", "Only IPv4 networks of at least 4 addresses are simulated.")
+	}
+	if problem := gatewayProblem(network, c.field("gateway_ip")); problem != "" {
+		return badField("gateway_ip", problem)
 	}
 	c.w.buildSubnet(len(c.w.networks), SubnetModel{
 		Name: or(c.field("name"), network.Masked().String()), CIDR: network.Masked().String(), Gateway: c.field("gateway_ip"),
 	})
 	return ok(c.w.subnets[len(c.w.subnets)-1].view(c.w))
+}
+
+// leastNetwork is the longest prefix of a network that is simulated: two of its
+// four addresses can be given away.
+const leastNetwork = 30
+
+func gatewayProblem(network netip.Prefix, text string) string {
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case text == "":
+	case err != nil:
+		return "Enter a valid IPv4 or IPv6 address."
+	case !network.Contains(ip):
+		return "Gateway IP must be within CIDR range."
+	}
+	return ""
 }
 
 func countAddresses(c *call) reply {

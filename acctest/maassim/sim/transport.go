@@ -96,13 +96,15 @@ func breakConnection(rw http.ResponseWriter, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// pause waits, or ends early with the client.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits, or ends early with the client or the world.
+func (w *world) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
+	case <-w.done:
+		return errLostReply
 	case <-ctx.Done():
 		return ctx.Err()
 	}

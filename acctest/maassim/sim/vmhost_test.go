@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -240,4 +241,36 @@ func TestEnlistAbsent(t *testing.T) {
 	again := c.call("POST", "machines/", "hostname=o9", "architecture=amd64/generic", "mac_addresses=00:16:3E:00:00:01", "power_type=lxd",
 		"power_parameters_power_address=10.1.1.1", "power_parameters_instance_name=o9")
 	wantStatus(t, again, 400, "already in use on o9.")
+}
+
+// TestHostMachineDeleted registers an LXD on a machine that MAAS knows, deletes
+// the VM host and then the machine, and registers again.
+func TestHostMachineDeleted(t *testing.T) {
+	t.Parallel()
+	const mac = "00:16:3e:aa:00:01"
+	m := oneHost()
+	m.Hosts[0].Unregistered, m.Hosts[0].MAC, m.Hosts[0].TrustPassword, m.Hosts[0].Address = true, mac, "pw", "https://10.9.0.1:8443"
+	m.Machines = []sim.MachineModel{{Hostname: "metal1", MAC: mac}}
+	c := world(t, m)
+	register := func() (host, machine string) {
+		v := c.must("POST", "vm-hosts/", "type=lxd", "power_address=https://10.9.0.1:8443", "password=pw", "name=h1")
+		machine, _ = v["host"].(map[string]any)["system_id"].(string)
+		return fmt.Sprint(v["id"]), machine
+	}
+	host, known := register()
+	if got := c.machine(known)["hostname"]; got != "metal1" {
+		t.Fatalf("the host runs on %v", got)
+	}
+	if err := c.sim.DeleteMachine("metal1"); err == nil || !strings.Contains(err.Error(), "h1") {
+		t.Errorf("the UI deletes the machine of a VM host: %v", err)
+	}
+	wantStatus(t, c.call("DELETE", "vm-hosts/"+host+"/"), 204, "")
+	wantStatus(t, c.call("DELETE", "machines/"+known+"/"), 204, "")
+	_, fresh := register()
+	if fresh == known {
+		t.Error("the VM host names the machine that was deleted")
+	}
+	if got := c.machine(fresh)["hostname"]; got != "h1" {
+		t.Errorf("MAAS made %v for the LXD", got)
+	}
 }

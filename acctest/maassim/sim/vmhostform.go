@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -73,9 +74,9 @@ func readRatio(c *call, errs formErrors, field string) *float64 {
 	if text == "" {
 		return nil
 	}
-	ratio, err := strconv.ParseFloat(text, 64)
+	ratio, isNumber := readFloat(text)
 	switch {
-	case err != nil:
+	case !isNumber:
 		errs.add(field, "Enter a number.")
 	case ratio > 10:
 		errs.add(field, "Ensure this value is less than or equal to 10.")
@@ -83,6 +84,12 @@ func readRatio(c *call, errs formErrors, field string) *float64 {
 		errs.add(field, "Ensure this value is greater than or equal to 0.")
 	}
 	return &ratio
+}
+
+// readFloat reads a number as Django's FloatField does: finite ones only.
+func readFloat(text string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
 // readUpdateOnly checks the fields that only an update knows.

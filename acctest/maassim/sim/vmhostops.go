@@ -248,20 +248,8 @@ func (w *world) removeHost(h *vmHost) {
 	delete(w.hosts, h.id)
 	delete(w.bmcs, h.bmc.id())
 	h.bmc.host = nil
-	m := h.machine
-	if m == nil || m.powerType != "" {
-		return
-	}
-	m.forget()
-	for _, other := range w.hosts {
-		if other.machine == m {
-			other.machine = nil
-		}
-	}
-	for _, l := range w.lxds {
-		if l.hostMachine == m {
-			l.hostMachine = nil
-		}
+	if m := h.machine; m != nil && m.powerType == "" {
+		m.forget()
 	}
 }
 

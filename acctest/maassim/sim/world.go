@@ -13,8 +13,9 @@ type world struct {
 	sim   *Sim
 	model Model
 	rand  *rand.Rand
-	gone  bool // VM hosts were removed from this MAAS
-	ended bool // replaced or closed: its timers do nothing any more
+	gone  bool          // VM hosts were removed from this MAAS
+	ended bool          // replaced or closed: its timers do nothing any more
+	done  chan struct{} // closed then
 	rack  Condition
 
 	lastID   map[string]int // the last id of each kind of object
@@ -39,8 +40,9 @@ type world struct {
 	bmcs      map[string]*bmc
 	lxds      map[string]*lxdServer // by host:port
 	events    []*event
-	nonces    map[string]bool
+	nonces    nonces
 	timers    map[*time.Timer]bool
+	orphans   []*job          // of LXDs, without a machine
 	usedNames map[string]bool // random names that were given out
 }
 

@@ -1,0 +1,58 @@
+package placement
+
+// Candidate is a host on which a need fits. What is free is meant after
+// over-commit and before the VM is there.
+type Candidate struct {
+	HostID, HostName string
+	Zone             string
+	FreeCores        int64
+	FreeMemoryMiB    int64
+	FreeHugePagesMiB int64
+	// Storage lists the pools from which the VM's disks are taken, each once,
+	// under its name on this host.
+	Storage []PoolShare
+	// GroupInZone and GroupOnHost count the members of the need's group that
+	// are in the host's zone and on the host; 0 without a group.
+	GroupInZone, GroupOnHost int
+}
+
+// PoolShare is what a VM takes from one storage pool, in bytes.
+type PoolShare struct {
+	Pool                 string
+	FreeBytes, TakeBytes int64
+}
+
+func (h *host) candidate(r *request) Candidate {
+	near := r.crowd(h)
+	c := Candidate{
+		HostID: h.ID, HostName: h.Name, Zone: h.Zone,
+		FreeCores: h.freeCores, FreeMemoryMiB: h.freeMemoryMiB, FreeHugePagesMiB: h.freeHugePages,
+		Storage:     make([]PoolShare, 0, len(r.draws)),
+		GroupInZone: near.inZone, GroupOnHost: near.onHost,
+	}
+	for i := range h.pools {
+		p := &h.pools[i]
+		if takeGB := p.takes(r); takeGB > 0 {
+			c.Storage = append(c.Storage, PoolShare{Pool: p.Name, FreeBytes: p.FreeBytes, TakeBytes: takeGB * bytesPerGB})
+		}
+	}
+	return c
+}
+
+// takes is what the request's disks take from this pool, in GB.
+func (p *pool) takes(r *request) int64 {
+	var sizeGB int64
+	for _, d := range r.draws {
+		if p.holds(d) {
+			sizeGB = sum(sizeGB, d.sizeGB)
+		}
+	}
+	return sizeGB
+}
+
+func (p *pool) holds(d draw) bool {
+	if d.pool == "" {
+		return p.isDefault
+	}
+	return p.Name == d.pool
+}

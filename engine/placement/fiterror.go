@@ -1,0 +1,74 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FitError says that no host fits, and why each of them fell out.
+type FitError struct {
+	hosts   []Misfit
+	mayPass bool
+}
+
+// Misfit is why one host fell out: by the first filter that it did not pass.
+type Misfit struct {
+	HostID, HostName string
+	Reason           Reason
+	Detail           string // "8 cores needed, 3 of 16 free"
+}
+
+// String is a line for people.
+func (m Misfit) String() string {
+	return fmt.Sprintf("%s: %s: %s", cmp.Or(m.HostName, m.HostID), m.Reason, m.Detail)
+}
+
+// Error counts the reasons, the most frequent one first, and among equals in
+// the order of the filters: "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2
+// cordoned".
+func (e *FitError) Error() string {
+	if len(e.hosts) == 0 {
+		return "there is no VM host to place on: register one first"
+	}
+	counts := map[Reason]int{}
+	for _, m := range e.hosts {
+		counts[m.Reason]++
+	}
+	var reasons []Reason
+	for _, f := range filters {
+		if counts[f.reason] > 0 {
+			reasons = append(reasons, f.reason)
+		}
+	}
+	slices.SortStableFunc(reasons, func(a, b Reason) int { return counts[b] - counts[a] })
+	parts := make([]string, len(reasons))
+	for i, r := range reasons {
+		parts[i] = fmt.Sprintf("%d %s", counts[r], r)
+	}
+	return fmt.Sprintf("0/%d hosts fit: %s", len(e.hosts), strings.Join(parts, ", "))
+}
+
+// Misfits returns why each host fell out, sorted by the hosts' names, then
+// their ids.
+func (e *FitError) Misfits() []Misfit { return slices.Clone(e.hosts) }
+
+// MayPass reports whether waiting may help: some host lacks nothing but room
+// that VMs hold, is cordoned, or was never reached. If not, the need or the
+// hosts must be changed.
+func (e *FitError) MayPass() bool { return e.mayPass }
+
+func (f *Fleet) fitError(r *request) error {
+	e := &FitError{hosts: make([]Misfit, 0, len(f.hosts))}
+	for i := range f.hosts {
+		h := &f.hosts[i]
+		m := h.misfit(r)
+		e.hosts = append(e.hosts, Misfit{HostID: h.ID, HostName: h.Name, Reason: m.reason, Detail: m.detail(h, r)})
+		e.mayPass = e.mayPass || m.passing
+	}
+	slices.SortStableFunc(e.hosts, func(a, b Misfit) int {
+		return cmp.Or(cmp.Compare(a.HostName, b.HostName), cmp.Compare(a.HostID, b.HostID))
+	})
+	return e
+}

@@ -1,0 +1,204 @@
+package placement_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
+
+// FuzzPlacement places VMs on a fleet, both of which are read from the bytes,
+// and holds what placement promises against an account of its own (world):
+// never over capacity, never on a host that is ruled out, a refusal only where
+// nothing fits, the same answer for hosts in any order, a batch even over the
+// zones. The seeds run with every go test.
+func FuzzPlacement(f *testing.F) {
+	r := rand.New(rand.NewPCG(20, 26))
+	for range 300 {
+		seed := make([]byte, 100+r.IntN(500))
+		for i := range seed {
+			seed[i] = byte(r.Uint32())
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in := &reader{data}
+		w := world{hosts: in.hosts()}
+		order := rand.New(rand.NewPCG(uint64(len(data)), 0))
+		oneByOne(t, in, w.clone(), order)
+		batch(t, in, w.clone(), order)
+	})
+}
+
+// oneByOne places VMs on a Fleet, and each of them also on the hosts as the
+// account has them, shuffled: what a Fleet remembers must be what a new look
+// at the hosts would show.
+func oneByOne(t *testing.T, in *reader, w world, order *rand.Rand) {
+	fleet := placement.NewFleet(w.clone().hosts)
+	for i := range 30 {
+		need := in.need()
+		need.Key = fmt.Sprint(i)
+		order.Shuffle(len(w.hosts), func(i, j int) { w.hosts[i], w.hosts[j] = w.hosts[j], w.hosts[i] })
+		before := w.clone()
+		all, fitErr := placement.Fit(w.hosts, need)
+		got, err := fleet.Place(need)
+		if diff := cmp.Diff(errText(fitErr), errText(err)); diff != "" {
+			t.Fatalf("VM %d: Fit and Place differ (-fit +place):\n%s", i, diff)
+		}
+		if !reflect.DeepEqual(before, w) {
+			t.Fatalf("VM %d: hosts were changed, from %+v to %+v", i, before, w)
+		}
+		w.wantFits(t, need, all)
+		if err != nil {
+			wantFitError(t, err, len(w.hosts))
+			continue
+		}
+		if diff := cmp.Diff(all[0], got); diff != "" {
+			t.Fatalf("VM %d: Place is not the first of Fit (-fit +place):\n%s", i, diff)
+		}
+		w.take(t, need, got)
+	}
+}
+
+// batch distributes a need and holds the evenness: whoever has more than one
+// member more than another zone, and was given one, got it because the other
+// one was full.
+func batch(t *testing.T, in *reader, w world, order *rand.Rand) {
+	need, count := in.need(), int(in.byte())%24
+	placed, err := placement.DistributeAcrossZones(w.hosts, need, count)
+	order.Shuffle(len(w.hosts), func(i, j int) { w.hosts[i], w.hosts[j] = w.hosts[j], w.hosts[i] })
+	again, errAgain := placement.DistributeAcrossZones(w.hosts, need, count)
+	if diff := cmp.Diff(placed, again) + cmp.Diff(errText(err), errText(errAgain)); diff != "" {
+		t.Fatalf("another order of hosts, another answer:\n%s", diff)
+	}
+	if err != nil {
+		wantFitError(t, err, len(w.hosts))
+		if room := w.room(need); room >= count {
+			t.Fatalf("refused %d VMs, of which %d fit: %v", count, room, err)
+		}
+		return
+	}
+	if len(placed) != count {
+		t.Fatalf("placed %d of %d VMs without an error", len(placed), count)
+	}
+	members := map[string]int{}
+	for _, h := range w.hosts {
+		members[h.Zone] += h.Groups[need.Group]
+	}
+	for _, c := range placed {
+		w.take(t, need, c)
+		members[c.Zone]++
+	}
+	open := w.openZones(need)
+	for zone := range perZone(placed) {
+		for other, n := range members {
+			if members[zone] > n+1 && open[other] {
+				t.Fatalf("zones are not even: %v, and %s has room", members, other)
+			}
+		}
+	}
+}
+
+func wantFitError(t *testing.T, err error, hosts int) {
+	t.Helper()
+	var misfit *placement.FitError
+	if !errors.As(err, &misfit) {
+		t.Fatalf("got %v, want a FitError", err)
+	}
+	if n := len(misfit.Misfits()); n != hosts {
+		t.Fatalf("%d reasons for %d hosts: %v", n, hosts, misfit.Misfits())
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// reader reads small worlds from bytes; at their end it reads zeros.
+type reader struct{ data []byte }
+
+func (r *reader) byte() byte {
+	if len(r.data) == 0 {
+		return 0
+	}
+	b := r.data[0]
+	r.data = r.data[1:]
+	return b
+}
+
+// one reads true once in n times.
+func (r *reader) one(n byte) bool { return r.byte()%n == n-1 }
+
+func pick[T any](r *reader, choices ...T) T { return choices[int(r.byte())%len(choices)] }
+
+func (r *reader) hosts() []placement.Host {
+	hosts := make([]placement.Host, int(r.byte())%10)
+	for i := range hosts {
+		hosts[i] = r.host(i)
+	}
+	return hosts
+}
+
+func (r *reader) host(i int) placement.Host {
+	h := placement.Host{
+		ID: fmt.Sprintf("id%d", i), Name: fmt.Sprintf("lxd%d", i/2), Type: "lxd",
+		Zone: pick(r, "az1", "az2", "az3"), Pool: pick(r, "default", "default", "prod"),
+		Tags:             pick(r, nil, []string{"ssd"}, []string{"gpu", "ssd"}),
+		Networks:         pick(r, []string{"lan"}, []string{"lan", "dmz"}),
+		Cores:            placement.Amount{Total: int64(r.byte() % 33), Used: int64(r.byte() % 12)},
+		MemoryMiB:        placement.Amount{Total: int64(r.byte()) * 256, Used: int64(r.byte()) * 64},
+		HugePagesMiB:     placement.Amount{Total: int64(r.byte()%3) * 4096, Used: int64(r.byte()%3) * 1000},
+		CPUOvercommit:    pick(r, 1, 1, 2, 0.5, 1.1, 0),
+		MemoryOvercommit: pick(r, 1, 1, 1.3, 10),
+		StoragePools: []placement.StoragePool{
+			{Name: "local", TotalBytes: 200e9, FreeBytes: int64(r.byte()) * 777_777_777, Default: !r.one(10)},
+		},
+		Groups:       map[string]int{"g": int(r.byte() % 3)},
+		Cordoned:     r.one(8),
+		NeverReached: r.one(12),
+	}
+	if r.one(2) {
+		h.StoragePools = append(h.StoragePools, placement.StoragePool{Name: "fast", FreeBytes: int64(r.byte()) * 1e9})
+	}
+	return h
+}
+
+func (r *reader) need() placement.Need {
+	n := placement.Need{
+		Zone: pick(r, "", "", "", "az2"), Pool: pick(r, "", "", "default"),
+		Tags: pick(r, nil, nil, []string{"ssd"}), Networks: pick(r, nil, []string{"lan"}, []string{"dmz"}),
+		Cores: int(r.byte()%8) + 1, MemoryMiB: int64(r.byte()%32)*128 + 1,
+		PinnedCores: pick(r, nil, nil, nil, []int{3, 1}),
+		HugePages:   r.one(6), Strategy: pick(r, "", placement.Spread, placement.Pack),
+		Group: pick(r, "", "g", "h"),
+	}
+	for range r.byte() % 4 {
+		n.Disks = append(n.Disks, placement.Disk{SizeGB: int64(r.byte()%40) + 1, Pool: pick(r, "", "", "local", "fast")})
+	}
+	for range r.byte() % 3 {
+		n.Excluded = append(n.Excluded, fmt.Sprintf("id%d", r.byte()%10))
+	}
+	return n
+}
+
+// world is the test's own account of the hosts.
+type world struct{ hosts []placement.Host }
+
+func (w world) clone() world {
+	hosts := slices.Clone(w.hosts)
+	for i := range hosts {
+		hosts[i].StoragePools = slices.Clone(hosts[i].StoragePools)
+		hosts[i].Groups = maps.Clone(hosts[i].Groups)
+	}
+	return world{hosts}
+}

@@ -1,0 +1,84 @@
+package placement
+
+import "math"
+
+// TypeLXD is the type of the VM hosts that can be placed on unless a Need
+// says otherwise. MAAS's other type is "virsh".
+const TypeLXD = "lxd"
+
+// bytesPerGB: MAAS counts disks in decimal gigabytes.
+const bytesPerGB = 1_000_000_000
+
+// Host is what placement knows of a VM host. Used amounts must already count
+// every VM that has been promised to the host, also those that MAAS does not
+// show yet.
+type Host struct {
+	// ID tells hosts apart: unique in a list of hosts, and stable, because it
+	// decides between equal hosts. Name is for people.
+	ID, Name string
+	Type     string // "lxd" or "virsh", as MAAS has it
+	Zone     string
+	Pool     string   // resource pool
+	Tags     []string // of the VM host
+	// Projects are the LXD projects in which VMs can be made here; a VM host of
+	// MAAS has exactly one. Profiles are the LXD profiles known there.
+	Projects []string
+	Profiles []string
+	// Architectures, in MAAS's spelling: "amd64/generic".
+	Architectures []string
+	// Networks are all names by which a network that the host is attached to
+	// may be asked for: names and CIDRs of subnets, names of bridges.
+	Networks []string
+
+	Cores     Amount
+	MemoryMiB Amount // VMs that are backed by huge pages count here too, as in MAAS
+	// HugePagesMiB is the memory set aside as huge pages, and what VMs hold of
+	// it. It cannot be over-committed.
+	HugePagesMiB Amount
+	// CPUOvercommit and MemoryOvercommit are MAAS's ratios, 0 to 10: VMs
+	// together may hold Total times the ratio. 1 is no over-commit; 0 leaves no
+	// room at all (models/bmc.py, check_over_commit_ratios).
+	CPUOvercommit    float64
+	MemoryOvercommit float64
+	StoragePools     []StoragePool
+
+	// Groups counts the VMs of each group that are on the host or promised to
+	// it.
+	Groups map[string]int
+
+	// Cordoned: no new VM shall come here.
+	Cordoned bool
+	// NeverReached: MAAS has a record of the host but never saw the LXD behind
+	// it, so nothing is known of what it has.
+	NeverReached bool
+}
+
+// Amount is a resource of a host: what the hardware has, and what VMs hold.
+type Amount struct{ Total, Used int64 }
+
+// StoragePool is an LXD storage pool of a host. Sizes are in bytes.
+type StoragePool struct {
+	Name       string
+	TotalBytes int64 // 0: not known
+	FreeBytes  int64
+	Default    bool // where disks go that name no pool
+}
+
+// capacity is what VMs together may hold. MAAS compares the product, not
+// rounded, with a whole number, which is the same as rounding down.
+func (a Amount) capacity(ratio float64) int64 {
+	limit := float64(a.Total) * ratio
+	switch {
+	case !(limit > 0): // NaN too
+		return 0
+	case limit >= math.MaxInt64:
+		return math.MaxInt64
+	}
+	return int64(limit)
+}
+
+// free is what is left of a capacity. Lowering a ratio below the use is
+// allowed in MAAS; then nothing is left.
+func (a Amount) free(capacity int64) int64 {
+	return max(0, capacity-max(0, a.Used))
+}

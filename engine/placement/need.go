@@ -1,0 +1,140 @@
+package placement
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+)
+
+// Strategy says which host is the better one when a group does not decide.
+type Strategy string
+
+// The strategies.
+const (
+	// Spread takes the host that is the least full with the VM on it.
+	Spread Strategy = "spread"
+	// Pack takes the host that is the fullest with the VM on it.
+	Pack Strategy = "pack"
+)
+
+// Need is what a VM needs of its host. An empty string or list asks for
+// nothing.
+type Need struct {
+	// Key is the VM's stable name. It only decides between equal hosts.
+	Key string
+
+	Type         string // empty: TypeLXD
+	Zone         string
+	Pool         string   // resource pool
+	Tags         []string // the host must carry all of them
+	Project      string
+	Profile      string
+	Architecture string // "amd64/generic"
+	Networks     []string
+
+	// Cores is the number of virtual CPUs, at least 1. Ignored, and may be 0,
+	// when PinnedCores are given.
+	Cores int
+	// PinnedCores are numbers of the host's cores, from 0. As many cores count
+	// as used. Several VMs may be pinned to one core: MAAS and LXD do not mind.
+	PinnedCores []int
+	MemoryMiB   int64
+	HugePages   bool // back the memory with huge pages
+	Disks       []Disk
+
+	// Group names VMs that shall run apart from each other, such as the control
+	// planes of one cluster.
+	Group    string
+	Strategy Strategy // empty: Spread
+	// Excluded are the ids of hosts that shall not be taken, such as those on
+	// which an earlier attempt failed.
+	Excluded []string
+}
+
+// Disk is a disk of a VM.
+type Disk struct {
+	SizeGB int64  // decimal: 1 GB = 1000000000 bytes
+	Pool   string // storage pool of the host; empty: the host's default pool
+}
+
+// NeedError says that a need makes no sense on any host. Field is the part of
+// it that is wrong, as users spell it.
+type NeedError struct{ Field, Message string }
+
+func (e *NeedError) Error() string { return e.Field + ": " + e.Message }
+
+// request is a need made ready for looking at many hosts.
+type request struct {
+	Need
+	cores     int64 // pinned or not
+	topPinned int   // highest number of a pinned core, -1 if none is pinned
+	draws     []draw
+	members   *members // of the group; nil: no group
+	hash      uint64
+}
+
+// draw is what the disks take from one storage pool.
+type draw struct {
+	pool   string // empty: the host's default pool
+	sizeGB int64
+}
+
+func (n Need) request() (request, error) {
+	if err := n.check(); err != nil {
+		return request{}, err
+	}
+	if n.Type == "" {
+		n.Type = TypeLXD
+	}
+	r := request{Need: n, cores: int64(n.Cores), topPinned: -1, hash: hash(n.Group + "/" + n.Key)}
+	if len(n.PinnedCores) > 0 {
+		r.cores, r.topPinned = int64(len(n.PinnedCores)), slices.Max(n.PinnedCores)
+	}
+	for _, d := range n.Disks {
+		i := slices.IndexFunc(r.draws, func(drawn draw) bool { return drawn.pool == d.Pool })
+		if i < 0 {
+			r.draws = append(r.draws, draw{pool: d.Pool, sizeGB: d.SizeGB})
+			continue
+		}
+		r.draws[i].sizeGB = sum(r.draws[i].sizeGB, d.SizeGB)
+	}
+	return r, nil
+}
+
+func (n Need) check() error {
+	switch {
+	case len(n.PinnedCores) == 0 && n.Cores < 1:
+		return &NeedError{"cores", fmt.Sprintf("%d is too few: a VM needs at least 1", n.Cores)}
+	case n.MemoryMiB < 1:
+		return &NeedError{"memory_mib", fmt.Sprintf("%d MiB is too little", n.MemoryMiB)}
+	case n.Strategy != "" && n.Strategy != Spread && n.Strategy != Pack:
+		return &NeedError{"strategy", fmt.Sprintf("%q is unknown: use %q or %q", n.Strategy, Spread, Pack)}
+	}
+	for i, core := range n.PinnedCores {
+		if core < 0 || slices.Contains(n.PinnedCores[:i], core) {
+			return &NeedError{"pinned_cores", fmt.Sprintf("%d is negative or given twice: name each core once, from 0", core)}
+		}
+	}
+	for _, d := range n.Disks {
+		if d.SizeGB < 1 {
+			return &NeedError{"disks", fmt.Sprintf("a disk of %d GB makes no sense: give at least 1", d.SizeGB)}
+		}
+	}
+	return nil
+}
+
+// sum adds sizes that are not negative; a sum beyond all measure stays there
+// and fits nowhere.
+func sum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s)) //nolint:errcheck // never fails
+	return h.Sum64()
+}

@@ -1,0 +1,266 @@
+package placement_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
+
+// TestMisfit holds the reason and the detail of every way to fall out, and
+// that the same host takes a VM that asks for the last bit of it.
+func TestMisfit(t *testing.T) {
+	t.Parallel()
+	type (
+		host = placement.Host
+		need = placement.Need
+	)
+	cases := map[string]struct {
+		reason  string
+		host    func(*host)
+		need    func(*need) // does not fit
+		fits    func(*need) // fits; nil: nothing does
+		want    placement.Reason
+		detail  string
+		mayPass bool
+	}{
+		"Excluded": {
+			reason: "A host on which an attempt failed is not tried again.",
+			need:   func(n *need) { n.Excluded = []string{"b", "a"} },
+			fits:   func(n *need) { n.Excluded = []string{"b", "host-a"} },
+			want:   placement.Excluded, detail: "excluded from this placement",
+		},
+		"Virsh": {
+			reason: "MAAS lists libvirt hosts among its VM hosts; they are not LXD.",
+			host:   func(h *host) { h.Type = "virsh" },
+			need:   func(*need) {},
+			fits:   func(n *need) { n.Type = "virsh" },
+			want:   placement.WrongType, detail: `type "virsh", wanted "lxd"`,
+		},
+		"Zone": {
+			reason: "A zone that is asked for is a must.",
+			need:   func(n *need) { n.Zone = "az2" },
+			fits:   func(n *need) { n.Zone = "az1" },
+			want:   placement.WrongZone, detail: `zone "az1", wanted "az2"`,
+		},
+		"ResourcePool": {
+			reason: "So is a resource pool.",
+			need:   func(n *need) { n.Pool = "prod" },
+			fits:   func(n *need) { n.Pool = "default" },
+			want:   placement.WrongPool, detail: `resource pool "default", wanted "prod"`,
+		},
+		"Tags": {
+			reason: "All tags count, and only the missing ones are named.",
+			need:   func(n *need) { n.Tags = []string{"ssd", "gpu", "rack 7"} },
+			fits:   func(n *need) { n.Tags = []string{"virtual", "ssd"} },
+			want:   placement.MissingTags, detail: `tags "gpu", "rack 7" not among "ssd", "virtual"`,
+		},
+		"NeverReached": {
+			reason: "MAAS saves VM hosts that it never reached; that nothing is known of them is not what to report.",
+			host: func(h *host) {
+				h.NeverReached, h.StoragePools, h.Architectures, h.Cores = true, nil, nil, placement.Amount{}
+			},
+			need: func(n *need) { n.Architecture = "amd64/generic" },
+			want: placement.NeverReached, detail: "MAAS never reached its LXD", mayPass: true,
+		},
+		"Architecture": {
+			reason: "A VM runs on its own architecture only.",
+			need:   func(n *need) { n.Architecture = "arm64/generic" },
+			fits:   func(n *need) { n.Architecture = "amd64/generic" },
+			want:   placement.WrongArchitecture, detail: `architecture "arm64/generic" not among "amd64/generic"`,
+		},
+		"Project": {
+			reason: "A VM host makes VMs in its own projects only.",
+			need:   func(n *need) { n.Project = "ci" },
+			fits:   func(n *need) { n.Project = "maas" },
+			want:   placement.NoProject, detail: `project "ci" not among "maas"`,
+		},
+		"Profile": {
+			reason: "An LXD profile must be there.",
+			host:   func(h *host) { h.Profiles = nil },
+			need:   func(n *need) { n.Profile = "gpu" },
+			fits:   func(n *need) { n.Profile = "" },
+			want:   placement.NoProfile, detail: `profile "gpu" not among (none)`,
+		},
+		"Network": {
+			reason: "The host must be on every network, under any of its names.",
+			need:   func(n *need) { n.Networks = []string{"lan", "dmz"} },
+			fits:   func(n *need) { n.Networks = []string{"10.0.0.0/24", "br0"} },
+			want:   placement.NoNetwork, detail: `networks "dmz" not among "lan", "10.0.0.0/24", "br0"`,
+		},
+		"UnknownStoragePool": {
+			reason: "MAAS would put the disk on the default pool without a word.",
+			need:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 1}, {SizeGB: 1, Pool: "slow"}} },
+			fits:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 1}, {SizeGB: 1, Pool: "fast"}} },
+			want:   placement.NoStoragePool, detail: `storage pool "slow" not among "fast", "local"`,
+		},
+		"NoDefaultPool": {
+			reason: "A disk that names no pool needs a default one.",
+			host:   func(h *host) { h.StoragePools[1].Default = false },
+			need:   func(*need) {},
+			fits:   func(n *need) { n.Disks[0].Pool = "local" },
+			want:   placement.NoStoragePool, detail: "no default storage pool",
+		},
+		"MoreCoresThanTheHost": {
+			reason: "No VM is larger than its host, whatever may be over-committed.",
+			host:   func(h *host) { h.CPUOvercommit = 4 },
+			need:   func(n *need) { n.Cores = 17 },
+			fits:   func(n *need) { n.Cores = 16 },
+			want:   placement.TooSmall, detail: "17 cores needed, the host has 16 at an over-commit ratio of 4",
+		},
+		"RatioBelowOne": {
+			reason: "A ratio below 1 keeps a part of the host back: 16 × 0.55 = 8.8.",
+			host:   func(h *host) { h.CPUOvercommit = 0.55 },
+			need:   func(n *need) { n.Cores = 9 },
+			fits:   func(n *need) { n.Cores = 8 },
+			want:   placement.TooSmall, detail: "9 cores needed, the host has 16 at an over-commit ratio of 0.55",
+		},
+		"RatioZero": {
+			reason: "MAAS accepts a ratio of 0, and then makes no VM.",
+			host:   func(h *host) { h.MemoryOvercommit = 0 },
+			need:   func(n *need) { n.MemoryMiB = 1 },
+			want:   placement.TooSmall, detail: "1 MiB of memory needed, the host has 32768 at an over-commit ratio of 0",
+		},
+		"RatioNonsense": {
+			reason: "What is no number leaves no room.",
+			host:   func(h *host) { h.CPUOvercommit = math.NaN() },
+			need:   func(n *need) { n.Cores = 1 },
+			want:   placement.TooSmall, detail: "1 cores needed, the host has 16 at an over-commit ratio of NaN",
+		},
+		"MoreMemoryThanTheHost": {
+			reason: "The same holds for memory.",
+			host:   func(h *host) { h.MemoryOvercommit = 10 },
+			need:   func(n *need) { n.MemoryMiB = 32769 },
+			fits:   func(n *need) { n.MemoryMiB = 32768 },
+			want:   placement.TooSmall, detail: "32769 MiB of memory needed, the host has 32768 at an over-commit ratio of 10",
+		},
+		"PinnedBeyondTheHost": {
+			reason: "16 cores are numbered 0 to 15.",
+			need:   func(n *need) { n.PinnedCores = []int{0, 16} },
+			fits:   func(n *need) { n.PinnedCores = []int{0, 15} },
+			want:   placement.TooSmall, detail: "core 16 needed, the host has 16, numbered from 0",
+		},
+		"NoHugePages": {
+			reason: "A host without huge pages starts no VM that wants them.",
+			need:   func(n *need) { n.HugePages = true },
+			fits:   func(n *need) { n.HugePages = false },
+			want:   placement.TooSmall, detail: "2048 MiB of huge pages needed, the host has 0",
+		},
+		"PoolTooSmall": {
+			reason: "Waiting makes no pool larger.",
+			need:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 51, Pool: "fast"}} },
+			fits:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 50, Pool: "fast"}} },
+			want:   placement.TooSmall, detail: `51 GB needed of storage pool "fast", which has 50`,
+		},
+		"Cordoned": {
+			reason: "A cordoned host has room for none.",
+			host:   func(h *host) { h.Cordoned = true },
+			need:   func(*need) {},
+			want:   placement.Cordoned, detail: "takes no new VMs", mayPass: true,
+		},
+		"Cores": {
+			reason: "VMs share what the ratio allows: 16 × 1.5 = 24, 20 of them used.",
+			host:   func(h *host) { h.CPUOvercommit, h.Cores.Used = 1.5, 20 },
+			need:   func(n *need) { n.Cores = 5 },
+			fits:   func(n *need) { n.Cores = 4 },
+			want:   placement.TooFewCores, detail: "5 cores needed, 4 of 24 free at an over-commit ratio of 1.5", mayPass: true,
+		},
+		"RatioLoweredBelowTheUse": {
+			reason: "MAAS lets a ratio be lowered below the use; nothing is free then.",
+			host:   func(h *host) { h.Cores.Used = 40 },
+			need:   func(n *need) { n.Cores = 1 },
+			want:   placement.TooFewCores, detail: "1 cores needed, 0 of 16 free", mayPass: true,
+		},
+		"PinnedCount": {
+			reason: "Pinned cores count as used ones, and replace the number of cores.",
+			host:   func(h *host) { h.Cores.Used = 14 },
+			need:   func(n *need) { n.PinnedCores = []int{0, 1, 2} },
+			fits:   func(n *need) { n.Cores, n.PinnedCores = 16, []int{0, 1} },
+			want:   placement.TooFewCores, detail: "3 cores needed, 2 of 16 free", mayPass: true,
+		},
+		"Memory": {
+			reason: "Memory that is used is gone.",
+			host:   func(h *host) { h.MemoryMiB.Used = 30000 },
+			need:   func(n *need) { n.MemoryMiB = 2769 },
+			fits:   func(n *need) { n.MemoryMiB = 2768 },
+			want:   placement.TooLittleMemory, detail: "2769 MiB of memory needed, 2768 of 32768 free", mayPass: true,
+		},
+		"HugePages": {
+			reason: "Huge pages are not over-committed, whatever the ratio of memory.",
+			host: func(h *host) {
+				h.MemoryOvercommit, h.HugePagesMiB = 4, placement.Amount{Total: 8192, Used: 6144}
+			},
+			need: func(n *need) { n.HugePages, n.MemoryMiB = true, 2049 },
+			fits: func(n *need) { n.HugePages, n.MemoryMiB = true, 2048 },
+			want: placement.TooFewHugePages, detail: "2049 MiB of huge pages needed, 2048 of 8192 free", mayPass: true,
+		},
+		"HugePagesAreMemory": {
+			reason: "A VM on huge pages counts as memory too, as in MAAS.",
+			host: func(h *host) {
+				h.MemoryMiB.Used, h.HugePagesMiB = 31744, placement.Amount{Total: 8192}
+			},
+			need: func(n *need) { n.HugePages = true },
+			fits: func(n *need) { n.HugePages, n.MemoryMiB = true, 1024 },
+			want: placement.TooLittleMemory, detail: "2048 MiB of memory needed, 1024 of 32768 free", mayPass: true,
+		},
+		"DisksAddUp": {
+			reason: "Disks of one pool add up, whether it is named or the default; a byte short is too little.",
+			host:   func(h *host) { h.StoragePools[1].FreeBytes = 30e9 - 1 },
+			need: func(n *need) {
+				n.Disks = []placement.Disk{{SizeGB: 10}, {SizeGB: 10, Pool: "local"}, {SizeGB: 10}}
+			},
+			fits: func(n *need) { n.Disks = []placement.Disk{{SizeGB: 10}, {SizeGB: 10, Pool: "local"}, {SizeGB: 9}} },
+			want: placement.TooLittleStorage, detail: `30 GB needed of storage pool "local", 29 free`, mayPass: true,
+		},
+		"UnknownTotal": {
+			reason: "Where the size of a pool is not known, only what is free counts.",
+			host:   func(h *host) { h.StoragePools[1].TotalBytes, h.StoragePools[1].FreeBytes = 0, 8e9 },
+			need:   func(n *need) { n.Disks[0].SizeGB = 9 },
+			fits:   func(n *need) { n.Disks[0].SizeGB = 8 },
+			want:   placement.TooLittleStorage, detail: `9 GB needed of storage pool "local", 8 free`, mayPass: true,
+		},
+		"EnormousDisks": {
+			reason: "Sizes beyond all measure do not wrap around to small ones.",
+			need: func(n *need) {
+				n.Disks = []placement.Disk{{SizeGB: math.MaxInt64}, {SizeGB: math.MaxInt64}, {SizeGB: 2}}
+			},
+			want: placement.TooSmall, detail: `9223372036854775807 GB needed of storage pool "local", which has 100`,
+		},
+		"FirstReasonCounts": {
+			reason: "What nobody can wait for is told before what may pass.",
+			host:   func(h *host) { h.Cordoned, h.Cores.Used = true, 16 },
+			need:   func(n *need) { n.Project, n.MemoryMiB = "ci", 1<<40 },
+			want:   placement.NoProject, detail: `project "ci" not among "maas"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := lxd("a", "az1")
+			if tc.host != nil {
+				tc.host(&h)
+			}
+			_, err := placement.Fit([]placement.Host{h}, small(tc.need))
+			var misfit *placement.FitError
+			if !errors.As(err, &misfit) {
+				t.Fatalf("%s: got %v, want a FitError", tc.reason, err)
+			}
+			want := []placement.Misfit{{HostID: "a", HostName: "host-a", Reason: tc.want, Detail: tc.detail}}
+			if diff := cmp.Diff(want, misfit.Misfits()); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+			if got := misfit.MayPass(); got != tc.mayPass {
+				t.Errorf("%s: MayPass is %t", tc.reason, got)
+			}
+			if tc.fits == nil {
+				return
+			}
+			if _, err := placement.Fit([]placement.Host{h}, small(tc.fits)); err != nil {
+				t.Errorf("%s: what just fits is refused: %v", tc.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package placement
+
+import "cmp"
+
+// score orders hosts that fit, the better one first.
+type score struct {
+	crowd
+	fullness float64 // negative for Pack: the fuller, the better
+	tie      uint64
+	host     *host
+}
+
+func (s score) compare(o score) int {
+	if c := s.crowd.compare(o.crowd); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(s.fullness, o.fullness); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(s.tie, o.tie); c != 0 {
+		return c
+	}
+	return cmp.Compare(s.host.ID, o.host.ID)
+}
+
+// crowd counts the members of the group that a VM would get near to.
+type crowd struct{ inZone, onHost int }
+
+func (c crowd) compare(o crowd) int {
+	if c.inZone != o.inZone {
+		return cmp.Compare(c.inZone, o.inZone)
+	}
+	return cmp.Compare(c.onHost, o.onHost)
+}
+
+func (r *request) crowd(h *host) crowd {
+	if r.members == nil {
+		return crowd{}
+	}
+	return crowd{inZone: r.members.inZone[h.zone], onHost: r.members.onHost[h.index]}
+}
+
+func (h *host) score(r *request) score {
+	s := score{crowd: r.crowd(h), fullness: h.fullness(r), tie: mix(h.hash ^ r.hash), host: h}
+	if r.Strategy == Pack {
+		s.fullness = -s.fullness
+	}
+	return s
+}
+
+// fullness is the share of the host that is in use once the VM is there, from
+// 0 to 1, of the resource that is nearest to its end: the one that will stop
+// the next VM. A storage pool of unknown size says nothing.
+func (h *host) fullness(r *request) float64 {
+	most := max(
+		share(h.capCores, h.freeCores-r.cores),
+		share(h.capMemoryMiB, h.freeMemoryMiB-r.MemoryMiB),
+	)
+	if r.HugePages {
+		most = max(most, share(h.capHugePagesMiB, h.freeHugePages-r.MemoryMiB))
+	}
+	for i := range h.pools {
+		p := &h.pools[i]
+		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
+			most = max(most, share(p.TotalBytes, p.FreeBytes-takeGB*bytesPerGB))
+		}
+	}
+	return most
+}
+
+// share is the used part of a capacity that is not 0: what needs it, fits.
+func share(capacity, free int64) float64 {
+	return float64(capacity-free) / float64(capacity)
+}
+
+// mix spreads the hash of host and key over all bits (the finaliser of
+// MurmurHash3), so that a host which is first for one key is not first for its
+// neighbours.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

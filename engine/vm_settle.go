@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// settle changes what MAAS lets one change at any time: marker, name, zone,
+// pool, domain in one call, then tags.
+func (v *vms) settle(ctx context.Context, key Key, want VMSpec, m Machine, finished bool) (Machine, error) {
+	update, after := difference(key, want, m, finished)
+	var missing, surplus []string
+	for _, tag := range want.Tags {
+		if !slices.Contains(m.Tags, tag) {
+			missing = append(missing, tag)
+		}
+	}
+	for _, tag := range want.RemovedTags {
+		if slices.Contains(m.Tags, tag) && !slices.Contains(want.Tags, tag) {
+			surplus = append(surplus, tag)
+		}
+	}
+	if update != (MachineUpdate{}) {
+		if err := v.update(ctx, want, m, update); err != nil {
+			return m, err
+		}
+		m = after
+	}
+	for _, tag := range missing {
+		if err := v.Machines.Tag(ctx, m.SystemID, tag); err != nil {
+			return m, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, tag, err)
+		}
+	}
+	for _, tag := range surplus {
+		if err := v.Machines.Untag(ctx, m.SystemID, tag); err != nil {
+			return m, fmt.Errorf("cannot take tag %q off %s: %w", tag, m.Hostname, err)
+		}
+	}
+	m.Tags = slices.DeleteFunc(append(slices.Clone(m.Tags), missing...), func(t string) bool {
+		return slices.Contains(surplus, t)
+	})
+	slices.Sort(m.Tags)
+	return m, nil
+}
+
+// difference says what Update has to change, and what the machine is after it.
+func difference(key Key, want VMSpec, m Machine, finished bool) (MachineUpdate, Machine) {
+	var u MachineUpdate
+	set := func(field **string, have *string, wanted string) {
+		if wanted != "" && wanted != *have {
+			*field, *have = &wanted, wanted
+		}
+	}
+	set(&u.Description, &m.Description, describe(m.Description, key, finished))
+	set(&u.Zone, &m.Zone, want.Zone)
+	set(&u.Pool, &m.Pool, want.Pool)
+	set(&u.Domain, &m.Domain, want.Domain)
+	set(&u.Hostname, &m.Hostname, want.Name)
+	return u, m
+}
+
+func (v *vms) update(ctx context.Context, want VMSpec, m Machine, u MachineUpdate) error {
+	if m.Locked {
+		return locked(m, "change")
+	}
+	names := want
+	if u.Zone == nil {
+		names.Zone = ""
+	}
+	if u.Pool == nil {
+		names.Pool = ""
+	}
+	if u.Domain == nil {
+		names.Domain = ""
+	}
+	if err := v.checkNames(ctx, names); err != nil {
+		return err
+	}
+	if err := v.Machines.Update(ctx, m.SystemID, u); err != nil {
+		return fmt.Errorf("cannot change %s: %w", m.Hostname, refused(err))
+	}
+	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {
+		v.Log.InfoContext(ctx, "changed VM", "name", want.Name, "system_id", m.SystemID)
+	}
+	return nil
+}
+
+func locked(m Machine, verb string) error {
+	return &Refusal{
+		Message: fmt.Sprintf("cannot %s %s: it is locked in MAAS", verb, m.Hostname),
+		Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", m.SystemID), Err: ErrConflict,
+	}
+}
