@@ -63,8 +63,8 @@ func TestEnvironment(t *testing.T) {
 func TestWithOverridesIsAlone(t *testing.T) {
 	t.Parallel()
 	have := []string{"HOME=/home/u", "MAAS_API_KEY=a:b:c", "TF_CLI_ARGS=-lock=false", "TF_VAR_x=1", "TF_WORKSPACE=w"}
-	want := []string{"CHECKPOINT_DISABLE=1", "HOME=/home/u", "TF_ACC=1", "TF_ACC_TERRAFORM_PATH=/bin/x", "TF_CLI_CONFIG_FILE=/tmp/rc"}
-	got := CLI{Path: "/bin/x", Product: "Terraform"}.WithOverrides(have, "/tmp/rc")
+	want := []string{"CHECKPOINT_DISABLE=1", "HOME=/home/u", "TF_ACC=1", "TF_ACC_TERRAFORM_PATH=/bin/x", "TF_CLI_CONFIG_FILE=/home/u/rc"}
+	got := CLI{Path: "/bin/x", Product: "Terraform"}.WithOverrides(have, "/home/u/rc")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the user set for Terraform or MAAS must not reach the run\n-want +got:\n%s", diff)
 	}
