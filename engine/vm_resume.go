@@ -23,9 +23,10 @@ func (v *vms) resume(ctx context.Context, ref Ref, want VMSpec, m Machine) (Resu
 	return v.converge(ctx, ref, want, m)
 }
 
-// memoryBlockMiB is how much of its memory a machine may not see: Linux counts
-// in blocks of 128 MiB.
-const memoryBlockMiB = 128
+// MemoryBlockMiB is by how much the memory that a VM reports may differ from
+// what it was given: what commissioning finds is counted in Linux's memory
+// blocks, 128 MiB on x86.
+const MemoryBlockMiB = 128
 
 // begunOtherwise compares what cannot be changed any more, as far as MAAS
 // shows it, and says what differs; an empty field if nothing does.
@@ -36,7 +37,7 @@ func begunOtherwise(want VMSpec, m Machine) (field, had, wanted string) {
 		return "vm_host", "VM host " + m.HostName, want.Host
 	case m.Cores != 0 && m.Cores != cores:
 		return "cores", fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
-	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-memoryBlockMiB):
+	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-MemoryBlockMiB):
 		return "memory_mib", fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
 	case len(want.Interfaces) > 0 && len(want.Interfaces) != len(m.Interfaces):
 		return "interfaces", fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))

@@ -33,7 +33,7 @@ const (
 	minMemoryMiB     = engine.MinMemoryMiB
 	maxMemoryMiB     = 64 << 20 // 64 TiB
 	defaultDiskGB    = 8
-	maxDiskGB        = 1_000_000 // 1 PB
+	maxDiskGB        = engine.MaxDiskGB
 	maxDisks         = 16
 	maxInterfaces    = 16
 )

@@ -13,12 +13,6 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// memoryBlockMiB is how much less or more memory than it was given a VM may
-// report: what commissioning finds is counted in Linux's memory blocks, 128 MiB
-// each on amd64. A smaller difference is no drift, because drift of memory
-// replaces the VM.
-const memoryBlockMiB = 128
-
 // fill completes a plan with what was seen of the VM. What the plan says
 // stays: Terraform does not allow an apply to differ from its plan, and a
 // later refresh shows any difference.
@@ -114,7 +108,8 @@ func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
 	if vm.Cores > 0 {
 		m.Cores = types.Int64Value(int64(vm.Cores))
 	}
-	if off := vm.MemoryMiB - m.MemoryMiB.ValueInt64(); vm.MemoryMiB > 0 && (off >= memoryBlockMiB || off <= -memoryBlockMiB) {
+	// A difference within a memory block is no drift: drift replaces the VM.
+	if off := vm.MemoryMiB - m.MemoryMiB.ValueInt64(); vm.MemoryMiB > 0 && (off >= engine.MemoryBlockMiB || off <= -engine.MemoryBlockMiB) {
 		m.MemoryMiB = types.Int64Value(vm.MemoryMiB)
 	}
 	if imported {
