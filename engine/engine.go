@@ -92,6 +92,14 @@ type Config struct {
 	Names    Names
 	Catalog  Catalog
 	Ledger   Ledger
+	// Metal and Registrar are needed by Machines and Hosts only.
+	Metal     Metal
+	Registrar Registrar
+	// Probe asks LXD servers directly. Nil: what MAAS knows of them suffices.
+	Probe Probe
+	// FirstBoot makes the user-data of hosts that are deployed. Nil: a host's
+	// own deployment brings it.
+	FirstBoot FirstBoot
 	// ComposeWindow is how long a compose whose reply was lost may still bear
 	// fruit; zero means 130 s.
 	ComposeWindow time.Duration
@@ -104,6 +112,7 @@ type Config struct {
 
 // Engine holds the kinds.
 type Engine struct {
+	cfg Config
 	// VMs are LXD virtual machines that MAAS knows.
 	VMs Kind[VMSpec, VM]
 }
@@ -127,6 +136,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	v := &vms{Config: cfg, hosts: newHostLocks(), tries: map[Key]int{}}
 	return &Engine{
+		cfg: cfg,
 		VMs: Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
 	}, nil
 }

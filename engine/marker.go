@@ -58,3 +58,16 @@ func described(description string) (owner string, finished bool) {
 	}
 	return "", false
 }
+
+// markedBy reads the key from the marker line of a description, empty if there
+// is none.
+func markedBy(description string) (key Key, finished bool) {
+	for line := range strings.SplitSeq(description, "\n") {
+		if strings.HasPrefix(line, markerPrefix) {
+			text, done := strings.CutSuffix(line, unfinished)
+			_, name, _ := strings.Cut(text, " ")
+			return Key(name), !done
+		}
+	}
+	return "", false
+}

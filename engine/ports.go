@@ -26,11 +26,17 @@ type Machine struct {
 	HostName      string   // name of that VM host
 	Cores         int
 	MemoryMiB     int64
+	Architecture  string             // "amd64/generic"
 	Disks         []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
 	Interfaces    []MachineInterface // physical interfaces in MAAS's order
+	Bridges       []MachineBridge    // bridges that MAAS knows, in MAAS's order
+	BootInterface int                // id of the interface that it boots from, 0 if MAAS knows none
 	Image         string             // what was deployed, "ubuntu/noble"; empty before
 	Kernel        string             // hwe_kernel of the deployment, "ga-24.04"; empty before
 	IPAddresses   []string
+	// OwnerData are MAAS's workload annotations. They can be set from the
+	// allocation on, and the release clears them.
+	OwnerData map[string]string
 }
 
 // MachineDisk is a physical block device of a machine.
@@ -46,7 +52,16 @@ type MachineInterface struct {
 	ID    int
 	Name  string
 	MAC   string // lower case
+	VLAN  int    // id of the VLAN that it is attached to, 0 for none
 	Links []InterfaceLink
+}
+
+// MachineBridge is a bridge that MAAS knows on a machine.
+type MachineBridge struct {
+	ID      int
+	Name    string
+	Parents []string // names of the interfaces below it
+	Links   []InterfaceLink
 }
 
 // InterfaceLink ties an interface to a subnet.
@@ -65,6 +80,9 @@ type Machines interface {
 	Machine(ctx context.Context, systemID string) (Machine, error)
 	// MachinesNamed lists the machines of this hostname, none if there are none.
 	MachinesNamed(ctx context.Context, hostname string) ([]Machine, error)
+	// MachinesWhere lists the machines that match, as MAAS has them now. A
+	// filter that MAAS knows no such thing for matches none.
+	MachinesWhere(ctx context.Context, f MachineFilter) ([]Machine, error)
 	// Changed returns a channel that is closed once the machine no longer
 	// looks as seen (status, status message, power) or is gone. One poller
 	// looks for all machines that are asked for. When ctx ends, the channel
@@ -77,8 +95,9 @@ type Machines interface {
 	Tag(ctx context.Context, systemID, tag string) error
 	// Untag takes a tag off; a tag that is not there is no error.
 	Untag(ctx context.Context, systemID, tag string) error
-	// Link gives an interface a fixed address in place of its other links.
-	// ErrConflict if the address is taken.
+	// Link gives an interface a fixed address in place of its other links, or,
+	// with an empty ip, one that MAAS assigns when it deploys. ErrConflict if
+	// the address is taken.
 	Link(ctx context.Context, systemID string, interfaceID int, subnet Subnet, ip string) error
 	// Commission starts commissioning without hardware tests.
 	Commission(ctx context.Context, systemID string) error
@@ -98,6 +117,16 @@ type Machines interface {
 	// PowerOff turns the machine off; one that is off already is no error.
 	// ErrUnavailable while another power action is in flight.
 	PowerOff(ctx context.Context, systemID string) error
+}
+
+// MachineFilter says which machines to list; what is empty matches all.
+type MachineFilter struct {
+	Status Status // the zero value, New, matches all
+	Zone   string
+	Pool   string
+	Tags   []string // all of them
+	Agent  string   // what Allocate left with them
+	Hosts  []string // names of VM hosts: the VMs on them
 }
 
 // MachineUpdate lists what Update changes; nil leaves a field alone.
@@ -131,6 +160,9 @@ type VMHost struct {
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 	Architectures    []string // "amd64/generic"
+	// MachineID is the system id of the machine that its LXD runs on, empty as
+	// long as MAAS never reached it.
+	MachineID string
 	// Inventory is the ledger's tag as it was before this was read.
 	Inventory Tag
 }
@@ -209,6 +241,7 @@ type Subnet struct {
 	ID   int
 	Name string
 	CIDR string // "10.77.0.0/24"
+	VLAN int    // id of its VLAN
 	DHCP bool   // MAAS serves DHCP on its VLAN
 }
 

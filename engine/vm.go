@@ -1,13 +1,21 @@
 package engine
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
 
 // VMSpec is a wanted LXD virtual machine.
 type VMSpec struct {
 	// Name is the hostname: one DNS label, unique in the whole MAAS.
 	Name string
-	// Host is the VM host to compose on: its name, or its id in MAAS.
+	// Host is the VM host to compose on: its name, or its id in MAAS. Empty:
+	// one that fits Placement.
 	Host string
+	// Placement says which hosts will do where Host is empty. A VM that exists
+	// stays where it is.
+	Placement Placement
 	// Cores is the number of virtual CPUs, at least 1. Ignored, and may be 0,
 	// when PinnedCores are given.
 	Cores int
@@ -35,6 +43,19 @@ type VMSpec struct {
 	RemovedTags []string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
+}
+
+// Placement says which VM hosts will do for a VM. The zero value takes all.
+type Placement struct {
+	Zone string   // availability zone of the host
+	Pool string   // resource pool of the host
+	Tags []string // that the host must carry, all of them
+	// Group names VMs that shall stand apart: they spread over the zones, then
+	// over the hosts. Empty: no group.
+	Group string
+	// Strategy says which host is the better one when a group does not decide;
+	// empty: placement.Spread.
+	Strategy placement.Strategy
 }
 
 // Disk is a disk of a VM.

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Fleet is what a MAAS has of LXD hosts and VMs at one moment.
+type Fleet struct {
+	Hosts []FleetHost // sorted by name, then id
+	VMs   []FleetVM   // sorted by hostname, then system id
+}
+
+// FleetHost is a VM host with what is left on it.
+type FleetHost struct {
+	VMHost
+	// FreeCores and FreeMemoryMiB are what new VMs may take: over-commit
+	// included, and less what the ledger has promised. Never negative.
+	FreeCores     int64
+	FreeMemoryMiB int64
+	// VMs counts the VMs that MAAS knows on it, OursVMs those among them that
+	// carry a mark of this program.
+	VMs     int
+	OursVMs int
+}
+
+// FleetVM is a VM on a VM host, and whose it is.
+type FleetVM struct {
+	Machine
+	// Key is whose it is, as its mark says; empty: it carries no mark.
+	Key Key
+	// Finished tells that it once reached what was wanted.
+	Finished bool
+}
+
+// Fleet lists all LXD hosts of MAAS and the VMs on them. It changes nothing.
+func (e *Engine) Fleet(ctx context.Context) (Fleet, error) {
+	hosts, err := e.cfg.Composer.Hosts(ctx)
+	if err != nil {
+		return Fleet{}, fmt.Errorf("cannot list the VM hosts: %w", err)
+	}
+	promised, err := e.cfg.Ledger.Pending(ctx)
+	if err != nil {
+		return Fleet{}, fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	var machines []Machine
+	if len(hosts) > 0 {
+		names := make([]string, len(hosts))
+		for n, h := range hosts {
+			names[n] = h.Name
+		}
+		if machines, err = e.cfg.Machines.MachinesWhere(ctx, MachineFilter{Hosts: names}); err != nil {
+			return Fleet{}, fmt.Errorf("cannot list the VMs: %w", err)
+		}
+	}
+	return newFleet(hosts, machines, promised), nil
+}
+
+func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {
+	f := Fleet{Hosts: make([]FleetHost, 0, len(hosts)), VMs: make([]FleetVM, 0, len(machines))}
+	at := map[int]*FleetHost{}
+	for _, h := range hosts {
+		f.Hosts = append(f.Hosts, FleetHost{
+			VMHost: h, FreeCores: h.Cores.left(h.CPUOvercommit), FreeMemoryMiB: h.MemoryMiB.left(h.MemoryOvercommit),
+		})
+	}
+	for n := range f.Hosts {
+		at[f.Hosts[n].ID] = &f.Hosts[n]
+	}
+	for _, row := range promised {
+		if h := at[row.HostID]; h != nil {
+			h.FreeCores -= row.Need.Cores
+			h.FreeMemoryMiB -= row.Need.MemoryMiB
+		}
+	}
+	for _, m := range machines {
+		h := at[m.HostID]
+		if h == nil {
+			continue // on a host of another kind that bears the name of one of these
+		}
+		vm := FleetVM{Machine: m}
+		vm.Key, vm.Finished = markedBy(m.Description)
+		h.VMs++
+		if owner, _ := described(m.Description); owner != "" {
+			h.OursVMs++
+		}
+		f.VMs = append(f.VMs, vm)
+	}
+	for n := range f.Hosts {
+		f.Hosts[n].FreeCores, f.Hosts[n].FreeMemoryMiB = max(0, f.Hosts[n].FreeCores), max(0, f.Hosts[n].FreeMemoryMiB)
+	}
+	slices.SortFunc(f.Hosts, func(a, b FleetHost) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(f.VMs, func(a, b FleetVM) int {
+		return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(a.SystemID, b.SystemID))
+	})
+	return f
+}

@@ -1,0 +1,63 @@
+package engine
+
+// HostSpec is a wanted LXD VM host: a machine that runs LXD, or an LXD server
+// that runs already, registered in MAAS.
+type HostSpec struct {
+	// Machine is what LXD runs on. Ignored where Address is given.
+	Machine MachineSpec
+	// Address of an LXD server that runs already: "10.0.0.5" or
+	// "https://10.0.0.5:8443". Such a host is only registered.
+	Address string
+	// Name of the VM host in MAAS; empty: the machine's hostname.
+	Name string
+	// Project is the LXD project in which MAAS makes VMs. It cannot change:
+	// MAAS would delete the VMs of the old one.
+	Project string
+	// Port of LXD's API, on the machine's own address; 0: 8443.
+	Port int
+	// Credentials by which MAAS, and we, are known to LXD.
+	Credentials Credentials
+	// Bridge is made in MAAS before the machine is deployed, so that VMs get
+	// an address from MAAS. Nil: no bridge is made.
+	Bridge *BridgeSpec
+	// Zone and Pool are names; empty: MAAS's defaults.
+	Zone string
+	Pool string
+	// Tags that the VM host must carry. RemovedTags must be gone.
+	Tags        []string
+	RemovedTags []string
+	// CPUOvercommit and MemoryOvercommit are MAAS's ratios, up to 10; zero:
+	// left as they are, 1 at first.
+	CPUOvercommit    float64
+	MemoryOvercommit float64
+	// DefaultStoragePool is where disks go that name no pool; empty: LXD's
+	// first.
+	DefaultStoragePool string
+	// AdoptExistingVMs allows to register an LXD whose project holds VMs. MAAS
+	// makes machines of them, and power-cycles them.
+	AdoptExistingVMs bool
+}
+
+// BridgeSpec is a bridge on a NIC of a machine.
+type BridgeSpec struct {
+	Name string // "br0"; at most 15 characters
+	// NIC is the interface below it; empty: the one that the machine boots
+	// from.
+	NIC string
+	// Subnet by name or CIDR from which the machine gets its address; empty:
+	// that of the NIC.
+	Subnet string
+}
+
+// Host is a VM host as it was last seen.
+type Host struct {
+	// Machine is what its LXD runs on; zero as long as MAAS knows none.
+	Machine Machine
+	// VMHost is its record in MAAS; zero until it is registered.
+	VMHost VMHost
+	// Ours tells that the machine carries the mark of the key it was asked for
+	// by.
+	Ours bool
+	// Finished tells that it once reached what was wanted.
+	Finished bool
+}

@@ -1,0 +1,105 @@
+package engine
+
+import "context"
+
+// Metal does what bare metal needs beyond Machines: allocation, annotations,
+// bridges. An absent machine is ErrNotFound.
+type Metal interface {
+	// Allocate acquires this machine for the client's user and leaves a word
+	// with it, agent, by which MachinesWhere finds it until it is released.
+	// ErrConflict unless it is Ready. MAAS is never asked to choose: where
+	// nothing fits it would compose a VM.
+	Allocate(ctx context.Context, systemID, agent string) error
+	// Annotate sets owner data; an empty value removes its key, other keys
+	// stay. ErrConflict unless the machine is acquired.
+	Annotate(ctx context.Context, systemID string, data map[string]string) error
+	// CreateBridge makes a bridge on an interface, which loses its links: the
+	// bridge must be linked afterwards. Not repeatable: MAAS refuses a second
+	// one on the same interface. ErrConflict unless the machine is New, Ready,
+	// Allocated or Broken; ErrInvalid for a name that is taken.
+	CreateBridge(ctx context.Context, systemID string, interfaceID int, name string) error
+}
+
+// Registrar tells MAAS of LXD servers, and makes it forget them. An absent VM
+// host is ErrNotFound, a MAAS that has no VM hosts any more ErrGone.
+type Registrar interface {
+	// Register makes a VM host of an LXD server and returns its id. MAAS
+	// answers with success even if it cannot reach the server; the VM host is
+	// then empty, without a version, until a Sync succeeds. MAAS adopts, and
+	// power-cycles, all VMs of the project that it does not know. Never
+	// repeated by the adapter; ErrUnclear when the reply was lost, ErrConflict
+	// if MAAS has that address, project and certificate already.
+	Register(ctx context.Context, r Registration) (hostID int, err error)
+	// Endpoint says how MAAS reaches the VM host's LXD.
+	Endpoint(ctx context.Context, hostID int) (Endpoint, error)
+	// UpdateHost changes the given fields, and only those. MAAS lists the
+	// instances anew, as for Composer.Sync.
+	UpdateHost(ctx context.Context, hostID int, u HostUpdate) error
+	// TagHost and UntagHost change one tag of a VM host. VMs get the tags that
+	// their host has when they are made.
+	TagHost(ctx context.Context, hostID int, tag string) error
+	UntagHost(ctx context.Context, hostID int, tag string) error
+	// Unregister makes MAAS forget the VM host and the VMs on it, whose
+	// instances stay in LXD. An absent one is no error.
+	Unregister(ctx context.Context, hostID int) error
+}
+
+// Endpoint is where an LXD is managed.
+type Endpoint struct {
+	Address string // as it was registered: "10.0.0.5", "https://10.0.0.5:8443"
+	Project string
+}
+
+// Credentials are the key pair by which LXD servers know a fleet's manager.
+// Certificate and Key are PEM.
+type Credentials struct{ Certificate, Key string }
+
+// Registration is a VM host to be. Zone and Pool are names; the ratios are
+// MAAS's, 0 to 10.
+type Registration struct {
+	Name string
+	Endpoint
+	Credentials
+	Zone             string
+	Pool             string
+	Tags             []string
+	CPUOvercommit    float64
+	MemoryOvercommit float64
+}
+
+// HostUpdate lists what UpdateHost changes; nil leaves a field alone. The
+// project is not among them: MAAS deletes the VMs of the old one.
+type HostUpdate struct {
+	Name               *string
+	Zone               *string
+	Pool               *string
+	CPUOvercommit      *float64
+	MemoryOvercommit   *float64
+	DefaultStoragePool *string
+	Credentials        *Credentials
+}
+
+// Probe asks an LXD server itself, where it can be reached from here.
+type Probe interface {
+	// Server returns what the LXD shows to the holder of the credentials.
+	// ErrUnavailable if it cannot be reached, ErrForbidden if it does not
+	// trust the certificate.
+	Server(ctx context.Context, e Endpoint, c Credentials) (LXDServer, error)
+}
+
+// LXDServer is an LXD as it shows itself.
+type LXDServer struct {
+	Version      string
+	Instances    []string // names of all instances in the project
+	StoragePools []string
+	// Fingerprint is the SHA-256 of the server's certificate, in hex.
+	Fingerprint string
+}
+
+// FirstBoot writes what a machine runs at its first boot to become an LXD
+// host.
+type FirstBoot interface {
+	// UserData returns the user-data of the deployment, with what the spec's
+	// own deployment wants merged in. It contains no secret of the fleet.
+	UserData(host HostSpec) ([]byte, error)
+}
