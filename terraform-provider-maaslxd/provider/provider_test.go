@@ -123,7 +123,7 @@ func TestSettings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT"} {
+			for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
 				t.Setenv(v, tc.env[v])
 			}
 			got, diags := tc.model.settings()
@@ -165,7 +165,7 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := newClient(tc.set)
+			c, err := newClient(tc.set, new(ledgers))
 			if !mentions(err, tc.newErr) {
 				t.Fatalf("%s\nnewClient: got error %v, want %q in it", tc.reason, err, tc.newErr)
 			}
@@ -189,7 +189,7 @@ func mentions(err error, text string) bool {
 
 func TestReportSetting(t *testing.T) {
 	t.Parallel()
-	_, err := newClient(settings{apiURL: "maas.example.com", apiKey: "a:b", caCert: []byte("no PEM")})
+	_, err := newClient(settings{apiURL: "maas.example.com", apiKey: "a:b", caCert: []byte("no PEM")}, new(ledgers))
 	var diags diag.Diagnostics
 	reportSetting(&diags, err)
 	var at []string
@@ -216,7 +216,7 @@ func TestUserAgent(t *testing.T) {
 // TestPlanWithoutMAAS refreshes a VM while the provider block is not known, or
 // not there.
 func TestPlanWithoutMAAS(t *testing.T) {
-	for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT"} {
+	for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
 		t.Setenv(v, "")
 	}
 	cases := map[string]struct {

@@ -53,6 +53,9 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	if _, err := b.catalog.Capabilities(ctx); err != nil {
 		return engine.VM{}, err
 	}
+	if _, err := b.ledger.open(ctx); err != nil {
+		return engine.VM{}, aboutLedger(err)
+	}
 	key := r.client.key(spec.Name)
 	if err := r.client.claim(key, spec.Name); err != nil {
 		return engine.VM{}, err
