@@ -75,6 +75,7 @@ func TestModelTypes(t *testing.T) {
 		"disks":      types.MapType{ElemType: diskType},
 		"interfaces": types.MapType{ElemType: interfaceType},
 		"deploy":     deployType,
+		"placement":  placementType,
 	} {
 		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
 			t.Errorf("%s (-schema +model):\n%s", name, diff)
@@ -93,21 +94,21 @@ func TestSettings(t *testing.T) {
 	}{
 		"Environment": {
 			reason: "What the block leaves out comes from the environment, the rest from the defaults.",
-			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x"},
+			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x", "MAASLXD_LEDGER": "/env/ledger.db"},
 			want: settings{
-				apiURL: "http://env/MAAS", apiKey: anyKey, caCert: []byte("-----BEGIN x"),
+				apiURL: "http://env/MAAS", apiKey: anyKey, caCert: []byte("-----BEGIN x"), ledger: "/env/ledger.db",
 				owner: defaultOwner, requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
 			},
 		},
 		"BlockWins": {
 			reason: "A configured value goes before the environment's.",
-			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS"},
+			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAASLXD_LEDGER": "/env/ledger.db"},
 			model: providerModel{
-				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"),
+				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"), Ledger: types.StringValue(memoryLedger),
 				PollInterval: types.StringValue("100ms"), RequestTimeout: types.StringValue("2m"),
 			},
 			want: settings{
-				apiURL: "http://block/MAAS", owner: "team", caCert: []byte(""),
+				apiURL: "http://block/MAAS", owner: "team", ledger: memoryLedger, caCert: []byte(""),
 				requestTimeout: 2 * 60e9, pollInterval: 100e6,
 			},
 		},
@@ -115,6 +116,15 @@ func TestSettings(t *testing.T) {
 			reason: "A value that is not known yet must not be replaced by the environment's.",
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS"},
 			model:  providerModel{APIURL: types.StringUnknown()},
+			want: settings{
+				owner: defaultOwner, caCert: []byte(""), unknown: true,
+				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
+			},
+		},
+		"UnknownLedger": {
+			reason: "A ledger that is named by something else is as unknown as an address.",
+			env:    map[string]string{"MAASLXD_LEDGER": "/env/ledger.db"},
+			model:  providerModel{Ledger: types.StringUnknown()},
 			want: settings{
 				owner: defaultOwner, caCert: []byte(""), unknown: true,
 				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,

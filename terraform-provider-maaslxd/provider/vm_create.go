@@ -19,6 +19,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
+	checkHost(config, diags) // what was unknown is known by now
 	spec, ds := plan.spec(ctx, config)
 	diags.Append(ds...)
 	wait, cancel := within(ctx, plan.Timeouts.Create, createTimeout, diags)

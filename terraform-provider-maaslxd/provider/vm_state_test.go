@@ -40,7 +40,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 			"memory_mib": m.MemoryMiB.String(), "hugepages": m.HugePages.String(), "disks": m.Disks.String(),
 			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
 			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
-			"ip_addresses": m.IPAddresses.String(),
+			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
 		}
 	}
 	vb := values(b)
