@@ -119,14 +119,16 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 			return
 		}
 	}
-	resp.ResourceData = c
+	resp.ResourceData, resp.DataSourceData = c, c
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{newVMResource}
 }
 
-func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newVMHostSource, newVMHostsSource, newVMSource, newVMsSource}
+}
 
 // userAgent names the program and the CLI that runs it.
 func userAgent(version, terraform string) string {
