@@ -12,6 +12,7 @@ import (
 type hosts struct {
 	*metal
 	locks *hostLocks
+	looks *tries // at inventories that do not come
 }
 
 // Validate checks what can be checked without asking MAAS. The error is a

@@ -225,7 +225,7 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Machine) (Result[Host], error) {
 	h.Names.Refresh()
 	res := waiting(key, m, record, "WaitingForInventory", fmt.Sprintf("MAAS does not know yet what VM host %s has", record.Name))
-	if record.Version != "" && h.tries.again(key, syncEvery) {
+	if record.Version != "" && h.looks.again(key, syncEvery) {
 		res.After = shortly
 		return res, nil
 	}

@@ -41,7 +41,7 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	if m, err = h.annotate(ctx, m, map[string]string{stateData: finishedState(want)}); err != nil {
 		return res, err
 	}
-	h.tries.forget(ref.Key)
+	h.looks.forget(ref.Key)
 	res = waiting(ref.Key, m, record, "Ready", "")
 	res.Done, res.After = true, 0
 	return res, nil
