@@ -17,6 +17,9 @@ const hostRoute = "vm-hosts/{id}/"
 // Register implements engine.Registrar. The private key goes to MAAS as it is:
 // over plain http anybody on the way can read it, which is for the caller to
 // weigh. An empty project is never sent, nor is a pair that does not match.
+// Where MAAS has machines that were enlisted at this endpoint one by one, it
+// makes the VM host of their BMC and ignores all but the endpoint and the
+// credentials; UpdateHost sets the rest then.
 func (c *Client) Register(ctx context.Context, g engine.Registration) (int, error) {
 	r := post("", "vm-hosts/").put("type", "lxd").put("power_address", g.Address).put("project", g.Project)
 	r.set("name", g.Name).set("zone", g.Zone).set("pool", g.Pool).set("tags", strings.Join(g.Tags, ","))
@@ -38,14 +41,15 @@ func (c *Client) Register(ctx context.Context, g engine.Registration) (int, erro
 	return made.ID, nil
 }
 
-// registered tells a server that MAAS has already from a bad value: for that
-// alone it answers with a text and not with a form's fields (forms/pods.py,
-// PodForm).
+// registered tells a server that MAAS has already from a bad value: what is
+// wrong with a value comes as a form's fields, and this as a text (forms/pods.py,
+// PodForm). As a text, too, MAAS says that it has no image to commission the
+// VMs with that it found, so the hint does not claim more than is known.
 func registered(err error) error {
 	e, ok := asError(err)
 	if ok && e.Status == http.StatusBadRequest && e.media == "text/plain" {
 		e.Kind = engine.ErrConflict
-		e.Hint = "MAAS has a VM host with this address, project and certificate: adopt it, or remove it from MAAS first."
+		e.Hint = "If MAAS has a VM host with this address, project and certificate already, use that, or remove it from MAAS first."
 	}
 	return err
 }

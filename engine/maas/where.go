@@ -15,8 +15,8 @@ const (
 	// maxQuery bounds the query of a listing, in bytes: half of the 8 KB that
 	// nginx takes of a request's first line, less the path.
 	maxQuery = 3800
-	// maxHosts bounds the VM hosts of one listing: 20 of them with 100 VMs each
-	// stay below maxAnswer.
+	// maxHosts bounds the VM hosts of one listing: 20 of them with 100 VMs each,
+	// at 30 KB a machine, stay below maxAnswer.
 	maxHosts = 20
 )
 
