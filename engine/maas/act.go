@@ -30,13 +30,16 @@ func (c *Client) Update(ctx context.Context, systemID string, u engine.MachineUp
 	return c.write(ctx, systemID, r, nil)
 }
 
-// Link implements engine.Machines. MAAS answers 404 when the address is taken
-// (api/interfaces.py, link_subnet), which here means ErrConflict: that the
-// machine and the interface exist is for the caller to have seen.
+// Link implements engine.Machines. MAAS answers 404 when a fixed address is
+// taken (api/interfaces.py, link_subnet), which here means ErrConflict: that
+// the machine and the interface exist is for the caller to have seen.
 func (c *Client) Link(ctx context.Context, systemID string, interfaceID int, subnet engine.Subnet, ip string) error {
 	r := post("link_subnet", "nodes/{id}/interfaces/{id}/", systemID, strconv.Itoa(interfaceID))
-	r.put("mode", "STATIC").put("subnet", strconv.Itoa(subnet.ID)).put("ip_address", ip).put("force", "true")
-	err := c.write(ctx, systemID, r, nil)
+	r.put("subnet", strconv.Itoa(subnet.ID)).put("force", "true")
+	if ip == "" {
+		return c.write(ctx, systemID, r.put("mode", "AUTO"), nil)
+	}
+	err := c.write(ctx, systemID, r.put("mode", "STATIC").put("ip_address", ip), nil)
 	if e, ok := asError(err); ok && e.Kind == engine.ErrNotFound {
 		e.Kind = engine.ErrConflict
 		e.Hint = "Choose an address that MAAS does not list as used on " + subnet.CIDR + "."

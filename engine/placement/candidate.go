@@ -14,6 +14,10 @@ type Candidate struct {
 	// GroupInZone and GroupOnHost count the members of the need's group that
 	// are in the host's zone and on the host; 0 without a group.
 	GroupInZone, GroupOnHost int
+	// Fullness is the share of the host that is in use once the VM is there,
+	// from 0 to 1, of the resource that is nearest to its end. Share is how
+	// much of that the VM itself makes.
+	Fullness, Share float64
 }
 
 // PoolShare is what a VM takes from one storage pool, in bytes.
@@ -30,6 +34,7 @@ func (h *host) candidate(r *request) Candidate {
 		Storage:     make([]PoolShare, 0, len(r.draws)),
 		GroupInZone: near.inZone, GroupOnHost: near.onHost,
 	}
+	c.Fullness, c.Share = h.fill(r)
 	for i := range h.pools {
 		p := &h.pools[i]
 		if takeGB := p.takes(r); takeGB > 0 {
