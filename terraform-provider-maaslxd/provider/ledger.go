@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path"
@@ -220,5 +221,5 @@ func regionOf(apiURL string) string {
 		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
 	}
 	below := strings.TrimSuffix(path.Clean("/"+u.Path), "/api/2.0")
-	return strings.ToLower(u.Hostname()) + ":" + port + path.Join("/", strings.TrimSuffix(below, "/MAAS"), "MAAS")
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port) + path.Join("/", strings.TrimSuffix(below, "/MAAS"), "MAAS")
 }

@@ -48,6 +48,16 @@ func TestSchemaIsServed(t *testing.T) {
 			t.Errorf("attribute %s has no description", a.Name)
 		}
 	}
+	if n := len(resp.DataSourceSchemas); n != 4 {
+		t.Errorf("there are %d data sources, want 4", n)
+	}
+	for source, schema := range resp.DataSourceSchemas {
+		for _, a := range schema.Block.Attributes {
+			if a.Description == "" {
+				t.Errorf("attribute %s of %s has no description", a.Name, source)
+			}
+		}
+	}
 }
 
 func TestSchemaImplementation(t *testing.T) {
