@@ -34,7 +34,7 @@ func TestAccExamples(t *testing.T) {
 	t.Parallel()
 	x := simulated(t, exampleWorld)
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource.tf", exampleFolder+"resource-wait.tf", exampleFolder+"cloud-init.yaml")
+	w.take(t, exampleFolder+"resource.tf", exampleFolder+"resource_wait.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	id := x.machine(t, "web-1").SystemID
@@ -77,7 +77,7 @@ func TestAccExamplePlacement(t *testing.T) {
 	t.Parallel()
 	x := simulated(t, exampleWorld)
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource-placement.tf")
+	w.take(t, exampleFolder+"resource_placement.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	on := map[string]int{}

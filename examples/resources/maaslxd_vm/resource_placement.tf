@@ -15,7 +15,7 @@ resource "maaslxd_vm" "api" {
   memory_mib = 4096
 }
 
-# The VM host that was chosen is kept. Where it is tells vm_host.
+# vm_host tells which VM host was chosen. It is kept.
 output "api" {
   value = { for vm in maaslxd_vm.api : vm.name => { host = vm.vm_host, zone = vm.zone } }
 }
