@@ -72,6 +72,31 @@ func TestAccPlacementLife(t *testing.T) {
 	})
 }
 
+// TestAccPlacementImport imports a VM into a configuration that leaves its host
+// open: nothing is made anew.
+func TestAccPlacementImport(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	w := newWorkspace(t, x.config(x.placed(name, `{ zone = "az2", group = "web" }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, name).SystemID
+	w.run(t, "state", "rm", vmAddress)
+	w.run(t, "import", "-no-color", vmAddress, name)
+	if got := strings.Join(w.actions(t), ","); got != "update" {
+		t.Errorf("the plan after the import wants %s, not an update of the state", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if id := x.machine(t, name).SystemID; id != made || x.sim.Journal().Count(composeRoute) != 1 {
+		t.Errorf("after the import it is %s, made as %s", id, made)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkEmpty(name)(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAccPlacementUnknown plans with a zone that is known after the apply.
 func TestAccPlacementUnknown(t *testing.T) {
 	t.Parallel()

@@ -101,7 +101,7 @@ func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
 // existing returns the ledger if there is one already, else nil. Who only
 // reads needs no other.
 func (l *lateLedger) existing(ctx context.Context) (*ledger.Ledger, error) {
-	if l.path != memoryLedger {
+	if l.path != memoryLedger && !l.isOpen() {
 		file, err := l.file()
 		if err != nil {
 			return nil, nil //nolint:nilerr // where no ledger can be, there is none
@@ -111,6 +111,12 @@ func (l *lateLedger) existing(ctx context.Context) (*ledger.Ledger, error) {
 		}
 	}
 	return l.open(ctx)
+}
+
+func (l *lateLedger) isOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rows != nil
 }
 
 // file is the absolute path of the ledger.
