@@ -1,9 +1,6 @@
 package cloudinit
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // FieldError is a setting of a Host that cannot work.
 type FieldError struct {
@@ -53,15 +50,17 @@ func sentence(where, message, hint string) string {
 // FieldErrors lists the FieldErrors in what Validate, Preseed or Render
 // returned, in the order of the fields.
 func FieldErrors(err error) []*FieldError {
-	var found []*FieldError
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, each := range joined.Unwrap() {
+	switch e := err.(type) {
+	case *FieldError:
+		return []*FieldError{e}
+	case interface{ Unwrap() error }:
+		return FieldErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var found []*FieldError
+		for _, each := range e.Unwrap() {
 			found = append(found, FieldErrors(each)...)
 		}
 		return found
 	}
-	if one := (*FieldError)(nil); errors.As(err, &one) {
-		found = append(found, one)
-	}
-	return found
+	return nil
 }

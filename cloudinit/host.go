@@ -85,10 +85,12 @@ type StoragePool struct {
 	// Source is what the pool is made on, instead of a file: a disk or
 	// partition by path, best "/dev/disk/by-id/…", because names like /dev/sdb
 	// can move between boots; a ZFS pool or dataset ("tank/lxd"); an LVM
-	// volume group; for Btrfs and Dir a directory.
+	// volume group; for Btrfs and Dir a directory that exists and is empty.
 	Source string
-	// Wipe removes what a disk in Source carried before. Without it LXD
-	// refuses a disk on which it finds a file system.
+	// Wipe forgets what a disk in Source carried before, such as the pool of an
+	// earlier deployment. Without it ZFS and Btrfs refuse a disk that is in use
+	// or was. It cannot wipe a pool that this host has made: the preseed is not
+	// applied where that is there.
 	Wipe bool
 	// Ceph is needed for the driver Ceph, and only there.
 	Ceph *CephPool

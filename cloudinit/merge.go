@@ -3,6 +3,7 @@ package cloudinit
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Merge puts user-data of other origin behind ours, in one MIME multi-part:
@@ -53,12 +54,30 @@ func checkKinds(parts []part) error {
 func checkNames(parts []part) error {
 	seen := map[string]part{}
 	for _, p := range parts {
-		if other, ok := seen[p.name]; ok && p.name != "" {
+		if p.name == "" {
+			continue
+		}
+		name := fileName(p.name)
+		if other, ok := seen[name]; ok {
 			return p.fault("its file name is also that of a part of "+place(other.from, ""), "give it another name")
 		}
-		seen[p.name] = p
+		seen[name] = p
 	}
 	return nil
+}
+
+// fileName is what cloud-init makes of a part's name (util.py,
+// clean_filename).
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '/':
+			return '_'
+		case r > 'z' || !strings.ContainsRune("_-.()0123456789", r) && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z'):
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // checkKeys refuses a key that the last of two documents would win. What one

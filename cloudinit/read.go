@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -139,7 +138,7 @@ func (r *reader) walk(p part, parts *multipart.Reader, depth int) error {
 	}
 	for {
 		next, err := parts.NextRawPart()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { // itself; wrapped, it is a multi-part cut short
 			return nil
 		}
 		if err != nil {
