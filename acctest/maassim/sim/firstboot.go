@@ -132,6 +132,7 @@ func (m *machine) wipeLXD() {
 		if l.metal == m {
 			l.wiped, l.projects = true, map[string]map[string]*instance{}
 			delete(m.w.lxds, address)
+			m.w.wiped = append(m.w.wiped, l)
 		}
 	}
 }
