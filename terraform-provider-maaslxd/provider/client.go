@@ -70,7 +70,7 @@ func connect(s settings, files *ledgers) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{vms: e.VMs, machines: m, composer: m, ledger: rows, fleet: &fleetLooks{look: e.Fleet}, catalog: m, names: m}, nil
+	return &backend{vms: e.VMs, machines: m, composer: m, ledger: rows, fleet: newFleetLooks(e.Fleet), catalog: m, names: m}, nil
 }
 
 // use returns the backend, or why there is none.

@@ -17,13 +17,18 @@ import (
 const fleetWindow = 15 * time.Millisecond
 
 // fleetLooks makes one look at the fleet of those that are asked for at the
-// same moment. Who asks only ever joins a look that has not begun, so that
-// nobody misses what was made before.
+// same moment, or while another is under way. Who asks only ever joins a look
+// that has not begun, so that nobody misses what was made before.
 type fleetLooks struct {
 	look func(context.Context) (engine.Fleet, error)
+	turn chan struct{} // held by the look that is under way
 
 	mu   sync.Mutex
 	open *fleetLook // not begun; nil if there is none
+}
+
+func newFleetLooks(look func(context.Context) (engine.Fleet, error)) *fleetLooks {
+	return &fleetLooks{look: look, turn: make(chan struct{}, 1)}
 }
 
 type fleetLook struct {
@@ -55,12 +60,14 @@ func (l *fleetLooks) join(ctx context.Context) *fleetLook {
 
 func (l *fleetLooks) run(ctx context.Context, look *fleetLook) {
 	defer close(look.done)
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
 	time.Sleep(fleetWindow)
 	l.mu.Lock()
 	l.open = nil
 	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	look.fleet, look.err = l.look(ctx)
 }
 

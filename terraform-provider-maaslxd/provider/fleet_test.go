@@ -28,7 +28,7 @@ func TestFleetLooksAreShared(t *testing.T) {
 		"TooLate": {"Who comes after it began may have made something since, and gets a look of its own.", []time.Duration{0, fleetWindow + 1}, 2},
 		"OneWaits": {
 			"Those who come while one is under way share the next.",
-			[]time.Duration{0, fleetWindow + 1, fleetWindow + 2, fleetWindow + 3}, 2,
+			[]time.Duration{0, fleetWindow + 1, fleetWindow * 2, fleetWindow + time.Second}, 2,
 		},
 	}
 	for name, tc := range cases {
@@ -36,11 +36,11 @@ func TestFleetLooksAreShared(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var looks atomic.Int64
-				l := &fleetLooks{look: func(context.Context) (engine.Fleet, error) {
+				l := newFleetLooks(func(context.Context) (engine.Fleet, error) {
 					looks.Add(1)
 					time.Sleep(time.Second)
 					return engine.Fleet{Hosts: make([]engine.FleetHost, 1)}, nil
-				}}
+				})
 				for _, after := range tc.after {
 					go func() {
 						time.Sleep(after)
@@ -64,14 +64,14 @@ func TestFleetLooksAreShared(t *testing.T) {
 func TestFleetLookOutlivesItsFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &fleetLooks{look: func(ctx context.Context) (engine.Fleet, error) {
+		l := newFleetLooks(func(ctx context.Context) (engine.Fleet, error) {
 			select {
 			case <-time.After(time.Second):
 				return engine.Fleet{}, errors.New("the answer")
 			case <-ctx.Done():
 				return engine.Fleet{}, ctx.Err()
 			}
-		}}
+		})
 		impatient, leave := context.WithTimeout(t.Context(), time.Millisecond)
 		defer leave()
 		go func() {
@@ -104,7 +104,7 @@ func anyFleet() engine.Fleet {
 // readSource asks a data source, whose configuration has one value.
 func readSource(t *testing.T, source datasource.DataSource, attribute string, value tftypes.Value) datasource.ReadResponse {
 	t.Helper()
-	looks := &fleetLooks{look: func(context.Context) (engine.Fleet, error) { return anyFleet(), nil }}
+	looks := newFleetLooks(func(context.Context) (engine.Fleet, error) { return anyFleet(), nil })
 	var configured datasource.ConfigureResponse
 	source.(datasource.DataSourceWithConfigure).Configure(t.Context(),
 		datasource.ConfigureRequest{ProviderData: &client{backend: &backend{fleet: looks}}}, &configured)
