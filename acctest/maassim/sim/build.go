@@ -143,7 +143,7 @@ func (w *world) buildHost(h HostModel) {
 		return
 	}
 	host := w.newHost(h.Name, &bmc{address: h.Address, project: h.Project, certificate: "sim", key: "sim"})
-	l.trusted = append(l.trusted, "sim")
+	l.trusted = append(l.trusted, trust{certificate: "sim"})
 	host.zone, host.pool = w.zoneNamed(h.Zone), w.poolNamed(h.Pool)
 	host.setTags(h.Tags)
 	host.cpuRatio, host.memRatio = h.CPUOvercommit, h.MemoryOvercommit
@@ -155,7 +155,7 @@ func (w *world) buildHost(h HostModel) {
 func (w *world) buildLXD(h HostModel) *lxdServer {
 	l := &lxdServer{
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
-		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: slices.Clone(h.TrustedCertificates),
+		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: trustsAll(h.TrustedCertificates),
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{"default": {}},
 	}
@@ -190,7 +190,10 @@ func (w *world) buildMachine(mm MachineModel) {
 	m.powerType, m.powerState, m.description = "manual", "unknown", mm.Description
 	m.zone, m.pool, m.domain = w.zoneNamed(mm.Zone), w.poolNamed(mm.Pool), w.domainNamed(mm.Domain)
 	m.cores, m.memoryMiB = mm.Cores, mm.MemoryMiB
-	m.addDisk(mm.DiskGB*1e9, "", []string{"ssd"}, "")
+	for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
+		m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")
+	}
+	m.firstBoot = mm.FirstBoot
 	m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
 	for _, name := range mm.Tags {
 		w.ensureTag(name)

@@ -147,7 +147,7 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 // that fails, the instance is there and MAAS does not know it.
 func (w *world) lookAgain(b *bmc, i *instance, patience time.Duration) *reply {
 	l := i.server
-	if l.condition == Hanging {
+	if l.state() == Hanging {
 		w.sleep(patience)
 	}
 	problem := ""
@@ -155,9 +155,9 @@ func (w *world) lookAgain(b *bmc, i *instance, patience time.Duration) *reply {
 	case w.rack != OK:
 		bad := noRack("Unable to compose machine because: Unable to connect to any rack controller ; no connections available.")
 		return &bad
-	case l.condition == Unreachable:
+	case l.state() == Unreachable:
 		problem = connectionProblem(b)
-	case l.condition == Hanging:
+	case l.state() == Hanging:
 		problem = "timed out"
 	case l.projects[i.project][i.name] != i:
 		problem = "Instance not found"

@@ -230,6 +230,6 @@ func (s *Sim) TrustCertificate(host, certificate string) error {
 	if err != nil {
 		return err
 	}
-	l.trusted = append(l.trusted, certificate)
+	l.trusted = append(l.trusted, trust{certificate: certificate})
 	return nil
 }

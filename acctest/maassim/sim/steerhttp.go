@@ -30,6 +30,7 @@ func steerings() []steering {
 		{"DELETE", "machines/{id}", "delete a machine as the UI would", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.DeleteMachine(v["id"]) }},
 		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.Finish(v["id"]) }},
 		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}`, steerFail},
+		{"PUT", "machines/{id}/first-boot", `how its user-data ends: {"outcome": "ok"|"fails"|"never", "message": "..."}`, steerFirstBoot},
 		{"GET", "machines/{id}/user-data", "the user-data that it was deployed with", steerUserData},
 		{"POST", "settle", "finish what is under way in machines, VM hosts and LXDs; calls go on", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Settle(); return nil, nil }},
 		{"GET", "instances", "what really is in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
@@ -43,6 +44,7 @@ func steerings() []steering {
 			return nil, s.RemoveInstance(v["host"], v["project"], v["name"])
 		}},
 		{"POST", "hosts/{host}/refresh", "press Refresh in the UI", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.RefreshHost(v["host"]) }},
+		{"GET", "lxd", "the LXDs that listen", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.LXDs(), nil }},
 		{"PUT", "lxd/{host}", `{"condition": "ok"|"unreachable"|"slow"|"hanging"}`, steerLXD},
 		{"POST", "lxd/{host}/trust", `trust a certificate: {"certificate": "PEM"}`, steerTrust},
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
@@ -138,6 +140,17 @@ func steerFail(s *Sim, vars map[string]string, body []byte) (any, error) {
 		return nil, err
 	}
 	return nil, s.Fail(vars["id"], in.Message)
+}
+
+func steerFirstBoot(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Outcome FirstBoot `json:"outcome"`
+		Message string    `json:"message"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.SetFirstBoot(vars["id"], in.Outcome, in.Message)
 }
 
 func steerUserData(s *Sim, vars map[string]string, _ []byte) (any, error) {
