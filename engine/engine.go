@@ -118,6 +118,7 @@ type Config struct {
 // Engine holds the kinds.
 type Engine struct {
 	cfg Config
+	vms *vms
 	// VMs are LXD virtual machines that MAAS knows.
 	VMs Kind[VMSpec, VM]
 	// Machines are bare-metal machines of MAAS, allocated and deployed.
@@ -150,6 +151,7 @@ func New(cfg Config) (*Engine, error) {
 	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{
 		cfg:      cfg,
+		vms:      v,
 		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
 		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete},
 		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete},
