@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,3 +41,5 @@ func (r region) post(t *testing.T, path, op string) {
 	t.Helper()
 	r.call(t, "POST", path+"?op="+op, nil)
 }
+
+func base64Text(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
