@@ -23,8 +23,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// fleetPair is the key pair of a fleet, made once.
-var fleetPair = sync.OnceValue(func() engine.Credentials {
+// fleetPair is the key pair of a fleet, operatorPair that of another one.
+var (
+	fleetPair    = sync.OnceValue(newPair)
+	operatorPair = sync.OnceValue(newPair)
+)
+
+func newPair() engine.Credentials {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)
@@ -42,7 +47,7 @@ var fleetPair = sync.OnceValue(func() engine.Credentials {
 		Certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
 		Key:         string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
 	}
-})
+}
 
 // scriptedBoot is a first boot that makes an LXD with a plain script.
 type scriptedBoot struct{}
@@ -113,7 +118,7 @@ func hostWorld() sim.Model {
 		{Hostname: "m2", Cores: 16, MemoryMiB: 65536, DiskGB: 500},
 		{Hostname: "run", Cores: 8, MemoryMiB: 32768, DiskGB: 500},
 	}
-	m.Latency.FirstBoot, m.Latency.Inventory, m.Latency.Refresh = 20*time.Second, 2*time.Second, 500*time.Millisecond
+	m.Latency.FirstBoot, m.Latency.Inventory, m.Latency.Refresh = 20*time.Second, 3*time.Second, 500*time.Millisecond
 	return m
 }
 

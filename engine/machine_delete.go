@@ -92,17 +92,22 @@ func (b *metal) free(ctx context.Context, key Key, m Machine) (Result[BareMetal]
 
 // letGo takes the marks off a machine that someone else installed.
 func (b *metal) letGo(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+	m, err := b.annotate(ctx, m, m.unmarked())
+	if err != nil {
+		return Result[BareMetal]{}, err
+	}
+	return b.free(ctx, key, m)
+}
+
+// unmarked are the owner data that take our marks off the machine.
+func (m Machine) unmarked() map[string]string {
 	none := map[string]string{}
 	for name := range m.OwnerData {
 		if ourData(name) {
 			none[name] = ""
 		}
 	}
-	m, err := b.annotate(ctx, m, none)
-	if err != nil {
-		return Result[BareMetal]{}, err
-	}
-	return b.free(ctx, key, m)
+	return none
 }
 
 // stop begins a transition. MAAS may refuse it because the machine has moved
