@@ -147,7 +147,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	locks := newHostLocks()
 	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries()}
-	b := &metal{Config: cfg, tries: newTries()}
+	b := &metal{Config: cfg, tries: newTries(), surplus: newTries()}
 	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{
 		cfg:      cfg,

@@ -83,6 +83,9 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 	if err := h.capable(ctx); err != nil {
 		return Result[Host]{}, err
 	}
+	if err := h.checkHostNames(ctx, want); err != nil {
+		return Result[Host]{}, err
+	}
 	if want.Address != "" {
 		return h.reconcileServer(ctx, ref, want)
 	}
@@ -91,8 +94,9 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 		return hostResult(ref.Key, res, VMHost{}), err
 	}
 	m := res.Object.Machine
-	if m.Status.Phase() != PhaseDeployed {
-		// It was finished once, and now it is in a state that is for people.
+	if m.Status.Phase() != PhaseDeployed || ref.Finished && !res.Object.Ours {
+		// It was finished once, and now it is in a state that is for people, or
+		// someone else's.
 		record, err := h.record(ctx, ref.Key, m)
 		if errors.Is(err, ErrNotFound) {
 			err = nil

@@ -10,13 +10,13 @@ import (
 const maxReleases = 3
 
 // delete implements Kind.Delete: abort, release, see that it is Ready and
-// un-owned. The machine's record is never deleted, and one that carries no
-// mark of ours is not touched.
+// un-owned. The machine's record is never deleted, and what carries no mark of
+// ours is not touched: it was released, and perhaps acquired by someone else.
 func (b *metal) delete(ctx context.Context, ref Ref) (Result[BareMetal], error) {
 	m, err := b.look(ctx, ref)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return Result[BareMetal]{Done: true}, nil
+		return b.free(ctx, ref.Key, Machine{})
 	case err != nil:
 		return Result[BareMetal]{}, err
 	}
@@ -28,55 +28,86 @@ func (b *metal) delete(ctx context.Context, ref Ref) (Result[BareMetal], error) 
 }
 
 func (b *metal) giveBack(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
-	switch m.Status.Phase() {
-	case PhaseReleasing:
+	switch m.Status {
+	case StatusReleasing, StatusDiskErasing, statusEnteringRescue, statusExitingRescue:
 		return b.wait(ctx, key, m), nil
-	case PhaseReady, PhaseCommissioning:
-		return b.free(key, m), nil // nothing of ours is there
+	case StatusReady, StatusNew, StatusCommissioning:
+		return b.free(ctx, key, m) // nothing of ours is there
+	case StatusFailedReleasing, StatusFailedDiskErasing:
+		return b.undo(ctx, key, m) // the marks went when the release began
 	}
+	owner, marked := m.OwnerData[keyData]
 	mine, err := b.mine(ctx, key, m)
 	switch {
 	case err != nil:
 		return Result[BareMetal]{}, err
-	case !mine && m.Owner == "":
-		return b.free(key, m), nil
-	case !mine:
+	case marked && Key(owner) != key:
 		return Result[BareMetal]{}, strange(m, "release")
-	case m.OwnerData[stateData] == stateAdopted:
+	case !mine, m.adopted() && m.Owner == "":
+		return b.free(ctx, key, m)
+	case m.adopted():
 		return b.letGo(ctx, key, m)
-	case m.Locked:
-		return Result[BareMetal]{}, locked(m, "release")
 	}
-	switch {
-	case m.Status == StatusDeploying:
+	return b.undo(ctx, key, m)
+}
+
+// The passages of rescue mode, in which MAAS refuses to release.
+const (
+	statusEnteringRescue Status = 17
+	statusExitingRescue  Status = 19
+)
+
+// undo takes one step from an acquired machine of ours towards Ready.
+func (b *metal) undo(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+	switch m.Status {
+	case StatusDeploying, StatusTesting:
+		if m.Locked {
+			return Result[BareMetal]{}, locked(m, "release")
+		}
 		return b.stop(ctx, key, m, "abort", b.Machines.Abort)
-	case m.Status == StatusFailedReleasing, m.Status == StatusFailedDiskErasing:
+	case StatusFailedReleasing, StatusFailedDiskErasing:
 		if !b.tries.again(key, maxReleases) {
 			return Result[BareMetal]{}, failedMachine(m)
 		}
 	}
+	if m.Locked {
+		return Result[BareMetal]{}, locked(m, "release")
+	}
 	return b.stop(ctx, key, m, "release", b.Machines.Release)
 }
 
-// free says that nothing of ours is on the machine any more.
-func (b *metal) free(key Key, m Machine) Result[BareMetal] {
+// free says that nothing of ours is on the machine any more, once no other one
+// is left either that a process allocated for the key before it died.
+func (b *metal) free(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+	left, err := b.allocated(ctx, key)
+	switch {
+	case err != nil:
+		return Result[BareMetal]{}, err
+	case len(left) > 0 && left[0].SystemID != m.SystemID:
+		return b.undo(ctx, key, left[0])
+	}
 	b.tries.forget(key)
-	return b.done(key, m)
+	return b.done(key, m), nil
 }
 
 // letGo takes the marks off a machine that someone else installed.
 func (b *metal) letGo(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+	m, err := b.annotate(ctx, m, m.unmarked())
+	if err != nil {
+		return Result[BareMetal]{}, err
+	}
+	return b.free(ctx, key, m)
+}
+
+// unmarked are the owner data that take our marks off the machine.
+func (m Machine) unmarked() map[string]string {
 	none := map[string]string{}
 	for name := range m.OwnerData {
 		if ourData(name) {
 			none[name] = ""
 		}
 	}
-	m, err := b.annotate(ctx, m, none)
-	if err != nil {
-		return Result[BareMetal]{}, err
-	}
-	return b.free(key, m), nil
+	return none
 }
 
 // stop begins a transition. MAAS may refuse it because the machine has moved
