@@ -44,8 +44,8 @@ func TestHostWaits(t *testing.T) {
 		want   []string
 		says   string
 	}{
-		"Probed": {"Nothing is registered before LXD answers.", true, []string{"Allocated", "Deploying", "WaitingForLXD", "Registered", "WaitingForInventory", "Ready"}, "connection refused"},
-		"Blind":  {"Only MAAS reaches it: the empty VM host is refreshed until it is not.", false, []string{"Allocated", "Deploying", "Registered", "WaitingForLXD", "WaitingForInventory", "Ready"}, "Failed to connect to the LXD"},
+		"Probed": {"Nothing is registered before LXD answers.", true, []string{"Deploying", "WaitingForLXD", "Registered", "WaitingForInventory", "Ready"}, "connection refused"},
+		"Blind":  {"Only MAAS reaches it: the empty VM host is refreshed until it is not.", false, []string{"Deploying", "Registered", "WaitingForLXD", "WaitingForInventory", "Ready"}, "Failed to connect to the LXD"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

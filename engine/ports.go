@@ -107,9 +107,8 @@ type Machines interface {
 	// Abort stops commissioning, testing or deploying. ErrConflict if there
 	// is nothing to stop, ErrUnavailable while a power action is in flight.
 	Abort(ctx context.Context, systemID string) error
-	// Release gives the machine back without erasing disks; it goes on after
-	// the call has returned.
-	Release(ctx context.Context, systemID string) error
+	// Release gives the machine back; it goes on after the call has returned.
+	Release(ctx context.Context, systemID string, erase Erase) error
 	// Power asks the power driver, and so LXD, whether the machine is on:
 	// "on", "off", or "error" when the instance is gone or LXD cannot be
 	// reached.

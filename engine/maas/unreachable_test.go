@@ -178,7 +178,7 @@ func TestBrokenKeptConnection(t *testing.T) {
 			t.Errorf("got %q, %v", state, err)
 		}
 	}
-	err := c.Release(t.Context(), "abc123") // the sixth request
+	err := c.Release(t.Context(), "abc123", engine.EraseNone) // the sixth request
 	mu.Lock()
 	defer mu.Unlock()
 	if got := kinds(err); got != "ErrUnavailable ErrUnclear" || n != 6 {
