@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -21,8 +22,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// The environment of a process that takes part in TestProcesses.
+// The environment of a process that a test starts.
 const (
+	envRole   = "MAASLXD_TEST_ROLE"
+	envCount  = "MAASLXD_TEST_COUNT"
 	envPath   = "MAASLXD_TEST_LEDGER"
 	envRegion = "MAASLXD_TEST_REGION"
 	envName   = "MAASLXD_TEST_PROCESS"
@@ -35,14 +38,23 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(envPath); path != "" {
-		if err := takePart(path, os.Getenv(envRegion), os.Getenv(envName)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	ctx, path, name := context.Background(), os.Getenv(envPath), os.Getenv(envName)
+	var err error
+	switch os.Getenv(envRole) {
+	case "":
+		os.Exit(m.Run())
+	case "create":
+		err = takePart(path, os.Getenv(envRegion), name)
+	case "bench":
+		var vms int
+		if vms, err = strconv.Atoi(os.Getenv(envCount)); err == nil {
+			err = benchElsewhere(ctx, path, name, vms)
 		}
-		return
 	}
-	os.Exit(m.Run())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // TestProcesses lets eight processes create and replace VMs with one ledger
@@ -65,7 +77,7 @@ func TestProcesses(t *testing.T) {
 	for n := range processes {
 		wg.Go(func() {
 			process := exec.CommandContext(t.Context(), os.Args[0])
-			process.Env = append(os.Environ(), envPath+"="+path, envRegion+"="+server.URL, envName+"="+fmt.Sprint("p", n))
+			process.Env = append(os.Environ(), envRole+"=create", envPath+"="+path, envRegion+"="+server.URL, envName+"="+fmt.Sprint("p", n))
 			if out, err := process.CombinedOutput(); err != nil {
 				t.Errorf("process %d: %v\n%s", n, err, out)
 			}
