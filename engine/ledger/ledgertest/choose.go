@@ -172,6 +172,7 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	t.Run("BoundPeers", func(t *testing.T) {
 		for i, host := range []int{1, 3} {
 			k := engine.Key(fmt.Sprintf("vm-%d", i))
+			forgetAfter(t, l, k, key)
 			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: host, Zone: map[int]string{1: "az1", 3: "az2"}[host], SystemID: string(k)}))
 		}
 		ok(t, l.Leaving(t.Context(), "vm-0"))
@@ -180,6 +181,17 @@ func order(t *testing.T, handle func() engine.Ledger) {
 		r.Candidates[0].Rank = 99
 		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 2 {
 			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %d, %v", row.HostID, err)
+		}
+	})
+	t.Run("MovedZone", func(t *testing.T) {
+		for _, k := range []engine.Key{"vm-0", "vm-1"} {
+			forgetAfter(t, l, k)
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: 1, Zone: "az2", SystemID: string(k)}))
+		}
+		r := wish(t, l, key, a1, a2, b1)
+		r.Group = "web"
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 3 {
+			t.Errorf("Peers count in the zone that their host is in now.\ngot host %d, %v", row.HostID, err)
 		}
 	})
 }
