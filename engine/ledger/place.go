@@ -195,7 +195,7 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []i
 	case err != nil:
 		return err
 	case tag.Generation != r.Inventory.Generation, tag.Sequence < r.Inventory.Sequence:
-		return fmt.Errorf("the inventory of the hosts is older than the ledger, which is another one now: %w", engine.ErrBusy)
+		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened anew: %w", engine.ErrBusy)
 	}
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostID)
