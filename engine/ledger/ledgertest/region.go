@@ -17,6 +17,7 @@ type Region struct {
 
 	mu   sync.Mutex
 	vms  map[engine.Key]instance
+	made map[engine.Key]int
 	over []string
 }
 
@@ -34,8 +35,9 @@ func (r *Region) Compose(row engine.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.vms == nil {
-		r.vms = map[engine.Key]instance{}
+		r.vms, r.made = map[engine.Key]instance{}, map[engine.Key]int{}
 	}
+	r.made[row.Key]++
 	if old, ok := r.vms[row.Key]; ok {
 		r.over = append(r.over, fmt.Sprintf("%s is composed on host %d, and was on host %d already", row.Key, row.HostID, old.host))
 	}
@@ -99,6 +101,13 @@ func (r *Region) Inventory(n int) engine.Candidate {
 	host := r.Hosts[n]
 	host.Free = r.free(host, func(vm instance) bool { return vm.shown })
 	return host
+}
+
+// Made counts how often a VM of this key was composed.
+func (r *Region) Made(key engine.Key) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.made[key]
 }
 
 // VMs counts the instances by host.
