@@ -1,5 +1,7 @@
 package placement
 
+import "math"
+
 // Candidate is a host on which a need fits. What is free is meant after
 // over-commit and before the VM is there.
 type Candidate struct {
@@ -14,6 +16,37 @@ type Candidate struct {
 	// GroupInZone and GroupOnHost count the members of the need's group that
 	// are in the host's zone and on the host; 0 without a group.
 	GroupInZone, GroupOnHost int
+	// Fullness is the share of the host that is in use with the VM on it, from
+	// 0 to 1, of the resource that is nearest to its end. Whatever the
+	// strategy, more is fuller.
+	Fullness float64
+	// Share is what the VM adds to Fullness, of the same resource, from 0 to 1:
+	// how much fuller each VM of this need makes the host.
+	Share float64
+	// Tie orders hosts that are equal in all else, the least first, and another
+	// way for each key of a need.
+	Tie uint64
+}
+
+// partsPerHost is how finely Order sees a host's fullness: in millionths. The
+// bits below them are for ties.
+const (
+	partsPerHost = 1_000_000
+	tieBits      = 20
+)
+
+// Order is the candidate's place among others of the same need, the least
+// first, for a ledger that adds step for each VM on the host that the
+// candidate does not know of. VMs that are placed at the same moment then
+// spread evenly, in proportion, over hosts of different size, or pack. Up to
+// 2^22 VMs on a host fit into the 64 bits.
+func (c Candidate) Order(s Strategy) (rank, step int64) {
+	parts := func(share float64) int64 { return int64(math.Round(share*partsPerHost)) << tieBits }
+	rank, step = parts(c.Fullness), parts(c.Share)
+	if s == Pack {
+		rank, step = -rank, -step
+	}
+	return rank + int64(c.Tie>>(64-tieBits)), step
 }
 
 // PoolShare is what a VM takes from one storage pool, in bytes.
@@ -22,13 +55,15 @@ type PoolShare struct {
 	FreeBytes, TakeBytes int64
 }
 
-func (h *host) candidate(r *request) Candidate {
-	near := r.crowd(h)
+func (s score) candidate(r *request) Candidate {
+	h := s.host
+	fullness := math.Abs(s.fullness) // negative for Pack
 	c := Candidate{
 		HostID: h.ID, HostName: h.Name, Zone: h.Zone,
 		FreeCores: h.freeCores, FreeMemoryMiB: h.freeMemoryMiB, FreeHugePagesMiB: h.freeHugePages,
 		Storage:     make([]PoolShare, 0, len(r.draws)),
-		GroupInZone: near.inZone, GroupOnHost: near.onHost,
+		GroupInZone: s.inZone, GroupOnHost: s.onHost,
+		Fullness: fullness, Share: h.part(r, fullness), Tie: s.tie,
 	}
 	for i := range h.pools {
 		p := &h.pools[i]

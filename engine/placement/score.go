@@ -68,6 +68,28 @@ func (h *host) fullness(r *request) float64 {
 	return most
 }
 
+// part is what the VM adds to a fullness, of the resource that is as full. Of
+// two, it is the one of which the VM takes more.
+func (h *host) part(r *request, fullness float64) (part float64) {
+	see := func(capacity, free, takes int64) {
+		if share(capacity, free-takes) == fullness {
+			part = max(part, float64(takes)/float64(capacity))
+		}
+	}
+	see(h.capCores, h.freeCores, r.cores)
+	see(h.capMemoryMiB, h.freeMemoryMiB, r.MemoryMiB)
+	if r.HugePages {
+		see(h.capHugePagesMiB, h.freeHugePages, r.MemoryMiB)
+	}
+	for i := range h.pools {
+		p := &h.pools[i]
+		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
+			see(p.TotalBytes, p.FreeBytes, takeGB*bytesPerGB)
+		}
+	}
+	return part
+}
+
 // share is the used part of a capacity that is not 0: what needs it, fits.
 func share(capacity, free int64) float64 {
 	return float64(capacity-free) / float64(capacity)
