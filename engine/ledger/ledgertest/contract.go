@@ -300,6 +300,7 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 	}{
 		"NoTag":      {"Without a tag, no one knows what the inventory shows.", func(r *engine.Reservation) { r.Inventory = engine.Tag{} }, engine.ErrInvalid},
 		"Negative":   {"A VM that gives room back is a mistake.", func(r *engine.Reservation) { r.Need.Cores = -1 }, engine.ErrInvalid},
+		"NoDisk":     {"So is a disk that gives room back.", func(r *engine.Reservation) { r.Need.DiskBytes = map[string]int64{"default": -1} }, engine.ErrInvalid},
 		"Generation": {"The rows of another ledger are lost, and with them what the inventory lacks.", func(r *engine.Reservation) { r.Inventory.Generation = "another" }, engine.ErrBusy},
 		"Future":     {"A ledger that is older than the inventory was restored.", func(r *engine.Reservation) { r.Inventory.Sequence++ }, engine.ErrBusy},
 	}

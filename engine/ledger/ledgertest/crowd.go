@@ -106,6 +106,7 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 		"EightOnTwo": {hosts[:2], "", 2, 8, map[int]int{1: 4, 2: 4}},
 		"Group":      {hosts, "web", 0, 32, map[int]int{1: 8, 2: 8, 3: 8, 4: 8}},
 		"Packed":     {hosts, "", 0, 32, map[int]int{1: 32}},
+		"PackedMore": {hosts, "", -2, 32, map[int]int{1: 32}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
