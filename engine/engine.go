@@ -45,6 +45,7 @@ type Result[Object any] struct {
 
 	changed  <-chan struct{} // closed when stepping again earlier is worth it; may be nil
 	systemID string          // of Object, where it was seen, also beside an error
+	moved    bool            // the object that SystemID named was removed, to be made elsewhere
 }
 
 // Kind is a kind of object that the engine manages.
@@ -63,7 +64,9 @@ func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error
 // operation, never releases, redeploys or removes what once ran, and may be
 // repeated at any time, by any process. With a SystemID whose machine is gone
 // it returns ErrNotFound: making a new one is the caller's decision, taken by
-// calling without SystemID.
+// calling without SystemID. So does a VM that failed before it was ever Ready,
+// and was removed in order to be made on another host: its Result has the
+// Reason "Moving" and no SystemID.
 func (k Kind[Spec, Object]) Reconcile(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
 	return k.reconcile(ctx, ref, want)
 }
@@ -74,6 +77,9 @@ func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Res
 	return func(ctx context.Context) (Result[Object], error) {
 		res, err := k.reconcile(ctx, ref, want)
 		ref.SystemID = cmp.Or(res.systemID, ref.SystemID)
+		if res.moved {
+			ref.SystemID = ""
+		}
 		return res, err
 	}
 }
@@ -84,15 +90,14 @@ func (k Kind[Spec, Object]) Delete(ctx context.Context, ref Ref) (Result[Object]
 	return k.delete(ctx, ref)
 }
 
-// Config is what an Engine is made of. Machines, Composer, Names, Catalog and
-// Ledger are required.
+// Config is what an Engine is made of. Probe, FirstBoot and what follows them
+// are optional.
 type Config struct {
-	Machines Machines
-	Composer Composer
-	Names    Names
-	Catalog  Catalog
-	Ledger   Ledger
-	// Metal and Registrar are needed by Machines and Hosts only.
+	Machines  Machines
+	Composer  Composer
+	Names     Names
+	Catalog   Catalog
+	Ledger    Ledger
 	Metal     Metal
 	Registrar Registrar
 	// Probe asks LXD servers directly. Nil: what MAAS knows of them suffices.
@@ -113,15 +118,21 @@ type Config struct {
 // Engine holds the kinds.
 type Engine struct {
 	cfg Config
+	vms *vms
 	// VMs are LXD virtual machines that MAAS knows.
 	VMs Kind[VMSpec, VM]
+	// Machines are bare-metal machines of MAAS, allocated and deployed.
+	Machines Kind[MachineSpec, BareMetal]
+	// Hosts are VM hosts: machines that run LXD, or LXD servers that run
+	// already.
+	Hosts Kind[HostSpec, Host]
 }
 
 // New returns an engine. It makes no call.
 func New(cfg Config) (*Engine, error) {
 	for name, port := range map[string]any{
 		"Machines": cfg.Machines, "Composer": cfg.Composer, "Names": cfg.Names,
-		"Catalog": cfg.Catalog, "Ledger": cfg.Ledger,
+		"Catalog": cfg.Catalog, "Ledger": cfg.Ledger, "Metal": cfg.Metal, "Registrar": cfg.Registrar,
 	} {
 		if port == nil {
 			return nil, fmt.Errorf("cannot build an engine without %s", name)
@@ -134,9 +145,15 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	v := &vms{Config: cfg, hosts: newHostLocks(), tries: map[Key]int{}}
+	locks := newHostLocks()
+	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries()}
+	b := &metal{Config: cfg, tries: newTries()}
+	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{
-		cfg: cfg,
-		VMs: Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
+		cfg:      cfg,
+		vms:      v,
+		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
+		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete},
+		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete},
 	}, nil
 }

@@ -102,7 +102,7 @@ func (r region) start(t *testing.T, rows engine.Ledger, nth int, with breakage) 
 		t.Fatal(err)
 	}
 	e, err := engine.New(engine.Config{
-		Machines: client, Composer: client, Names: client, Catalog: client,
+		Machines: client, Composer: client, Names: client, Catalog: client, Metal: client, Registrar: client,
 		Ledger: rows, ComposeWindow: r.composeWindow,
 	})
 	if err != nil {

@@ -8,44 +8,26 @@ import (
 )
 
 // check looks in MAAS for everything that the spec names, before anything is
-// made, and returns the host.
-func (v *vms) check(ctx context.Context, want VMSpec) (VMHost, error) {
+// made, and returns where the VM may go.
+func (v *vms) check(ctx context.Context, key Key, want VMSpec) (sites, error) {
 	if err := v.capable(ctx); err != nil {
-		return VMHost{}, err
+		return sites{}, err
 	}
-	host, err := v.host(ctx, want.Host)
-	if err != nil {
-		return VMHost{}, err
-	}
-	if host.Version == "" {
-		return VMHost{}, Terminal(&Error{
-			Type: HostUnavailable, Host: host.Name, Message: "MAAS has never reached its LXD",
-			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
-		})
-	}
-	// A VM host that was just registered shows no cores until its inventory
-	// has come, a second or two later.
-	if host.Cores.Total == 0 {
-		return VMHost{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
-	}
-	checks := []func() error{
-		func() (err error) { host, err = v.fits(ctx, host, want); return err },
-		func() error { return fitsPools(host, want.Disks) },
+	for _, check := range []func() error{
 		func() error { return v.checkNames(ctx, want) },
 		func() error { return v.checkInterfaces(ctx, want.Interfaces) },
 		func() error { return v.checkImage(ctx, want.Deploy) },
-	}
-	for _, check := range checks {
+	} {
 		if err := check(); err != nil {
-			return VMHost{}, err
+			return sites{}, err
 		}
 	}
-	return host, nil
+	return v.sites(ctx, key, want, nil)
 }
 
 // capable says whether this MAAS, with this key, composes VMs at all.
-func (v *vms) capable(ctx context.Context) error {
-	can, err := v.Catalog.Capabilities(ctx)
+func (c Config) capable(ctx context.Context) error {
+	can, err := c.Catalog.Capabilities(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -68,22 +50,29 @@ func (v *vms) checkNames(ctx context.Context, want VMSpec) error {
 		field, kind, name string
 		list              func(context.Context) ([]string, error)
 	}{
+		{"placement.zone", "zone", want.Placement.Zone, v.Names.Zones},
+		{"placement.pool", "resource pool", want.Placement.Pool, v.Names.Pools},
 		{"zone", "zone", want.Zone, v.Names.Zones},
 		{"pool", "resource pool", want.Pool, v.Names.Pools},
 		{"domain", "domain", want.Domain, v.Names.Domains},
 	} {
-		if c.name == "" {
-			continue
-		}
-		found, names, err := find(ctx, v.Names, c.list, func(n string) bool { return n == c.name })
-		if err != nil {
+		if err := checkName(ctx, v.Names, c.field, c.kind, c.name, c.list); err != nil {
 			return err
-		}
-		if len(found) == 0 {
-			return unknown(c.field, c.kind, c.name, names)
 		}
 	}
 	return nil
+}
+
+// checkName looks a name up in one of MAAS's lists. No name is no error.
+func checkName(ctx context.Context, names Names, field, kind, name string, list func(context.Context) ([]string, error)) error {
+	if name == "" {
+		return nil
+	}
+	found, all, err := find(ctx, names, list, func(n string) bool { return n == name })
+	if err == nil && len(found) == 0 {
+		err = unknown(field, kind, name, all)
+	}
+	return err
 }
 
 // find returns what matches in a cached list, and the list. It looks once more
@@ -132,8 +121,8 @@ func (v *vms) checkInterfaces(ctx context.Context, interfaces []Interface) error
 }
 
 // subnet finds a subnet by CIDR or name. Names of subnets need not be unique.
-func (v *vms) subnet(ctx context.Context, field, wanted string) (Subnet, error) {
-	found, all, err := find(ctx, v.Names, v.Names.Subnets, func(s Subnet) bool { return s.CIDR == wanted || s.Name == wanted })
+func (c Config) subnet(ctx context.Context, field, wanted string) (Subnet, error) {
+	found, all, err := find(ctx, c.Names, c.Names.Subnets, func(s Subnet) bool { return s.CIDR == wanted || s.Name == wanted })
 	if err != nil {
 		return Subnet{}, err
 	}
@@ -157,11 +146,11 @@ func cidrs(subnets []Subnet) []string {
 	return list
 }
 
-func (v *vms) checkImage(ctx context.Context, d *Deployment) error {
+func (c Config) checkImage(ctx context.Context, d *Deployment) error {
 	if d == nil || d.Image == "" {
 		return nil
 	}
-	found, images, err := find(ctx, v.Names, v.Catalog.Images, func(have string) bool {
+	found, images, err := find(ctx, c.Names, c.Catalog.Images, func(have string) bool {
 		return have == d.Image || strings.HasSuffix(have, "/"+d.Image)
 	})
 	if err != nil {

@@ -11,21 +11,20 @@ import (
 // breaks in between, the next look finds either nothing, or a machine with our
 // marker, or a row that says how long to wait before nothing means nothing.
 func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], error) {
-	host, err := v.check(ctx, want)
+	where, err := v.check(ctx, key, want)
 	if err != nil {
 		return Result[VM]{}, err
 	}
-	wish := reservation(key, host, want)
-	row, fresh, err := v.Ledger.Place(ctx, wish)
+	row, fresh, err := v.Ledger.Place(ctx, where.reservation(key, want))
 	if err != nil {
-		return Result[VM]{}, v.unreserved(host, want, err)
+		return Result[VM]{}, v.unreserved(want, err)
 	}
 	if row.State == RowLeaving {
 		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
 	}
 	if !fresh && v.unclear(row) == 0 {
-		if row, fresh, err = v.Ledger.Move(ctx, row.Attempt+1, wish); err != nil {
-			return Result[VM]{}, v.unreserved(host, want, err)
+		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
+			return Result[VM]{}, v.unreserved(want, err)
 		}
 	}
 	if !fresh {
@@ -34,13 +33,63 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 			Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be at it", want.Name),
 		}, nil
 	}
-	m, err := v.compose(ctx, host, key, want)
-	if err != nil {
-		return v.notComposed(ctx, host, key, want, err)
+	return v.composeOn(ctx, where, row, want)
+}
+
+// nextAttempt begins anew for a row whose VM did not come to be, or has
+// vanished: on another host where there is one, else on any.
+func (v *vms) nextAttempt(ctx context.Context, where sites, row Row, want VMSpec) (Row, bool, error) {
+	if want.Host == "" && len(where.hosts) > 1 {
+		next, fresh, err := v.moveFrom(ctx, where, row, want)
+		if err == nil {
+			return next, fresh, nil
+		}
 	}
-	v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
-	v.forgetTries(key)
-	return v.composed(ctx, host, key, want, m)
+	return v.Ledger.Move(ctx, row.Attempt+1, where.reservation(row.Key, want))
+}
+
+// moveFrom begins the next attempt on another host than the row's.
+func (v *vms) moveFrom(ctx context.Context, where sites, row Row, want VMSpec) (Row, bool, error) {
+	r := where.reservation(row.Key, want)
+	r.Exclude = []int{row.HostID}
+	return v.Ledger.Move(ctx, row.Attempt+1, r)
+}
+
+// composeOn composes where the row says, and on another of the sites each time
+// that one fails.
+func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) (Result[VM], error) {
+	for {
+		host, ok := where.host(row.HostID)
+		if !ok {
+			return Result[VM]{}, fmt.Errorf("the ledger chose VM host %d, which is no candidate for %s: %w", row.HostID, want.Name, ErrBusy)
+		}
+		m, failure := v.compose(ctx, host, row.Key, want)
+		if failure == nil {
+			v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
+			v.tries.forget(row.Key)
+			return v.composed(ctx, host, row.Key, want, m)
+		}
+		failure = notComposed(want.Name, host, failure)
+		if ctx.Err() != nil || errors.Is(failure, ErrUnclear) {
+			return Result[VM]{}, failure // the row stays: it knows since when
+		}
+		m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+		switch {
+		case err == nil:
+			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
+			return v.converge(ctx, Ref{Key: row.Key}, want, m)
+		case !errors.Is(err, ErrNotFound):
+			return Result[VM]{}, err
+		case stranger != nil, want.Host != "", !elsewhere(failure):
+			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, stranger, failure)
+		}
+		next, fresh, err := v.moveFrom(ctx, where, row, want)
+		if err != nil || !fresh {
+			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
+		}
+		v.Log.InfoContext(ctx, "compose failed, trying another VM host", "name", want.Name, "host", host.Name, "error", failure)
+		row = next
+	}
 }
 
 // grace is how long a compose, and the look at what it made, may go on after
@@ -122,58 +171,48 @@ func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, m
 	return v.converge(ctx, Ref{Key: key}, want, m)
 }
 
-// notComposed judges a compose that failed, by looking: MAAS may have made the
-// VM all the same.
-func (v *vms) notComposed(ctx context.Context, host VMHost, key Key, want VMSpec, failure error) (Result[VM], error) {
-	failure = &Error{
-		Type: VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", want.Name), Err: failure,
-		Hint: fmt.Sprintf("If MAAS says that it exists, %s: look there, and delete it or choose another name.", leftover(want.Name, host)),
+func notComposed(name string, host VMHost, failure error) error {
+	return &Error{
+		Type: VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure,
+		Hint: fmt.Sprintf("If MAAS says that it exists, %s: look there, and delete it or choose another name.", leftover(name, host)),
 	}
-	if ctx.Err() != nil || errors.Is(failure, ErrUnclear) {
-		return Result[VM]{}, failure // the row stays: it knows since when
-	}
-	m, stranger, err := v.look(ctx, Ref{Key: key, Name: want.Name})
+}
+
+// elsewhere reports whether another host may do better: not where the key, the
+// MAAS or a wish is at fault that is the same everywhere.
+func elsewhere(failure error) bool {
+	var refusal FieldError
 	switch {
-	case err == nil:
-		v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
-		return v.converge(ctx, Ref{Key: key}, want, m)
-	case !errors.Is(err, ErrNotFound):
-		return Result[VM]{}, err
+	case errors.Is(failure, ErrForbidden), errors.Is(failure, ErrGone), errors.Is(failure, ErrNotFound):
+		return false
+	case !errors.As(failure, &refusal):
+		return true
 	}
+	for _, parameter := range []string{"hostname", "zone", "pool", "domain", "architecture"} {
+		if len(refusal.Fields()[parameter]) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp ends an attempt of which nothing is left in MAAS.
+func (v *vms) giveUp(ctx context.Context, host VMHost, key Key, want VMSpec, stranger *Machine, failure error) error {
 	if err := v.Ledger.Forget(ctx, key); err != nil {
-		return Result[VM]{}, errors.Join(failure, err)
+		return errors.Join(failure, err)
 	}
 	if stranger != nil {
 		// Someone else was faster. MAAS had made our instance by then, and
 		// leaves it in LXD.
-		return Result[VM]{}, taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))
+		return taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))
 	}
-	if !v.mayTryAgain(key) {
+	if !v.tries.again(key, maxTries) {
 		failure = Terminal(failure)
 	}
-	return Result[VM]{}, refused(failure)
+	return refused(failure)
 }
 
 // maxTries bounds composes that fail one after the other with a clear answer.
 // Wait's pauses between them add up to half a minute, in which what passes by
 // itself has passed.
 const maxTries = 6
-
-// mayTryAgain counts a compose of the key that failed, and says whether another
-// is worth it. It only brakes: what is lost with the process costs some tries.
-func (v *vms) mayTryAgain(key Key) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.tries[key]++
-	if v.tries[key] < maxTries {
-		return true
-	}
-	delete(v.tries, key)
-	return false
-}
-
-func (v *vms) forgetTries(key Key) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.tries, key)
-}

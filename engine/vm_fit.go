@@ -59,11 +59,11 @@ func room(h VMHost, what string, want int64, a Amount, ratio float64) error {
 	if want <= left {
 		return nil
 	}
-	return Terminal(&Error{
+	return &Error{
 		Type: InsufficientResources, Host: h.Name,
 		Message: fmt.Sprintf("%d %s wanted, %d left", want, what, max(0, left)),
 		Hint:    "Choose another VM host, make the VM smaller, or raise the host's over-commit ratio.",
-	})
+	}
 }
 
 func fitsPools(h VMHost, disks []Disk) error {

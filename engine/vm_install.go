@@ -12,7 +12,7 @@ func (v *vms) commission(ctx context.Context, key Key, m Machine) (Result[VM], e
 		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.moved(ctx, m, err))
 	}
 	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
-	return v.wait(ctx, key, m), nil
+	return v.wait(ctx, key, m.in(StatusCommissioning)), nil
 }
 
 // install deploys a Ready VM, or finishes it where it is to stay Ready.
@@ -39,16 +39,16 @@ func (v *vms) install(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 		}
 	}
 	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
-	return v.wait(ctx, key, m), nil
+	return v.wait(ctx, key, m.in(StatusDeploying)), nil
 }
 
 // unallocated refuses to install on a VM that someone else has allocated in
 // the meantime.
-func (v *vms) unallocated(ctx context.Context, m Machine) error {
+func (c Config) unallocated(ctx context.Context, m Machine) error {
 	if m.Owner == "" {
 		return nil
 	}
-	can, err := v.Catalog.Capabilities(ctx)
+	can, err := c.Catalog.Capabilities(ctx)
 	if err != nil || can.Username == m.Owner {
 		return err
 	}
@@ -124,11 +124,11 @@ func failed(m Machine) error {
 
 // moved judges a refusal by looking. If the machine's status changed between
 // the look and the call, the next step knows better; else the refusal stands.
-func (v *vms) moved(ctx context.Context, m Machine, refusal error) error {
+func (c Config) moved(ctx context.Context, m Machine, refusal error) error {
 	if !errors.Is(refusal, ErrConflict) && !errors.Is(refusal, ErrInvalid) {
 		return refusal
 	}
-	now, err := v.Machines.Machine(ctx, m.SystemID)
+	now, err := c.Machines.Machine(ctx, m.SystemID)
 	if err != nil || now.Status == m.Status {
 		return refusal
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -17,10 +16,9 @@ const composeWindow = 130 * time.Second
 // vms implements the kind VM.
 type vms struct {
 	Config
-	hosts *hostLocks
-
-	mu    sync.Mutex
-	tries map[Key]int // composes that failed, see mayTryAgain
+	hosts    *hostLocks
+	networks *hostNets
+	tries    *tries // composes that failed
 }
 
 // observe implements Kind.Observe.
@@ -49,9 +47,9 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 		m, err := v.Machines.Machine(ctx, ref.SystemID)
 		return m, nil, err
 	}
-	row, err := v.Ledger.Row(ctx, ref.Key)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Machine{}, nil, fmt.Errorf("cannot read the ledger: %w", err)
+	row, err := v.row(ctx, ref.Key)
+	if err != nil {
+		return Machine{}, nil, err
 	}
 	if row.SystemID != "" {
 		m, err := v.Machines.Machine(ctx, row.SystemID)
@@ -72,6 +70,15 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 	return Machine{}, stranger, fmt.Errorf("no VM %s of ours: %w", ref.Name, ErrNotFound)
 }
 
+// row is the ledger's row of a key, the zero Row if there is none.
+func (v *vms) row(ctx context.Context, key Key) (Row, error) {
+	row, err := v.Ledger.Row(ctx, key)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Row{}, fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	return row, nil
+}
+
 // adoptable reports whether a machine without any marker is the fruit of our
 // own compose. That is so when a sync of the host ended inside the compose:
 // MAAS adopts the newborn, and the compose fails. No machine had the name
@@ -86,11 +93,11 @@ func (v *vms) adoptable(row Row, m Machine) bool {
 }
 
 // unclear says for how long the row's compose may still bear fruit.
-func (v *vms) unclear(row Row) time.Duration {
+func (c Config) unclear(row Row) time.Duration {
 	if row.SystemID != "" {
 		return 0
 	}
-	return max(0, v.ComposeWindow-v.Now().Sub(row.Since))
+	return max(0, c.ComposeWindow-c.Now().Sub(row.Since))
 }
 
 // host finds the VM host that a spec names by id or name. Names of VM hosts

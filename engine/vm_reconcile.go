@@ -29,7 +29,7 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 	case !errors.Is(err, ErrNotFound):
 		return Result[VM]{}, err
 	case ref.SystemID != "":
-		return Result[VM]{}, Terminal(err)
+		return v.vanished(ctx, ref, want, err)
 	case stranger != nil:
 		return Result[VM]{}, taken(want.Name, *stranger, "")
 	}
@@ -38,7 +38,7 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 
 // converge takes a VM that exists one step towards the spec.
 func (v *vms) converge(ctx context.Context, ref Ref, want VMSpec, m Machine) (Result[VM], error) {
-	if err := v.bind(ctx, ref.Key, m); err != nil {
+	if err := v.bind(ctx, ref.Key, want.Placement.Group, m); err != nil {
 		return result(ref.Key, m), err
 	}
 	settled := settled(ref, want, m)
@@ -75,15 +75,17 @@ func result(key Key, m Machine) Result[VM] {
 	}
 }
 
-func (v *vms) bind(ctx context.Context, key Key, m Machine) error {
-	row, err := v.Ledger.Row(ctx, key)
+func (v *vms) bind(ctx context.Context, key Key, group string, m Machine) error {
+	row, err := v.row(ctx, key)
 	switch {
-	case err == nil && row.State == RowLeaving:
+	case err != nil:
+		return err
+	case row.State == RowLeaving:
 		return fmt.Errorf("%s is being deleted: %w", m.Hostname, ErrBusy)
-	case err == nil && row.SystemID == m.SystemID && row.State == RowBound:
+	case row.SystemID == m.SystemID && row.State == RowBound:
 		return nil
 	}
-	if err := v.Ledger.Bind(ctx, boundTo(key, m)); err != nil {
+	if err := v.Ledger.Bind(ctx, boundTo(key, group, m)); err != nil {
 		return fmt.Errorf("cannot bind %s to %s in the ledger: %w", key, m.SystemID, err)
 	}
 	return nil
@@ -98,6 +100,8 @@ func (v *vms) advance(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 		return v.install(ctx, key, want, m)
 	case phase == PhaseDeployed:
 		return v.finish(ctx, key, m)
+	case m.Status == StatusFailedCommissioning, m.Status == StatusFailedTesting:
+		return v.move(ctx, key, want, m)
 	case phase == PhaseFailed:
 		return Result[VM]{}, failed(m)
 	default:

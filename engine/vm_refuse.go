@@ -47,7 +47,9 @@ var fields = map[string]string{
 
 // refused turns MAAS's complaint about a parameter into one about the field of
 // the spec that it came from. Other errors pass unchanged.
-func refused(err error) error {
+func refused(err error) error { return refusedAs(err, fields) }
+
+func refusedAs(err error, fields map[string]string) error {
 	var refusal FieldError
 	if !errors.As(err, &refusal) {
 		return err

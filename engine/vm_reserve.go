@@ -35,27 +35,27 @@ func (h VMHost) candidate() Candidate {
 	return c
 }
 
-// reservation asks for room on the one host that the spec names.
-func reservation(key Key, host VMHost, want VMSpec) Reservation {
+// reservation asks for room on one of the sites.
+func (s sites) reservation(key Key, want VMSpec) Reservation {
 	return Reservation{
-		Key: key, Name: want.Name, Need: want.need(),
-		Candidates: []Candidate{host.candidate()}, Inventory: host.Inventory,
+		Key: key, Name: want.Name, Group: want.Placement.Group, Need: want.need(),
+		Candidates: s.candidates, Inventory: s.hosts[0].Inventory,
 	}
 }
 
 // unreserved passes on why there is no reservation. Where others' reservations
 // are in the way, only a newer inventory can show that they are not any more.
-func (v *vms) unreserved(host VMHost, want VMSpec, err error) error {
+func (v *vms) unreserved(want VMSpec, err error) error {
 	if errors.Is(err, ErrBusy) {
 		v.Names.Refresh()
 	}
-	return fmt.Errorf("cannot reserve %s on %s: %w", want.Name, host.Name, err)
+	return fmt.Errorf("cannot reserve room for %s: %w", want.Name, err)
 }
 
 // boundTo is the row of a machine that was found to be the key's.
-func boundTo(key Key, m Machine) Row {
+func boundTo(key Key, group string, m Machine) Row {
 	row := Row{
-		Key: key, Name: m.Hostname, HostID: m.HostID, Zone: m.Zone, SystemID: m.SystemID,
+		Key: key, Name: m.Hostname, HostID: m.HostID, Zone: m.Zone, Group: group, SystemID: m.SystemID,
 		Need: Need{Cores: int64(m.Cores), MemoryMiB: m.MemoryMiB, DiskBytes: map[string]int64{}},
 	}
 	for _, d := range m.Disks {

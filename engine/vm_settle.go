@@ -65,6 +65,7 @@ func (v *vms) update(ctx context.Context, want VMSpec, m Machine, u MachineUpdat
 		return locked(m, "change")
 	}
 	names := want
+	names.Placement = Placement{}
 	if u.Zone == nil {
 		names.Zone = ""
 	}

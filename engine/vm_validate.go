@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // Limits of a spec.
@@ -50,14 +52,30 @@ func (s VMSpec) Validate() error {
 		}
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
-	case s.Deploy != nil && len(s.Deploy.UserData) > MaxUserDataBytes:
-		return &SpecError{
-			Field:   "deploy.user_data",
-			Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(s.Deploy.UserData), MaxUserDataBytes),
-			Hint:    "Let a short user-data fetch the rest.",
-		}
 	}
-	return errors.Join(s.validateDisks(), s.validateInterfaces())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInterfaces(), s.Deploy.validate())
+}
+
+func (d *Deployment) validate() error {
+	if d == nil || len(d.UserData) <= MaxUserDataBytes {
+		return nil
+	}
+	return &SpecError{
+		Field:   "deploy.user_data",
+		Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(d.UserData), MaxUserDataBytes),
+		Hint:    "Let a short user-data fetch the rest.",
+	}
+}
+
+func (p Placement) validate() error {
+	switch p.Strategy {
+	case "", placement.Spread, placement.Pack:
+		return nil
+	}
+	return &SpecError{
+		Field: "placement.strategy", Message: fmt.Sprintf("%q is no strategy", p.Strategy),
+		Hint: fmt.Sprintf("Use %q or %q.", placement.Spread, placement.Pack),
+	}
 }
 
 func (s VMSpec) validateDisks() error {

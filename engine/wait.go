@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -12,6 +13,10 @@ import (
 // caller has gone, so that a run which follows a killed one finds what that
 // one had begun.
 const patience = 150 * time.Second
+
+// scarcity is how long Wait hopes for room: what is deleted in the same run is
+// gone by then, and where no one deletes anything, no one shall wait for long.
+const scarcity = 20 * time.Second
 
 // Backoff between failing steps: doubled each time, with jitter.
 const (
@@ -70,12 +75,20 @@ func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
 		f.since, f.pause = time.Now(), backoffFirst
 	}
 	f.last = err
-	if IsTerminal(err) || time.Since(f.since) > patience {
+	if IsTerminal(err) || time.Since(f.since) > patienceFor(err) {
 		return 0, true
 	}
 	pause = f.pause/2 + rand.N(f.pause/2)
 	f.pause = min(2*f.pause, backoffMost)
 	return pause, false
+}
+
+func patienceFor(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) && e.Type == InsufficientResources {
+		return scarcity
+	}
+	return patience
 }
 
 func stopped(ctx context.Context, reason, message string, last error) error {

@@ -56,6 +56,24 @@ func TestVerbs(t *testing.T) {
 				return c.Link(ctx, "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "10.77.0.20")
 			},
 			"POST nodes/abc123/interfaces/77/?op=link_subnet", "force=true&ip_address=10.77.0.20&mode=STATIC&subnet=1"},
+		"LinkAuto": {"Without an address MAAS chooses one when it deploys.",
+			func(ctx context.Context, c *Client) error {
+				return c.Link(ctx, "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "")
+			},
+			"POST nodes/abc123/interfaces/77/?op=link_subnet", "force=true&mode=AUTO&subnet=1"},
+		"Allocate": {"This machine and no other.",
+			func(ctx context.Context, c *Client) error { return c.Allocate(ctx, "abc123", "fleet-1") },
+			"POST machines/?op=allocate", "agent_name=fleet-1&system_id=abc123"},
+		"Annotate": {"Each key is a parameter; empty ones go.",
+			func(ctx context.Context, c *Client) error {
+				return c.Annotate(ctx, "abc123", map[string]string{"role": "db", "old": ""})
+			},
+			"POST machines/abc123/?op=set_owner_data", "old=&role=db"},
+		"CreateBridge": {"On one interface.",
+			func(ctx context.Context, c *Client) error {
+				return c.CreateBridge(ctx, "abc123", 77, "br-123456789012")
+			},
+			"POST nodes/abc123/interfaces/?op=create_bridge", "name=br-123456789012&parent=77"},
 		"Untag": {"By the tag, not by the machine.",
 			func(ctx context.Context, c *Client) error { return c.Untag(ctx, "abc123", "blue") },
 			"POST tags/blue/?op=update_nodes", "remove=abc123"},
@@ -114,6 +132,11 @@ func TestLinkOfATakenAddress(t *testing.T) {
 	err := testClient(t, f).Link(t.Context(), "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "10.77.0.20")
 	if kinds(err) != "ErrConflict" {
 		t.Errorf("got %v (%s), want ErrConflict alone", err, kinds(err))
+	}
+	f = always(404, "text/plain; charset=utf-8", "No Interface matches the given query.")
+	err = testClient(t, f).Link(t.Context(), "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "")
+	if kinds(err) != "ErrNotFound" {
+		t.Errorf("without an address: got %v (%s), want ErrNotFound alone", err, kinds(err))
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package maas speaks MAAS's API 2.0. A Client implements the engine's
-// Machines, Composer (for MAAS up to 3.8, which has VM hosts), Names and
-// Catalog.
+// Machines, Metal, Names and Catalog, and its Composer and Registrar for MAAS
+// up to 3.8, which has VM hosts.
 //
 // Every request goes through a chain of small handlers (handler*.go): retry,
 // deadline, log, sign, check, send. Reads of machines that come at the same
@@ -29,6 +29,9 @@ var (
 	_ engine.Composer = (*Client)(nil)
 	_ engine.Names    = (*Client)(nil)
 	_ engine.Catalog  = (*Client)(nil)
+
+	_ engine.Metal     = (*Client)(nil)
+	_ engine.Registrar = (*Client)(nil)
 )
 
 const (
@@ -94,7 +97,9 @@ func New(c Config) (*Client, error) {
 		tag:       c.Tag,
 		slowCalls: semaphore.NewWeighted(int64(max(1, c.MaxConns*3/4))),
 	}
-	client.poller = poller{client: client, interval: c.Interval}
+	client.poller = poller{client: client, pace: &pace{
+		now: c.Now, interval: c.Interval, visits: map[string]*visit{}, stays: map[engine.Phase][]stay{},
+	}}
 	client.looks = looks{now: c.Now}
 	client.byID = newCoalescer(client.sharedLimit(), client.fetchByID)
 	client.byName = newCoalescer(client.sharedLimit(), client.fetchByName)
@@ -165,7 +170,7 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 	return answer.decode(r, into)
 }
 
-// list reads one of MAAS's collections. MAAS has them all, so that a 404
+// list calls one of MAAS's collections. MAAS has them all, so that a 404
 // speaks of the address and not of the thing that the caller asks for.
 func (c *Client) list(ctx context.Context, r *request, into any) error {
 	err := c.call(ctx, r, into)

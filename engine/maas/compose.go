@@ -45,7 +45,7 @@ func (c *Client) Compose(ctx context.Context, host engine.VMHost, comp engine.Co
 	if err != nil {
 		return "", err
 	}
-	r := post("compose", "vm-hosts/{id}/", strconv.Itoa(host.ID))
+	r := post("compose", hostRoute, strconv.Itoa(host.ID))
 	r.form = composeForm(comp, ids)
 	r.once, r.timeout = true, c.slow
 	defer c.hosts.drop()
@@ -77,7 +77,7 @@ func (c *Client) Decompose(ctx context.Context, systemID string) error {
 
 // Sync implements engine.Composer.
 func (c *Client) Sync(ctx context.Context, host engine.VMHost) error {
-	r := post("refresh", "vm-hosts/{id}/", strconv.Itoa(host.ID))
+	r := post("refresh", hostRoute, strconv.Itoa(host.ID))
 	r.timeout = c.slow
 	defer c.hosts.drop()
 	return c.call(ctx, r, nil)
@@ -96,6 +96,7 @@ func (h wireHost) host() engine.VMHost {
 		CPUOvercommit:    h.CPUOvercommit,
 		MemoryOvercommit: h.MemoryOvercommit,
 		Architectures:    h.Architectures,
+		MachineID:        h.Machine.SystemID,
 	}
 	for _, p := range h.StoragePools {
 		made.StoragePools = append(made.StoragePools, engine.StoragePool{

@@ -201,7 +201,7 @@ func TestHosts(t *testing.T) {
 			Tags: []string{"pod-console-logging", "ssd"}, Cores: engine.Amount{Total: 8, Used: 5},
 			MemoryMiB: engine.Amount{Total: 24576, Used: 5120}, CPUOvercommit: 1.5, MemoryOvercommit: 1,
 			StoragePools:  []engine.StoragePool{{Name: "default", Driver: "zfs", TotalBytes: 200, AvailableBytes: 150, Default: true}},
-			Architectures: []string{"amd64/generic"},
+			Architectures: []string{"amd64/generic"}, MachineID: "hhh111",
 		},
 		{ID: 9, Name: "never-reached"},
 	}

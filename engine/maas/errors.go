@@ -39,9 +39,10 @@ type Error struct {
 	Unclear       bool  // it may have taken effect
 	Err           error // the cause, may be nil
 
-	unsent   bool // it provably never left
-	passing  bool // another try may do better
-	hopeless bool // only another configuration helps
+	media    string // of the answer, "text/plain"; empty if there was none
+	unsent   bool   // it provably never left
+	passing  bool   // another try may do better
+	hopeless bool   // only another configuration helps
 }
 
 // Error says what happened, and in which call.

@@ -37,6 +37,9 @@ func settle(r *request, err error, redact redactor) error {
 		return err
 	}
 	e.Message = redact.line(r, e.Message)
+	if r.mute && !e.unsent && e.Err == nil {
+		e.Message = "the connection broke before the answer was there" // net/http may quote the answer
+	}
 	if e.hopeless {
 		return engine.Terminal(e)
 	}
@@ -88,7 +91,7 @@ func foreign(r *request, status int) *Error {
 func refusal(r *request, a *answer, redact redactor, now time.Time) *Error {
 	e := newError(r, a.status, fmt.Sprintf("MAAS answered %d %s", a.status, http.StatusText(a.status)))
 	e.Unclear = !r.idempotent() && (a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout)
-	e.FieldMessages = fieldMessages(r, a, redact)
+	e.media, e.FieldMessages = a.kind(), fieldMessages(r, a, redact)
 	if said := saidBy(r, a, redact, e.FieldMessages); said != "" {
 		e.Message = said
 	}
@@ -130,7 +133,7 @@ func clockHint(header http.Header, now time.Time) string {
 // or single ones.
 func fieldMessages(r *request, a *answer, redact redactor) map[string][]string {
 	var raw map[string]any
-	if a.kind() != "application/json" || json.Unmarshal(a.body, &raw) != nil {
+	if r.mute || a.kind() != "application/json" || json.Unmarshal(a.body, &raw) != nil {
 		return nil
 	}
 	fields := map[string][]string{}
@@ -153,6 +156,9 @@ func fieldMessages(r *request, a *answer, redact redactor) map[string][]string {
 func saidBy(r *request, a *answer, redact redactor, fields map[string][]string) string {
 	if len(fields) > 0 {
 		return shorten(sentence(fields))
+	}
+	if r.mute {
+		return ""
 	}
 	switch a.kind() {
 	case "text/plain", "application/json":

@@ -81,7 +81,7 @@ func (c *Client) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 	}
 	subnets := make([]engine.Subnet, 0, len(list))
 	for _, s := range list {
-		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, DHCP: s.VLAN.DHCP})
+		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, DHCP: s.VLAN.DHCP})
 	}
 	return subnets, nil
 }

@@ -30,11 +30,15 @@ func (m wireMachine) machine() engine.Machine {
 		HostName:      m.Host.Name,
 		Cores:         m.CPUCount,
 		MemoryMiB:     m.MemoryMiB,
+		Architecture:  m.Architecture,
 		Disks:         disks(m.Disks),
 		Interfaces:    interfaces(m.Interfaces),
+		Bridges:       bridges(m.Interfaces),
+		BootInterface: m.Boot.ID,
 		Image:         m.image(),
 		Kernel:        m.Kernel,
 		IPAddresses:   m.IPAddresses,
+		OwnerData:     m.OwnerData,
 	}
 }
 
@@ -50,18 +54,29 @@ func disks(wire []wireDisk) []engine.MachineDisk {
 	return made
 }
 
-// interfaces are the physical ones, in the order of their ids.
+// interfaces are the physical ones.
 func interfaces(wire []wireInterface) []engine.MachineInterface {
-	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
 	var made []engine.MachineInterface
-	for _, i := range sorted {
-		if i.Type == "physical" {
-			made = append(made, engine.MachineInterface{
-				ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), Links: links(i.Links),
-			})
-		}
+	for _, i := range ofType(wire, "physical") {
+		made = append(made, engine.MachineInterface{
+			ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), VLAN: i.VLAN.ID, Links: links(i.Links),
+		})
 	}
 	return made
+}
+
+func bridges(wire []wireInterface) []engine.MachineBridge {
+	var made []engine.MachineBridge
+	for _, i := range ofType(wire, "bridge") {
+		made = append(made, engine.MachineBridge{ID: i.ID, Name: i.Name, Parents: i.Parents, Links: links(i.Links)})
+	}
+	return made
+}
+
+// ofType picks the interfaces of a type, in the order of their ids.
+func ofType(wire []wireInterface, wanted string) []wireInterface {
+	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.DeleteFunc(sorted, func(i wireInterface) bool { return i.Type != wanted })
 }
 
 func links(wire []wireLink) []engine.InterfaceLink {

@@ -21,6 +21,7 @@ type request struct {
 	timeout time.Duration // of one try; zero: the client's
 	once    bool          // never repeated, whatever happened
 	secrets []string      // parts of the form that may not show up in a text
+	mute    bool          // the answer holds secrets: no word of it is passed on
 	err     error         // why the request cannot be made
 }
 
@@ -73,6 +74,19 @@ func (r *request) put(name string, values ...string) *request {
 		r.form = url.Values{}
 	}
 	r.form[name] = append(r.form[name], values...)
+	return r
+}
+
+// refuse says why a value is not even sent, as MAAS would say it in a form
+// error.
+func (r *request) refuse(field, message, hint string) *request {
+	if r.err == nil {
+		fields := map[string][]string{field: {message}}
+		r.err = &Error{
+			Method: r.method, Route: r.route, Message: sentence(fields), Hint: hint,
+			FieldMessages: fields, Kind: engine.ErrInvalid, unsent: true,
+		}
+	}
 	return r
 }
 

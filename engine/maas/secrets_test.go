@@ -1,9 +1,11 @@
 package maas
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,13 +16,8 @@ import (
 
 const userData = "#cloud-config\nchpasswd: {list: 'root:correct-horse-battery-staple'}\nwrite_files:\n- content: |\n    a-private-thing-nobody-may-see\n"
 
-// TestNothingSecretIsSaid lets everything fail, with servers that repeat all
-// that they were given, and searches errors and logs.
-func TestNothingSecretIsSaid(t *testing.T) {
-	t.Parallel()
-	encoded := base64.StdEncoding.EncodeToString([]byte(userData))
-	echoKey := "You sent " + strings.ReplaceAll(testKey, ":", " ") + " and " + testKey
-	echoAll := echoKey + " with " + userData + " alias " + encoded + ", that is " + encoded[20:60] + " or 'correct-horse-battery-staple'"
+// echoes are servers that repeat what they were given, each in its own way.
+func echoes() map[string]func(r *http.Request, echo string) (*http.Response, error) {
 	asFields := func(text string) string { return fmt.Sprintf(`{"user_data":[%q],%q:["x"]}`, text, text) }
 	answers := map[string]func(r *http.Request, echo string) (*http.Response, error){
 		"lost": func(_ *http.Request, echo string) (*http.Response, error) {
@@ -46,9 +43,19 @@ func TestNothingSecretIsSaid(t *testing.T) {
 			answers[fmt.Sprintf("%d %s", code, kind)] = func(_ *http.Request, echo string) (*http.Response, error) { return reply(code, kind, echo), nil }
 		}
 	}
+	return answers
+}
+
+// TestNothingSecretIsSaid lets everything fail, with servers that repeat all
+// that they were given, and searches errors and logs.
+func TestNothingSecretIsSaid(t *testing.T) {
+	t.Parallel()
+	encoded := base64.StdEncoding.EncodeToString([]byte(userData))
+	echoKey := "You sent " + strings.ReplaceAll(testKey, ":", " ") + " and " + testKey
+	echoAll := echoKey + " with " + userData + " alias " + encoded + ", that is " + encoded[20:60] + " or 'correct-horse-battery-staple'"
 	forbidden := append(strings.Split(testKey, ":"), encoded, encoded[20:60],
 		"correct-horse", "battery-staple", "a-private-thing", "nobody-may-see", "chpasswd")
-	for name, answer := range answers {
+	for name, answer := range echoes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -77,6 +84,66 @@ func TestNothingSecretIsSaid(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestNoPrivateKeyIsSaid does the same with the calls that send a private key,
+// and with the one that is answered with one.
+func TestNoPrivateKeyIsSaid(t *testing.T) {
+	t.Parallel()
+	pair := newPair(t)
+	quoted := fmt.Sprintf("%q", pair.Key)
+	echo := "You sent " + pair.Key + " alias " + url.QueryEscape(pair.Key) + ", that is " + quoted
+	var forbidden []string
+	for line := range strings.Lines(pair.Key) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+			forbidden = append(forbidden, line[:min(len(line), 20)], line[len(line)-min(len(line), 20):])
+		}
+	}
+	calls := map[string]func(context.Context, *Client) error{
+		"Register": func(ctx context.Context, c *Client) error { _, err := c.Register(ctx, registration(pair)); return err },
+		"UpdateHost": func(ctx context.Context, c *Client) error {
+			return c.UpdateHost(ctx, 8, engine.HostUpdate{Credentials: &pair})
+		},
+		"Endpoint": func(ctx context.Context, c *Client) error { _, err := c.Endpoint(ctx, 8); return err },
+	}
+	for call, do := range calls {
+		for name, answer := range echoes() {
+			t.Run(call+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return answer(r, echo) }}
+					var log *syncBuffer
+					c := testClient(t, f, func(config *Config) { log = logTo(config) })
+					err := do(t.Context(), c)
+					said := fmt.Sprintf("%v %+v %#v", err, err, err) + log.String()
+					if e, ok := asError(err); ok {
+						said += fmt.Sprintf("%#v", *e)
+					}
+					if log.String() == "" {
+						t.Fatal("there is no log to search")
+					}
+					for _, secret := range forbidden {
+						if strings.Contains(said, secret) {
+							t.Errorf("%q is said in:\n%s", secret, said)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestARefusedPairIsNotSaid searches the errors of pairs that are not sent.
+func TestARefusedPairIsNotSaid(t *testing.T) {
+	t.Parallel()
+	const key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LXNlY3JldC1zZWNyZXQ=\n-----END PRIVATE KEY-----\n"
+	for _, pair := range []engine.Credentials{{Certificate: key, Key: key}, {Certificate: newPair(t).Certificate, Key: key}} {
+		_, err := testClient(t, always(200, "application/json", "{}")).Register(t.Context(), registration(pair))
+		e, ok := asError(err)
+		if !ok || strings.Contains(fmt.Sprintf("%v %#v", err, *e), "c2VjcmV0") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

@@ -28,12 +28,16 @@ type wireMachine struct {
 	Host         named           `json:"pod"` // null on bare metal
 	CPUCount     int             `json:"cpu_count"`
 	MemoryMiB    int64           `json:"memory"`
+	Architecture string          `json:"architecture"`
 	Disks        []wireDisk      `json:"physicalblockdevice_set"`
 	Interfaces   []wireInterface `json:"interface_set"`
+	Boot         wireInterface   `json:"boot_interface"` // null if there is none
 	OSystem      string          `json:"osystem"`
 	DistroSeries string          `json:"distro_series"`
 	Kernel       string          `json:"hwe_kernel"`
 	IPAddresses  []string        `json:"ip_addresses"`
+
+	OwnerData map[string]string `json:"owner_data"`
 }
 
 type wireDisk struct {
@@ -45,11 +49,18 @@ type wireDisk struct {
 }
 
 type wireInterface struct {
-	ID    int        `json:"id"`
-	Name  string     `json:"name"`
-	MAC   string     `json:"mac_address"`
-	Type  string     `json:"type"` // "physical", "bridge", …
-	Links []wireLink `json:"links"`
+	ID      int        `json:"id"`
+	Name    string     `json:"name"`
+	MAC     string     `json:"mac_address"`
+	Type    string     `json:"type"` // "physical", "bridge", …
+	VLAN    wireVLAN   `json:"vlan"` // null for none
+	Parents []string   `json:"parents"`
+	Links   []wireLink `json:"links"`
+}
+
+type wireVLAN struct {
+	ID   int  `json:"id"`
+	DHCP bool `json:"dhcp_on"`
 }
 
 type wireLink struct {
@@ -60,12 +71,10 @@ type wireLink struct {
 }
 
 type wireSubnet struct {
-	ID   int    `json:"id"`
-	Name string `json:"name"`
-	CIDR string `json:"cidr"`
-	VLAN struct {
-		DHCP bool `json:"dhcp_on"`
-	} `json:"vlan"`
+	ID   int      `json:"id"`
+	Name string   `json:"name"`
+	CIDR string   `json:"cidr"`
+	VLAN wireVLAN `json:"vlan"`
 }
 
 type wireHost struct {
@@ -82,6 +91,9 @@ type wireHost struct {
 	MemoryOvercommit float64    `json:"memory_over_commit_ratio"`
 	StoragePools     []wirePool `json:"storage_pools"`
 	Architectures    []string   `json:"architectures"`
+	Machine          struct {
+		SystemID string `json:"system_id"`
+	} `json:"host"` // its system_id is null as long as MAAS never reached the LXD
 }
 
 type hostAmount struct {

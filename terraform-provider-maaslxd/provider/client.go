@@ -63,7 +63,7 @@ func connect(s settings) (*backend, error) {
 		return nil, err
 	}
 	e, err := engine.New(engine.Config{
-		Machines: m, Composer: m, Names: m, Catalog: m,
+		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m,
 		Ledger: rows, Log: log,
 	})
 	if err != nil {

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+// hosts implements the kind Host: a Machine, and its VM host in MAAS.
+type hosts struct {
+	*metal
+	locks *hostLocks
+	looks *tries // at inventories that do not come
+}
+
+// Validate checks what can be checked without asking MAAS. The error is a
+// *SpecError.
+func (s HostSpec) Validate() error {
+	for _, ratio := range []struct {
+		field string
+		value float64
+	}{{"cpu_overcommit", s.CPUOvercommit}, {"memory_overcommit", s.MemoryOvercommit}} {
+		if !(ratio.value >= 0 && ratio.value <= 10) { // NaN too
+			return &SpecError{Field: ratio.field, Message: fmt.Sprintf("%g is no over-commit ratio", ratio.value), Hint: "MAAS takes up to 10; 1 is none."}
+		}
+	}
+	switch {
+	case s.Project == "":
+		return &SpecError{Field: "project", Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
+	case s.Credentials.Certificate == "" || s.Credentials.Key == "":
+		return &SpecError{Field: "lxd_client_cert", Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
+	case s.Address != "":
+		return nil
+	case s.Machine.Deploy == nil && !s.Machine.Adopt:
+		return &SpecError{Field: "deploy", Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}
+	}
+	if s.Machine.Adopt {
+		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
+	}
+	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), firstBootErrors(s.lxd().Validate()))
+}
+
+// observe implements Kind.Observe.
+func (h *hosts) observe(ctx context.Context, ref Ref) (Host, error) {
+	m, err := h.look(ctx, ref)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Host{}, err
+	}
+	record, findErr := h.record(ctx, ref.Key, m)
+	if findErr != nil && !errors.Is(findErr, ErrNotFound) {
+		return Host{}, findErr
+	}
+	if err != nil && findErr != nil {
+		return Host{}, fmt.Errorf("neither machine nor VM host of %s: %w", ref.Key, ErrNotFound)
+	}
+	return hostAs(m, record, ref.Key), nil
+}
+
+func hostAs(m Machine, record VMHost, key Key) Host {
+	seen := metalAs(m, key)
+	return Host{Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished}
+}
+
+// hostResult turns what was seen of the machine into what was seen of the
+// host.
+func hostResult(key Key, res Result[BareMetal], record VMHost) Result[Host] {
+	return Result[Host]{
+		Object: hostAs(res.Object.Machine, record, key), systemID: res.systemID, changed: res.changed,
+		Done: res.Done, After: res.After, Reason: res.Reason, Message: res.Message,
+	}
+}
+
+// reconcile implements Kind.Reconcile.
+func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[Host], error) {
+	if err := want.Validate(); err != nil {
+		return Result[Host]{}, err
+	}
+	if err := h.capable(ctx); err != nil {
+		return Result[Host]{}, err
+	}
+	if want.Address != "" {
+		return h.reconcileServer(ctx, ref, want)
+	}
+	res, err := h.reach(ctx, ref, want.Machine, h.preparation(want))
+	if err != nil || !res.Done {
+		return hostResult(ref.Key, res, VMHost{}), err
+	}
+	m := res.Object.Machine
+	if m.Status.Phase() != PhaseDeployed {
+		// It was finished once, and now it is in a state that is for people.
+		record, err := h.record(ctx, ref.Key, m)
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		return hostResult(ref.Key, res, record), err
+	}
+	ref.SystemID = m.SystemID
+	return h.registered(ctx, ref, want, m)
+}
+
+// preparation is what a machine needs to become a VM host.
+func (h *hosts) preparation(want HostSpec) preparation {
+	return preparation{
+		network: func(ctx context.Context, m Machine) (Machine, error) {
+			if want.Bridge == nil {
+				return m, nil
+			}
+			return h.bridge(ctx, m, *want.Bridge)
+		},
+		deployment: func(Machine) (*Deployment, error) {
+			what := *want.Machine.Deploy
+			var err error
+			if h.FirstBoot != nil {
+				what.UserData, err = h.FirstBoot.UserData(want)
+			} else {
+				what.UserData, err = want.firstBoot()
+			}
+			return &what, errors.Join(err, what.validate())
+		},
+	}
+}
+
+// reconcileServer registers an LXD server that runs already. Its machine is
+// one that MAAS finds, or makes, when it registers it.
+func (h *hosts) reconcileServer(ctx context.Context, ref Ref, want HostSpec) (Result[Host], error) {
+	var m Machine
+	if ref.SystemID != "" {
+		var err error
+		if m, err = h.Machines.Machine(ctx, ref.SystemID); err != nil {
+			if errors.Is(err, ErrNotFound) {
+				err = Terminal(err)
+			}
+			return Result[Host]{}, err
+		}
+	}
+	return h.registered(ctx, ref, want, m)
+}
+
+// endpoint is where the host's LXD listens.
+func (want HostSpec) endpoint(m Machine) (Endpoint, error) {
+	if want.Address != "" {
+		return Endpoint{Address: want.Address, Project: want.Project}, nil
+	}
+	ip := m.address(want.Bridge)
+	if ip == "" {
+		return Endpoint{}, fmt.Errorf("MAAS knows no address of %s yet: %w", m.Hostname, ErrBusy)
+	}
+	port := cmp.Or(want.LXD.ListenPort, cloudinit.DefaultPort)
+	host := ip
+	if addr, err := netip.ParseAddr(ip); err == nil && addr.Is6() {
+		host = "[" + ip + "]"
+	}
+	return Endpoint{Address: "https://" + host + ":" + strconv.Itoa(port), Project: want.Project}, nil
+}
+
+// address is where the machine can be reached: on its bridge, else on the
+// interface that it boots from, else at the first address that MAAS knows.
+func (m Machine) address(bridge *BridgeSpec) string {
+	first := func(links []InterfaceLink) string {
+		for _, l := range links {
+			if l.IP != "" {
+				return l.IP
+			}
+		}
+		return ""
+	}
+	for _, b := range m.Bridges {
+		if ip := first(b.Links); ip != "" && (bridge == nil || bridge.Name == b.Name) {
+			return ip
+		}
+	}
+	for _, i := range m.Interfaces {
+		if ip := first(i.Links); ip != "" && i.ID == m.BootInterface {
+			return ip
+		}
+	}
+	if len(m.IPAddresses) > 0 {
+		return m.IPAddresses[0]
+	}
+	return ""
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Owner data of a host's machine: what MAAS will forget of its VM host when it
+// drops VM hosts, so that a fleet can be taken over.
+const (
+	vmHostData           = "maaslxd-vm-host"
+	projectData          = "maaslxd-project"
+	addressData          = "maaslxd-address"
+	zoneData             = "maaslxd-zone"
+	poolData             = "maaslxd-pool"
+	tagsData             = "maaslxd-tags"
+	cpuOvercommitData    = "maaslxd-cpu-overcommit"
+	memoryOvercommitData = "maaslxd-memory-overcommit"
+	storagePoolData      = "maaslxd-storage-pool"
+)
+
+// probeAgain is how often an LXD is asked that does not answer yet.
+const probeAgain = 10 * time.Second
+
+// record finds the VM host of a key: by the tag that Register left with it, by
+// what its machine says, or by the machine itself. It is ErrNotFound if there
+// is none.
+func (h *hosts) record(ctx context.Context, key Key, m Machine) (VMHost, error) {
+	all, err := h.Composer.Hosts(ctx)
+	if err != nil {
+		return VMHost{}, err
+	}
+	noted, _ := strconv.Atoi(m.OwnerData[vmHostData])
+	var onMachine []VMHost
+	for _, r := range all {
+		switch {
+		case slices.Contains(r.Tags, marker(key)), noted != 0 && r.ID == noted && (r.MachineID == "" || r.MachineID == m.SystemID):
+			return r, nil
+		case m.SystemID != "" && r.MachineID == m.SystemID:
+			onMachine = append(onMachine, r)
+		}
+	}
+	return h.sameProject(ctx, m, onMachine)
+}
+
+// sameProject finds the VM host of the machine's project. A machine may have
+// several VM hosts, of a project each.
+func (h *hosts) sameProject(ctx context.Context, m Machine, found []VMHost) (VMHost, error) {
+	project := m.OwnerData[projectData]
+	for _, r := range found {
+		if project == "" {
+			break
+		}
+		e, err := h.Registrar.Endpoint(ctx, r.ID)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return VMHost{}, err
+		}
+		if err == nil && e.Project == project {
+			return r, nil
+		}
+	}
+	return VMHost{}, fmt.Errorf("MAAS has no VM host on %s: %w", m.Hostname, ErrNotFound)
+}
+
+// registered takes the VM host one step towards the spec: known to MAAS, with
+// version, pools and cores, set as wanted. The machine is unknown for an LXD
+// server that MAAS has not seen yet.
+func (h *hosts) registered(ctx context.Context, ref Ref, want HostSpec, m Machine) (Result[Host], error) {
+	m, err := h.noteProject(ctx, ref.Key, want, m)
+	if err != nil {
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	}
+	record, err := h.record(ctx, ref.Key, m)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return h.register(ctx, ref, want, m)
+	case err != nil:
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	case !ready(record):
+		return h.awaitInventory(ctx, ref.Key, record, m)
+	}
+	return h.known(ctx, ref, want, m, record)
+}
+
+// noteProject writes on our machine which project it is registered with, before
+// it is.
+func (h *hosts) noteProject(ctx context.Context, key Key, want HostSpec, m Machine) (Machine, error) {
+	if Key(m.OwnerData[keyData]) != key {
+		return m, nil
+	}
+	return h.annotate(ctx, m, map[string]string{projectData: want.Project})
+}
+
+// ready reports whether MAAS has seen the LXD and its hardware. The answer to
+// a registration says neither.
+func ready(r VMHost) bool {
+	return r.Version != "" && r.Cores.Total > 0 && r.MemoryMiB.Total > 0 && len(r.StoragePools) > 0 && r.MachineID != ""
+}
+
+func waiting(key Key, m Machine, record VMHost, reason, message string) Result[Host] {
+	return Result[Host]{
+		Object: hostAs(m, record, key), systemID: m.SystemID, After: probeAgain, Reason: reason, Message: message,
+	}
+}
+
+// register makes the VM host, unless its project holds VMs: MAAS would take
+// them over and power-cycle them.
+func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine) (Result[Host], error) {
+	e, err := want.endpoint(m)
+	if err != nil {
+		return waiting(ref.Key, m, VMHost{}, "NoAddress", err.Error()), nil
+	}
+	ours := m.OwnerData[stateData] == stateInProgress && !want.Machine.Adopt
+	switch server, err := h.probe(ctx, e, want.Credentials); {
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden):
+		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD", fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, err)), nil
+	case err != nil:
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	case want.AdoptExistingVMs:
+	case server == nil && !ours:
+		return waiting(ref.Key, m, VMHost{}, "", ""), &Refusal{
+			Message: fmt.Sprintf("cannot see whether project %q of the LXD at %s holds VMs already, which MAAS would take over and power-cycle", want.Project, e.Address),
+			Hint:    "Let the LXD be reached from here, or set adopt_existing_vms if that is what you want.", Err: ErrConflict,
+		}
+	case server != nil && len(server.Instances) > 0:
+		return waiting(ref.Key, m, VMHost{}, "", ""), &Refusal{
+			Message: fmt.Sprintf("project %q of the LXD at %s holds instances already: %s", want.Project, e.Address, strings.Join(server.Instances, ", ")),
+			Hint:    "MAAS would take them over and power-cycle them. Use another project, or set adopt_existing_vms if that is what you want.", Err: ErrConflict,
+		}
+	}
+	return h.post(ctx, ref, want, m, e)
+}
+
+// probe asks the LXD itself; nil where that cannot be done from here.
+func (h *hosts) probe(ctx context.Context, e Endpoint, c Credentials) (*LXDServer, error) {
+	if h.Probe == nil {
+		return nil, nil
+	}
+	server, err := h.Probe.Server(ctx, e, c)
+	if err != nil {
+		return nil, err
+	}
+	return &server, nil
+}
+
+func (h *hosts) post(ctx context.Context, ref Ref, want HostSpec, m Machine, e Endpoint) (Result[Host], error) {
+	r := Registration{
+		Name: want.name(m), Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
+		Tags:          append(slices.Clone(want.Tags), marker(ref.Key)), // by which the next look finds it, whatever is lost
+		CPUOvercommit: want.CPUOvercommit, MemoryOvercommit: want.MemoryOvercommit,
+	}
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
+	id, err := h.Registrar.Register(ctx, r)
+	switch {
+	case errors.Is(err, ErrConflict):
+		return h.registeredBefore(ctx, ref.Key, m, r, err)
+	case err != nil:
+		return waiting(ref.Key, m, VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", e.Address, refusedHost(err))
+	}
+	h.Log.InfoContext(ctx, "registered VM host", "name", r.Name, "address", e.Address, "id", id)
+	res := waiting(ref.Key, m, VMHost{ID: id, Name: r.Name}, "Registered", "MAAS takes the inventory of "+r.Name)
+	res.After = shortly
+	return res, nil
+}
+
+func (want HostSpec) name(m Machine) string {
+	switch {
+	case want.Name != "":
+		return want.Name
+	case m.Hostname != "":
+		return m.Hostname
+	}
+	return lxdName(want.Address)
+}
+
+// lxdName is a name for a server that is known by its address only.
+func lxdName(address string) string {
+	_, host, found := strings.Cut(address, "://")
+	if !found {
+		host = address
+	}
+	return "lxd-" + strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(strings.TrimSuffix(host, ":8443"))), "-")
+}
+
+// registeredBefore names the VM host that MAAS has for an address already, or
+// finds that it is ours by now.
+func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Registration, refusal error) (Result[Host], error) {
+	h.Names.Refresh()
+	if _, err := h.record(ctx, key, m); err == nil {
+		res := waiting(key, m, VMHost{}, "Registered", r.Name+" is registered by now")
+		res.After = shortly
+		return res, nil
+	}
+	all, err := h.Composer.Hosts(ctx)
+	if err != nil {
+		return waiting(key, m, VMHost{}, "", ""), err
+	}
+	for _, other := range all {
+		e, err := h.Registrar.Endpoint(ctx, other.ID)
+		if err != nil || e != r.Endpoint {
+			continue
+		}
+		return waiting(key, m, other, "", ""), &SpecError{
+			Field:   "address",
+			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s (id %d)", e.Project, e.Address, other.Name, other.ID),
+			Hint:    fmt.Sprintf("Import it by the system id of its machine, %s, or remove that VM host in MAAS.", other.MachineID), Err: ErrConflict,
+		}
+	}
+	return waiting(key, m, VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
+}
+
+// awaitInventory waits for what MAAS finds out about the LXD. Where it never
+// reached it, MAAS does not try again by itself.
+func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Machine) (Result[Host], error) {
+	h.Names.Refresh()
+	res := waiting(key, m, record, "WaitingForInventory", fmt.Sprintf("MAAS does not know yet what VM host %s has", record.Name))
+	if record.Version != "" && h.looks.again(key, syncEvery) {
+		res.After = shortly
+		return res, nil
+	}
+	unlock, err := h.locks.alone(ctx, record.ID)
+	if err != nil {
+		return res, err
+	}
+	defer unlock()
+	err = h.Composer.Sync(ctx, record)
+	switch {
+	case errors.Is(err, ErrUnavailable):
+		res.Reason, res.Message = "WaitingForLXD", fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err)
+		return res, nil
+	case err != nil:
+		return res, fmt.Errorf("cannot refresh VM host %s: %w", record.Name, err)
+	}
+	res.After = shortly
+	return res, nil
+}
+
+// syncEvery is how many looks at an inventory that does not come are worth a
+// refresh: an inventory that failed inside MAAS stays empty for ever.
+const syncEvery = 15
+
+// refusedHost turns MAAS's complaints about parameters into ones about fields.
+func refusedHost(err error) error {
+	return refusedAs(err, map[string]string{
+		"power_address": "address", "project": "project", "zone": "zone", "pool": "pool", "tags": "tags", "name": "name",
+		"certificate": "lxd_client_cert", "key": "lxd_client_key", "default_storage_pool": "default_storage_pool",
+		"cpu_over_commit_ratio": "cpu_overcommit", "memory_over_commit_ratio": "memory_overcommit",
+	})
+}

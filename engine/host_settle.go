@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// known goes on with a VM host whose inventory is there: it must be the wanted
+// machine's, then it is set as wanted, then it is finished.
+func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, record VMHost) (Result[Host], error) {
+	switch {
+	case m.SystemID == "":
+		var err error
+		if m, err = h.Machines.Machine(ctx, record.MachineID); err != nil {
+			return waiting(ref.Key, Machine{}, record, "", ""), fmt.Errorf("cannot read the machine of VM host %s: %w", record.Name, err)
+		}
+		if owner := m.OwnerData[keyData]; owner != "" && Key(owner) != ref.Key {
+			return waiting(ref.Key, Machine{}, record, "", ""), strange(m, "register")
+		}
+	case record.MachineID != m.SystemID:
+		return waiting(ref.Key, m, record, "", ""), &Refusal{
+			Message: fmt.Sprintf("the LXD that MAAS registered as %s runs on machine %s, and not on %s", record.Name, record.MachineID, m.Hostname),
+			Hint:    "Another machine answers at its address: see the addresses and the MACs of both in MAAS.", Err: ErrConflict,
+		}
+	}
+	res := waiting(ref.Key, m, record, "Settling", "")
+	if err := h.checkHostNames(ctx, want); err != nil {
+		return res, err
+	}
+	m, err := h.annotate(ctx, m, h.memory(ref.Key, want, record, m))
+	if err != nil {
+		return res, err
+	}
+	if record, err = h.settle(ctx, ref.Key, want, record); err != nil {
+		return res, err
+	}
+	if m, err = h.annotate(ctx, m, map[string]string{stateData: finishedState(want)}); err != nil {
+		return res, err
+	}
+	h.looks.forget(ref.Key)
+	res = waiting(ref.Key, m, record, "Ready", "")
+	res.Done, res.After = true, 0
+	return res, nil
+}
+
+// finishedState: an LXD that runs already is adopted with the machine that it
+// runs on.
+func finishedState(want HostSpec) string {
+	if want.Address != "" {
+		return stateAdopted
+	}
+	return want.Machine.finishedState()
+}
+
+// memory is what the machine is to remember of its VM host.
+func (h *hosts) memory(key Key, want HostSpec, record VMHost, m Machine) map[string]string {
+	data := map[string]string{
+		keyData: string(key), vmHostData: strconv.Itoa(record.ID), projectData: want.Project,
+		zoneData: want.Zone, poolData: want.Pool, tagsData: strings.Join(want.Tags, ","),
+		cpuOvercommitData: ratio(want.CPUOvercommit), memoryOvercommitData: ratio(want.MemoryOvercommit),
+		storagePoolData: want.DefaultStoragePool,
+	}
+	if e, err := want.endpoint(m); err == nil {
+		data[addressData] = e.Address
+	}
+	if m.OwnerData[stateData] == "" {
+		data[stateData] = stateInProgress
+	}
+	return data
+}
+
+func ratio(r float64) string {
+	if r == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(r, 'g', -1, 64)
+}
+
+func (h *hosts) checkHostNames(ctx context.Context, want HostSpec) error {
+	return errors.Join(
+		checkName(ctx, h.Names, "zone", "zone", want.Zone, h.Names.Zones),
+		checkName(ctx, h.Names, "pool", "resource pool", want.Pool, h.Names.Pools),
+	)
+}
+
+// settle changes what differs: in one call what needs one, which makes MAAS
+// list the instances anew and so must not run beside a compose; then tags.
+func (h *hosts) settle(ctx context.Context, key Key, want HostSpec, record VMHost) (VMHost, error) {
+	update, after, err := hostDifference(want, record)
+	if err != nil {
+		return record, err
+	}
+	if update != (HostUpdate{}) {
+		if err := h.update(ctx, record, update); err != nil {
+			return record, err
+		}
+		record = after
+	}
+	surplus := append(slices.Clone(want.RemovedTags), marker(key))
+	for _, tag := range want.Tags {
+		if !slices.Contains(record.Tags, tag) {
+			if err := h.Registrar.TagHost(ctx, record.ID, tag); err != nil {
+				return record, fmt.Errorf("cannot tag VM host %s with %q: %w", record.Name, tag, err)
+			}
+		}
+	}
+	for _, tag := range surplus {
+		if slices.Contains(record.Tags, tag) && !slices.Contains(want.Tags, tag) {
+			if err := h.Registrar.UntagHost(ctx, record.ID, tag); err != nil {
+				return record, fmt.Errorf("cannot take tag %q off VM host %s: %w", tag, record.Name, err)
+			}
+		}
+	}
+	record.Tags = slices.DeleteFunc(slices.Concat(record.Tags, want.Tags), func(t string) bool {
+		return slices.Contains(surplus, t) && !slices.Contains(want.Tags, t)
+	})
+	slices.Sort(record.Tags)
+	record.Tags = slices.Compact(record.Tags)
+	return record, nil
+}
+
+// hostDifference says what UpdateHost has to change, and what the VM host is
+// after it.
+func hostDifference(want HostSpec, have VMHost) (HostUpdate, VMHost, error) {
+	var u HostUpdate
+	text := func(field **string, have *string, wanted string) {
+		if wanted != "" && wanted != *have {
+			*field, *have = &wanted, wanted
+		}
+	}
+	number := func(field **float64, have *float64, wanted float64) {
+		if wanted != 0 && wanted != *have {
+			*field, *have = &wanted, wanted
+		}
+	}
+	text(&u.Name, &have.Name, want.Name)
+	text(&u.Zone, &have.Zone, want.Zone)
+	text(&u.Pool, &have.Pool, want.Pool)
+	number(&u.CPUOvercommit, &have.CPUOvercommit, want.CPUOvercommit)
+	number(&u.MemoryOvercommit, &have.MemoryOvercommit, want.MemoryOvercommit)
+	have.StoragePools = slices.Clone(have.StoragePools)
+	names := make([]string, len(have.StoragePools))
+	for n := range have.StoragePools {
+		p := &have.StoragePools[n]
+		names[n] = p.Name
+		if p.Name == want.DefaultStoragePool && !p.Default {
+			u.DefaultStoragePool = &want.DefaultStoragePool
+		}
+	}
+	if want.DefaultStoragePool != "" && !slices.Contains(names, want.DefaultStoragePool) {
+		return u, have, unknown("default_storage_pool", "storage pool on VM host "+have.Name, want.DefaultStoragePool, names)
+	}
+	for n := range have.StoragePools {
+		if u.DefaultStoragePool != nil {
+			have.StoragePools[n].Default = have.StoragePools[n].Name == want.DefaultStoragePool
+		}
+	}
+	return u, have, nil
+}
+
+// update changes the record while nothing is being composed on the host.
+func (h *hosts) update(ctx context.Context, record VMHost, u HostUpdate) error {
+	if err := h.quiet(ctx, record); err != nil {
+		return err
+	}
+	unlock, err := h.locks.alone(ctx, record.ID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := h.Registrar.UpdateHost(ctx, record.ID, u); err != nil {
+		return fmt.Errorf("cannot change VM host %s: %w", record.Name, refusedHost(err))
+	}
+	h.Log.InfoContext(ctx, "changed VM host", "name", record.Name, "id", record.ID)
+	return nil
+}
+
+// quiet refuses while a VM is being composed on the host: a sync that ends
+// inside a compose adopts the newborn.
+func (h *hosts) quiet(ctx context.Context, record VMHost) error {
+	pending, err := h.Ledger.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range pending {
+		if row.HostID == record.ID && h.unclear(row) > 0 {
+			return fmt.Errorf("%s is being composed on VM host %s, which must wait: %w", row.Name, record.Name, ErrBusy)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package maas
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestAllocateNeedsAMachine guards the call by which MAAS would make a VM.
+func TestAllocateNeedsAMachine(t *testing.T) {
+	t.Parallel()
+	f := always(200, "application/json", "{}")
+	err := testClient(t, f).Allocate(t.Context(), "", "fleet")
+	if !engine.IsTerminal(err) || kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
+		t.Errorf("got %v after %v", err, f.routes())
+	}
+}
+
+func TestAllocateRefused(t *testing.T) {
+	t.Parallel()
+	const allocate, list = "POST machines/?op=allocate", "GET machines/"
+	taken := status(409, "text/plain; charset=utf-8", "No machine with system ID abc123 available.")
+	cases := map[string]struct {
+		reason   string
+		allocate func() *http.Response
+		list     func() *http.Response
+		want     string
+		calls    int
+	}{
+		"Taken":  {"It is there, in another state.", taken, value([]map[string]any{{"system_id": "abc123", "status": 6}}), "ErrConflict", 2},
+		"Absent": {"MAAS uses the same words for one that it does not have.", taken, value([]map[string]any{}), "ErrNotFound", 2},
+		"Unseen": {"Where the look fails the refusal stays.", taken, status(403, "text/plain", "no"), "ErrConflict", 2},
+		"Denied": {"Other refusals speak for themselves.", status(403, "text/plain", "no"), nil, "ErrForbidden", 1},
+		"NoAPI":  {"A 404 speaks of the address.", status(404, "text/plain", "Unknown API endpoint"), nil, "ErrUnavailable", 1},
+		"Failed": {"MAAS's own error was not applied.", status(500, "text/plain", "x"), nil, "ErrUnavailable", 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := byRoute(map[string]func() *http.Response{allocate: tc.allocate, list: tc.list})
+			err := testClient(t, f).Allocate(t.Context(), "abc123", "fleet")
+			if kinds(err) != tc.want || len(f.all()) != tc.calls {
+				t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
+			}
+		})
+	}
+}
+
+func TestAnnotateRefuses(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		data   map[string]string
+		want   string
+	}{
+		"Op":      {"MAAS drops it without a word.", map[string]string{"op": "x", "role": "db"}, "ErrInvalid"},
+		"NoKey":   {"A key has letters.", map[string]string{"": "x"}, "ErrInvalid"},
+		"Nothing": {"Nothing to say is no call.", nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := always(200, "application/json", "{}")
+			err := testClient(t, f).Annotate(t.Context(), "abc123", tc.data)
+			if kinds(err) != tc.want || (err == nil) != (tc.want == "") || len(f.all()) != 0 {
+				t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
+			}
+		})
+	}
+}
+
+func TestBridgeNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "br-1234567890123", strings.Repeat("ü", 8)} {
+		f := always(200, "application/json", "{}")
+		err := testClient(t, f).CreateBridge(t.Context(), "abc123", 77, name)
+		refused, ok := errors.AsType[engine.FieldError](err)
+		if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()["name"]) != 1 {
+			t.Errorf("bridge %q: got %v after %v", name, err, f.routes())
+		}
+	}
+}
+
+// TestMetalErrors maps what MAAS answers.
+func TestMetalErrors(t *testing.T) {
+	t.Parallel()
+	annotate := func(ctx context.Context, c *Client) error {
+		return c.Annotate(ctx, "abc123", map[string]string{"role": "db"})
+	}
+	bridge := func(ctx context.Context, c *Client) error { return c.CreateBridge(ctx, "abc123", 77, "br0") }
+	cases := map[string]struct {
+		reason string
+		do     func(context.Context, *Client) error
+		answer *fake
+		want   string
+	}{
+		"NotAcquired":  {"Only an owner can annotate.", annotate, always(409, "text/plain; charset=utf-8", "Cannot set workload annotation: it hasn't been acquired."), "ErrConflict"},
+		"NoMachine":    {"It is gone.", annotate, always(404, "text/plain", "No Machine matches the given query."), "ErrNotFound"},
+		"Deployed":     {"Too late for a bridge.", bridge, always(409, "text/plain; charset=utf-8", "Cannot create bridge interface because the machine is not New, Ready, Allocated, or Broken."), "ErrConflict"},
+		"NameTaken":    {"Names are unique on a machine.", bridge, always(400, "application/json", `{"__all__":["Interface with this Node config and Name already exists."]}`), "ErrInvalid"},
+		"Bridged":      {"A second bridge on an interface.", bridge, always(400, "application/json", `{"parent":["A bridge interface can't have a parent that is already in a bond or a bridge."]}`), "ErrInvalid"},
+		"NoSuchBridge": {"The machine of the bridge is gone.", bridge, always(404, "text/plain", "No Machine matches the given query."), "ErrNotFound"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := tc.do(t.Context(), testClient(t, tc.answer)); kinds(err) != tc.want || len(tc.answer.all()) != 1 {
+				t.Errorf("%s: got %v after %v", tc.reason, err, tc.answer.routes())
+			}
+		})
+	}
+}
+
+// TestLostReplies holds that what cannot be repeated is sent once, and that
+// the error says how little is known.
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	pair := newPair(t)
+	calls := map[string]func(context.Context, *Client) error{
+		"Allocate": func(ctx context.Context, c *Client) error { return c.Allocate(ctx, "abc123", "fleet") },
+		"Annotate": func(ctx context.Context, c *Client) error {
+			return c.Annotate(ctx, "abc123", map[string]string{"role": "db"})
+		},
+		"CreateBridge": func(ctx context.Context, c *Client) error { return c.CreateBridge(ctx, "abc123", 77, "br0") },
+		"Register": func(ctx context.Context, c *Client) error {
+			_, err := c.Register(ctx, registration(pair))
+			return err
+		},
+		"TagHost": func(ctx context.Context, c *Client) error { return c.TagHost(ctx, 8, "blue") },
+	}
+	lost := map[string]func(r *http.Request) (*http.Response, error){
+		"cut off": func(*http.Request) (*http.Response, error) { return nil, errTooLong },
+		"silent":  func(r *http.Request) (*http.Response, error) { return nil, pause(r, time.Hour) },
+		"gateway": func(*http.Request) (*http.Response, error) { return reply(504, "text/html", "x"), nil },
+	}
+	for name, do := range calls {
+		for how, answer := range lost {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return answer(r) }}
+					err := do(t.Context(), testClient(t, f))
+					if kinds(err) != "ErrUnavailable ErrUnclear" || len(f.all()) != 1 {
+						t.Errorf("got %v (%s) after %v", err, kinds(err), f.routes())
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package maas
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+const hostRoute = "vm-hosts/{id}/"
+
+// Register implements engine.Registrar. The private key goes to MAAS as it is:
+// over plain http anybody on the way can read it, which is for the caller to
+// weigh. An empty project is never sent, nor is a pair that does not match.
+// Where MAAS has machines that were enlisted at this endpoint one by one, it
+// makes the VM host of their BMC and ignores all but the endpoint and the
+// credentials; UpdateHost sets the rest then.
+func (c *Client) Register(ctx context.Context, g engine.Registration) (int, error) {
+	r := post("", "vm-hosts/").put("type", "lxd").put("power_address", g.Address).put("project", g.Project)
+	r.set("name", g.Name).set("zone", g.Zone).set("pool", g.Pool).set("tags", strings.Join(g.Tags, ","))
+	r.ratio("cpu_over_commit_ratio", g.CPUOvercommit).ratio("memory_over_commit_ratio", g.MemoryOvercommit)
+	r.credentials(g.Credentials).endpoint(g.Endpoint)
+	r.once, r.timeout = true, c.slow
+	defer c.hosts.drop()
+	var made struct {
+		ID int `json:"id"`
+	}
+	if err := c.list(ctx, r, &made); err != nil {
+		return 0, registered(err)
+	}
+	if made.ID == 0 {
+		e := newError(r, http.StatusOK, "MAAS did not say which VM host it made")
+		e.Unclear = true
+		return 0, e
+	}
+	return made.ID, nil
+}
+
+// registered tells a server that MAAS has already from a bad value: what is
+// wrong with a value comes as a form's fields, and this as a text (forms/pods.py,
+// PodForm). As a text, too, MAAS says that it has no image to commission the
+// VMs with that it found, so the hint does not claim more than is known.
+func registered(err error) error {
+	e, ok := asError(err)
+	if ok && e.Status == http.StatusBadRequest && e.media == "text/plain" {
+		e.Kind = engine.ErrConflict
+		e.Hint = "If MAAS has a VM host with this address, project and certificate already, use that, or remove it from MAAS first."
+	}
+	return err
+}
+
+// Endpoint implements engine.Registrar. What MAAS answers holds the private
+// key: only the two fields are read of it, and nothing is quoted.
+func (c *Client) Endpoint(ctx context.Context, hostID int) (engine.Endpoint, error) {
+	r := get(hostRoute, strconv.Itoa(hostID)).op("parameters")
+	r.mute = true
+	var answer struct {
+		Address string `json:"power_address"`
+		Project string `json:"project"`
+	}
+	err := c.call(ctx, r, &answer)
+	return engine.Endpoint{Address: answer.Address, Project: answer.Project}, err
+}
+
+// UpdateHost implements engine.Registrar. MAAS takes zone, pool and storage
+// pool by name here.
+func (c *Client) UpdateHost(ctx context.Context, hostID int, u engine.HostUpdate) error {
+	r := newRequest(http.MethodPut, hostRoute, strconv.Itoa(hostID))
+	texts := map[string]*string{
+		"name": u.Name, "zone": u.Zone, "pool": u.Pool, "default_storage_pool": u.DefaultStoragePool,
+	}
+	for name, value := range texts {
+		if value != nil {
+			r.put(name, *value)
+		}
+	}
+	ratios := map[string]*float64{
+		"cpu_over_commit_ratio": u.CPUOvercommit, "memory_over_commit_ratio": u.MemoryOvercommit,
+	}
+	for name, value := range ratios {
+		if value != nil {
+			r.put(name, decimal(*value))
+		}
+	}
+	if u.Credentials != nil {
+		r.credentials(*u.Credentials)
+	}
+	if r.form == nil && r.err == nil {
+		return nil
+	}
+	r.timeout = c.slow
+	return c.writeHost(ctx, r)
+}
+
+// TagHost implements engine.Registrar.
+func (c *Client) TagHost(ctx context.Context, hostID int, tag string) error {
+	return c.writeHost(ctx, post("add_tag", hostRoute, strconv.Itoa(hostID)).put("tag", tag))
+}
+
+// UntagHost implements engine.Registrar.
+func (c *Client) UntagHost(ctx context.Context, hostID int, tag string) error {
+	return c.writeHost(ctx, post("remove_tag", hostRoute, strconv.Itoa(hostID)).put("tag", tag))
+}
+
+// Unregister implements engine.Registrar. It never asks MAAS to decompose the
+// VMs.
+func (c *Client) Unregister(ctx context.Context, hostID int) error {
+	r := newRequest(http.MethodDelete, hostRoute, strconv.Itoa(hostID))
+	r.timeout = c.slow
+	if err := c.writeHost(ctx, r); !isMissing(err) {
+		return err
+	}
+	return nil
+}
+
+// writeHost sends a request that changes a VM host.
+func (c *Client) writeHost(ctx context.Context, r *request) error {
+	defer c.hosts.drop()
+	return c.call(ctx, r, nil)
+}
+
+// endpoint refuses what MAAS would fill in by itself, with another project
+// than is meant.
+func (r *request) endpoint(e engine.Endpoint) *request {
+	if e.Address == "" {
+		r.refuse("power_address", "there is no address of an LXD server", "Give it as MAAS is to reach it, like https://10.0.0.5:8443.")
+	}
+	if e.Project == "" {
+		r.refuse("project", "there is no LXD project", "Name the project whose VMs MAAS is to manage; LXD's own is called default.")
+	}
+	return r
+}
+
+// credentials puts a key pair that MAAS can use; for any other it answers 500.
+// No text ever holds the key.
+func (r *request) credentials(pair engine.Credentials) *request {
+	r.put("certificate", pair.Certificate).put("key", pair.Key)
+	r.secrets = append(r.secrets, pair.Key, url.QueryEscape(pair.Key))
+	const hint = "Give a PEM certificate and the unencrypted PEM private key that belongs to it."
+	if block, _ := pem.Decode([]byte(pair.Certificate)); block == nil || block.Type != "CERTIFICATE" {
+		return r.refuse("certificate", "there is no PEM certificate in it", hint)
+	}
+	// The cause is left out: its words are crypto/tls's and speak of the key.
+	if _, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key)); err != nil {
+		return r.refuse("key", "it is no PEM private key of the certificate", hint)
+	}
+	return r
+}
+
+// ratio puts an over-commit ratio; zero leaves it to MAAS.
+func (r *request) ratio(name string, value float64) *request {
+	if value > 0 {
+		r.put(name, decimal(value))
+	}
+	return r
+}
+
+func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+)
+
+// allocate takes a machine for a key: the one that the spec names, or one that
+// fits the selector. What is allocated carries our mark from that moment on.
+func (b *metal) allocate(ctx context.Context, key Key, want MachineSpec) (Machine, error) {
+	choices, err := b.choices(ctx, key, want)
+	if err != nil {
+		return Machine{}, err
+	}
+	for _, m := range choices {
+		err := b.Metal.Allocate(ctx, m.SystemID, marker(key))
+		switch {
+		case err == nil:
+			b.Log.InfoContext(ctx, "allocated machine", "name", m.Hostname, "system_id", m.SystemID)
+			return b.alone(ctx, key, m)
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+			continue // someone was faster
+		default:
+			return Machine{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, err)
+		}
+	}
+	return Machine{}, fmt.Errorf("others were faster at each of %d machines: %w", len(choices), ErrBusy)
+}
+
+// alone gives the machine back if another process has allocated one for the
+// same key meanwhile. It has not been touched yet.
+func (b *metal) alone(ctx context.Context, key Key, m Machine) (Machine, error) {
+	found, err := b.allocated(ctx, key)
+	if err != nil {
+		return Machine{}, err
+	}
+	if len(found) == 0 || found[0].SystemID == m.SystemID {
+		return b.Machines.Machine(ctx, m.SystemID)
+	}
+	if err := b.Machines.Release(ctx, m.SystemID); err != nil {
+		return Machine{}, fmt.Errorf("cannot give %s back, of which %s has another: %w", m.Hostname, key, err)
+	}
+	return Machine{}, fmt.Errorf("another process has allocated %s for %s: %w", found[0].Hostname, key, ErrBusy)
+}
+
+// choices are the machines to try, the best one first.
+func (b *metal) choices(ctx context.Context, key Key, want MachineSpec) ([]Machine, error) {
+	if want.Machine != "" {
+		m, err := b.named(ctx, want.Machine)
+		if err != nil {
+			return nil, err
+		}
+		return []Machine{m}, b.allocatable(ctx, key, m)
+	}
+	if err := b.checkSelector(ctx, want.Select); err != nil {
+		return nil, err
+	}
+	ready, err := b.Machines.MachinesWhere(ctx, MachineFilter{
+		Status: StatusReady, Zone: want.Select.Zone, Pool: want.Select.Pool, Tags: want.Select.Tags,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the Ready machines: %w", err)
+	}
+	fitting := slices.DeleteFunc(slices.Clone(ready), func(m Machine) bool { return !want.Select.fits(m) })
+	if len(fitting) == 0 {
+		return nil, noneFits(want.Select, len(ready))
+	}
+	// The smallest that will do comes first, so that the large ones stay for
+	// those who need them. Among equal ones, processes that choose at the same
+	// moment begin at different machines.
+	slices.SortFunc(fitting, func(x, y Machine) int {
+		return cmp.Or(cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(lot(key, x), lot(key, y)))
+	})
+	return fitting, nil
+}
+
+func lot(key Key, m Machine) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(string(key) + "/" + m.SystemID)) //nolint:errcheck // never fails
+	return h.Sum64()
+}
+
+// allocatable checks a certain machine before it is taken.
+func (b *metal) allocatable(ctx context.Context, key Key, m Machine) error {
+	if m.Status == StatusReady {
+		return nil
+	}
+	ours, err := b.mine(ctx, key, m)
+	switch {
+	case err != nil:
+		return err
+	case ours && metalAs(m, key).Finished:
+		return knownMachine(m)
+	}
+	hint := "Only Ready machines can be deployed: release it if nobody needs it, or choose another one."
+	switch m.Status.Phase() {
+	case PhaseCommissioning, PhaseReleasing:
+		if m.Status != StatusNew {
+			return fmt.Errorf("machine %s is %s, and not Ready yet: %w", m.Hostname, m.StatusName, ErrBusy)
+		}
+		hint = "Commission it in MAAS first."
+	case PhaseDeployed:
+		hint = "To use it as it is, adopt it; to install it anew, release it in MAAS first."
+	}
+	message := fmt.Sprintf("machine %s (%s) is not Ready but %s", m.Hostname, m.SystemID, m.StatusName)
+	if m.Owner != "" {
+		message += ", and belongs to the MAAS user " + m.Owner
+	}
+	return &SpecError{Field: "machine", Message: message, Hint: hint, Err: ErrConflict}
+}
+
+func knownMachine(m Machine) error {
+	return &SpecError{
+		Field:   "machine",
+		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
+		Hint:    fmt.Sprintf("If another configuration manages it, choose another one. If this one does and lost it, import it by its system id %s.", m.SystemID),
+		Err:     ErrConflict,
+	}
+}
+
+func (b *metal) checkSelector(ctx context.Context, s Selector) error {
+	for _, c := range []struct {
+		field, kind, name string
+		list              func(context.Context) ([]string, error)
+	}{
+		{"selector.zone", "zone", s.Zone, b.Names.Zones},
+		{"selector.pool", "resource pool", s.Pool, b.Names.Pools},
+	} {
+		if err := checkName(ctx, b.Names, c.field, c.kind, c.name, c.list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits reports whether a machine will do. VMs are not chosen, only named: they
+// take from a host what the host is for.
+func (s Selector) fits(m Machine) bool {
+	largest := int64(0)
+	for _, d := range m.Disks {
+		largest = max(largest, d.SizeGB)
+	}
+	short, _, _ := strings.Cut(m.Architecture, "/")
+	return m.HostID == 0 && !m.Locked && m.Cores >= s.MinCores && m.MemoryMiB >= s.MinMemoryMiB && largest >= s.MinDiskGB &&
+		(s.Zone == "" || m.Zone == s.Zone) && (s.Pool == "" || m.Pool == s.Pool) &&
+		(s.Architecture == "" || s.Architecture == m.Architecture || s.Architecture == short) &&
+		!slices.ContainsFunc(s.Tags, func(t string) bool { return !slices.Contains(m.Tags, t) })
+}
+
+// noneFits is retryable: machines are released and commissioned all the time.
+func noneFits(s Selector, ready int) error {
+	return &Error{
+		Type:    InsufficientResources,
+		Message: fmt.Sprintf("none of %d Ready machines in zone %s and pool %s fits", ready, cmp.Or(s.Zone, "any"), cmp.Or(s.Pool, "any")),
+		Hint: fmt.Sprintf("Wanted: tags %v, architecture %s, at least %d cores, %d MiB of memory, a disk of %d GB; VMs and locked machines do not count.",
+			s.Tags, cmp.Or(s.Architecture, "any"), s.MinCores, s.MinMemoryMiB, s.MinDiskGB),
+	}
+}

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// metal implements the kind Machine, and with it the first half of the kind
+// Host.
+type metal struct {
+	Config
+	tries *tries
+}
+
+// Owner data by which a machine tells whose it is. MAAS clears them when the
+// machine is released, so that nothing of ours outlives the allocation.
+const (
+	keyData   = "maaslxd-key"
+	stateData = "maaslxd-state"
+)
+
+// ourData tells which owner data are ours.
+func ourData(name string) bool { return strings.HasPrefix(name, markerPrefix) }
+
+// The values of stateData.
+const (
+	stateInProgress = "in progress"
+	stateFinished   = "finished"
+	// stateAdopted: finished, and installed by someone else.
+	stateAdopted = "adopted"
+)
+
+func (s MachineSpec) finishedState() string {
+	if s.Adopt {
+		return stateAdopted
+	}
+	return stateFinished
+}
+
+// observe implements Kind.Observe.
+func (b *metal) observe(ctx context.Context, ref Ref) (BareMetal, error) {
+	m, err := b.look(ctx, ref)
+	if err != nil {
+		return BareMetal{}, err
+	}
+	return metalAs(m, ref.Key), nil
+}
+
+func metalAs(m Machine, key Key) BareMetal {
+	state := m.OwnerData[stateData]
+	return BareMetal{
+		Machine: m, Ours: Key(m.OwnerData[keyData]) == key,
+		Finished: state == stateFinished || state == stateAdopted,
+	}
+}
+
+func metalResult(key Key, m Machine) Result[BareMetal] {
+	return Result[BareMetal]{
+		Object: metalAs(m, key), systemID: m.SystemID,
+		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
+	}
+}
+
+// look finds the machine of a ref: by its system id, or by the mark that
+// Allocate left with it together with the allocation itself. There is no
+// allocation of ours without that mark, whatever else was lost.
+func (b *metal) look(ctx context.Context, ref Ref) (Machine, error) {
+	if ref.SystemID != "" {
+		return b.Machines.Machine(ctx, ref.SystemID)
+	}
+	found, err := b.allocated(ctx, ref.Key)
+	if err != nil {
+		return Machine{}, err
+	}
+	if len(found) == 0 {
+		return Machine{}, fmt.Errorf("no machine is allocated for %s: %w", ref.Key, ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// only returns the first of the machines that were allocated for a key, and
+// gives the others back: they were allocated and never touched by a process
+// that died before it could do so itself.
+func (b *metal) only(ctx context.Context, ref Ref) (Machine, error) {
+	found, err := b.allocated(ctx, ref.Key)
+	switch {
+	case err != nil:
+		return Machine{}, err
+	case len(found) == 0:
+		return Machine{}, fmt.Errorf("no machine is allocated for %s: %w", ref.Key, ErrNotFound)
+	}
+	for _, m := range found[1:] {
+		if m.Status != StatusAllocated || metalAs(m, ref.Key).Finished {
+			continue
+		}
+		if err := b.Machines.Release(ctx, m.SystemID); err != nil {
+			return Machine{}, fmt.Errorf("cannot give %s back, which %s does not need: %w", m.Hostname, ref.Key, err)
+		}
+		b.Log.InfoContext(ctx, "gave a second machine back", "name", m.Hostname, "system_id", m.SystemID)
+	}
+	return found[0], nil
+}
+
+// allocated lists the machines that were allocated for a key, the one that has
+// come furthest first. There is one, unless two processes chose at the same
+// moment.
+func (b *metal) allocated(ctx context.Context, key Key) ([]Machine, error) {
+	found, err := b.Machines.MachinesWhere(ctx, MachineFilter{Agent: marker(key)})
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for the machine of %s: %w", key, err)
+	}
+	slices.SortFunc(found, func(x, y Machine) int {
+		return cmp.Or(
+			boolCompare(metalAs(y, key).Finished, metalAs(x, key).Finished),
+			boolCompare(x.Status == StatusAllocated, y.Status == StatusAllocated),
+			cmp.Compare(x.SystemID, y.SystemID),
+		)
+	})
+	return found, nil
+}
+
+func boolCompare(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// mine reports whether an acquired machine is the key's: it says so itself, or
+// Allocate's mark does.
+func (b *metal) mine(ctx context.Context, key Key, m Machine) (bool, error) {
+	if owner, ok := m.OwnerData[keyData]; ok {
+		return Key(owner) == key, nil
+	}
+	found, err := b.allocated(ctx, key)
+	return slices.ContainsFunc(found, func(f Machine) bool { return f.SystemID == m.SystemID }), err
+}
+
+// strange says that a machine is not ours to touch.
+func strange(m Machine, verb string) error {
+	whose := "was acquired outside of this configuration"
+	if key := m.OwnerData[keyData]; key != "" {
+		whose = "belongs to " + key
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("cannot %s machine %s (%s, %s): it %s", verb, m.Hostname, m.SystemID, m.StatusName, whose),
+		Hint:    "Release it in MAAS if nobody needs it, or choose another machine.", Err: ErrConflict,
+	}
+}
+
+// named finds the one machine that a spec names by system id, hostname or FQDN.
+func (b *metal) named(ctx context.Context, name string) (Machine, error) {
+	short, _, _ := strings.Cut(name, ".")
+	found, err := b.Machines.MachinesNamed(ctx, short)
+	if err != nil {
+		return Machine{}, err
+	}
+	for _, m := range found {
+		if name == short || strings.EqualFold(m.FQDN, name) {
+			return m, nil
+		}
+	}
+	m, err := b.Machines.Machine(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return Machine{}, &SpecError{
+			Field: "machine", Message: fmt.Sprintf("MAAS has no machine %q", name), Err: ErrNotFound,
+			Hint: "Give a hostname, an FQDN or a system id, or describe the machine by a selector.",
+		}
+	}
+	return m, err
+}

@@ -1,0 +1,31 @@
+package engine
+
+import "sync"
+
+// tries counts what fails again and again. It only brakes: what is lost with
+// the process costs some tries.
+type tries struct {
+	mu    sync.Mutex
+	count map[Key]int
+}
+
+func newTries() *tries { return &tries{count: map[Key]int{}} }
+
+// again counts a try of the key and says whether another one is worth it. After
+// the last one the count begins anew.
+func (t *tries) again(key Key, most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count[key]++
+	if t.count[key] < most {
+		return true
+	}
+	delete(t.count, key)
+	return false
+}
+
+func (t *tries) forget(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.count, key)
+}

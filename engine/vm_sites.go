@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
+
+// sites are the VM hosts on which a VM may be made, of one inventory.
+type sites struct {
+	hosts      []VMHost // the best one first
+	candidates []Candidate
+}
+
+func (s sites) host(id int) (VMHost, bool) {
+	i := slices.IndexFunc(s.hosts, func(h VMHost) bool { return h.ID == id })
+	if i < 0 {
+		return VMHost{}, false
+	}
+	return s.hosts[i], true
+}
+
+// sites finds the hosts on which the VM fits, without those that are excluded.
+func (v *vms) sites(ctx context.Context, key Key, want VMSpec, exclude []int) (sites, error) {
+	if want.Host != "" {
+		return v.namedSite(ctx, want)
+	}
+	return v.placedSites(ctx, key, want, exclude)
+}
+
+// namedSite is the one host that the spec names.
+func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
+	host, err := v.host(ctx, want.Host)
+	if err != nil {
+		return sites{}, err
+	}
+	if host.Version == "" {
+		return sites{}, Terminal(&Error{
+			Type: HostUnavailable, Host: host.Name, Message: "MAAS has never reached its LXD",
+			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
+		})
+	}
+	// A VM host that was just registered shows no cores until its inventory
+	// has come, a second or two later.
+	if host.Cores.Total == 0 {
+		v.Names.Refresh()
+		return sites{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
+	}
+	if host, err = v.fits(ctx, host, want); err != nil {
+		return sites{}, err
+	}
+	if err := fitsPools(host, want.Disks); err != nil {
+		return sites{}, err
+	}
+	return sites{hosts: []VMHost{host}, candidates: []Candidate{host.candidate()}}, nil
+}
+
+// placedSites asks placement, once more on a fresh inventory if nothing fits:
+// VMs may just have gone, or hosts come.
+func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []int) (sites, error) {
+	need, err := v.placementNeed(ctx, key, want, exclude)
+	if err != nil {
+		return sites{}, err
+	}
+	found, err := v.place(ctx, need)
+	var misfit *placement.FitError
+	if errors.As(err, &misfit) {
+		v.Names.Refresh()
+		found, err = v.place(ctx, need)
+	}
+	return found, unplaced(want.Name, err)
+}
+
+// placementNeed is the VM as placement sees it. Networks go by CIDR.
+func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude []int) (placement.Need, error) {
+	need := placement.Need{
+		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags,
+		Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
+		Strategy: want.Placement.Strategy,
+	}
+	for _, d := range want.Disks {
+		need.Disks = append(need.Disks, placement.Disk{SizeGB: d.SizeGB, Pool: d.Pool})
+	}
+	for _, i := range want.Interfaces {
+		subnet, err := v.subnet(ctx, "interfaces."+i.Name, i.Subnet)
+		if err != nil {
+			return need, err
+		}
+		need.Networks = append(need.Networks, subnet.CIDR)
+	}
+	for _, id := range exclude {
+		need.Excluded = append(need.Excluded, strconv.Itoa(id))
+	}
+	return need, nil
+}
+
+// place lists the hosts that fit by one inventory, with what the ledger needs
+// to choose among them. The group is the ledger's matter: only it knows the
+// members that are being made.
+func (v *vms) place(ctx context.Context, need placement.Need) (sites, error) {
+	hosts, err := v.Composer.Hosts(ctx)
+	if err != nil {
+		return sites{}, err
+	}
+	networks, err := v.attached(ctx, hosts, need.Networks)
+	if err != nil {
+		return sites{}, err
+	}
+	byID := map[string]VMHost{}
+	placeable := make([]placement.Host, 0, len(hosts))
+	for _, h := range hosts {
+		p := h.placeable()
+		p.Networks = networks[h.MachineID]
+		byID[p.ID] = h
+		placeable = append(placeable, p)
+	}
+	fitting, err := placement.Fit(placeable, need)
+	if err != nil {
+		return sites{}, err
+	}
+	var s sites
+	for n, f := range fitting {
+		host := byID[f.HostID]
+		c := host.candidate()
+		c.Rank, c.Step = rank(f, need.Strategy, n)
+		s.hosts, s.candidates = append(s.hosts, host), append(s.candidates, c)
+	}
+	return s, nil
+}
+
+// attached lists the networks of the hosts, by the system ids of their
+// machines, where any network is wanted.
+func (v *vms) attached(ctx context.Context, hosts []VMHost, wanted []string) (map[string][]string, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	machines := make([]string, len(hosts))
+	for n, h := range hosts {
+		machines[n] = h.MachineID
+	}
+	networks, err := v.networks.of(ctx, v.Machines, machines)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the networks of the VM hosts: %w", err)
+	}
+	return networks, nil
+}
+
+// rank orders a candidate by how full the VM makes its host, in millionths,
+// and says how much fuller each further VM makes it that the inventory cannot
+// show yet. Equal hosts keep placement's order, which differs from VM to VM.
+func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, step int64) {
+	const millionths, ties = 1_000_000, 1 << 12
+	full, share := int64(c.Fullness*millionths), int64(c.Share*millionths)
+	if strategy == placement.Pack {
+		full, share = -full, -share
+	}
+	return full*ties + int64(min(place, ties-1)), share * ties
+}
+
+// placeable is the host as placement sees it. MAAS tells nothing of huge
+// pages, and looks at none when it composes.
+func (h VMHost) placeable() placement.Host {
+	p := placement.Host{
+		ID: strconv.Itoa(h.ID), Name: h.Name, Type: placement.TypeLXD,
+		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures,
+		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB),
+		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
+		// Without cores its inventory has not come yet.
+		NeverReached: h.Version == "" || h.Cores.Total == 0,
+	}
+	for _, s := range h.StoragePools {
+		p.StoragePools = append(p.StoragePools, placement.StoragePool{
+			Name: s.Name, TotalBytes: s.TotalBytes, FreeBytes: s.AvailableBytes, Default: s.Default,
+		})
+	}
+	return p
+}
+
+// unplaced turns placement's errors into the engine's. Where only room is
+// missing, or a host that MAAS has not reached, a later try may do better.
+func unplaced(name string, err error) error {
+	var misfit *placement.FitError
+	var need *placement.NeedError
+	switch {
+	case errors.As(err, &need):
+		return &SpecError{Field: need.Field, Message: need.Message, Err: ErrInvalid}
+	case !errors.As(err, &misfit):
+		return err
+	}
+	refusal := error(&Error{
+		Type: InsufficientResources, Message: fmt.Sprintf("no VM host fits %s: %v", name, misfit), Hint: misfitHint(misfit),
+	})
+	if !misfit.MayPass() {
+		refusal = Terminal(refusal)
+	}
+	return refusal
+}
+
+// misfitHint names the first hosts and what each lacks.
+func misfitHint(misfit *placement.FitError) string {
+	const most = 5
+	var lines []string
+	hosts := misfit.Misfits()
+	for _, m := range hosts[:min(most, len(hosts))] {
+		lines = append(lines, m.String())
+	}
+	if len(hosts) > most {
+		lines = append(lines, fmt.Sprintf("and %d more", len(hosts)-most))
+	}
+	if len(lines) == 0 {
+		return "Register an LXD server as a VM host in MAAS first."
+	}
+	return strings.Join(lines, "; ") + "."
+}
