@@ -23,30 +23,6 @@ type Candidate struct {
 	// Share is what the VM adds to Fullness, of the same resource, from 0 to 1:
 	// how much fuller each VM of this need makes the host.
 	Share float64
-	// Tie orders hosts that are equal in all else, the least first, and another
-	// way for each key of a need.
-	Tie uint64
-}
-
-// partsPerHost is how finely Order sees a host's fullness: in millionths. The
-// bits below them are for ties.
-const (
-	partsPerHost = 1_000_000
-	tieBits      = 20
-)
-
-// Order is the candidate's place among others of the same need, the least
-// first, for a ledger that adds step for each VM on the host that the
-// candidate does not know of. VMs that are placed at the same moment then
-// spread evenly, in proportion, over hosts of different size, or pack. Up to
-// 2^22 VMs on a host fit into the 64 bits.
-func (c Candidate) Order(s Strategy) (rank, step int64) {
-	parts := func(share float64) int64 { return int64(math.Round(share*partsPerHost)) << tieBits }
-	rank, step = parts(c.Fullness), parts(c.Share)
-	if s == Pack {
-		rank, step = -rank, -step
-	}
-	return rank + int64(c.Tie>>(64-tieBits)), step
 }
 
 // PoolShare is what a VM takes from one storage pool, in bytes.
@@ -63,7 +39,7 @@ func (s score) candidate(r *request) Candidate {
 		FreeCores: h.freeCores, FreeMemoryMiB: h.freeMemoryMiB, FreeHugePagesMiB: h.freeHugePages,
 		Storage:     make([]PoolShare, 0, len(r.draws)),
 		GroupInZone: s.inZone, GroupOnHost: s.onHost,
-		Fullness: fullness, Share: h.part(r, fullness), Tie: s.tie,
+		Fullness: fullness, Share: h.part(r, fullness),
 	}
 	for i := range h.pools {
 		p := &h.pools[i]
