@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,24 +29,24 @@ const inFlight = 4
 func BenchmarkPlace(b *testing.B) {
 	for _, writers := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("goroutines=%d", writers), func(b *testing.B) {
-			path, r := inhabited(b)
-			l := openAt(b, path)
-			report(b, writers, func(writer int, start <-chan struct{}, each int) ([]time.Duration, error) {
-				<-start
-				return placeSome(b.Context(), l, r, fmt.Sprint("w", writer), each)
+			l := openAt(b, inhabited(b))
+			report(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
+				return func() ([]time.Duration, error) {
+					return placeSome(b.Context(), l, fmt.Sprint("w", writer), vms)
+				}, nil
 			})
 		})
 		b.Run(fmt.Sprintf("processes=%d", writers), func(b *testing.B) {
-			path, _ := inhabited(b)
-			report(b, writers, func(writer int, start <-chan struct{}, each int) ([]time.Duration, error) {
-				return elsewhere(b, path, fmt.Sprint("p", writer), start, each)
+			path := inhabited(b)
+			report(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
+				return elsewhere(b, path, fmt.Sprint("p", writer), vms)
 			})
 		})
 	}
 }
 
-// inhabited makes a ledger file, fills it, and returns what to ask of it.
-func inhabited(b *testing.B) (string, engine.Reservation) {
+// inhabited makes a ledger file and fills it.
+func inhabited(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "ledger.db")
 	l := openAt(b, path)
@@ -58,11 +59,7 @@ func inhabited(b *testing.B) (string, engine.Reservation) {
 			b.Fatal(err)
 		}
 	}
-	r, err := benchWish(b.Context(), l)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return path, r
+	return path
 }
 
 const benchHosts = 100
@@ -80,7 +77,11 @@ func benchWish(ctx context.Context, l *Ledger) (engine.Reservation, error) {
 }
 
 // placeSome places VMs, one after the other, and returns how long each took.
-func placeSome(ctx context.Context, l *Ledger, r engine.Reservation, name string, vms int) ([]time.Duration, error) {
+func placeSome(ctx context.Context, l *Ledger, name string, vms int) ([]time.Duration, error) {
+	r, err := benchWish(ctx, l)
+	if err != nil {
+		return nil, err
+	}
 	key := func(n int) engine.Key { return engine.Key(fmt.Sprintf("new-%s-%d", name, n)) }
 	took := make([]time.Duration, 0, vms)
 	for n := range vms {
@@ -98,8 +99,8 @@ func placeSome(ctx context.Context, l *Ledger, r engine.Reservation, name string
 	return took, nil
 }
 
-// elsewhere has another process place VMs.
-func elsewhere(b *testing.B, path, name string, start <-chan struct{}, vms int) (took []time.Duration, err error) {
+// elsewhere starts another process, which waits until it is to place VMs.
+func elsewhere(b *testing.B, path, name string, vms int) (run func() ([]time.Duration, error), err error) {
 	process := exec.CommandContext(b.Context(), os.Args[0])
 	process.Env = append(os.Environ(), envRole+"=bench", envPath+"="+path, envName+"="+name, envCount+"="+fmt.Sprint(vms))
 	process.Stderr = os.Stderr
@@ -118,14 +119,13 @@ func elsewhere(b *testing.B, path, name string, start <-chan struct{}, vms int) 
 	if _, err := out.ReadString('\n'); err != nil { // it is ready
 		return nil, err
 	}
-	<-start
-	if _, err := io.WriteString(stdin, "\n"); err != nil {
-		return nil, err
-	}
-	if err := json.NewDecoder(out).Decode(&took); err != nil {
-		return nil, err
-	}
-	return took, process.Wait()
+	return func() (took []time.Duration, err error) {
+		if _, err := io.WriteString(stdin, "\n"); err != nil {
+			return nil, err
+		}
+		err = json.NewDecoder(out).Decode(&took)
+		return took, errors.Join(err, process.Wait())
+	}, nil
 }
 
 // benchElsewhere is the other process.
@@ -135,33 +135,36 @@ func benchElsewhere(ctx context.Context, path, name string, vms int) error {
 		return err
 	}
 	defer l.Close()
-	r, err := benchWish(ctx, l)
-	if err != nil {
-		return err
-	}
 	fmt.Println("ready")
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
-	took, err := placeSome(ctx, l, r, name, vms)
+	took, err := placeSome(ctx, l, name, vms)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(took)
 }
 
-// report shares b.N operations among writers that start together, and reports
-// how long one took, and how many were done in a second.
-func report(b *testing.B, writers int, do func(writer int, start <-chan struct{}, each int) ([]time.Duration, error)) {
+// report shares b.N operations among writers. It prepares each of them, lets
+// them run together, and reports how long one operation took, and how many
+// were done in a second.
+func report(b *testing.B, writers int, prepare func(writer, vms int) (run func() ([]time.Duration, error), err error)) {
 	b.Helper()
-	each := (b.N + writers - 1) / writers
+	runs := make([]func() ([]time.Duration, error), writers)
+	for writer := range runs {
+		var err error
+		if runs[writer], err = prepare(writer, (b.N+writers-1)/writers); err != nil {
+			b.Fatal(err)
+		}
+	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var took []time.Duration
-	start := make(chan struct{})
-	for writer := range writers {
+	b.ResetTimer()
+	for _, run := range runs {
 		wg.Go(func() {
-			mine, err := do(writer, start, each)
+			mine, err := run()
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, mine...)
@@ -170,9 +173,6 @@ func report(b *testing.B, writers int, do func(writer int, start <-chan struct{}
 			}
 		})
 	}
-	time.Sleep(time.Duration(writers) * 50 * time.Millisecond) // for processes to be ready
-	b.ResetTimer()
-	close(start)
 	wg.Wait()
 	b.StopTimer()
 	if b.Failed() {
