@@ -16,7 +16,7 @@ import (
 
 // explain makes one sentence and a way out of what went wrong within the time
 // of a look.
-func (t target) explain(err error, timeout time.Duration) error {
+func (t target) explain(err error) error {
 	if _, ok := errors.AsType[*engine.Error](err); ok {
 		return err
 	}
@@ -26,8 +26,7 @@ func (t target) explain(err error, timeout time.Duration) error {
 	if status, ok := api.StatusErrorMatch(err); ok {
 		return t.answered(status)
 	}
-	message, hint := t.unreachable(err, timeout)
-	return unavailable(message, hint)
+	return unavailable(t.unreachable(err))
 }
 
 func unavailable(message, hint string) error {
@@ -41,6 +40,11 @@ func forbidden(message, hint string) error {
 // givenUp is the error of a look that its caller ended.
 func (t target) givenUp(cause error) error {
 	return fmt.Errorf("given up before the LXD at %s answered: %w", t.address, cause)
+}
+
+func (t target) silent(timeout time.Duration) error {
+	return unavailable(fmt.Sprintf("the LXD at %s did not answer within %s", t.address, timeout),
+		"Check that this machine reaches that address and port, also through firewalls; or let MAAS alone reach the hosts.")
 }
 
 func (t target) changed(e *otherCertificate) error {
@@ -92,22 +96,17 @@ func (t target) answered(status int) error {
 }
 
 // unreachable explains a call without an answer of LXD's.
-func (t target) unreachable(err error, timeout time.Duration) (message, hint string) {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
+func (t target) unreachable(err error) (message, hint string) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return "cannot find the address of " + dns.Name, "Check the name, and this machine's DNS."
 	}
 	failed, exchange := errors.AsType[*url.Error](err)
 	switch {
 	case !exchange, errors.Is(err, errNotLXD): // an answer came, but made no sense
 		return fmt.Sprintf("what answers at %s is not an LXD", t.address), "Check host and port: LXD listens on 8443 unless told otherwise (core.https_address)."
-	case errors.Is(err, errProxy):
-		return errProxy.Error(), "Correct HTTPS_PROXY, or except the LXD hosts from it by NO_PROXY."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at %s: connection refused", t.address),
 			"LXD may still be starting, or core.https_address is not set there."
-	case failed.Timeout():
-		return fmt.Sprintf("the LXD at %s did not answer within %s", t.address, timeout),
-			"Check that this machine reaches that address and port, also through firewalls; or let MAAS alone reach the hosts."
 	}
 	return fmt.Sprintf("cannot speak with the LXD at %s: %v", t.address, failed.Err), // without Go's method and URL
 		"LXD may be starting or stopping. Check address and port, and that TLS 1.3 is spoken there."

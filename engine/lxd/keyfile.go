@@ -101,6 +101,7 @@ func readPrivate(path string) ([]byte, error) {
 // create makes a pair and puts it, whole, where no file is. One that is there
 // by then is left alone.
 func create(path string) (err error) {
+	// As LXD's own client makes its pair.
 	certificate, private, err := shared.GenerateMemCert(true, shared.CertOptions{CommonName: program})
 	if err != nil {
 		return err

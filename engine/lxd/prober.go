@@ -53,7 +53,7 @@ var _ engine.Probe = (*Prober)(nil)
 
 // NewProber returns a Prober. It heeds HTTPS_PROXY and NO_PROXY.
 func NewProber(c Config) *Prober {
-	p := &Prober{pin: c.Pin, timeout: cmp.Or(c.Timeout, defaultTimeout), userAgent: c.UserAgent, proxy: environmentProxy}
+	p := &Prober{pin: c.Pin, timeout: cmp.Or(c.Timeout, defaultTimeout), userAgent: c.UserAgent, proxy: http.ProxyFromEnvironment}
 	if p.pin == nil {
 		p.pin = func(string) string { return "" }
 	}
@@ -78,13 +78,15 @@ func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credent
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	server, err := p.look(limited, t)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return server, nil
+	case ctx.Err() != nil:
 		return engine.LXDServer{}, t.givenUp(ctx.Err())
+	case limited.Err() != nil:
+		return engine.LXDServer{}, t.silent(p.timeout)
 	}
-	if err != nil {
-		return engine.LXDServer{}, t.explain(err, p.timeout)
-	}
-	return server, nil
+	return engine.LXDServer{}, t.explain(err)
 }
 
 // target is what is looked at, and as whom.
@@ -104,11 +106,10 @@ func (p *Prober) look(ctx context.Context, t target) (engine.LXDServer, error) {
 			return engine.LXDServer{}, err
 		}
 	}
-	conn, hangUp, err := p.connect(ctx, t, pin)
+	conn, err := p.connect(ctx, t, pin)
 	if err != nil {
 		return engine.LXDServer{}, err
 	}
-	defer hangUp()
 	server := engine.LXDServer{Fingerprint: pin}
 	err = t.read(conn, &server)
 	return server, err

@@ -12,8 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"time"
 
 	client "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared"
@@ -24,31 +22,17 @@ import (
 // 50.
 const maxAnswer = 16 << 20
 
-// maxHandshake bounds TCP and TLS, each; a busy host takes well under a second.
-const maxHandshake = 10 * time.Second
-
 var (
 	errLearned = errors.New("the certificate is known now")
 	errNotLXD  = errors.New("not the answer of an LXD")
-	errProxy   = errors.New("HTTPS_PROXY is not the URL of a proxy")
 )
-
-// environmentProxy keeps to itself what it cannot read: there may be a
-// password in it.
-func environmentProxy(r *http.Request) (*url.URL, error) {
-	proxy, err := http.ProxyFromEnvironment(r)
-	if err != nil {
-		return nil, errProxy
-	}
-	return proxy, nil
-}
 
 // learn makes a TLS handshake, and breaks it off when it has seen the server's
 // certificate: nothing is sent, and nobody's certificate is shown.
 func (p *Prober) learn(ctx context.Context, address string) (fingerprint string, err error) {
 	seen := make(chan string, 1)
 	t := &http.Transport{Proxy: p.proxy, TLSClientConfig: shared.InitTLSConfig(), DisableKeepAlives: true}
-	prepare(t, func(fingerprint string) error {
+	prepare(ctx, t, func(fingerprint string) error {
 		select {
 		case seen <- fingerprint:
 		default:
@@ -65,12 +49,9 @@ func (p *Prober) learn(ctx context.Context, address string) (fingerprint string,
 	return <-seen, nil
 }
 
-// connect prepares a connection that serves one look: everything on it ends
-// with ctx, also the handshakes, which the client's own way to dial does not
-// end. hangUp closes what is still open.
-func (p *Prober) connect(ctx context.Context, t target, pin string) (conn client.InstanceServer, hangUp func(), err error) {
-	hangUp = func() {}
-	conn, err = client.ConnectLXDWithContext(ctx, "https://"+t.address, &client.ConnectionArgs{
+// connect prepares a connection that serves one look and ends with its ctx.
+func (p *Prober) connect(ctx context.Context, t target, pin string) (client.InstanceServer, error) {
+	return client.ConnectLXDWithContext(ctx, "https://"+t.address, &client.ConnectionArgs{
 		TLSClientCert: t.key.Certificate,
 		TLSClientKey:  t.key.Key,
 		UserAgent:     p.userAgent,
@@ -78,20 +59,25 @@ func (p *Prober) connect(ctx context.Context, t target, pin string) (conn client
 		SkipGetServer: true,
 		TransportWrapper: func(base *http.Transport) client.HTTPTransporter {
 			base.DisableKeepAlives = false // one handshake for all calls
-			hangUp = base.CloseIdleConnections
-			prepare(base, holdTo(pin))
+			prepare(ctx, base, holdTo(pin))
 			return transport{base}
 		},
 	})
-	return conn, hangUp, err
 }
 
 // prepare lets the transport dial by Go's own means, and judge the server's
-// certificate by its fingerprint alone, before anything is sent.
-func prepare(t *http.Transport, judge func(fingerprint string) error) {
+// certificate by its fingerprint alone, before anything is sent. No connection
+// outlives ctx: the client's own way to dial, and Go's when connections are
+// kept, would go on with a handshake that nobody waits for any more.
+func prepare(ctx context.Context, t *http.Transport, judge func(fingerprint string) error) {
 	t.DialTLSContext = nil
-	t.DialContext = (&net.Dialer{Timeout: maxHandshake}).DialContext
-	t.TLSHandshakeTimeout = maxHandshake
+	t.DialContext = func(_ context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
 	// LXD's certificates are self-signed, and name the host as it was called
 	// when LXD first started. To compare them as a whole is stricter than what
 	// is skipped here: no authority can vouch for another one.
