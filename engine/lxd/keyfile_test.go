@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -201,8 +200,8 @@ func mkdir(t *testing.T, path string) string {
 
 func pipe(t *testing.T, path string) string {
 	t.Helper()
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
+	if out, err := exec.CommandContext(t.Context(), "mkfifo", "-m", "600", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
 }

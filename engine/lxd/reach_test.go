@@ -165,7 +165,7 @@ func TestSlow(t *testing.T) {
 // TestNothingLeaks looks many times at servers that answer, and that do not,
 // and counts what is left. It runs alone.
 func TestNothingLeaks(t *testing.T) {
-	const looks = 10
+	const looks = 5
 	key := makeKey(t)
 	trust := map[string][]string{key.Fingerprint: {"maas"}}
 	servers := []*fakeLXD{startLXD(t, trust), startLXD(t, nil), startLXD(t, trust, at("/1.0/instances", hang)), startLXD(t, trust, at("/1.0", reset))}

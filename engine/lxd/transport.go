@@ -120,12 +120,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		return nil, err
 	}
 	redirects := answer.StatusCode/100 == 3
-	if redirects || len(body) > maxAnswer || !isLXD(body) {
+	if redirects || !isLXD(body) { // nor is one that was cut
 		return nil, errNotLXD
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
