@@ -67,6 +67,8 @@ type Host struct {
 	Finished bool
 	// Key is whose it is, as its machine says; empty: it carries no mark.
 	Key Key
+	// Address of its LXD, as its machine says; empty: it does not.
+	Address string
 	// Fingerprint of the client certificate that its LXD was made to trust, as
 	// its machine says; empty: it does not.
 	Fingerprint string

@@ -65,7 +65,7 @@ func hostAs(m Machine, record VMHost, key Key) Host {
 	seen := metalAs(m, key)
 	return Host{
 		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished,
-		Key: Key(m.OwnerData[keyData]), Fingerprint: m.OwnerData[fingerprintData],
+		Key: Key(m.OwnerData[keyData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
 	}
 }
 
@@ -131,7 +131,7 @@ func (h *hosts) preparation(want HostSpec) preparation {
 			if h.FirstBoot != nil {
 				what.UserData, err = h.FirstBoot.UserData(want)
 			} else {
-				what.UserData, err = want.firstBoot()
+				what.UserData, err = want.UserData()
 			}
 			return &what, errors.Join(err, what.validate())
 		},
