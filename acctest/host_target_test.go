@@ -128,19 +128,20 @@ type hostRecord struct {
 // records lists the VM hosts of MAAS.
 func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 	t.Helper()
-	if err := json.Unmarshal(x.call(t, http.MethodGet, "vm-hosts/"), &found); err != nil {
+	if err := json.Unmarshal(x.call(t, http.MethodGet, "vm-hosts/", ""), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
 // call asks MAAS as an operator's script would.
-func (x *metalTarget) call(t *testing.T, method, path string) []byte {
+func (x *metalTarget) call(t *testing.T, method, path, form string) []byte {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/api/2.0/"+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/api/2.0/"+path, strings.NewReader(form))
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	x.sign(req)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -154,12 +155,18 @@ func (x *metalTarget) call(t *testing.T, method, path string) []byte {
 	return body
 }
 
-// strip gives the host's LXD and MAAS's record of it up, as an operator would.
+// change edits the only VM host, as an operator would: "zone=az2".
+func (x *metalTarget) change(t *testing.T, form string) {
+	t.Helper()
+	x.call(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.records(t)[0].ID), form)
+}
+
+// forget makes MAAS forget a VM host, as an operator would.
 func (x *metalTarget) forget(t *testing.T, name string) {
 	t.Helper()
 	for _, r := range x.records(t) {
 		if r.Name == name {
-			x.call(t, http.MethodDelete, fmt.Sprintf("vm-hosts/%d/", r.ID))
+			x.call(t, http.MethodDelete, fmt.Sprintf("vm-hosts/%d/", r.ID), "")
 			return
 		}
 	}

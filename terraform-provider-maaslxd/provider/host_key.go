@@ -42,7 +42,9 @@ func (b *backend) pairFor(state hostState) (engine.Credentials, error) {
 
 // trustsKey refuses another key than those that the host trusts.
 func (m hostState) trustsKey(key lxd.Key) error {
-	return lxd.SameKey(key.Fingerprint, append(sortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())...)
+	noted := append(sortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())
+	slices.Sort(noted)
+	return lxd.SameKey(key.Fingerprint, slices.Compact(noted)...)
 }
 
 // trusting notes what the host trusts from now on.

@@ -15,7 +15,7 @@ import (
 )
 
 // ModifyPlan says what replaces the host, plans to go on with what an apply
-// left unfinished, and refuses early what the key of the fleet forbids.
+// left unfinished, and warns early of what the key of the fleet forbids.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return // a destroy
@@ -51,10 +51,10 @@ type hostPlan struct {
 	diags   *diag.Diagnostics
 }
 
-// checkKey refuses a key that cannot be used for this host, and plans to hand
-// over one that is new to MAAS.
+// checkKey warns of a key that cannot be used for this host, and plans to hand
+// over one that is new to MAAS. It is no error yet, because Terraform makes a
+// plan of the configuration before it destroys, too.
 func (p *hostPlan) checkKey(b *backend) {
-	doing := "manage VM host " + p.plan.Name.ValueString()
 	key, err := b.key.load()
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.ledger.path == memoryLedger:
@@ -69,7 +69,7 @@ func (p *hostPlan) checkKey(b *backend) {
 		err = p.state.trustsKey(key)
 	}
 	if err != nil {
-		report(p.diags, doing, err)
+		p.diags.AddWarning(fmt.Sprintf("VM host %s cannot be made or changed", p.plan.Name.ValueString()), explain(err))
 		return
 	}
 	if p.state != nil && set(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
