@@ -42,7 +42,7 @@ func TestHostFieldsAreAttributes(t *testing.T) {
 		if at.String() != want {
 			t.Errorf("%s is at %s, want %s", field, at, want)
 		}
-		if _, diags := hostSchema(t.Context()).AttributeAtPath(t.Context(), at); want != "" && diags.HasError() {
+		if _, diags := hostSchema(t.Context()).TypeAtPath(t.Context(), at); want != "" && diags.HasError() {
 			t.Errorf("%s is said to be at %s, where nothing is", field, at)
 		}
 	}
