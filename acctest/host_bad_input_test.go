@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,18 +141,11 @@ func broken(m *sim.Model) { m.Machines[0].Status = "Broken" }
 
 // configOnly is config with settings that may stand in the place of its own.
 func (x *metalTarget) configOnly(body string, settings ...string) string {
-	all := []string{`poll_interval = "50ms"`, `probe = "maas"`}
-	for _, s := range settings {
-		all = append(all, s)
-	}
+	all := append([]string{`poll_interval = "50ms"`, `probe = "maas"`}, settings...)
 	if len(settings) == 0 || settings[0] != `ledger = "memory"` {
 		all = append(all, fmt.Sprintf("ledger = %q", filepath.Join(x.folder, "ledger.db")))
 	}
-	text := ""
-	for _, s := range all {
-		text += s + "\n  "
-	}
-	return x.configWith(text, body)
+	return x.configWith(strings.Join(all, "\n  "), body)
 }
 
 func setting(line string) func(*testing.T, *metalTarget) []string {

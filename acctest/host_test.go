@@ -152,6 +152,22 @@ func TestAccHostWaysIn(t *testing.T) {
 	}
 }
 
+// TestAccHostTooNew registers an LXD on which MAAS cannot compose, and says so.
+func TestAccHostTooNew(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" })
+	x.trustAt(t, "stray")
+	w := newWorkspace(t, x.config(vmHost("kvm", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words("Warning: MAAS cannot make VMs on LXD 6.7 5.21/stable").MatchString(out) {
+		t.Errorf("want a warning, got:\n%s", out)
+	}
+	w.configure(t, x.config(vmHost("kvm", `machine = "node1"`, `lxd = { channel = "6/stable" }`)))
+	if out := w.run(t, "plan", "-no-color"); !words("Warning: An LXD that MAAS may not be able to use").MatchString(out) {
+		t.Errorf("want a warning, got:\n%s", out)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // trustAt gives the fleet a key, and lets an LXD trust it, as its operator
 // would.
 func (x *metalTarget) trustAt(t *testing.T, lxd string) {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -51,6 +52,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 			return
 		}
 	case done:
+		warnTooNew(h, diags)
 	}
 	plan.trusting(ctx, hostState{}, spec, diags)
 	plan.fill(ctx, h, diags)
@@ -146,6 +148,17 @@ func removeHost(ctx context.Context, b *backend, ref engine.Ref) error {
 		return b.hosts.Delete(ctx, ref)
 	})
 	return err
+}
+
+// warnTooNew tells of an LXD on which MAAS cannot compose, see checkChannel.
+func warnTooNew(h engine.Host, diags *diag.Diagnostics) {
+	var major, minor int
+	if n, _ := fmt.Sscanf(h.VMHost.Version, "%d.%d", &major, &minor); n < 2 || major < 6 || major == 6 && minor < 7 {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("MAAS cannot make VMs on LXD %s", h.VMHost.Version), fmt.Sprintf(
+		"LXD refuses what MAAS up to 3.8 sends since 6.7. VM host %s is registered, and its VMs can be seen; for new ones, install LXD from %s.",
+		h.VMHost.Name, cloudinit.DefaultChannel))
 }
 
 // warnHostUnfinished says that a create stopped waiting, for what, and what

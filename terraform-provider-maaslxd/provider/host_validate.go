@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	if d := decoded[hostDeployModel](ctx, config.Deploy, diags); d != nil {
 		checkUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
 	}
+	checkChannel(ctx, config, diags)
 	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") {
 		checkFirstBoot(ctx, config, diags)
 	}
@@ -100,6 +102,20 @@ func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics)
 		if !null {
 			refuse(path.Root("lxd").AtName(name))
 		}
+	}
+}
+
+// checkChannel warns of an LXD on which MAAS cannot compose: from 6.7 on LXD
+// refuses security.secureboot, which MAAS up to 3.8 always sends.
+func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	l := decoded[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return
+	}
+	if track, _, _ := strings.Cut(l.Channel.ValueString(), "/"); track == "latest" || track == "6" {
+		diags.AddAttributeWarning(path.Root("lxd").AtName("channel"), "An LXD that MAAS may not be able to use", fmt.Sprintf(
+			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can.",
+			l.Channel.ValueString(), cloudinit.DefaultChannel))
 	}
 }
 

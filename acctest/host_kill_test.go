@@ -1,0 +1,150 @@
+package acctest_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
+)
+
+// TestAccHostKilled kills a run in each phase of a host's life, and wants the
+// next run to go on: one deployment, one VM host, nothing left in the end.
+func TestAccHostKilled(t *testing.T) {
+	t.Parallel()
+	phases := map[string]struct {
+		reason string
+		verb   string
+		reach  func(x *metalTarget, t *testing.T)
+	}{
+		"Allocated": {
+			reason: "The machine carries the mark of its allocation alone.", verb: "apply",
+			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, "POST machines/ allocate") },
+		},
+		"Deploying": {
+			reason: "The deployment goes on without us.", verb: "apply",
+			reach: func(x *metalTarget, t *testing.T) { x.when(t, "node1", "Deploying", func(sim.Machine) {}) },
+		},
+		"Registered": {
+			reason: "MAAS may know the VM host, and nobody its id.", verb: "apply",
+			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, "POST vm-hosts/") },
+		},
+		"Unregistered": {
+			reason: "The machine is to be given back yet.", verb: "destroy",
+			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, "DELETE vm-hosts/{id}/") },
+		},
+	}
+	for phase, tc := range phases {
+		for who, kill := range victims {
+			t.Run(phase+"/"+who, func(t *testing.T) {
+				t.Parallel()
+				x := newMetal(t, slow)
+				t.Log(tc.reason)
+				w := newWorkspace(t, x.config(node1()))
+				if tc.verb == "destroy" {
+					w.run(t, "apply", "-auto-approve", "-no-color")
+				}
+				cmd, out := w.command(t.Context(), tc.verb, "-auto-approve", "-no-color")
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				tc.reach(x, t)
+				if err := kill(cmd); err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Wait(); err == nil {
+					t.Fatalf("the run ended well before it was killed:\n%s", out)
+				}
+				if tc.verb == "apply" {
+					w.run(t, "apply", "-auto-approve", "-no-color")
+					if n := x.deployments(); n != 1 || w.status(t) != "Deployed" {
+						t.Errorf("%s\nit is %s after %d deployments", tc.reason, w.status(t), n)
+					}
+					if got := x.records(t); len(got) != 1 || slices.ContainsFunc(got[0].Tags, func(tag string) bool { return tag != "pod-console-logging" }) {
+						t.Errorf("%s\nwant one VM host without marks, got %+v", tc.reason, got)
+					}
+				}
+				w.run(t, "destroy", "-auto-approve", "-no-color")
+				if err := x.checkReady("node1", "node2", "small")(nil); err != nil {
+					t.Errorf("%s\n%v", tc.reason, err)
+				}
+			})
+		}
+	}
+}
+
+// TestAccHostGoneBeforeDestroy wants a destroy without an error where the
+// machine is gone already.
+func TestAccHostGoneBeforeDestroy(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.forget(t, "kvm1")
+	if err := x.sim.DeleteMachine(x.machine(t, "node1").SystemID); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "destroy", "-refresh=false", "-auto-approve", "-no-color")
+	if out := w.run(t, "state", "list"); out != "" {
+		t.Errorf("the state still has %s", out)
+	}
+}
+
+// TestAccHostMoved takes over a VM host of Canonical's provider, whose state
+// names its id in MAAS, and finds its machine.
+func TestAccHostMoved(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	maker := newWorkspace(t, x.config(vmHost("made", `machine = "node1"`)))
+	maker.run(t, "apply", "-auto-approve", "-no-color")
+	x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	server := providerserver.NewProtocol6(provider.New("acctest")())()
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := map[string]tftypes.Value{}
+	types := schemas.Provider.ValueType().(tftypes.Object)
+	for name, ty := range types.AttributeTypes {
+		block[name] = tftypes.NewValue(ty, nil)
+	}
+	block["api_url"], block["api_key"] = tftypes.NewValue(tftypes.String, x.url), tftypes.NewValue(tftypes.String, x.key)
+	config, err := tfprotov6.NewDynamicValue(types, tftypes.NewValue(types, block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &config}); err != nil || len(got.Diagnostics) > 0 {
+		t.Fatal(got, err)
+	}
+	moved, err := server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
+		SourceProviderAddress: "registry.terraform.io/canonical/maas", SourceTypeName: "maas_vm_host", TargetTypeName: "maaslxd_vm_host",
+		SourceState: &tfprotov6.RawState{JSON: []byte(`{"id":"1","type":"lxd","machine":"node1","zone":"default"}`)},
+	})
+	if err != nil || len(moved.Diagnostics) > 0 {
+		t.Fatal(moved, err)
+	}
+	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+		TypeName: "maaslxd_vm_host", CurrentState: moved.TargetState, Private: moved.TargetPrivate,
+	})
+	if err != nil || len(read.Diagnostics) > 0 {
+		t.Fatal(read, err)
+	}
+	state, err := read.NewState.Unmarshal(schemas.ResourceSchemas["maaslxd_vm_host"].ValueType())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]tftypes.Value
+	if err := state.As(&values); err != nil {
+		t.Fatal(err)
+	}
+	for attribute, want := range map[string]string{"id": x.machine(t, "node1").SystemID, "name": "made", "machine": "node1", "status": "Deployed"} {
+		var got string
+		if err := values[attribute].As(&got); err != nil || got != want {
+			t.Errorf("%s is %q, want %q (%v)", attribute, got, want, err)
+		}
+	}
+}
