@@ -211,6 +211,9 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 		if err != nil || e != r.Endpoint {
 			continue
 		}
+		if res, ours := h.begun(ctx, key, other); ours {
+			return res, nil
+		}
 		return waiting(key, m, other, "", ""), &SpecError{
 			Field:   "address",
 			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s (id %d)", e.Project, e.Address, other.Name, other.ID),
@@ -218,6 +221,19 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 		}
 	}
 	return waiting(key, m, VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
+}
+
+// begun goes on with a VM host that has lost the tag of its birth, where a run
+// died before it noted on the machine that it was finished.
+func (h *hosts) begun(ctx context.Context, key Key, record VMHost) (Result[Host], bool) {
+	m, err := h.Machines.Machine(ctx, record.MachineID)
+	seen := metalAs(m, key)
+	if err != nil || !seen.Ours || seen.Finished {
+		return Result[Host]{}, false
+	}
+	res := waiting(key, m, record, "Registered", record.Name+" was registered by an earlier run")
+	res.After = shortly
+	return res, true
 }
 
 // awaitInventory waits for what MAAS finds out about the LXD. Where it never
