@@ -166,7 +166,7 @@ func (b *metal) install(ctx context.Context, key Key, want MachineSpec, m Machin
 		return Result[BareMetal]{}, fmt.Errorf("cannot deploy %s: %w", m.Hostname, b.moved(ctx, m, refused(err)))
 	}
 	b.Log.InfoContext(ctx, "deploying machine", "name", m.Hostname, "system_id", m.SystemID, "image", what.Image)
-	return b.wait(ctx, key, m), nil
+	return b.wait(ctx, key, m.in(StatusDeploying)), nil
 }
 
 // adopt finds a machine that is to be taken as it is.

@@ -29,7 +29,7 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	}
 	if !fresh {
 		return Result[VM]{
-			After: min(v.unclear(row), lookAgain), Reason: "ComposeUnclear",
+			After: min(v.unclear(row), lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be at it", want.Name),
 		}, nil
 	}

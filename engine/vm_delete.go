@@ -61,7 +61,7 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 	}
 	if left := v.unclear(row); err == nil && ref.SystemID == "" && left > 0 {
 		return Result[VM]{
-			After: min(left, lookAgain), Reason: "ComposeUnclear",
+			After: min(left, lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
 		}, nil
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -13,13 +14,17 @@ type bootedLXD struct {
 	series    string
 	disks     []bootDisk
 	addresses []string // of the machine
-	files     map[string]string
+	// interfaces are those that MAAS configured.
+	interfaces []string
+	files      map[string]string
 
 	version  string // empty: not installed
+	channel  string // of the snap
 	pools    []StoragePoolModel
 	networks []string
 	projects []string
-	rootPool string // where the profile that MAAS uses puts disks
+	profiles map[string]map[string]map[string]any // devices, by project/name
+	rootPool string                               // where the profile that MAAS uses puts disks
 	trusted  []trust
 	password string
 	listen   string // core.https_address as host:port, empty: nowhere
@@ -53,7 +58,7 @@ func (b *bootedLXD) problem(format string, args ...any) {
 func (b *bootedLXD) clone() *bootedLXD {
 	c := *b
 	c.disks, c.pools, c.networks = slices.Clone(b.disks), slices.Clone(b.pools), slices.Clone(b.networks)
-	c.projects, c.trusted = slices.Clone(b.projects), slices.Clone(b.trusted)
+	c.projects, c.trusted, c.profiles = slices.Clone(b.projects), slices.Clone(b.trusted), maps.Clone(b.profiles)
 	return &c
 }
 
@@ -76,7 +81,7 @@ func (b *bootedLXD) install(channel string, refresh bool) error {
 	case refresh && channel == "":
 		return nil // stays on its track
 	case refresh || b.version == "":
-		b.version = version
+		b.version, b.channel = version, channel
 	}
 	return nil
 }

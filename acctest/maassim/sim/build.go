@@ -15,7 +15,7 @@ func buildWorld(s *Sim, m Model) *world {
 		lastID: map[string]int{}, zones: map[int]*zone{}, pools: map[int]*pool{}, domains: map[int]*domain{},
 		tags: map[string]*tag{}, images: m.Images, machines: map[string]*machine{}, hosts: map[int]*vmHost{},
 		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: nonces{seen: map[string]int64{}}, done: make(chan struct{}),
-		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{},
+		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{}, nasty: newNastiness(m.Nasty, m.Seed),
 	}
 	w.rackID = w.newSystemID()
 	w.nextID("scriptset") // the rack's own
@@ -30,6 +30,7 @@ func buildWorld(s *Sim, m Model) *world {
 	for _, mm := range m.Machines {
 		w.buildMachine(mm)
 	}
+	w.scheduleSync()
 	return w
 }
 

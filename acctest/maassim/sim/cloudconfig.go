@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // cloudConfig are the keys of the cloud-configs that bear on LXD. Of several
@@ -42,13 +43,14 @@ type lxdInit struct {
 	TrustPassword  string `yaml:"trust_password"`
 }
 
-// run runs the parts in cloud-init's order: files, snaps, the lxd section, then
-// scripts and runcmd. What fails is noted, and the rest runs.
+// run runs the parts in cloud-init's order: boothooks, files, snaps, the lxd
+// section, then scripts and runcmd. What fails is noted, and the rest runs.
 func (b *bootedLXD) run(parts []part) {
 	config, err := mergeConfigs(parts)
 	if err != nil {
 		b.problem("cloud-config: %v", err)
 	}
+	b.runScripts(parts, hookPart, "/var/lib/cloud/instance/boothooks/part-")
 	b.writeFiles(config)
 	if config.Snap != nil {
 		b.runCommands(config.Snap.Commands)
@@ -58,12 +60,16 @@ func (b *bootedLXD) run(parts []part) {
 			b.problem("module lxd failed: %v", err)
 		}
 	}
-	for _, p := range parts {
-		if p.isScript {
-			b.runScript(p.text)
+	b.runScripts(parts, scriptPart, "/var/lib/cloud/instance/scripts/part-")
+	b.runCommands(config.RunCmd)
+}
+
+func (b *bootedLXD) runScripts(parts []part, kind partKind, name string) {
+	for i, p := range parts {
+		if p.kind == kind {
+			b.runScript(fmt.Sprintf("%s%03d", name, i+1), p.text)
 		}
 	}
-	b.runCommands(config.RunCmd)
 }
 
 // mergeConfigs reads the cloud-configs into one. Those that cannot be read do
@@ -72,7 +78,7 @@ func mergeConfigs(parts []part) (config cloudConfig, bad error) {
 	keys := map[string]yaml.Node{}
 	for _, p := range parts {
 		own := map[string]yaml.Node{}
-		if p.isScript {
+		if p.kind != configPart {
 			continue
 		}
 		if err := yaml.Unmarshal([]byte(p.text), &own); err != nil {
@@ -147,20 +153,27 @@ func (b *bootedLXD) initAuto(in lxdInit) error {
 	return nil
 }
 
-// runCommands runs runcmd, or a snap's commands: each a line of shell or a list
-// of words, in a list or under names.
+// runCommands runs runcmd, or a snap's commands, as one script: each is a line
+// of shell or a list of words, in a list or under names.
 func (b *bootedLXD) runCommands(n yaml.Node) {
+	var script strings.Builder
 	for i, item := range n.Content {
 		switch {
 		case n.Kind == yaml.MappingNode && i%2 == 0: // a name
 		case item.Kind == yaml.ScalarNode:
-			b.runScript(item.Value)
+			script.WriteString(item.Value + "\n")
 		case item.Kind == yaml.SequenceNode:
-			var words []string
 			for _, word := range item.Content {
-				words = append(words, word.Value)
+				quoted, err := syntax.Quote(word.Value, syntax.LangBash)
+				if err != nil {
+					b.problem("runcmd: %v", err)
+				}
+				script.WriteString(quoted + " ")
 			}
-			b.runCommand(words, "", strings.Join(words, "\n"))
+			script.WriteString("\n")
 		}
+	}
+	if script.Len() > 0 {
+		b.runScript("/var/lib/cloud/instance/scripts/runcmd", script.String())
 	}
 }

@@ -213,8 +213,12 @@ func (w *world) sync(h *vmHost, l *lxdServer, listed []*instance) {
 		if slices.ContainsFunc(listed, m.has) {
 			continue
 		}
-		if i := m.lxdInstance(); i != nil && !adopted[i] && i.busy == "" {
+		i := m.lxdInstance()
+		if i != nil && !adopted[i] && i.busy == "" {
 			l.remove(i)
+		}
+		if i != nil && !adopted[i] && m.power.inFlight() {
+			m.finishWithoutRecord(i)
 		}
 		m.forget()
 	}
@@ -252,7 +256,7 @@ func (m *machine) moveUnder(h *vmHost, i *instance) {
 // it: a running VM is power-cycled.
 func (w *world) adopt(h *vmHost, i *instance) {
 	name := i.name
-	if w.machineNamed(name) != nil || !validLabel(name) {
+	if w.machineNamed(name) != nil || !validLabel(name) || w.nasty.strikes("random_names", name) {
 		name = w.randomName()
 	}
 	m := w.newVM(name, h, i)
@@ -295,6 +299,7 @@ func (w *world) addInstance(l *lxdServer, project, name string, cores int, memor
 		i.macs = append(i.macs, w.newMAC())
 	}
 	l.projects[project][name] = i
+	w.measure(l)
 	return i
 }
 

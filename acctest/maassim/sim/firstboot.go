@@ -66,7 +66,10 @@ func (m *machine) passFirstBoot() {
 
 // runUserData is what the user-data makes of the machine's own LXD.
 func (m *machine) runUserData() *bootedLXD {
-	b := &bootedLXD{version: preinstalled[m.series], series: m.series, addresses: m.addresses(), projects: []string{"default"}, files: map[string]string{}}
+	b := &bootedLXD{version: preinstalled[m.series], series: m.series, addresses: m.addresses(), projects: []string{"default"}, files: map[string]string{}, profiles: map[string]map[string]map[string]any{}}
+	for _, n := range m.nics {
+		b.interfaces = append(b.interfaces, n.name)
+	}
 	for i, d := range m.disks {
 		b.disks = append(b.disks, bootDisk{paths: []string{"/dev/" + d.name, "/dev/disk/by-dname/" + d.name, d.idPath}, sizeBytes: d.sizeBytes, system: i == 0})
 	}
@@ -132,6 +135,7 @@ func (m *machine) wipeLXD() {
 		if l.metal == m {
 			l.wiped, l.projects = true, map[string]map[string]*instance{}
 			delete(m.w.lxds, address)
+			m.w.wiped = append(m.w.wiped, l)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (c *caller) useAsHost(id, address string) {
 	if h["host"].(map[string]any)["system_id"] != id || h["version"] != "5.0.4" {
 		t.Errorf("registered %v on %v", h["version"], h["host"])
 	}
-	h = c.must("GET", host)
+	c.must("GET", host) // the inventory is over after it
 	if h = c.must("GET", host); h["total"].(map[string]any)["cores"] != 8.0 || h["total"].(map[string]any)["memory"] != 16384.0 {
 		t.Errorf("total %v", h["total"])
 	}
@@ -101,6 +101,7 @@ func (c *caller) useAsHost(id, address string) {
 	if diff := cmp.Diff([]string{"fast"}, pools); diff != "" {
 		t.Errorf("default pool (-want +got):\n%s", diff)
 	}
+	c.must("POST", "machines/"+id+"/?op=set_owner_data", "fleet=abc")
 	vm := c.must("POST", host+"?op=compose", "hostname=v1")["system_id"].(string)
 	c.sim.Settle()
 	if got := c.sim.Instances(); len(got) != 1 || got[0].Host != "m1" || got[0].Project != "fleet" {
@@ -112,6 +113,9 @@ func (c *caller) useAsHost(id, address string) {
 	if m := c.machine(id); m["status_name"] != "Deployed" || m["owner"] != "admin" {
 		t.Errorf("without its VM host the machine is %v of %v", m["status_name"], m["owner"])
 	}
+	if m := c.machine(id); m["owner_data"].(map[string]any)["fleet"] != "abc" {
+		t.Errorf("owner data without the VM host: %v", m["owner_data"])
+	}
 	if list := c.call("GET", "machines/?agent_name=fleet%2Fm1"); !strings.Contains(list.text, id) {
 		t.Errorf("agent_name finds %s", list.text)
 	}
@@ -120,6 +124,9 @@ func (c *caller) useAsHost(id, address string) {
 	m := c.machine(id)
 	if m["status_name"] != "Ready" || m["owner"] != nil || len(c.sim.LXDs()) != 0 {
 		t.Errorf("released: %v, owner %v, LXDs %+v", m["status_name"], m["owner"], c.sim.LXDs())
+	}
+	if len(m["owner_data"].(map[string]any)) != 0 {
+		t.Errorf("a release keeps owner data: %v", m["owner_data"])
 	}
 	if nics := interfaceNames(m); !slices.Contains(nics, "br0") {
 		t.Errorf("the bridge is gone: %v", nics)
@@ -132,6 +139,59 @@ func interfaceNames(m map[string]any) (names []string) {
 		names = append(names, n.(map[string]any)["name"].(string))
 	}
 	return names
+}
+
+// TestBridgeViews holds what MAAS shows of a bridge and of the NIC below.
+func TestBridgeViews(t *testing.T) {
+	t.Parallel()
+	c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+	id := c.idOf("m1")
+	c.bridge(id)
+	c.deployMetal("m1", "")
+	m := c.machine(id)
+	nics := m["interface_set"].([]any)
+	nic, br := nics[0].(map[string]any), nics[1].(map[string]any)
+	link := br["links"].([]any)[0].(map[string]any)
+	got := []any{nic["name"], len(nic["links"].([]any)), nic["children"], br["name"], br["type"], br["parents"], br["mac_address"] == nic["mac_address"],
+		br["vlan"].(map[string]any)["dhcp_on"], link["mode"], link["ip_address"], m["boot_interface"].(map[string]any)["name"]}
+	want := []any{"eth0", 0, []any{"br0"}, "br0", "bridge", []any{"eth0"}, true, true, "auto", "10.77.0.1", "eth0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMetalWithoutNetwork composes only on a bridge that MAAS knows, with DHCP.
+func TestMetalWithoutNetwork(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		dhcp    bool
+		bridged bool
+		status  int
+		text    string
+	}{
+		"Both":     {"The plain case.", true, true, 200, "system_id"},
+		"NoBridge": {"MAAS has nothing to attach a VM to.", true, false, 503, "No host network to attach VM interfaces to"},
+		"NoDHCP":   {"Nothing would boot there.", false, true, 503, "No host network to attach VM interfaces to"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.77.0.0/24", DHCP: tc.dhcp}}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			id := c.idOf("m1")
+			if tc.bridged {
+				c.bridge(id)
+			}
+			c.deployMetal("m1", fleetData())
+			h := c.register("10.77.0.1", "fleet")
+			c.sim.Settle()
+			wantStatus(t, c.call("POST", "vm-hosts/"+number(h["id"])+"/?op=compose", "hostname=v1"), tc.status, tc.text)
+			c.must("POST", "machines/"+id+"/?op=release", "force=true")
+			if left := c.sim.Instances(); len(left) != 0 || len(c.sim.LXDs()) != 0 {
+				t.Errorf("%s a release leaves %+v", tc.reason, left)
+			}
+		})
+	}
 }
 
 // TestReachMetal holds when the LXD of a machine answers MAAS.

@@ -43,6 +43,9 @@ type lxdServer struct {
 	metal  *machine // whose first boot made it; nil for one of the model
 	listen string   // where it listens on all of the metal's addresses: the port
 	wiped  bool     // its machine was released
+
+	peak Use
+	over map[string]excess // by what there was too little of
 }
 
 // instance is a VM in an LXD.

@@ -54,6 +54,8 @@ type Model struct {
 	UserKey string `json:"user_key,omitempty"`
 	// Latency says how long things take. Flags: see Latency.
 	Latency Latency `json:"latency,omitzero"`
+	// Nasty says how much goes wrong. Flags: see Nasty.
+	Nasty Nasty `json:"nasty,omitzero"`
 	// Seed makes names, system ids and probabilities repeatable. Flag: -seed.
 	Seed int64 `json:"seed,omitempty"`
 }

@@ -143,7 +143,7 @@ func (m *machine) driverState() string {
 // goes on without the record.
 func (w *world) removeVM(m *machine) {
 	i := m.lxdInstance()
-	if i != nil && m.host() != nil && i.busy == "" && w.rack == OK && i.server.answers(m.bmc) {
+	if i != nil && m.host() != nil && i.busy == "" && w.rack == OK && i.server.answers(m.bmc) && !w.nasty.strikes("leak_delete", m.hostname) {
 		i.server.remove(i)
 	}
 	if m.power.inFlight() && i != nil {

@@ -99,10 +99,11 @@ func (b *bootedLXD) applyProfile(p lxdProfile) error {
 		if network := d["network"]; network != "" && !slices.Contains(b.networks, network) {
 			return fmt.Errorf("device validation failed for %q: network %q not found", name, network)
 		}
-		if d["type"] == "disk" && d["path"] == "/" && (p.Name == "maas" || p.Name == "default" && b.rootPool == "") {
+		if d["type"] == "disk" && d["path"] == "/" {
 			b.rootPool = d["pool"]
 		}
 	}
+	b.profiles[or(p.Project, "default")+"/"+p.Name] = p.Devices
 	return nil
 }
 

@@ -48,6 +48,9 @@ func steerings() []steering {
 		{"PUT", "lxd/{host}", `{"condition": "ok"|"unreachable"|"slow"|"hanging"}`, steerLXD},
 		{"POST", "lxd/{host}/trust", `trust a certificate: {"certificate": "PEM"}`, steerTrust},
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
+		{"GET", "nasty", "how much goes wrong, and what did", steerNastyNow},
+		{"PUT", "nasty", `let things go wrong by themselves: {"lost_reply": 0.1, ...}; {} ends it`, steerNasty},
+		{"GET", "overcommits", "where instances ever held more than there is", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Overcommits(), nil }},
 		{"GET", "faults", "the faults that were added", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Faults(), nil }},
 		{"POST", "faults", "add a fault", steerAddFault},
 		{"DELETE", "faults", "remove all faults", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ClearFaults(); return nil, nil }},
@@ -140,6 +143,18 @@ func steerFail(s *Sim, vars map[string]string, body []byte) (any, error) {
 		return nil, err
 	}
 	return nil, s.Fail(vars["id"], in.Message)
+}
+
+func steerNastyNow(s *Sim, _ map[string]string, _ []byte) (any, error) {
+	return map[string]any{"nasty": s.Nasty(), "struck": s.NastyStruck()}, nil
+}
+
+func steerNasty(s *Sim, _ map[string]string, body []byte) (any, error) {
+	var n Nasty
+	if err := decode(body, &n); err != nil {
+		return nil, err
+	}
+	return nil, s.SetNasty(n)
 }
 
 func steerFirstBoot(s *Sim, vars map[string]string, body []byte) (any, error) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -26,6 +27,9 @@ type LXD struct {
 	Projects     []string           `json:"projects"`
 	// Subnets are the CIDRs that its bridges are attached to.
 	Subnets []string `json:"subnets"`
+	// Used is what its instances hold, Peak the most that they ever held.
+	Used Use `json:"used"`
+	Peak Use `json:"peak"`
 	// Trusted are the certificates that it lets in.
 	Trusted []TrustedCertificate `json:"trusted"`
 }
@@ -54,6 +58,8 @@ func (l *lxdServer) public() LXD {
 		Name: l.name, Address: l.address, Version: l.version, Condition: l.state(), Cores: l.cores, MemoryMiB: l.memoryMiB,
 		StoragePools: slices.Clone(list(l.pools)), Projects: sorted(projectNames(l)), Subnets: []string{}, Trusted: []TrustedCertificate{},
 	}
+	out.Used, out.Peak = l.use(), l.peak
+	out.Peak.PoolBytes = maps.Clone(l.peak.PoolBytes)
 	if l.metal != nil {
 		out.MachineID = l.metal.systemID
 	} else if l.hostMachine != nil {

@@ -16,12 +16,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// part is a piece of user-data that cloud-init acts on: a cloud-config or a
-// script.
+// part is a piece of user-data that cloud-init acts on.
 type part struct {
-	isScript bool
-	text     string
+	kind partKind
+	text string
 }
+
+// partKind says when and how a part is run.
+type partKind int
+
+const (
+	configPart partKind = iota
+	scriptPart
+	hookPart // a script that runs first
+)
 
 // gzipMagic begins what is compressed.
 var gzipMagic = []byte{0x1f, 0x8b}
@@ -45,9 +53,11 @@ func readParts(data []byte) ([]part, error) {
 	case strings.HasPrefix(first, "#cloud-config-archive"):
 		return readArchive(text)
 	case strings.HasPrefix(first, "#cloud-config"):
-		return []part{{text: text}}, nil
+		return []part{{configPart, text}}, nil
+	case strings.HasPrefix(first, "#cloud-boothook"):
+		return []part{{hookPart, text}}, nil
 	case strings.HasPrefix(first, "#!"):
-		return []part{{isScript: true, text: text}}, nil
+		return []part{{scriptPart, text}}, nil
 	case isMIME(first):
 		return readMIME(data)
 	}
@@ -102,11 +112,13 @@ func readEntity(header textproto.MIMEHeader, body []byte) ([]part, error) {
 	case bytes.HasPrefix(body, gzipMagic) || kind == "text/plain" || kind == "text/jinja2":
 		return readParts(body)
 	case kind == "text/cloud-config":
-		return []part{{text: text}}, nil
+		return []part{{configPart, text}}, nil
+	case kind == "text/cloud-boothook":
+		return []part{{hookPart, text}}, nil
 	case kind == "text/cloud-config-archive":
 		return readArchive(text)
 	case strings.HasPrefix(kind, "text/x-shellscript"):
-		return []part{{isScript: true, text: text}}, nil
+		return []part{{scriptPart, text}}, nil
 	}
 	return nil, nil
 }

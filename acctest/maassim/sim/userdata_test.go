@@ -107,6 +107,13 @@ func TestUserData(t *testing.T) {
 		"Here":      {"A preseed from standard input, a variable, a pipe.", "#!/bin/bash\nPOOL=\"p1\"\ntimeout 600 snap refresh lxd --channel=5.21/stable || true\ncat <<-EOT | lxd init --preseed\n\tstorage_pools: [{name: p1, driver: dir}]\n\tEOT\nlxc config set core.https_address 10.77.0.1\nlxc storage create two zfs size=50GB\necho " + base64.StdEncoding.EncodeToString([]byte(certificate)) + " | base64 -d | lxc config trust add - --name=x\n", "10.77.0.1:8443 5.21.3 [p1:100 two:46] [default] [*]", "SUCCESS"},
 		"Installed": {"An install where it is there changes nothing.", "#!/bin/sh\nsnap install lxd --channel=5.21/stable\nlxc config set core.https_address=:8443\n", "10.77.0.1:8443 5.0.4 [] [default] []", "SUCCESS"},
 
+		"Hook":     {"A boothook runs before the preseed.", multiPart("text/cloud-config\n"+preseeded(plainPreseed), "text/cloud-boothook\n#!/bin/sh\ncase ${1:-} in\ninstall) snap refresh lxd --channel=5.21/stable ;;\n*) systemd-run --unit=x --property='After=y z' /bin/sh \"$0\" install ;;\nesac\n"), "10.77.0.1:8443 5.21.3 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
+		"Function": {"Functions have arguments and standard input.", "#!/bin/sh\nset -eu\nadd() { lxc project create \"$1\" </dev/null; lxc config trust add - --restricted --projects \"$1\"; }\nadd p1 <<'EOF'\n" + certificate + "EOF\nlxc config set core.https_address :8443\n", "10.77.0.1:8443 5.0.4 [] [default p1] [p1]", "SUCCESS"},
+		"Asks":     {"Questions have answers.", "#!/bin/sh\nset -eu\n[ \"$(snap list lxd | awk 'NR > 1 { print $2 }')\" = 5.0.4 ]\ncommand -v lxd >/dev/null\n! ip link show dev br7\nip link show eth0 | grep -q UP\n! lxc query /1.0/storage-pools/p\nlxc storage create p dir\nlxc query /1.0/storage-pools/p | grep -q '\"driver\": *\"dir\"'\nlxc config set core.https_address=:8443\n[ -n \"$(lxc config get core.https_address)\" ]\n[ ! -e /etc/passwd ]\n", "10.77.0.1:8443 5.0.4 [p:100] [default] []", "SUCCESS"},
+		"GivesUp":  {"What follows a failure does not happen.", "#!/bin/sh\nfail() { echo \"$*\" >&2; exit 1; }\nuntil ip link show br7; do n=$((${n:-0} + 1)); [ $n -lt 60 ] || fail no br7; sleep 2; done\nlxc config set core.https_address=:8443\n", "", "no br7"},
+		"Endless":  {"A script that never ends is ended.", "#!/bin/sh\nwhile true; do sleep 1; done\n", "", "it never ends"},
+		"Syntax":   {"It cannot be read.", "#!/bin/sh\nif\n", "", "part-001"},
+
 		"Nothing":       {"No user-data at all.", "", "", "SUCCESS"},
 		"NoLXD":         {"It sets something else up.", "#cloud-config\npackages: [nginx]\n", "", "SUCCESS"},
 		"NoAddress":     {"LXD is there and listens nowhere.", preseeded("storage_pools: [{name: p, driver: dir}]"), "", "SUCCESS"},
@@ -121,7 +128,7 @@ func TestUserData(t *testing.T) {
 		"YAML":          {"It cannot be read.", "#cloud-config\nlxd: [\n", "", "cloud-config: yaml"},
 		"Unknown":       {"Neither config nor script.", "hello\n", "", "SUCCESS"},
 		"NoProject":     {"A trust needs its project.", multiPart("text/cloud-config\n"+preseeded("config: {core.https_address: ':8443'}"), "text/x-shellscript\n"+strings.Replace(trustScript(), "lxc project create", "true", 1)), "10.77.0.1:8443 5.0.4 [] [default] []", `project "fleet" not found`},
-		"NoCertificate": {"And a certificate.", "#!/bin/sh\nlxc config set core.https_address :8443\nlxc config trust add /none\n", "10.77.0.1:8443 5.0.4 [] [default] []", "no certificate found"},
+		"NoCertificate": {"And a certificate.", "#!/bin/sh\nlxc config set core.https_address :8443\nlxc config trust add /none\n", "10.77.0.1:8443 5.0.4 [] [default] []", "open /none: no such file"},
 		"Channel":       {"A channel that is none.", "#!/bin/sh\nsnap refresh lxd --channel=9/stable\n", "", `no channel "9/stable"`},
 		"Truncated":     {"The whole part of half a message.", both[:len(both)/2], "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] []", "unexpected EOF"},
 	}
