@@ -223,6 +223,9 @@ func (l *life) takeBack(ctx context.Context, name string, want *wish, conflict e
 		return nil
 	}
 	l.s.note(l.name, "removes %s (%s), which was begun otherwise", name, vm.SystemID)
+	if l.s.witness.begunFor(vm.SystemID) == want {
+		l.s.wrong("%s goes not on with %s (%s), which it began: %v", l.name, name, vm.SystemID, conflict)
+	}
 	return errors.Join(conflict, l.remove(ctx, name, vm.SystemID))
 }
 

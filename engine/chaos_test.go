@@ -15,9 +15,9 @@ var (
 
 // figures are what all schedules of a run add up to.
 type figures struct {
-	schedules, broken, deaths, composes       int
+	schedules, broken, deaths, composes        int
 	overCommits, leaks, unseen, doubles, wipes int
-	causes                                    map[string]int // of what MAAS does not show
+	causes                                     map[string]int // of what MAAS does not show
 }
 
 // String is the line that is printed at the end.

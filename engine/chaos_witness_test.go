@@ -40,6 +40,7 @@ type asked struct {
 	memoryMiB  int64
 	bytes      map[string]int64 // by storage pool
 	life       *life
+	wish       *wish
 	placed     time.Time // when room was reserved for it
 	span                 // until MAAS was done with it
 	status     int
@@ -164,6 +165,7 @@ func (w *witness) asked(c *exchange) *asked {
 		host: w.s.model.Hosts[id-1].Name, name: form.Get("hostname"), cores: cores, memoryMiB: memory,
 		key: c.life.owner.key(form.Get("hostname")), bytes: poolBytes(form.Get("storage")), life: c.life, span: span{from: time.Now()},
 	}
+	a.wish, _ = c.life.owner.get(a.name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.figures.composes++
@@ -198,6 +200,19 @@ func (w *witness) sending(a *asked) {
 	defer w.mu.Unlock()
 	a.sent = true
 	time.AfterFunc(w.s.model.Latency.Call+w.s.model.Latency.Compose/2+time.Millisecond, w.look)
+}
+
+// begunFor is the wish that a machine was composed for; nil if it was not.
+func (w *witness) begunFor(systemID string) *wish {
+	w.look()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range w.order {
+		if b.MachineID == systemID && b.asked != nil {
+			return b.asked.wish
+		}
+	}
+	return nil
 }
 
 // answered notes how MAAS answered a compose, whoever still listens.
