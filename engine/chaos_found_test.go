@@ -54,6 +54,30 @@ func TestCreateAfterACutOffDelete(t *testing.T) {
 	})
 }
 
+// TestWantedAgain: a delete that was cut off before it touched the VM can be
+// thought better of.
+func TestWantedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, _ process) {
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		vm, err := p.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.Leaving(t.Context(), vmKey); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.create(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true}); err != nil {
+			t.Error(err)
+		}
+		row, err := rows.Row(t.Context(), vmKey)
+		if err != nil || row.State != engine.RowBound || row.Need.DiskBytes["default"] != 8e9 {
+			t.Errorf("want it bound again with all that it takes, got %+v, %v", row, err)
+		}
+		r.wantOne(t)
+	})
+}
+
 // reserve leaves a row as a process does that dies before its compose.
 func reserve(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
 	t.Helper()

@@ -24,6 +24,7 @@ type owner struct {
 
 	mu     sync.Mutex
 	wishes map[string]*wish   // by name; without one, there shall be none
+	given  map[string]*wish   // up: they may come back
 	known  map[string]*memory // what he remembers, as a Terraform state does
 	unmet  map[string]error   // why a wish was not met when it was last tried
 }
@@ -72,10 +73,14 @@ func (o *owner) reconsider() {
 	defer o.mu.Unlock()
 	for _, name := range o.names {
 		switch _, wanted := o.wishes[name]; {
+		case !wanted && o.given[name] != nil && o.dice.IntN(3) == 0:
+			o.wishes[name] = o.given[name]
+			o.s.note(o.name, "wants %s again", name)
 		case !wanted && o.dice.IntN(3) > 0, wanted && o.dice.IntN(5) == 0:
 			o.wishes[name] = &wish{o.spec(name)}
 			o.s.note(o.name, "wants %s: %s", name, describeSpec(o.wishes[name].spec))
 		case wanted && o.dice.IntN(3) == 0:
+			o.given[name] = o.wishes[name]
 			delete(o.wishes, name)
 			o.s.note(o.name, "wants no %s any more", name)
 		}

@@ -115,7 +115,7 @@ func (s *schedule) newOwners(d *rand.Rand) {
 	for _, name := range []string{"red", "blue"} {
 		o := &owner{
 			s: s, name: name, dice: s.dice("owner", name), book: shared,
-			wishes: map[string]*wish{}, known: map[string]*memory{}, unmet: map[string]error{},
+			wishes: map[string]*wish{}, given: map[string]*wish{}, known: map[string]*memory{}, unmet: map[string]error{},
 		}
 		for n := range 2 {
 			o.names = append(o.names, fmt.Sprintf("%s-%d", name, n+1))

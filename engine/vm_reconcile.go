@@ -98,12 +98,18 @@ func (v *vms) bind(ctx context.Context, key Key, group string, m Machine) error 
 	switch {
 	case err != nil:
 		return err
-	case row.State == RowLeaving:
-		return fmt.Errorf("%s is being deleted: %w", m.Hostname, ErrBusy)
 	case row.SystemID == m.SystemID && row.State == RowBound:
 		return nil
 	}
-	if err := v.Ledger.Bind(ctx, boundTo(key, group, m)); err != nil {
+	bound := boundTo(key, group, m)
+	if row.State == RowLeaving {
+		// A delete was cut off, and the VM is wanted again.
+		if err := v.Ledger.Forget(ctx, key); err != nil {
+			return err
+		}
+		bound.Need, bound.Attempt, bound.Excluded = row.Need, row.Attempt, row.Excluded
+	}
+	if err := v.Ledger.Bind(ctx, bound); err != nil {
 		return fmt.Errorf("cannot bind %s to %s in the ledger: %w", key, m.SystemID, err)
 	}
 	return nil
