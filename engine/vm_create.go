@@ -20,7 +20,7 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		return Result[VM]{}, v.unreserved(want, err)
 	}
 	if row.State == RowLeaving {
-		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
+		return v.leftBefore(ctx, key, want)
 	}
 	if !fresh && v.unclear(row) == 0 {
 		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
@@ -34,6 +34,16 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		}, nil
 	}
 	return v.composeOn(ctx, where, row, want)
+}
+
+// leftBefore ends a delete that was cut off after nothing of the VM was left
+// to be seen, so that the next step can begin anew.
+func (v *vms) leftBefore(ctx context.Context, key Key, want VMSpec) (Result[VM], error) {
+	res, err := v.gone(ctx, Ref{Key: key, Name: want.Name})
+	if err == nil && res.Done {
+		res = Result[VM]{After: time.Millisecond, Reason: "Deleted", Message: "the former VM " + want.Name + " is gone"}
+	}
+	return res, err
 }
 
 // nextAttempt begins anew for a row whose VM did not come to be, or has
