@@ -164,14 +164,15 @@ func TestHostUserData(t *testing.T) {
 		r.firstBoot = nil
 		p := r.start(t, newRows(), 0, breakage{})
 		spec := metalHost()
-		own, err := scriptedBoot{}.UserData(spec)
+		spec.DefaultStoragePool = ""
+		spec.Machine.Deploy.UserData = []byte("#!/bin/sh\necho mine\n")
+		h, err := p.host(unregistered, spec)
 		if err != nil {
-			t.Fatal(err)
-		}
-		spec.Machine.Deploy = &engine.Deployment{Image: "ubuntu/noble", UserData: own}
-		if _, err := p.host(unregistered, spec); err != nil {
-			t.Errorf("with the spec's own user-data: %v", err)
+			t.Fatalf("with cloudinit's own first boot: %v", err)
 		}
 		r.wantRecord(t, "m1")
+		if got, err := r.sim.UserData(h.Machine.SystemID); err != nil || !strings.Contains(string(got), "echo mine") || strings.Contains(string(got), "PRIVATE KEY") {
+			t.Errorf("got %q, %v", got, err)
+		}
 	})
 }

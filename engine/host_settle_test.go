@@ -68,7 +68,7 @@ func TestHostRefusedNames(t *testing.T) {
 		"memory_overcommit":    func(s *engine.HostSpec) { s.MemoryOvercommit = -1 },
 		"project":              func(s *engine.HostSpec) { s.Project = "" },
 		"lxd_client_cert":      func(s *engine.HostSpec) { s.Credentials = engine.Credentials{} },
-		"port":                 func(s *engine.HostSpec) { s.Port = 70000 },
+		"lxd.listen_port":      func(s *engine.HostSpec) { s.LXD.ListenPort = 70000 },
 		"deploy":               func(s *engine.HostSpec) { s.Machine.Deploy = nil },
 	}
 	for field, change := range cases {

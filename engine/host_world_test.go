@@ -34,7 +34,7 @@ func newPair() engine.Credentials {
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(10, 0, 0)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		panic(err)
@@ -70,16 +70,16 @@ lxc config trust add /run/fleet.crt --restricted --projects %[1]s
 `, h.Project, h.Credentials.Certificate), nil
 }
 
-// witness asks the simulator's LXDs, as one who reaches them would.
-type witness struct{ sim *sim.Sim }
+// neighbour asks the simulator's LXDs, as one who reaches them would.
+type neighbour struct{ sim *sim.Sim }
 
 // Server implements engine.Probe.
-func (w witness) Server(_ context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
+func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
 	address := strings.TrimPrefix(e.Address, "https://")
 	if !strings.Contains(address, ":") {
 		address += ":8443"
 	}
-	lxds := w.sim.LXDs()
+	lxds := n.sim.LXDs()
 	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return l.Address == address && l.Condition == sim.OK })
 	if i < 0 {
 		return engine.LXDServer{}, fmt.Errorf("dial tcp %s: connection refused: %w", address, engine.ErrUnavailable)
@@ -91,7 +91,7 @@ func (w witness) Server(_ context.Context, e engine.Endpoint, c engine.Credentia
 		return engine.LXDServer{}, fmt.Errorf("not authorized: %w", engine.ErrForbidden)
 	}
 	server := engine.LXDServer{Version: lxds[i].Version}
-	for _, v := range w.sim.Instances() {
+	for _, v := range n.sim.Instances() {
 		if v.Host == lxds[i].Name && v.Project == e.Project {
 			server.Instances = append(server.Instances, v.Name)
 		}
@@ -162,7 +162,7 @@ func (r region) operated(t *testing.T) {
 
 func hostRegion(t *testing.T, r region) region {
 	t.Helper()
-	r.firstBoot, r.probe = scriptedBoot{}, witness{r.sim}
+	r.firstBoot, r.probe = scriptedBoot{}, neighbour{r.sim}
 	return r
 }
 
