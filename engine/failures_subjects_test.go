@@ -27,8 +27,13 @@ type subject struct {
 	delete func(process, engine.Ref) error
 	// one and none judge: there is exactly one, as wanted, or nothing of it.
 	one, none func(*testing.T, region)
+	// lost judges in place of one where the ledger was lost while MAAS composed;
+	// nil: it makes no difference.
+	lost func(*testing.T, region)
 	// once is the call that must not take effect twice.
 	once string
+	// http: also over sockets, which one way to make each kind is enough for.
+	http bool
 	// rows: the ledger matters.
 	rows bool
 	// named is the machine that the spec names, which a front end finds again
@@ -76,6 +81,8 @@ func subjects() []subject {
 	placed.Host, placed.Placement = "", engine.Placement{Group: "web"}
 	vm, spread := vmSubject("Named", wanted()), vmSubject("Placed", placed)
 
+	spread.lost = func(t *testing.T, r region) { t.Helper(); r.wantOneKnown(t) }
+
 	selected := machineSubject("Selected", engine.MachineSpec{Deploy: noble()})
 	adopted := machineSubject("Adopted", engine.MachineSpec{Machine: "busy", Adopt: true})
 	adopted.once, adopted.named = "", "busy"
@@ -89,6 +96,7 @@ func subjects() []subject {
 	run.named = "run"
 	run.one = func(t *testing.T, r region) { t.Helper(); r.wantHost(t, "run") }
 	run.none = metal.none
+	vm.http, selected.http, metal.http = true, true, true
 	return []subject{vm, spread, selected, adopted, metal, server, run}
 }
 
