@@ -99,8 +99,8 @@ func TestHostNeverComes(t *testing.T) {
 	}
 }
 
-// TestHostInventoryFails: MAAS's inventory failed and stays empty for ever,
-// unless it is asked again.
+// TestHostInventoryLate: an inventory that does not come is asked for again, but
+// not at each look.
 func TestHostInventoryLate(t *testing.T) {
 	m := hostWorld()
 	m.Latency.Inventory = 3 * time.Minute

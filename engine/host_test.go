@@ -196,3 +196,22 @@ func TestHostGone(t *testing.T) {
 		})
 	}
 }
+
+// TestHostDeleteOnGone: MAAS was upgraded, and has forgotten its VM hosts. The
+// machine can still be given back.
+func TestHostDeleteOnGone(t *testing.T) {
+	m := hostWorld()
+	m.MAASVersion = sim.VersionGone
+	inHostsOf(t, m, func(t *testing.T, r region, p process) {
+		got, err := p.machine(unregistered, engine.MachineSpec{Machine: "m1", Deploy: noble()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range []engine.Ref{{Key: hostKey, SystemID: got.SystemID}, unregistered} {
+			if err := p.dissolve(ref); err != nil {
+				t.Error(err)
+			}
+		}
+		r.wantReady(t, "m1")
+	})
+}
