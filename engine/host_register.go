@@ -208,7 +208,7 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 	}
 	for _, other := range all {
 		e, err := h.Registrar.Endpoint(ctx, other.ID)
-		if err != nil || e != r.Endpoint {
+		if err != nil || e.Project != r.Project || canonical(e.Address) != r.Address {
 			continue
 		}
 		if res, ours := h.begun(ctx, key, other); ours {

@@ -177,6 +177,30 @@ func TestHostTwoKeys(t *testing.T) {
 	})
 }
 
+// TestHostAddressSpellings: MAAS compares addresses as texts; one LXD gets one
+// VM host all the same.
+func TestHostAddressSpellings(t *testing.T) {
+	for _, spelling := range []string{"10.200.0.9", "10.200.0.9:8443", "https://10.200.0.9", "https://10.200.0.9:8443/"} {
+		t.Run(strings.ReplaceAll(spelling, "/", "_"), func(t *testing.T) {
+			inHosts(t, func(t *testing.T, r region, p process) {
+				if _, err := p.host(unregistered, serverHost()); err != nil {
+					t.Fatal(err)
+				}
+				spec := serverHost()
+				spec.Address = spelling
+				_, err := p.host(engine.Ref{Key: "other/hv"}, spec)
+				var bad *engine.SpecError
+				if !errors.As(err, &bad) || bad.Field != "address" || !strings.Contains(err.Error(), "hv9") {
+					t.Errorf("want a conflict that names hv9, got %v", err)
+				}
+				if n := len(r.records(t)); n != 1 {
+					t.Errorf("%d VM hosts", n)
+				}
+			})
+		})
+	}
+}
+
 // TestHostGone: this MAAS has no VM hosts any more.
 func TestHostGone(t *testing.T) {
 	for name, spec := range map[string]func() engine.HostSpec{"Metal": metalHost, "Server": serverHost, "Adopted": adoptedHost} {
