@@ -47,7 +47,12 @@ func death(_ *http.Request, die context.CancelFunc) (*http.Response, error) {
 	return nil, context.Canceled
 }
 
+// writesOnly: a call that only reads has no effect before or after which it
+// could break.
+func (b breakage) writesOnly() bool { return b.after || b.amid }
+
 // breaker breaks the call number nth, counted from 1, and passes the others.
+// Where only writes can break in its way, only they count.
 type breaker struct {
 	next http.RoundTripper
 	nth  int
@@ -71,13 +76,16 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		b.mu.Unlock()
 		return nil, context.Canceled
 	}
-	b.calls++
+	counts := r.Method != http.MethodGet || !b.with.writesOnly()
+	if counts {
+		b.calls++
+	}
 	b.sent = append(b.sent, r.Method)
 	if b.compose != nil && r.URL.Query().Get("op") == "compose" {
 		b.compose()
 		b.compose = nil
 	}
-	broken := b.calls == b.nth
+	broken := counts && b.calls == b.nth
 	b.dead = broken && b.with.deadly
 	if broken {
 		b.hit = r.Method + " " + r.URL.RequestURI()

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func TestFailEverywhere(t *testing.T) {
 		}
 		run("InMemory", inBubbles, 1, append(hanging, survivable...))
 		if s.http {
-			run("HTTP", overSockets, 64, survivable)
+			run("HTTP", overSockets, 128, survivable)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func inBubbles(t *testing.T, s subject, f func(*testing.T, region)) {
 }
 
 func overSockets(t *testing.T, s subject, f func(*testing.T, region)) {
-	r := hostRegion(t, overHTTPOf(t, s.model()))
+	r := hostRegion(t, overHTTP(t, s.model()))
 	r.patience = 2 * time.Minute
 	if s.set != nil {
 		s.set(t, r)
@@ -106,8 +107,9 @@ func (f failures) run(t *testing.T, workers int) {
 			// Runs differ a little in how reads fall together, so a number more
 			// is tried; one beyond the last call breaks nothing, and does not
 			// count.
-			for nth := 1; nth <= len(o.call)+1; nth++ {
-				if !o.mayWrite(nth) && (b.writesOnly() || f.sample && i != o.read(nth)) {
+			calls, writes := o.calls(b)
+			for nth := 1; nth <= calls+1; nth++ {
+				if f.sample && !writes(nth) && i != o.read(nth) {
 					continue
 				}
 				queue <- func() { f.one(t, o, b, nth) }
@@ -132,9 +134,16 @@ func (f failures) one(t *testing.T, o operation, b breakage, nth int) {
 	})
 }
 
-// writesOnly: a call that only reads has no effect before or after which it
-// could break.
-func (b breakage) writesOnly() bool { return b.after || b.amid }
+// calls counts those that can break in a way, and tells which of them write.
+func (o operation) calls(b breakage) (n int, writes func(nth int) bool) {
+	var methods []string
+	for _, method := range o.call {
+		if method != http.MethodGet || !b.writesOnly() {
+			methods = append(methods, method)
+		}
+	}
+	return len(methods), func(nth int) bool { return nth > len(methods) || methods[nth-1] != http.MethodGet }
+}
 
 // read chooses the way in which the nth call is broken, if it only reads and
 // has to do with one.
@@ -146,16 +155,6 @@ func (o operation) read(nth int) int {
 		}
 	}
 	return ways[nth%len(ways)]
-}
-
-// mayWrite reports whether the nth call changes anything, give or take one.
-func (o operation) mayWrite(nth int) bool {
-	for i, method := range o.call {
-		if method != "GET" && i+1 >= nth-1 && i+1 <= nth+1 {
-			return true
-		}
-	}
-	return false
 }
 
 func (f failures) operations(t *testing.T) []operation {

@@ -68,16 +68,12 @@ func inMemoryOf(t *testing.T, m sim.Model) region {
 
 // overHTTP builds a region behind a listener. Its times are short, for they
 // are real.
-func overHTTP(t *testing.T) region {
-	t.Helper()
-	return overHTTPOf(t, world())
-}
-
-func overHTTPOf(t *testing.T, m sim.Model) region {
+func overHTTP(t *testing.T, m sim.Model) region {
 	t.Helper()
 	m.Latency = sim.Latency{
 		Compose: 10 * time.Millisecond, Commission: 30 * time.Millisecond,
 		Deploy: 30 * time.Millisecond, Release: 10 * time.Millisecond,
+		FirstBoot: time.Millisecond, Inventory: 5 * time.Millisecond,
 	}
 	s := sim.Start(t, m)
 	return region{
