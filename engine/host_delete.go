@@ -111,8 +111,10 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 		return res, err
 	}
 	defer unlock()
-	if err := h.empty(ctx, record); err != nil {
-		return res, err
+	if !ref.Release.Force {
+		if err := h.empty(ctx, record); err != nil {
+			return res, err
+		}
 	}
 	if err := h.letGoFirst(ctx, ref.Key, m, record); err != nil {
 		return res, err

@@ -48,7 +48,7 @@ func (b *metal) alone(ctx context.Context, key Key, m Machine) (Machine, error) 
 	case found[0].SystemID == m.SystemID:
 		return Machine{}, fmt.Errorf("another process has allocated %s for %s, too: %w", found[1].Hostname, key, ErrBusy)
 	}
-	if err := b.Machines.Release(ctx, m.SystemID); err != nil {
+	if err := b.Machines.Release(ctx, m.SystemID, EraseNone); err != nil {
 		return Machine{}, fmt.Errorf("cannot give %s back, of which %s has another: %w", m.Hostname, key, err)
 	}
 	return Machine{}, fmt.Errorf("another process has allocated %s for %s: %w", found[0].Hostname, key, ErrBusy)

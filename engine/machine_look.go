@@ -116,7 +116,7 @@ func (b *metal) only(ctx context.Context, ref Ref) (Machine, error) {
 		return Machine{}, fmt.Errorf("%s and %s are both allocated for %s, and one of them is to be given back: %w", found[0].Hostname, surplus[0].Hostname, ref.Key, ErrBusy)
 	}
 	for _, m := range surplus {
-		if err := b.Machines.Release(ctx, m.SystemID); err != nil {
+		if err := b.Machines.Release(ctx, m.SystemID, EraseNone); err != nil {
 			return Machine{}, fmt.Errorf("cannot give %s back, which %s does not need: %w", m.Hostname, ref.Key, err)
 		}
 		b.Log.InfoContext(ctx, "gave a second machine back", "name", m.Hostname, "system_id", m.SystemID)

@@ -75,8 +75,15 @@ func (c *Client) Abort(ctx context.Context, systemID string) error {
 
 // Release implements engine.Machines. It never sends force, which would delete
 // a VM host and all machines on it.
-func (c *Client) Release(ctx context.Context, systemID string) error {
-	return c.begin(ctx, systemID, engine.PhaseReleasing, post("release", machineRoute, systemID).put("erase", "false"))
+func (c *Client) Release(ctx context.Context, systemID string, erase engine.Erase) error {
+	r := post("release", machineRoute, systemID).put("erase", strconv.FormatBool(erase != engine.EraseNone))
+	switch erase {
+	case engine.EraseQuick:
+		r.put("quick_erase", "true")
+	case engine.EraseSecure:
+		r.put("secure_erase", "true")
+	}
+	return c.begin(ctx, systemID, engine.PhaseReleasing, r)
 }
 
 // begin sends a request that sends a machine into a phase, which begins with
