@@ -2,21 +2,28 @@ package acctest_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // exampleWorld has what the examples name.
 func exampleWorld(m *sim.Model) {
-	m.Zones, m.Pools, m.Domains = []string{"az1"}, []string{"web"}, []string{"example.com"}
+	m.Zones, m.Pools, m.Domains = []string{"az1", "az2"}, []string{"kvm", "web"}, []string{"example.com"}
 	m.Subnets = []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true}}
-	m.Hosts = []sim.HostModel{{
-		Name: "lxd-a", Cores: 16, MemoryMiB: 65536,
-		StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: 500, Default: true}, {Name: "fast", SizeGB: 500}},
-	}}
+	m.Hosts = nil
+	for _, h := range []struct{ name, zone string }{{"lxd-a", "az1"}, {"lxd-b", "az1"}, {"lxd-c", "az2"}, {"lxd-d", "az2"}} {
+		m.Hosts = append(m.Hosts, sim.HostModel{
+			Name: h.name, Zone: h.zone, Pool: "kvm", Tags: []string{"ssd"}, Cores: 16, MemoryMiB: 65536,
+			StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: 500, Default: true}, {Name: "fast", SizeGB: 500}},
+		})
+	}
 }
 
 // exampleFolder is where the examples of maaslxd_vm are.
@@ -26,8 +33,8 @@ const exampleFolder = "examples/resources/maaslxd_vm/"
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
 	x := simulated(t, exampleWorld)
-	w := newWorkspace(t, fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = \"50ms\"\n}\n", x.url, x.key))
-	w.take(t, exampleFolder+"resource.tf", exampleFolder+"wait.tf", exampleFolder+"cloud-init.yaml")
+	w := newWorkspace(t, x.exampleProvider())
+	w.take(t, exampleFolder+"resource.tf", exampleFolder+"resource_wait.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	id := x.machine(t, "web-1").SystemID
@@ -56,6 +63,59 @@ func TestAccExamples(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if n := len(x.sim.Instances()); n != 0 {
 		t.Errorf("left: %+v", x.sim.Instances())
+	}
+}
+
+// exampleProvider is a provider block for the examples that have none.
+func (x *target) exampleProvider() string {
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = \"50ms\"\n}\n", x.url, x.key)
+}
+
+// TestAccExamplePlacement applies the example of a placement: two VMs in each
+// zone, one on each host.
+func TestAccExamplePlacement(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, exampleWorld)
+	w := newWorkspace(t, x.exampleProvider())
+	w.take(t, exampleFolder+"resource_placement.tf")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	on := map[string]int{}
+	for _, i := range x.sim.Instances() {
+		on[i.Host]++
+	}
+	if diff := cmp.Diff(map[string]int{"lxd-a": 1, "lxd-b": 1, "lxd-c": 1, "lxd-d": 1}, on); diff != "" {
+		t.Errorf("VMs on the hosts (-want +got):\n%s", diff)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccExampleDataSources applies the example of each data source, beside
+// the VMs of the resource's examples and one that is not ours.
+func TestAccExampleDataSources(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, exampleWorld)
+	w := newWorkspace(t, x.exampleProvider())
+	w.take(t, exampleFolder+"resource.tf", exampleFolder+"cloud-init.yaml")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.post(t, "vm-hosts/1/?op=compose", url.Values{"hostname": {"stranger"}})
+	wants := map[string]string{
+		"maaslxd_vm":       `web_1 host = "lxd-a" ip_addresses = "10.0.0.11" status = "Deployed"`,
+		"maaslxd_vm_host":  `left_on_lxd_a cores = 10 disk_gb "default" = 4\d\d "fast" = 400 memory_mib = \d+`,
+		"maaslxd_vm_hosts": `roomy = "lxd-a", "lxd-b",\s+\]\)`,
+		"maaslxd_vms":      `strangers = "stranger" =`,
+	}
+	for _, name := range list(t, "../examples/data-sources") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t, x.exampleProvider())
+			w.take(t, "examples/data-sources/"+name+"/data-source.tf")
+			out := w.run(t, "apply", "-auto-approve", "-no-color")
+			want := regexp.MustCompile(`(?s)` + strings.Join(strings.Fields(wants[name]), `.*?`))
+			if wants[name] == "" || !want.MatchString(out) {
+				t.Errorf("want %q in:\n%s", wants[name], out)
+			}
+		})
 	}
 }
 

@@ -27,13 +27,10 @@ func TestAccVMKilled(t *testing.T) {
 		reason string
 		verb   string
 		before func(x *target, name string) string // a configuration that is applied first; nil: none
-		// unmarked: the killed run's ledger died with it, and the VM has no mark
-		// yet, so the next run tries to compose it, too. LXD refuses that.
-		unmarked bool
-		reach    func(x *target, t *testing.T, name string)
+		reach  func(x *target, t *testing.T, name string)
 	}{
 		"Composing": {
-			reason: "The compose was sent, and MAAS is at it.", verb: "apply", unmarked: true,
+			reason: "The compose was sent, and MAAS is at it.", verb: "apply",
 			reach: func(x *target, t *testing.T, _ string) { x.whenCalled(t, composeRoute) },
 		},
 		"Newborn": {
@@ -92,7 +89,7 @@ func TestAccVMKilled(t *testing.T) {
 					if n := len(x.sim.Instances()); n != 1 {
 						t.Errorf("%s\nwant one instance, got %+v", tc.reason, x.sim.Instances())
 					}
-					if n := x.sim.Journal().Count(composeRoute); n != 1 && !tc.unmarked {
+					if n := x.sim.Journal().Count(composeRoute); n != 1 {
 						t.Errorf("%s\nwant one compose, got %d", tc.reason, n)
 					}
 				}

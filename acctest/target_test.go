@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,8 @@ const (
 	zoneVariable  = "MAASLXD_ACC_ZONE"
 	poolVariable  = "MAASLXD_ACC_POOL"
 	imageVariable = "MAASLXD_ACC_IMAGE"
+
+	ledgerVariable = "MAASLXD_LEDGER"
 )
 
 // TestMain says what the suite runs against, and keeps settings of the user's
@@ -52,14 +55,33 @@ func TestMain(m *testing.M) {
 		fmt.Println("acceptance tests run on the simulator")
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")
-			if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
+			if strings.HasPrefix(name, "MAAS_API_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
 				os.Unsetenv(name) //nolint:errcheck // it was just listed
 			}
 		}
 	default:
 		fmt.Println("acceptance tests run on the MAAS at", url)
 	}
-	os.Exit(m.Run())
+	os.Exit(withLedger(m.Run))
+}
+
+// withLedger runs the tests with a ledger of their own, unless the environment
+// names one: the user's is not for machines that do not exist.
+func withLedger(run func() int) int {
+	if os.Getenv(ledgerVariable) != "" {
+		return run()
+	}
+	dir, err := os.MkdirTemp("", "maaslxd-ledger-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv(ledgerVariable, filepath.Join(dir, "ledger.db")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return run()
 }
 
 // world is the simulated MAAS: two hosts in two zones, and quick machines.

@@ -33,7 +33,30 @@ type Ref struct {
 	// Finished: the caller knows that the object once reached what was wanted.
 	// Then nothing is installed or commissioned, whatever state it is in.
 	Finished bool
+	// Release is how Delete goes about a machine or host; VMs need none.
+	Release Release
 }
+
+// Release says how a machine is given back. The zero value leaves the disks as
+// they are, and refuses where VMs are left on a host.
+type Release struct {
+	// Erase is what MAAS does with the disks.
+	Erase Erase
+	// Force gives a host back although VMs are left on it, which are lost.
+	Force bool
+}
+
+// Erase is a way to erase the disks of a machine when it is released.
+type Erase string
+
+// The ways to erase. Quick overwrites the beginning and the end of the disks,
+// secure uses the disks' own feature, full overwrites all, which takes hours.
+const (
+	EraseNone   Erase = ""
+	EraseQuick  Erase = "quick"
+	EraseSecure Erase = "secure"
+	EraseFull   Erase = "full"
+)
 
 // Result is what one step saw and what comes next.
 type Result[Object any] struct {
@@ -118,6 +141,7 @@ type Config struct {
 // Engine holds the kinds.
 type Engine struct {
 	cfg Config
+	vms *vms
 	// VMs are LXD virtual machines that MAAS knows.
 	VMs Kind[VMSpec, VM]
 	// Machines are bare-metal machines of MAAS, allocated and deployed.
@@ -145,11 +169,12 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	locks := newHostLocks()
-	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries()}
-	b := &metal{Config: cfg, tries: newTries()}
+	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries(), sweeps: new(sweeps)}
+	b := &metal{Config: cfg, tries: newTries(), surplus: newTries()}
 	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{
 		cfg:      cfg,
+		vms:      v,
 		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
 		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete},
 		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete},

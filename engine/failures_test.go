@@ -25,6 +25,8 @@ type region struct {
 	transport     func() http.RoundTripper
 	composeWindow time.Duration
 	interval      time.Duration
+	firstBoot     engine.FirstBoot // of the processes that start; may be nil
+	probe         engine.Probe     // likewise
 }
 
 func world() sim.Model {
@@ -51,7 +53,12 @@ func world() sim.Model {
 // inMemory builds a region without sockets. It belongs into a synctest bubble.
 func inMemory(t *testing.T) region {
 	t.Helper()
-	s, err := sim.New(world())
+	return inMemoryOf(t, world())
+}
+
+func inMemoryOf(t *testing.T, m sim.Model) region {
+	t.Helper()
+	s, err := sim.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +110,7 @@ func (r region) start(t *testing.T, rows engine.Ledger, nth int, with breakage) 
 	}
 	e, err := engine.New(engine.Config{
 		Machines: client, Composer: client, Names: client, Catalog: client, Metal: client, Registrar: client,
-		Ledger: rows, ComposeWindow: r.composeWindow,
+		Ledger: rows, ComposeWindow: r.composeWindow, FirstBoot: r.firstBoot, Probe: r.probe,
 	})
 	if err != nil {
 		t.Fatal(err)

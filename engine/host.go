@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/maaslxd/maaslxd/cloudinit"
+
 // HostSpec is a wanted LXD VM host: a machine that runs LXD, or an LXD server
 // that runs already, registered in MAAS.
 type HostSpec struct {
@@ -13,10 +15,13 @@ type HostSpec struct {
 	// Project is the LXD project in which MAAS makes VMs. It cannot change:
 	// MAAS would delete the VMs of the old one.
 	Project string
-	// Port of LXD's API, on the machine's own address; 0: 8443.
-	Port int
 	// Credentials by which MAAS, and we, are known to LXD.
 	Credentials Credentials
+	// LXD is how the machine sets LXD up at its first boot; not used where it
+	// is adopted, or given by Address. Project, and the certificate of
+	// Credentials among the trusted ones, are filled in; so is the user-data
+	// of Machine.Deploy as an extra part.
+	LXD cloudinit.Host
 	// Bridge is made in MAAS before the machine is deployed, so that VMs get
 	// an address from MAAS. Nil: no bridge is made.
 	Bridge *BridgeSpec

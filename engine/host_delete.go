@@ -4,47 +4,84 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // delete implements Kind.Delete: see that no VM is left, make MAAS forget the
 // VM host, give the machine back. MAAS is never asked to do both at once: its
 // forced release deletes the VM host with all machines on it.
 func (h *hosts) delete(ctx context.Context, ref Ref) (Result[Host], error) {
-	m, err := h.look(ctx, ref)
+	m, err := h.find(ctx, ref)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Result[Host]{}, err
 	}
-	if err == nil && m.Owner != "" {
-		mine, err := h.mine(ctx, ref.Key, m)
-		switch {
-		case err != nil:
-			return Result[Host]{}, err
-		case !mine:
-			return waiting(ref.Key, m, VMHost{}, "", ""), strange(m, "release")
-		}
+	if owner, marked := m.OwnerData[keyData]; marked && Key(owner) != ref.Key {
+		return waiting(ref.Key, m, VMHost{}, "", ""), strange(m, "release")
 	}
-	record, findErr := h.record(ctx, ref.Key, m)
+	record, err := h.record(ctx, ref.Key, m)
 	switch {
-	case findErr == nil:
+	case err == nil:
 		return h.unregister(ctx, ref, m, record)
-	case errors.Is(findErr, ErrGone), errors.Is(findErr, ErrNotFound):
+	case errors.Is(err, ErrGone), errors.Is(err, ErrNotFound):
 	default:
-		return Result[Host]{}, findErr
+		return Result[Host]{}, err
 	}
-	if errors.Is(err, ErrNotFound) {
-		return Result[Host]{Done: true}, nil
-	}
-	if err := h.unshared(ctx, m); err != nil {
+	if err := h.unshared(ctx, ref.Key, m); err != nil {
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	}
 	res, err := h.metal.delete(ctx, ref)
 	return hostResult(ref.Key, res, VMHost{}), err
 }
 
+// find is look, and where the caller never learned the system id it also finds
+// the machine that carries the key's mark without having been allocated by us:
+// an adopted one, or that of an LXD which ran already.
+func (h *hosts) find(ctx context.Context, ref Ref) (Machine, error) {
+	m, err := h.look(ctx, ref)
+	if !errors.Is(err, ErrNotFound) || ref.SystemID != "" {
+		return m, err
+	}
+	all, listErr := h.Composer.Hosts(ctx)
+	if listErr != nil && !errors.Is(listErr, ErrGone) {
+		return Machine{}, listErr
+	}
+	ids := make([]string, 0, len(all))
+	for _, r := range all {
+		if r.MachineID != "" {
+			ids = append(ids, r.MachineID)
+		}
+	}
+	found := make([]Machine, len(ids))
+	var reads errgroup.Group // which share calls
+	for n, id := range ids {
+		reads.Go(func() (err error) {
+			if found[n], err = h.Machines.Machine(ctx, id); errors.Is(err, ErrNotFound) {
+				err = nil
+			}
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return Machine{}, err
+	}
+	if n := slices.IndexFunc(found, func(m Machine) bool { return Key(m.OwnerData[keyData]) == ref.Key }); n >= 0 {
+		return found[n], nil
+	}
+	return m, err
+}
+
 // unshared refuses to give a machine back on which MAAS has other VM hosts:
 // their VMs would go with it.
-func (h *hosts) unshared(ctx context.Context, m Machine) error {
+func (h *hosts) unshared(ctx context.Context, key Key, m Machine) error {
+	if m.SystemID == "" || m.adopted() {
+		return nil
+	}
+	if mine, err := h.mine(ctx, key, m); err != nil || !mine {
+		return err
+	}
 	all, err := h.Composer.Hosts(ctx)
 	if errors.Is(err, ErrGone) {
 		return nil
@@ -74,7 +111,12 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 		return res, err
 	}
 	defer unlock()
-	if err := h.empty(ctx, record); err != nil {
+	if !ref.Release.Force {
+		if err := h.empty(ctx, record); err != nil {
+			return res, err
+		}
+	}
+	if err := h.letGoFirst(ctx, ref.Key, m, record); err != nil {
 		return res, err
 	}
 	if err := h.Registrar.Unregister(ctx, record.ID); err != nil {
@@ -83,6 +125,27 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 	h.Log.InfoContext(ctx, "removed VM host", "name", record.Name, "id", record.ID)
 	res.Object.VMHost, res.After, res.Message = VMHost{}, shortly, "MAAS has forgotten VM host "+record.Name
 	return res, nil
+}
+
+// letGoFirst takes our marks off a machine that is not ours to release, while
+// its VM host can still be found: once that is gone, nothing leads to them.
+func (h *hosts) letGoFirst(ctx context.Context, key Key, m Machine, record VMHost) error {
+	if m.SystemID == "" && record.MachineID != "" {
+		var err error
+		if m, err = h.Machines.Machine(ctx, record.MachineID); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	if Key(m.OwnerData[keyData]) != key || !m.adopted() || m.Owner == "" {
+		return nil
+	}
+	if !slices.Contains(record.Tags, marker(key)) {
+		if err := h.Registrar.TagHost(ctx, record.ID, marker(key)); err != nil {
+			return fmt.Errorf("cannot tag VM host %s: %w", record.Name, err)
+		}
+	}
+	_, err := h.annotate(ctx, m, m.unmarked())
+	return err
 }
 
 // empty refuses while MAAS has VMs on the host, and says whose they are.

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
 // hosts implements the kind Host: a Machine, and its VM host in MAAS.
@@ -31,14 +34,15 @@ func (s HostSpec) Validate() error {
 		return &SpecError{Field: "project", Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
 	case s.Credentials.Certificate == "" || s.Credentials.Key == "":
 		return &SpecError{Field: "lxd_client_cert", Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
-	case s.Port < 0 || s.Port > 65535:
-		return &SpecError{Field: "port", Message: fmt.Sprintf("%d is no port", s.Port), Hint: "LXD listens on 8443 unless told otherwise."}
 	case s.Address != "":
 		return nil
 	case s.Machine.Deploy == nil && !s.Machine.Adopt:
 		return &SpecError{Field: "deploy", Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}
 	}
-	return errors.Join(s.Machine.Validate(), s.Bridge.validate())
+	if s.Machine.Adopt {
+		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
+	}
+	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), firstBootErrors(s.lxd().Validate()))
 }
 
 // observe implements Kind.Observe.
@@ -79,6 +83,9 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 	if err := h.capable(ctx); err != nil {
 		return Result[Host]{}, err
 	}
+	if err := h.checkHostNames(ctx, want); err != nil {
+		return Result[Host]{}, err
+	}
 	if want.Address != "" {
 		return h.reconcileServer(ctx, ref, want)
 	}
@@ -87,8 +94,9 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 		return hostResult(ref.Key, res, VMHost{}), err
 	}
 	m := res.Object.Machine
-	if m.Status.Phase() != PhaseDeployed {
-		// It was finished once, and now it is in a state that is for people.
+	if m.Status.Phase() != PhaseDeployed || ref.Finished && !res.Object.Ours {
+		// It was finished once, and now it is in a state that is for people, or
+		// someone else's.
 		record, err := h.record(ctx, ref.Key, m)
 		if errors.Is(err, ErrNotFound) {
 			err = nil
@@ -110,11 +118,12 @@ func (h *hosts) preparation(want HostSpec) preparation {
 		},
 		deployment: func(Machine) (*Deployment, error) {
 			what := *want.Machine.Deploy
-			if h.FirstBoot == nil {
-				return &what, nil
+			var err error
+			if h.FirstBoot != nil {
+				what.UserData, err = h.FirstBoot.UserData(want)
+			} else {
+				what.UserData, err = want.firstBoot()
 			}
-			data, err := h.FirstBoot.UserData(want)
-			what.UserData = data
 			return &what, errors.Join(err, what.validate())
 		},
 	}
@@ -145,10 +154,7 @@ func (want HostSpec) endpoint(m Machine) (Endpoint, error) {
 	if ip == "" {
 		return Endpoint{}, fmt.Errorf("MAAS knows no address of %s yet: %w", m.Hostname, ErrBusy)
 	}
-	port := want.Port
-	if port == 0 {
-		port = 8443
-	}
+	port := cmp.Or(want.LXD.ListenPort, cloudinit.DefaultPort)
 	host := ip
 	if addr, err := netip.ParseAddr(ip); err == nil && addr.Is6() {
 		host = "[" + ip + "]"

@@ -28,9 +28,6 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 		}
 	}
 	res := waiting(ref.Key, m, record, "Settling", "")
-	if err := h.checkHostNames(ctx, want); err != nil {
-		return res, err
-	}
 	m, err := h.annotate(ctx, m, h.memory(ref.Key, want, record, m))
 	if err != nil {
 		return res, err
@@ -56,6 +53,13 @@ func finishedState(want HostSpec) string {
 	return want.Machine.finishedState()
 }
 
+func begunState(want HostSpec) string {
+	if want.Address != "" {
+		return stateAdopting
+	}
+	return want.Machine.begunState()
+}
+
 // memory is what the machine is to remember of its VM host.
 func (h *hosts) memory(key Key, want HostSpec, record VMHost, m Machine) map[string]string {
 	data := map[string]string{
@@ -68,7 +72,7 @@ func (h *hosts) memory(key Key, want HostSpec, record VMHost, m Machine) map[str
 		data[addressData] = e.Address
 	}
 	if m.OwnerData[stateData] == "" {
-		data[stateData] = stateInProgress
+		data[stateData] = begunState(want)
 	}
 	return data
 }

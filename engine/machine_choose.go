@@ -32,17 +32,23 @@ func (b *metal) allocate(ctx context.Context, key Key, want MachineSpec) (Machin
 	return Machine{}, fmt.Errorf("others were faster at each of %d machines: %w", len(choices), ErrBusy)
 }
 
-// alone gives the machine back if another process has allocated one for the
-// same key meanwhile. It has not been touched yet.
+// alone lets the machine pass if it is the only one of the key. Another process
+// may have allocated one at the same moment: each of them looks after it has
+// allocated, so at most one sees no other, and that one goes on. Who sees
+// another gives his back, or waits until the other one has.
 func (b *metal) alone(ctx context.Context, key Key, m Machine) (Machine, error) {
 	found, err := b.allocated(ctx, key)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Machine{}, err
-	}
-	if len(found) == 0 || found[0].SystemID == m.SystemID {
+	case len(found) == 1 && found[0].SystemID == m.SystemID:
 		return b.Machines.Machine(ctx, m.SystemID)
+	case len(found) == 0:
+		return Machine{}, fmt.Errorf("machine %s was allocated and released again by someone: %w", m.Hostname, ErrBusy)
+	case found[0].SystemID == m.SystemID:
+		return Machine{}, fmt.Errorf("another process has allocated %s for %s, too: %w", found[1].Hostname, key, ErrBusy)
 	}
-	if err := b.Machines.Release(ctx, m.SystemID); err != nil {
+	if err := b.Machines.Release(ctx, m.SystemID, EraseNone); err != nil {
 		return Machine{}, fmt.Errorf("cannot give %s back, of which %s has another: %w", m.Hostname, key, err)
 	}
 	return Machine{}, fmt.Errorf("another process has allocated %s for %s: %w", found[0].Hostname, key, ErrBusy)

@@ -10,73 +10,106 @@ import (
 const maxReleases = 3
 
 // delete implements Kind.Delete: abort, release, see that it is Ready and
-// un-owned. The machine's record is never deleted, and one that carries no
-// mark of ours is not touched.
+// un-owned. The machine's record is never deleted, and what carries no mark of
+// ours is not touched: it was released, and perhaps acquired by someone else.
 func (b *metal) delete(ctx context.Context, ref Ref) (Result[BareMetal], error) {
 	m, err := b.look(ctx, ref)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return Result[BareMetal]{Done: true}, nil
+		return b.free(ctx, ref, Machine{})
 	case err != nil:
 		return Result[BareMetal]{}, err
 	}
-	res, err := b.giveBack(ctx, ref.Key, m)
+	res, err := b.giveBack(ctx, ref, m)
 	if err != nil && res.systemID == "" {
 		res = metalResult(ref.Key, m)
 	}
 	return res, err
 }
 
-func (b *metal) giveBack(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
-	switch m.Status.Phase() {
-	case PhaseReleasing:
-		return b.wait(ctx, key, m), nil
-	case PhaseReady, PhaseCommissioning:
-		return b.free(key, m), nil // nothing of ours is there
+func (b *metal) giveBack(ctx context.Context, ref Ref, m Machine) (Result[BareMetal], error) {
+	switch m.Status {
+	case StatusReleasing, StatusDiskErasing, statusEnteringRescue, statusExitingRescue:
+		return b.wait(ctx, ref.Key, m), nil
+	case StatusReady, StatusNew, StatusCommissioning:
+		return b.free(ctx, ref, m) // nothing of ours is there
+	case StatusFailedReleasing, StatusFailedDiskErasing:
+		return b.undo(ctx, ref, m) // the marks went when the release began
 	}
-	mine, err := b.mine(ctx, key, m)
+	owner, marked := m.OwnerData[keyData]
+	mine, err := b.mine(ctx, ref.Key, m)
 	switch {
 	case err != nil:
 		return Result[BareMetal]{}, err
-	case !mine && m.Owner == "":
-		return b.free(key, m), nil
-	case !mine:
+	case marked && Key(owner) != ref.Key:
 		return Result[BareMetal]{}, strange(m, "release")
-	case m.OwnerData[stateData] == stateAdopted:
-		return b.letGo(ctx, key, m)
-	case m.Locked:
-		return Result[BareMetal]{}, locked(m, "release")
+	case !mine, m.adopted() && m.Owner == "":
+		return b.free(ctx, ref, m)
+	case m.adopted():
+		return b.letGo(ctx, ref, m)
 	}
-	switch {
-	case m.Status == StatusDeploying:
-		return b.stop(ctx, key, m, "abort", b.Machines.Abort)
-	case m.Status == StatusFailedReleasing, m.Status == StatusFailedDiskErasing:
-		if !b.tries.again(key, maxReleases) {
+	return b.undo(ctx, ref, m)
+}
+
+// The passages of rescue mode, in which MAAS refuses to release.
+const (
+	statusEnteringRescue Status = 17
+	statusExitingRescue  Status = 19
+)
+
+// undo takes one step from an acquired machine of ours towards Ready.
+func (b *metal) undo(ctx context.Context, ref Ref, m Machine) (Result[BareMetal], error) {
+	switch m.Status {
+	case StatusDeploying, StatusTesting:
+		if m.Locked {
+			return Result[BareMetal]{}, locked(m, "release")
+		}
+		return b.stop(ctx, ref.Key, m, "abort", b.Machines.Abort)
+	case StatusFailedReleasing, StatusFailedDiskErasing:
+		if !b.tries.again(ref.Key, maxReleases) {
 			return Result[BareMetal]{}, failedMachine(m)
 		}
 	}
-	return b.stop(ctx, key, m, "release", b.Machines.Release)
+	if m.Locked {
+		return Result[BareMetal]{}, locked(m, "release")
+	}
+	return b.stop(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
+		return b.Machines.Release(ctx, systemID, ref.Release.Erase)
+	})
 }
 
-// free says that nothing of ours is on the machine any more.
-func (b *metal) free(key Key, m Machine) Result[BareMetal] {
-	b.tries.forget(key)
-	return b.done(key, m)
+// free says that nothing of ours is on the machine any more, once no other one
+// is left either that a process allocated for the key before it died.
+func (b *metal) free(ctx context.Context, ref Ref, m Machine) (Result[BareMetal], error) {
+	left, err := b.allocated(ctx, ref.Key)
+	switch {
+	case err != nil:
+		return Result[BareMetal]{}, err
+	case len(left) > 0 && left[0].SystemID != m.SystemID:
+		return b.undo(ctx, ref, left[0])
+	}
+	b.tries.forget(ref.Key)
+	return b.done(ref.Key, m), nil
 }
 
 // letGo takes the marks off a machine that someone else installed.
-func (b *metal) letGo(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+func (b *metal) letGo(ctx context.Context, ref Ref, m Machine) (Result[BareMetal], error) {
+	m, err := b.annotate(ctx, m, m.unmarked())
+	if err != nil {
+		return Result[BareMetal]{}, err
+	}
+	return b.free(ctx, ref, m)
+}
+
+// unmarked are the owner data that take our marks off the machine.
+func (m Machine) unmarked() map[string]string {
 	none := map[string]string{}
 	for name := range m.OwnerData {
 		if ourData(name) {
 			none[name] = ""
 		}
 	}
-	m, err := b.annotate(ctx, m, none)
-	if err != nil {
-		return Result[BareMetal]{}, err
-	}
-	return b.free(key, m), nil
+	return none
 }
 
 // stop begins a transition. MAAS may refuse it because the machine has moved

@@ -13,7 +13,8 @@ import (
 // Host.
 type metal struct {
 	Config
-	tries *tries
+	tries   *tries // releases that failed
+	surplus *tries // looks at two machines of one key
 }
 
 // Owner data by which a machine tells whose it is. MAAS clears them when the
@@ -30,15 +31,29 @@ func ourData(name string) bool { return strings.HasPrefix(name, markerPrefix) }
 const (
 	stateInProgress = "in progress"
 	stateFinished   = "finished"
-	// stateAdopted: finished, and installed by someone else.
-	stateAdopted = "adopted"
+	// stateAdopting and stateAdopted: installed by someone else, and so never
+	// released, finished or not.
+	stateAdopting = "adopting"
+	stateAdopted  = "adopted"
 )
+
+func (s MachineSpec) begunState() string {
+	if s.Adopt {
+		return stateAdopting
+	}
+	return stateInProgress
+}
 
 func (s MachineSpec) finishedState() string {
 	if s.Adopt {
 		return stateAdopted
 	}
 	return stateFinished
+}
+
+// adopted tells that someone else installed the machine.
+func (m Machine) adopted() bool {
+	return m.OwnerData[stateData] == stateAdopting || m.OwnerData[stateData] == stateAdopted
 }
 
 // observe implements Kind.Observe.
@@ -93,17 +108,29 @@ func (b *metal) only(ctx context.Context, ref Ref) (Machine, error) {
 	case len(found) == 0:
 		return Machine{}, fmt.Errorf("no machine is allocated for %s: %w", ref.Key, ErrNotFound)
 	}
-	for _, m := range found[1:] {
-		if m.Status != StatusAllocated || metalAs(m, ref.Key).Finished {
-			continue
-		}
-		if err := b.Machines.Release(ctx, m.SystemID); err != nil {
+	surplus := slices.DeleteFunc(slices.Clone(found[1:]), func(m Machine) bool {
+		return m.Status != StatusAllocated || metalAs(m, ref.Key).Finished
+	})
+	if len(surplus) > 0 && !claimed(found[0]) && b.surplus.again(ref.Key, maxLooks) {
+		// Whose process lives goes on with its machine, or gives it back.
+		return Machine{}, fmt.Errorf("%s and %s are both allocated for %s, and one of them is to be given back: %w", found[0].Hostname, surplus[0].Hostname, ref.Key, ErrBusy)
+	}
+	for _, m := range surplus {
+		if err := b.Machines.Release(ctx, m.SystemID, EraseNone); err != nil {
 			return Machine{}, fmt.Errorf("cannot give %s back, which %s does not need: %w", m.Hostname, ref.Key, err)
 		}
 		b.Log.InfoContext(ctx, "gave a second machine back", "name", m.Hostname, "system_id", m.SystemID)
 	}
 	return found[0], nil
 }
+
+// maxLooks is how many looks at two machines, of which none is claimed, show
+// that no process is about to claim one.
+const maxLooks = 3
+
+// claimed tells that a process has seen the machine to be the key's only one,
+// and goes on with it.
+func claimed(m Machine) bool { return m.OwnerData[keyData] != "" }
 
 // allocated lists the machines that were allocated for a key, the one that has
 // come furthest first. There is one, unless two processes chose at the same
@@ -117,6 +144,7 @@ func (b *metal) allocated(ctx context.Context, key Key) ([]Machine, error) {
 		return cmp.Or(
 			boolCompare(metalAs(y, key).Finished, metalAs(x, key).Finished),
 			boolCompare(x.Status == StatusAllocated, y.Status == StatusAllocated),
+			boolCompare(claimed(y), claimed(x)),
 			cmp.Compare(x.SystemID, y.SystemID),
 		)
 	})

@@ -36,7 +36,7 @@ func bare(want MachineSpec) preparation {
 // reconcile implements Kind.Reconcile.
 func (b *metal) reconcile(ctx context.Context, ref Ref, want MachineSpec) (Result[BareMetal], error) {
 	res, err := b.reach(ctx, ref, want, bare(want))
-	if err != nil || !res.Done || res.Object.Finished {
+	if err != nil || !res.Done || ref.Finished || res.Object.Finished {
 		return res, err
 	}
 	m, err := b.annotate(ctx, res.Object.Machine, map[string]string{keyData: string(ref.Key), stateData: want.finishedState()})
@@ -64,7 +64,9 @@ func (b *metal) reach(ctx context.Context, ref Ref, want MachineSpec, prepare pr
 	case errors.Is(err, ErrNotFound) && want.Adopt:
 		return b.adopt(ctx, ref.Key, want)
 	case errors.Is(err, ErrNotFound):
-		m, err = b.allocate(ctx, ref.Key, want)
+		if err = b.checkImage(ctx, want.Deploy); err == nil {
+			m, err = b.allocate(ctx, ref.Key, want)
+		}
 	case err == nil && ref.SystemID == "" && metalAs(m, ref.Key).Finished:
 		return Result[BareMetal]{}, knownMachine(m)
 	}
@@ -83,6 +85,9 @@ func (b *metal) reach(ctx context.Context, ref Ref, want MachineSpec, prepare pr
 func (b *metal) advance(ctx context.Context, ref Ref, want MachineSpec, m Machine, prepare preparation) (Result[BareMetal], error) {
 	if ref.Finished || metalAs(m, ref.Key).Finished {
 		return b.done(ref.Key, m), nil
+	}
+	if want.Adopt {
+		return b.take(ctx, ref.Key, m)
 	}
 	switch phase := m.Status.Phase(); phase {
 	case PhaseReady:
@@ -161,19 +166,24 @@ func (b *metal) install(ctx context.Context, key Key, want MachineSpec, m Machin
 		return Result[BareMetal]{}, fmt.Errorf("cannot deploy %s: %w", m.Hostname, b.moved(ctx, m, refused(err)))
 	}
 	b.Log.InfoContext(ctx, "deploying machine", "name", m.Hostname, "system_id", m.SystemID, "image", what.Image)
-	return b.wait(ctx, key, m), nil
+	return b.wait(ctx, key, m.in(StatusDeploying)), nil
 }
 
-// adopt takes a Deployed machine as it is.
+// adopt finds a machine that is to be taken as it is.
 func (b *metal) adopt(ctx context.Context, key Key, want MachineSpec) (Result[BareMetal], error) {
 	m, err := b.named(ctx, want.Machine)
-	if err != nil {
-		return Result[BareMetal]{}, err
-	}
-	owner := m.OwnerData[keyData]
 	switch {
-	case Key(owner) == key && metalAs(m, key).Finished:
+	case err != nil:
+		return Result[BareMetal]{}, err
+	case Key(m.OwnerData[keyData]) == key && metalAs(m, key).Finished:
 		return Result[BareMetal]{}, knownMachine(m)
+	}
+	return b.take(ctx, key, m)
+}
+
+// take marks a Deployed machine as the key's, which someone else installed.
+func (b *metal) take(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+	switch owner := m.OwnerData[keyData]; {
 	case owner != "" && Key(owner) != key:
 		return Result[BareMetal]{}, strange(m, "adopt")
 	case m.Status.Phase() == PhaseDeploying:
@@ -184,7 +194,10 @@ func (b *metal) adopt(ctx context.Context, key Key, want MachineSpec) (Result[Ba
 			Hint: "Only a Deployed machine can be adopted.", Err: ErrConflict,
 		}
 	}
-	m, err = b.annotate(ctx, m, map[string]string{keyData: string(key), stateData: stateInProgress})
+	if m.OwnerData[stateData] == stateInProgress { // we have installed it
+		return b.done(key, m), nil
+	}
+	m, err := b.annotate(ctx, m, map[string]string{keyData: string(key), stateData: stateAdopting})
 	if err != nil {
 		return Result[BareMetal]{}, err
 	}

@@ -64,3 +64,11 @@ func (s Status) Phase() Phase {
 		return PhaseOther
 	}
 }
+
+// in is the machine as MAAS is about to show it: what is waited for begins from
+// there.
+func (m Machine) in(s Status) Machine {
+	names := map[Status]string{StatusCommissioning: "Commissioning", StatusDeploying: "Deploying"}
+	m.Status, m.StatusName = s, names[s]
+	return m
+}

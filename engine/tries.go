@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // tries counts what fails again and again. It only brakes: what is lost with
 // the process costs some tries.
@@ -28,4 +31,21 @@ func (t *tries) forget(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.count, key)
+}
+
+// sweeps remembers when the ledger was swept.
+type sweeps struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// due says whether it is time again, and takes it that it is then done.
+func (s *sweeps) due(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.last.IsZero() && now.Sub(s.last) < sweepEvery {
+		return false
+	}
+	s.last = now
+	return true
 }

@@ -17,19 +17,19 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	}
 	row, fresh, err := v.Ledger.Place(ctx, where.reservation(key, want))
 	if err != nil {
-		return Result[VM]{}, v.unreserved(want, err)
+		return Result[VM]{}, v.unreserved(ctx, want, err)
 	}
 	if row.State == RowLeaving {
 		return v.leftBefore(ctx, key, want)
 	}
 	if !fresh && v.unclear(row) == 0 {
 		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
-			return Result[VM]{}, v.unreserved(want, err)
+			return Result[VM]{}, v.unreserved(ctx, want, err)
 		}
 	}
 	if !fresh {
 		return Result[VM]{
-			After: min(v.unclear(row), lookAgain), Reason: "ComposeUnclear",
+			After: min(v.unclear(row), lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be at it", want.Name),
 		}, nil
 	}

@@ -35,7 +35,7 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	case PhaseReleasing:
 		return v.wait(ctx, ref.Key, m), nil
 	case PhaseDeployed, PhaseAllocated:
-		return v.stop(ctx, ref.Key, m, "release", v.Machines.Release)
+		return v.stop(ctx, ref.Key, m, "release", v.release)
 	case PhaseDeploying, PhaseCommissioning:
 		if m.Status != StatusNew {
 			return v.stop(ctx, ref.Key, m, "abort", v.Machines.Abort)
@@ -61,7 +61,7 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 	}
 	if left := v.unclear(row); err == nil && ref.SystemID == "" && left > 0 {
 		return Result[VM]{
-			After: min(left, lookAgain), Reason: "ComposeUnclear",
+			After: min(left, lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
 		}, nil
 	}
@@ -85,6 +85,11 @@ func (v *vms) stop(ctx context.Context, key Key, m Machine, verb string, call fu
 		return res, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, err)
 	}
 	return res, nil
+}
+
+// release gives the VM back. Its disks are going to be deleted.
+func (v *vms) release(ctx context.Context, systemID string) error {
+	return v.Machines.Release(ctx, systemID, EraseNone)
 }
 
 // off sees that the instance is stopped before it is deleted. MAAS answers a

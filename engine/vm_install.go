@@ -12,7 +12,7 @@ func (v *vms) commission(ctx context.Context, key Key, m Machine) (Result[VM], e
 		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.moved(ctx, m, err))
 	}
 	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
-	return v.wait(ctx, key, m), nil
+	return v.wait(ctx, key, m.in(StatusCommissioning)), nil
 }
 
 // install deploys a Ready VM, or finishes it where it is to stay Ready.
@@ -39,7 +39,7 @@ func (v *vms) install(ctx context.Context, key Key, want VMSpec, m Machine) (Res
 		}
 	}
 	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
-	return v.wait(ctx, key, m), nil
+	return v.wait(ctx, key, m.in(StatusDeploying)), nil
 }
 
 // unallocated refuses to install on a VM that someone else has allocated in

@@ -19,6 +19,7 @@ type vms struct {
 	hosts    *hostLocks
 	networks *hostNets
 	tries    *tries // composes that failed
+	sweeps   *sweeps
 }
 
 // observe implements Kind.Observe.

@@ -12,6 +12,10 @@ import (
 // change: the poller usually wakes the caller earlier.
 const lookAgain = 30 * time.Second
 
+// lookForIt is how often to look for a VM whose compose lost its reply: no
+// poller can watch what has no system id yet.
+const lookForIt = 5 * time.Second
+
 // reconcile implements Kind.Reconcile.
 func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
 	if err := want.Validate(); err != nil {

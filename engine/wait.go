@@ -42,13 +42,13 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 		if res.systemID != "" || err == nil {
 			last = res
 		}
-		if ctx.Err() != nil && err != nil {
-			cancel()
-			return last.Object, stopped(ctx, last.Reason, last.Message, failing.last)
-		}
 		if err == nil && res.Done {
 			cancel()
 			return last.Object, nil
+		}
+		if ctx.Err() != nil {
+			cancel()
+			return last.Object, stopped(ctx, last.Reason, last.Message, failing.last)
 		}
 		pause, over := failing.after(res.After, err)
 		if over {

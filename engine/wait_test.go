@@ -99,6 +99,17 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestWaitEndsWithContext: a step that needs no call to say that it goes on
+// does not keep Wait from ending.
+func TestWaitEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	step, calls := script(saw("a", false, time.Second))
+	if got, err := Wait(ctx, step); got != "a" || !errors.Is(err, context.Canceled) || *calls != 1 {
+		t.Errorf("Wait() = %q, %v after %d steps", got, err, *calls)
+	}
+}
+
 func TestWaitWakesWhenChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changed := make(chan struct{})

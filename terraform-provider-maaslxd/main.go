@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"io"
 	"log"
 
+	framework "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
@@ -18,10 +21,14 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger and for Terraform to attach to this process")
 	flag.Parse()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+	served := provider.New(version)()
+	err := providerserver.Serve(context.Background(), func() framework.Provider { return served }, providerserver.ServeOpts{
 		Address: "registry.terraform.io/maaslxd/maaslxd",
 		Debug:   *debug,
 	})
+	if closer, ok := served.(io.Closer); ok {
+		err = errors.Join(err, closer.Close())
+	}
 	if err != nil {
 		log.Fatal(err)
 	}

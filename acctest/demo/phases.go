@@ -90,6 +90,7 @@ func (d *demo) start(ctx context.Context) error {
 	}
 	d.simulator = simulator
 	d.terraform.env = append(d.terraform.env, simulator.exports...)
+	d.terraform.env = append(d.terraform.env, "MAASLXD_LEDGER="+filepath.Join(d.dir, "ledger.db"))
 	return nil
 }
 

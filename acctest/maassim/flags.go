@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +51,22 @@ func (n names) Set(text string) error {
 			*n.to = append(*n.to, name)
 		}
 	}
+	return nil
+}
+
+// share is the flag that makes everything nasty; over-commitment has its own.
+type share struct{ to *sim.Nasty }
+
+func (s share) String() string { return "" }
+
+func (s share) Set(text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= 1) {
+		return fmt.Errorf("%q is no number from 0 to 1", text)
+	}
+	nasty := sim.AllNasty(n)
+	nasty.Overcommit = s.to.Overcommit
+	*s.to = nasty
 	return nil
 }
 
@@ -140,6 +157,8 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.Int64Var(&m.Seed, "seed", m.Seed, "`number` that makes names and ids repeatable")
 	h.flags(f)
 	latencyFlags(f, &m.Latency)
+	f.Var(share{&m.Nasty}, "nasty", "`share` of everything that can go wrong that does, as 0.05, and a refresh by a stranger every ten seconds")
+	f.BoolVar(&m.Nasty.Overcommit, "over-commit", m.Nasty.Overcommit, "compose beyond the ratios of VM hosts and the room of storage pools")
 	return f
 }
 
@@ -158,7 +177,7 @@ func latencyFlags(f *flag.FlagSet, l *sim.Latency) {
 		what  string
 	}{
 		"call": {&l.Call, "every call"}, "compose": {&l.Compose, "composing"},
-		"commission": {&l.Commission, "commissioning"}, "deploy": {&l.Deploy, "deploying"},
+		"commission": {&l.Commission, "commissioning"}, "deploy": {&l.Deploy, "deploying"}, "first-boot": {&l.FirstBoot, "running user-data, after Deployed,"},
 		"release": {&l.Release, "releasing"}, "power-on": {&l.PowerOn, "powering on"},
 		"power-off": {&l.PowerOff, "powering off"}, "refresh": {&l.Refresh, "discovering a VM host"},
 		"inventory": {&l.Inventory, "the inventory of a new VM host"}, "delete": {&l.Delete, "deleting a VM"},

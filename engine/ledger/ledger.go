@@ -129,6 +129,18 @@ func (l *Ledger) Forget(ctx context.Context, key engine.Key) error {
 	return nil
 }
 
+// Drop implements engine.Ledger.
+func (l *Ledger) Drop(ctx context.Context, row engine.Row) error {
+	err := l.store.exec(ctx, `
+DELETE FROM reservations
+WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?5 AND since_ms = ?6`,
+		l.region, row.Key, row.Attempt, row.State, row.SystemID, row.Since.UnixMilli())
+	if err != nil {
+		return fmt.Errorf("cannot drop the row of %s: %w", row.Key, err)
+	}
+	return nil
+}
+
 // Pending implements engine.Ledger. The rows are sorted by key.
 func (l *Ledger) Pending(ctx context.Context) ([]engine.Row, error) {
 	// What has no system id is pending or leaving, which the index finds.
@@ -136,6 +148,16 @@ func (l *Ledger) Pending(ctx context.Context) ([]engine.Row, error) {
 SELECT `+columns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND system_id = '' ORDER BY key`, l.region, never)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list what is pending: %w", err)
+	}
+	return rows, nil
+}
+
+// Rows lists all rows of the region, sorted by key: what is reserved, known or
+// leaving.
+func (l *Ledger) Rows(ctx context.Context) ([]engine.Row, error) {
+	rows, err := l.store.rows(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the ledger: %w", err)
 	}
 	return rows, nil
 }

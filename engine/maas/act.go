@@ -50,7 +50,7 @@ func (c *Client) Link(ctx context.Context, systemID string, interfaceID int, sub
 // Commission implements engine.Machines.
 func (c *Client) Commission(ctx context.Context, systemID string) error {
 	r := post("commission", machineRoute, systemID).put("testing_scripts", "none")
-	return c.write(ctx, systemID, r, nil)
+	return c.begin(ctx, systemID, engine.PhaseCommissioning, r)
 }
 
 // Deploy implements engine.Machines. The image goes as distro_series, which
@@ -65,7 +65,7 @@ func (c *Client) Deploy(ctx context.Context, systemID string, d engine.Deploymen
 	if d.Ephemeral {
 		r.put("ephemeral_deploy", "true")
 	}
-	return c.write(ctx, systemID, r, nil)
+	return c.begin(ctx, systemID, engine.PhaseDeploying, r)
 }
 
 // Abort implements engine.Machines.
@@ -75,8 +75,25 @@ func (c *Client) Abort(ctx context.Context, systemID string) error {
 
 // Release implements engine.Machines. It never sends force, which would delete
 // a VM host and all machines on it.
-func (c *Client) Release(ctx context.Context, systemID string) error {
-	return c.write(ctx, systemID, post("release", machineRoute, systemID).put("erase", "false"), nil)
+func (c *Client) Release(ctx context.Context, systemID string, erase engine.Erase) error {
+	r := post("release", machineRoute, systemID).put("erase", strconv.FormatBool(erase != engine.EraseNone))
+	switch erase {
+	case engine.EraseQuick:
+		r.put("quick_erase", "true")
+	case engine.EraseSecure:
+		r.put("secure_erase", "true")
+	}
+	return c.begin(ctx, systemID, engine.PhaseReleasing, r)
+}
+
+// begin sends a request that sends a machine into a phase, which begins with
+// MAAS's answer.
+func (c *Client) begin(ctx context.Context, systemID string, phase engine.Phase, r *request) error {
+	err := c.write(ctx, systemID, r, nil)
+	if err == nil {
+		c.poller.pace.begin(systemID, phase)
+	}
+	return err
 }
 
 // Power implements engine.Machines.

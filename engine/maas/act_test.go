@@ -33,7 +33,7 @@ func TestVerbs(t *testing.T) {
 			},
 			"POST machines/abc123/?op=deploy", "distro_series=ubuntu/noble&ephemeral_deploy=true&hwe_kernel=ga-24.04&user_data=/wA+"},
 		"Release": {"Disks are not erased, and nothing is forced.",
-			func(ctx context.Context, c *Client) error { return c.Release(ctx, "abc123") },
+			func(ctx context.Context, c *Client) error { return c.Release(ctx, "abc123", engine.EraseNone) },
 			"POST machines/abc123/?op=release", "erase=false"},
 		"Abort": {"No parameters.",
 			func(ctx context.Context, c *Client) error { return c.Abort(ctx, "abc123") },

@@ -97,7 +97,9 @@ func New(c Config) (*Client, error) {
 		tag:       c.Tag,
 		slowCalls: semaphore.NewWeighted(int64(max(1, c.MaxConns*3/4))),
 	}
-	client.poller = poller{client: client, interval: c.Interval}
+	client.poller = poller{client: client, pace: &pace{
+		now: c.Now, interval: c.Interval, visits: map[string]*visit{}, stays: map[engine.Phase][]stay{},
+	}}
 	client.looks = looks{now: c.Now}
 	client.byID = newCoalescer(client.sharedLimit(), client.fetchByID)
 	client.byName = newCoalescer(client.sharedLimit(), client.fetchByName)

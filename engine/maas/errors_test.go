@@ -164,7 +164,7 @@ func TestDeadlineOfATryIsNotTheCallers(t *testing.T) {
 		f := &fake{answer: func(req *http.Request, _ sent) (*http.Response, error) { return nil, pause(req, time.Hour) }}
 		c := testClient(t, f)
 		began := time.Now()
-		err := c.Release(t.Context(), "abc123")
+		err := c.Release(t.Context(), "abc123", engine.EraseNone)
 		if took := time.Since(began); took != defaultTimeout {
 			t.Errorf("it took %s, want %s", took, defaultTimeout)
 		}
@@ -184,11 +184,11 @@ func TestCallersCtxStaysRecognisable(t *testing.T) {
 		c := testClient(t, f)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		err := c.Release(ctx, "abc123")
+		err := c.Release(ctx, "abc123", engine.EraseNone)
 		if !errors.Is(err, context.DeadlineExceeded) || kinds(err) != "ErrUnclear" {
 			t.Errorf("got %v (%s), want the ctx's end and ErrUnclear", err, kinds(err))
 		}
-		if err := c.Release(ctx, "abc123"); kinds(err) != "" || len(f.all()) != 1 {
+		if err := c.Release(ctx, "abc123", engine.EraseNone); kinds(err) != "" || len(f.all()) != 1 {
 			t.Errorf("with a ctx that has ended: %v after %d requests, want nothing sent", err, len(f.all()))
 		}
 	})

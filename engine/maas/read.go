@@ -52,6 +52,7 @@ func (c *Client) machines(
 	found := map[string][]engine.Machine{}
 	for _, wire := range listed {
 		m := wire.machine()
+		c.poller.pace.saw(m.SystemID, m.Status.Phase())
 		found[key(m)] = append(found[key(m)], m)
 	}
 	return found, nil

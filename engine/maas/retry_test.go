@@ -18,7 +18,7 @@ import (
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	dial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-	release := func(ctx context.Context, c *Client) error { return c.Release(ctx, "abc123") }
+	release := func(ctx context.Context, c *Client) error { return c.Release(ctx, "abc123", engine.EraseNone) }
 	read := func(ctx context.Context, c *Client) error { _, err := c.Machine(ctx, "abc123"); return err }
 	rename := func(ctx context.Context, c *Client) error {
 		name := "web2"

@@ -83,7 +83,7 @@ func TestPostToUntrustedServerWasNotSent(t *testing.T) {
 	t.Parallel()
 	secure := quiet(httptest.NewTLSServer(versionServer(t)))
 	t.Cleanup(secure.Close)
-	err := realClient(t, secure.URL).Release(t.Context(), "abc123")
+	err := realClient(t, secure.URL).Release(t.Context(), "abc123", engine.EraseNone)
 	if kinds(err) != "ErrUnavailable" {
 		t.Errorf("got %v (%s)", err, kinds(err))
 	}
@@ -178,7 +178,7 @@ func TestBrokenKeptConnection(t *testing.T) {
 			t.Errorf("got %q, %v", state, err)
 		}
 	}
-	err := c.Release(t.Context(), "abc123") // the sixth request
+	err := c.Release(t.Context(), "abc123", engine.EraseNone) // the sixth request
 	mu.Lock()
 	defer mu.Unlock()
 	if got := kinds(err); got != "ErrUnavailable ErrUnclear" || n != 6 {

@@ -3,21 +3,23 @@ package maas
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// poller looks at all machines that somebody waits for, every interval, while
-// there are any.
+// poller looks at the machines that somebody waits for, at each of them every
+// interval, and when the pace says that it is time.
 type poller struct {
-	client   *Client
-	interval time.Duration
+	client *Client
+	pace   *pace
 
 	mu      sync.Mutex
 	watches map[*watch]struct{}
 	stop    context.CancelFunc // of the running goroutine
+	sooner  chan struct{}      // tells it of a new watch
 }
 
 type watch struct {
@@ -29,6 +31,7 @@ type watch struct {
 // Changed implements engine.Machines.
 func (c *Client) Changed(ctx context.Context, seen engine.Machine) <-chan struct{} {
 	w := &watch{seen: seen, changed: make(chan struct{})}
+	c.poller.pace.saw(seen.SystemID, seen.Status.Phase())
 	c.poller.add(ctx, w)
 	return w.changed
 }
@@ -43,8 +46,13 @@ func (p *poller) add(ctx context.Context, w *watch) {
 	w.forget = context.AfterFunc(ctx, func() { p.remove(w) })
 	if len(p.watches) == 1 {
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-		p.stop = stop
-		go p.run(ctx)
+		p.stop, p.sooner = stop, make(chan struct{}, 1)
+		go p.run(ctx, p.sooner)
+		return
+	}
+	select {
+	case p.sooner <- struct{}{}:
+	default: // it has not taken the last one yet
 	}
 }
 
@@ -62,33 +70,57 @@ func (p *poller) remove(w *watch) {
 	}
 }
 
-func (p *poller) run(ctx context.Context) {
-	ticker := time.NewTicker(p.interval)
-	defer ticker.Stop()
+// grain is to what due times are rounded up, in parts of the interval, so that
+// looks at several machines become one.
+const grain = 20
+
+func (p *poller) run(ctx context.Context, sooner <-chan struct{}) {
 	for {
+		timer := time.NewTimer(p.pause())
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-ticker.C:
+		case <-sooner:
+			timer.Stop()
+		case <-timer.C:
 			p.look(ctx)
 		}
 	}
 }
 
-// look reads all watched machines through the coalescer and wakes those who
-// wait for one that has changed. What cannot be read is left for the next
+// pause is the time until the next machine is due.
+func (p *poller) pause() time.Duration {
+	step := max(p.pace.interval/grain, time.Millisecond)
+	now := p.pace.now()
+	pause := p.pace.interval
+	for _, w := range p.current() {
+		pause = min(pause, p.pace.due(w.seen.SystemID).Sub(now))
+	}
+	return max(step, (pause+step-1)/step*step)
+}
+
+// look reads the machines that are due through the coalescer and wakes those
+// who wait for one that has changed. What cannot be read is left for the next
 // look.
 func (p *poller) look(ctx context.Context) {
-	watches := p.current()
+	now := p.pace.now()
+	watches := slices.DeleteFunc(p.current(), func(w *watch) bool { return p.pace.due(w.seen.SystemID).After(now) })
+	if len(watches) == 0 {
+		return
+	}
 	l := p.client.looks.begin()
 	found := p.read(ctx, watches)
 	var changed []*watch
 	for _, w := range watches {
 		id := w.seen.SystemID
-		if machines, ok := found[id]; ok && differs(w.seen, machines) {
+		if machines, ok := found[id]; !ok {
+			p.pace.saw(id, w.seen.Status.Phase()) // a look that failed is not repeated at once
+		} else if differs(w.seen, machines) {
 			l.keep(id, machines)
 			changed = append(changed, w)
 		}
+		p.pace.missed(id)
 	}
 	l.end()
 	for _, w := range changed {

@@ -14,8 +14,8 @@ variable "maas_api_key" {
   ephemeral   = true
 }
 
-# Every value may come from the environment instead: MAAS_API_URL,
-# MAAS_API_KEY, MAAS_API_CACERT.
+# These values may come from the environment instead: MAAS_API_URL,
+# MAAS_API_KEY, MAAS_API_CACERT, MAASLXD_LEDGER.
 provider "maaslxd" {
   api_url = "https://maas.example.com:5443/MAAS"
   api_key = var.maas_api_key
@@ -24,4 +24,8 @@ provider "maaslxd" {
   # Marks the VMs of this configuration. Configurations that share a MAAS
   # should have different owners.
   owner = "team-a"
+
+  # Where runs note what they have reserved. All configurations for one MAAS
+  # that run on this machine should use one file.
+  ledger = "/var/lib/maaslxd/ledger.db"
 }

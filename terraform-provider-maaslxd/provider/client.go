@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
@@ -28,6 +27,8 @@ type backend struct {
 	vms      engine.Kind[engine.VMSpec, engine.VM]
 	machines engine.Machines
 	composer engine.Composer
+	ledger   *lateLedger
+	fleet    *fleetLooks
 	catalog  engine.Catalog
 	names    engine.Names
 }
@@ -41,20 +42,20 @@ var errMissingConfig = errors.New("the provider is not configured")
 // newClient makes the client. Malformed values are a *maas.ConfigError, or
 // several that are joined; unknown and missing ones are an error only once
 // MAAS is needed.
-func newClient(s settings) (*client, error) {
+func newClient(s settings, files *ledgers) (*client, error) {
 	c := &client{owner: s.owner, unknown: s.unknown, missing: s.missing()}
 	if c.unknown || len(c.missing) > 0 {
 		return c, nil
 	}
-	b, err := connect(s)
+	b, err := connect(s, files)
 	c.backend = b
 	return c, err
 }
 
 // connect wires the engine to a MAAS, without a call.
-func connect(s settings) (*backend, error) {
+func connect(s settings, files *ledgers) (*backend, error) {
 	log := newLog()
-	rows := ledger.NewMemory(nil)
+	rows := &lateLedger{files: files, path: s.ledger, region: regionOf(s.apiURL)}
 	m, err := maas.New(maas.Config{
 		URL: s.apiURL, APIKey: s.apiKey, CACert: s.caCert, UserAgent: s.userAgent,
 		Timeout: s.requestTimeout, Interval: s.pollInterval, Tag: rows.Tag, Log: log,
@@ -69,7 +70,7 @@ func connect(s settings) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{vms: e.VMs, machines: m, composer: m, catalog: m, names: m}, nil
+	return &backend{vms: e.VMs, machines: m, composer: m, ledger: rows, fleet: newFleetLooks(e.Fleet), catalog: m, names: m}, nil
 }
 
 // use returns the backend, or why there is none.

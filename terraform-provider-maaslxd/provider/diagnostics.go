@@ -76,7 +76,7 @@ func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 // specFields are the first parts of the fields that the engine's errors name,
 // and the attributes of maaslxd_vm that they are.
 var specFields = map[string]string{
-	"name": "name", "vm_host": "vm_host",
+	"name": "name", "vm_host": "vm_host", "placement": "placement",
 	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages",
 	"disks": "disks", "interfaces": "interfaces",
 	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy",

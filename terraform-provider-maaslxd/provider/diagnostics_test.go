@@ -49,10 +49,20 @@ func TestReport(t *testing.T) {
 			err:    &engine.SpecError{Field: "deploy.user_data", Message: "too large"},
 			at:     path.Root("deploy").AtName("user_data_wo"),
 		},
+		"SpecPlacement": {
+			reason: "The parts of a placement are attributes of its own.",
+			err:    &engine.SpecError{Field: "placement.tags", Message: "unknown"},
+			at:     path.Root("placement").AtName("tags"),
+		},
+		"SpecPlacementWhole": {
+			reason: "And so is the whole.",
+			err:    &engine.SpecError{Field: "placement", Message: "and vm_host exclude each other"},
+			at:     path.Root("placement"),
+		},
 		"SpecStrange": {
 			reason: "A field that is no attribute is still told.",
-			err:    &engine.SpecError{Field: "ledger", Message: "full"},
-			at:     path.Empty(), says: []string{"ledger: full."},
+			err:    &engine.SpecError{Field: "weather", Message: "foul"},
+			at:     path.Empty(), says: []string{"weather: foul."},
 		},
 		"NameTaken": {
 			reason: "The hint of the engine goes before that of the sentinel.",

@@ -35,7 +35,7 @@ func (o object) dynamic(t *testing.T) *tfprotov6.DynamicValue {
 // computed are the attributes that Terraform takes over from the state where
 // the configuration has none, on whatever level they stand.
 var computed = []string{
-	"id", "vm_host_id", "vm_host_name", "cores", "memory_mib", "hugepages", "disks", "zone", "pool", "domain",
+	"id", "vm_host", "strategy", "vm_host_id", "vm_host_name", "cores", "memory_mib", "hugepages", "disks", "zone", "pool", "domain",
 	"fqdn", "status", "ip_addresses", "mac_address", "image", "ephemeral",
 }
 

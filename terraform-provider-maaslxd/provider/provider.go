@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -23,7 +24,12 @@ func New(version string) func() provider.Provider {
 
 type maaslxdProvider struct {
 	version string
+	ledgers ledgers
 }
+
+// Close gives up what provider blocks have opened. Main calls it when Terraform
+// needs the process no more.
+func (p *maaslxdProvider) Close() error { return p.ledgers.Close() }
 
 func (p *maaslxdProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "maaslxd"
@@ -61,6 +67,16 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 					"MAAS should use different owners. Letters, digits, `.`, `_`, `-`; default `default`.",
 				Validators: []validator.String{ownerName()},
 			},
+			"ledger": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "File in which runs note what room they have reserved on which VM host, so that runs at the same moment " +
+					"do not promise the same room twice, and a run that was killed is gone on with. It is made when a VM is first made. " +
+					"All configurations for one MAAS should use one file and write `api_url` for the same address; a file may serve " +
+					"several MAAS. It belongs on a local disk, not on a network file system. Default: `maaslxd/ledger.db` in " +
+					"`$XDG_STATE_HOME`, or else in `~/.local/state`. A lost ledger costs nothing while no run is under way: VMs are found " +
+					"by their marks in MAAS. `memory` keeps no file, for one run only: then nothing is known of what other runs reserve. " +
+					"Environment: `MAASLXD_LEDGER`.",
+			},
 			"request_timeout": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "How long one call of MAAS may take, as a duration such as `90s`. Between `1s` and `15m`; " +
@@ -92,19 +108,27 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 	if set.unknown && req.ClientCapabilities.DeferralAllowed {
 		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 	}
-	c, err := newClient(set)
+	c, err := newClient(set, &p.ledgers)
 	if err != nil {
 		reportSetting(&resp.Diagnostics, err)
 		return
 	}
-	resp.ResourceData = c
+	if c.backend != nil {
+		if err := c.backend.ledger.check(ctx); err != nil {
+			resp.Diagnostics.AddAttributeError(path.Root("ledger"), "The ledger cannot be used", explain(err))
+			return
+		}
+	}
+	resp.ResourceData, resp.DataSourceData = c, c
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{newVMResource}
 }
 
-func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newVMHostSource, newVMHostsSource, newVMSource, newVMsSource}
+}
 
 // userAgent names the program and the CLI that runs it.
 func userAgent(version, terraform string) string {

@@ -48,6 +48,16 @@ func TestSchemaIsServed(t *testing.T) {
 			t.Errorf("attribute %s has no description", a.Name)
 		}
 	}
+	if n := len(resp.DataSourceSchemas); n != 4 {
+		t.Errorf("there are %d data sources, want 4", n)
+	}
+	for source, schema := range resp.DataSourceSchemas {
+		for _, a := range schema.Block.Attributes {
+			if a.Description == "" {
+				t.Errorf("attribute %s of %s has no description", a.Name, source)
+			}
+		}
+	}
 }
 
 func TestSchemaImplementation(t *testing.T) {
@@ -75,6 +85,7 @@ func TestModelTypes(t *testing.T) {
 		"disks":      types.MapType{ElemType: diskType},
 		"interfaces": types.MapType{ElemType: interfaceType},
 		"deploy":     deployType,
+		"placement":  placementType,
 	} {
 		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
 			t.Errorf("%s (-schema +model):\n%s", name, diff)
@@ -93,21 +104,21 @@ func TestSettings(t *testing.T) {
 	}{
 		"Environment": {
 			reason: "What the block leaves out comes from the environment, the rest from the defaults.",
-			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x"},
+			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x", "MAASLXD_LEDGER": "/env/ledger.db"},
 			want: settings{
-				apiURL: "http://env/MAAS", apiKey: anyKey, caCert: []byte("-----BEGIN x"),
+				apiURL: "http://env/MAAS", apiKey: anyKey, caCert: []byte("-----BEGIN x"), ledger: "/env/ledger.db",
 				owner: defaultOwner, requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
 			},
 		},
 		"BlockWins": {
 			reason: "A configured value goes before the environment's.",
-			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS"},
+			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAASLXD_LEDGER": "/env/ledger.db"},
 			model: providerModel{
-				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"),
+				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"), Ledger: types.StringValue(memoryLedger),
 				PollInterval: types.StringValue("100ms"), RequestTimeout: types.StringValue("2m"),
 			},
 			want: settings{
-				apiURL: "http://block/MAAS", owner: "team", caCert: []byte(""),
+				apiURL: "http://block/MAAS", owner: "team", ledger: memoryLedger, caCert: []byte(""),
 				requestTimeout: 2 * 60e9, pollInterval: 100e6,
 			},
 		},
@@ -120,10 +131,19 @@ func TestSettings(t *testing.T) {
 				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
 			},
 		},
+		"UnknownLedger": {
+			reason: "A ledger that is named by something else is as unknown as an address.",
+			env:    map[string]string{"MAASLXD_LEDGER": "/env/ledger.db"},
+			model:  providerModel{Ledger: types.StringUnknown()},
+			want: settings{
+				owner: defaultOwner, caCert: []byte(""), unknown: true,
+				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT"} {
+			for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
 				t.Setenv(v, tc.env[v])
 			}
 			got, diags := tc.model.settings()
@@ -165,7 +185,7 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := newClient(tc.set)
+			c, err := newClient(tc.set, new(ledgers))
 			if !mentions(err, tc.newErr) {
 				t.Fatalf("%s\nnewClient: got error %v, want %q in it", tc.reason, err, tc.newErr)
 			}
@@ -189,7 +209,7 @@ func mentions(err error, text string) bool {
 
 func TestReportSetting(t *testing.T) {
 	t.Parallel()
-	_, err := newClient(settings{apiURL: "maas.example.com", apiKey: "a:b", caCert: []byte("no PEM")})
+	_, err := newClient(settings{apiURL: "maas.example.com", apiKey: "a:b", caCert: []byte("no PEM")}, new(ledgers))
 	var diags diag.Diagnostics
 	reportSetting(&diags, err)
 	var at []string
@@ -216,7 +236,7 @@ func TestUserAgent(t *testing.T) {
 // TestPlanWithoutMAAS refreshes a VM while the provider block is not known, or
 // not there.
 func TestPlanWithoutMAAS(t *testing.T) {
-	for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT"} {
+	for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
 		t.Setenv(v, "")
 	}
 	cases := map[string]struct {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type providerModel struct {
 	APIKey         types.String `tfsdk:"api_key"`
 	CACert         types.String `tfsdk:"ca_cert"`
 	Owner          types.String `tfsdk:"owner"`
+	Ledger         types.String `tfsdk:"ledger"`
 	RequestTimeout types.String `tfsdk:"request_timeout"`
 	PollInterval   types.String `tfsdk:"poll_interval"`
 }
@@ -37,6 +39,7 @@ type settings struct {
 	apiKey         string
 	caCert         []byte // PEM
 	owner          string
+	ledger         string // path, memoryLedger, or empty for the default
 	requestTimeout time.Duration
 	pollInterval   time.Duration
 	userAgent      string
@@ -50,8 +53,9 @@ func (m providerModel) settings() (settings, diag.Diagnostics) {
 		apiURL: fromEnv(m.APIURL, "MAAS_API_URL"),
 		apiKey: fromEnv(m.APIKey, "MAAS_API_KEY"),
 		owner:  defaultOwner,
+		ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
-	for _, v := range []types.String{m.APIURL, m.APIKey, m.CACert, m.Owner, m.RequestTimeout, m.PollInterval} {
+	for _, v := range []types.String{m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.RequestTimeout, m.PollInterval} {
 		s.unknown = s.unknown || v.IsUnknown()
 	}
 	if v := m.Owner.ValueString(); v != "" {
@@ -65,6 +69,10 @@ func (m providerModel) settings() (settings, diag.Diagnostics) {
 			err.Error()+"\n\nca_cert (MAAS_API_CACERT) is PEM text, or the path of a file with PEM text in it.")
 	}
 	s.caCert = pem
+	if strings.HasPrefix(s.ledger, "~") {
+		diags.AddAttributeError(path.Root("ledger"), "A ledger that only a shell can find", fmt.Sprintf(
+			"%q begins with ~, which only shells replace by a home directory. Write ledger = pathexpand(%q), or the whole path.", s.ledger, s.ledger))
+	}
 	return s, diags
 }
 

@@ -20,6 +20,7 @@ var (
 	mapKeyLabel   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 	tagName       = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
 	ownerPattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	groupPattern  = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
 	imageName     = regexp.MustCompile(`^[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)?$`)
 )
 
@@ -80,6 +81,10 @@ func tag() validator.String {
 
 func ownerName() validator.String {
 	return stringvalidator.RegexMatches(ownerPattern, "must be 1 to 64 letters, digits, dots, hyphens and underscores")
+}
+
+func groupName() validator.String {
+	return stringvalidator.RegexMatches(groupPattern, "must be 1 to 128 letters, digits, dots, hyphens, underscores and slashes")
 }
 
 func image() validator.String {

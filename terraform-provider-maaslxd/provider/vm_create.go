@@ -19,6 +19,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
+	checkHost(config, diags) // what was unknown is known by now
 	spec, ds := plan.spec(ctx, config)
 	diags.Append(ds...)
 	wait, cancel := within(ctx, plan.Timeouts.Create, createTimeout, diags)
@@ -52,6 +53,9 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	// never there is not waited for.
 	if _, err := b.catalog.Capabilities(ctx); err != nil {
 		return engine.VM{}, err
+	}
+	if _, err := b.ledger.open(ctx); err != nil {
+		return engine.VM{}, aboutLedger(err)
 	}
 	key := r.client.key(spec.Name)
 	if err := r.client.claim(key, spec.Name); err != nil {

@@ -16,6 +16,7 @@ type vmModel struct {
 	ID          types.String   `tfsdk:"id"`
 	Name        types.String   `tfsdk:"name"`
 	VMHost      types.String   `tfsdk:"vm_host"`
+	Placement   types.Object   `tfsdk:"placement"`
 	VMHostID    types.Int64    `tfsdk:"vm_host_id"`
 	VMHostName  types.String   `tfsdk:"vm_host_name"`
 	Cores       types.Int64    `tfsdk:"cores"`
@@ -93,15 +94,17 @@ func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployMod
 }
 
 // tags lists the declared tags, sorted.
-func (m vmModel) tags() []string {
-	var tags []string
-	for _, e := range m.Tags.Elements() {
+func (m vmModel) tags() []string { return sortedStrings(m.Tags) }
+
+func sortedStrings(set types.Set) []string {
+	var out []string
+	for _, e := range set.Elements() {
 		if s, ok := e.(types.String); ok {
-			tags = append(tags, s.ValueString())
+			out = append(out, s.ValueString())
 		}
 	}
-	slices.Sort(tags)
-	return tags
+	slices.Sort(out)
+	return out
 }
 
 func elements[T any](ctx context.Context, m types.Map, diags *diag.Diagnostics) map[string]T {

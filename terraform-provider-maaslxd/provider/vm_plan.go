@@ -55,6 +55,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 		p.planWork(ctx)
 		p.planAnew()
 	}
+	p.warnStays()
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,9 @@ var (
 		"zone":  "az1", "pool": "default", "domain": "maas", "tags": []string{"web"},
 		"fqdn": "web-1.maas", "status": "Ready", "ip_addresses": []string{},
 	}
+	placedConfig = readyConfig.with(object{"vm_host": nil, "placement": object{"zone": "az1"}})
+	placedState  = readyState.with(object{"placement": object{"zone": "az1", "strategy": "spread"}})
+
 	deployedConfig = readyConfig.with(object{
 		"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24"}},
 		"deploy":     object{"image": "ubuntu/noble", "user_data_wo_version": 1},
@@ -78,6 +82,33 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "A host that was renamed in MAAS is the same host.",
 			config: readyConfig.with(object{"vm_host": "lxd-new"}), state: readyState.with(object{"vm_host_name": "lxd-new"}),
 			changed: []string{"vm_host"},
+		},
+		"Placed": {
+			reason: "The chosen host is kept.",
+			config: placedConfig, state: placedState,
+		},
+		"PlacedOtherwise": {
+			reason: "A placement is looked at when the VM is made: another one moves nothing, and says so.",
+			config: placedConfig.with(object{"placement": object{"zone": "az2", "strategy": "pack"}}), state: placedState,
+			changed: []string{"placement"}, warnings: 1,
+		},
+		"PlacedOtherwiseAndLarger": {
+			reason: "A VM that is made anew is placed anew, which needs no word.",
+			config: placedConfig.with(object{"placement": object{"zone": "az2"}, "cores": 4}), state: placedState,
+			changed: []string{"cores", "placement"}, replaces: []string{"cores"},
+		},
+		"PlacementToItsHost": {
+			reason: "To name the host that was chosen changes nothing.",
+			config: readyConfig, state: placedState, changed: []string{"placement"},
+		},
+		"PlacementToOtherHost": {
+			reason: "To name another one does.",
+			config: readyConfig.with(object{"vm_host": "lxd-b"}), state: placedState,
+			changed: []string{"placement", "vm_host"}, replaces: []string{"vm_host"},
+		},
+		"HostToPlacement": {
+			reason: "To leave the choice open chooses what there is.",
+			config: placedConfig, state: readyState, changed: []string{"placement"},
 		},
 		"OtherHost": {
 			reason: "A VM cannot move.",
@@ -284,6 +315,7 @@ func TestPlanOfCreate(t *testing.T) {
 		config object
 		cores  int64
 		disks  int
+		open   []string // unknown besides
 	}{
 		"Defaults": {
 			reason: "A name and a host are enough.",
@@ -301,6 +333,10 @@ func TestPlanOfCreate(t *testing.T) {
 			},
 			cores: 8, disks: 2,
 		},
+		"Placed": {
+			reason: "Which host it will be is known after the apply.",
+			config: object{"name": "web-1", "placement": object{"group": "web"}}, cores: 1, disks: 1, open: []string{"vm_host"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -317,7 +353,7 @@ func TestPlanOfCreate(t *testing.T) {
 			if !attributes["cores"].Equal(tftypes.NewValue(tftypes.Number, tc.cores)) || len(disks) != tc.disks {
 				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
 			}
-			want := []string{"disks", "domain", "fqdn", "id", "ip_addresses", "pool", "status", "vm_host_id", "vm_host_name", "zone"}
+			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "ip_addresses", "pool", "status", "vm_host_id", "vm_host_name", "zone")))
 			if diff := cmp.Diff(want, got.unknown()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -46,15 +45,7 @@ func (r *vmResource) IdentitySchema(_ context.Context, _ resource.IdentitySchema
 }
 
 func (r *vmResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return // validation, before the provider is configured
-	}
-	c, ok := req.ProviderData.(*client)
-	if !ok {
-		resp.Diagnostics.AddError("The provider is broken", fmt.Sprintf("It handed a %T to maaslxd_vm. Please report this.", req.ProviderData))
-		return
-	}
-	r.client = c
+	r.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // ref names the VM of a state.

@@ -95,14 +95,18 @@ func placeAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{vmName()},
 		},
 		"vm_host": schema.StringAttribute{
-			Required: true,
-			MarkdownDescription: "VM host to compose on: its name, or its id in MAAS. Name and id of the same host are the same value." +
-				forcesReplacement,
-			Validators: []validator.String{notEmpty()},
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "VM host to compose on: its name, or its id in MAAS. Name and id of the same host are the same value. " +
+				"Exactly one of `vm_host` and `placement` must be set; with `placement`, this is the name of the chosen VM host. " +
+				"**Setting it to another VM host replaces the VM.**",
+			Validators:    []validator.String{notEmpty()},
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
-		"zone":   placeAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
-		"pool":   placeAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
-		"domain": placeAttribute("DNS domain, by name. Default: MAAS's default domain."),
+		"placement": placementAttribute(),
+		"zone":      placeAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
+		"pool":      placeAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
+		"domain":    placeAttribute("DNS domain, by name. Default: MAAS's default domain."),
 		"tags": schema.SetAttribute{
 			Optional:    true,
 			ElementType: types.StringType,

@@ -18,7 +18,6 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 	var diags diag.Diagnostics
 	spec := engine.VMSpec{
 		Name:       m.Name.ValueString(),
-		Host:       m.VMHost.ValueString(),
 		Cores:      int(m.Cores.ValueInt64()),
 		MemoryMiB:  m.MemoryMiB.ValueInt64(),
 		HugePages:  m.HugePages.ValueBool(),
@@ -28,6 +27,11 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		Pool:       config.Pool.ValueString(),
 		Domain:     config.Domain.ValueString(),
 		Tags:       m.tags(),
+	}
+	if p := m.placement(ctx, &diags); p != nil {
+		spec.Placement = p.spec()
+	} else {
+		spec.Host = m.VMHost.ValueString()
 	}
 	if pinned := pinnedCores(m.PinnedCores); pinned != nil {
 		spec.Cores, spec.PinnedCores = 0, pinned

@@ -18,6 +18,7 @@ import (
 // later refresh shows any difference.
 func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	m.ID = types.StringValue(vm.SystemID)
+	setString(&m.VMHost, vm.HostName)
 	setString(&m.VMHostName, vm.HostName)
 	setInt64(&m.VMHostID, int64(vm.HostID))
 	setString(&m.Zone, vm.Zone)

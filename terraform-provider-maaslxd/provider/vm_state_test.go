@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // modelOf reads an object as Terraform would hand it over.
@@ -40,7 +41,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 			"memory_mib": m.MemoryMiB.String(), "hugepages": m.HugePages.String(), "disks": m.Disks.String(),
 			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
 			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
-			"ip_addresses": m.IPAddresses.String(),
+			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
 		}
 	}
 	vb := values(b)
@@ -206,7 +207,7 @@ func TestFillKeepsThePlan(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
 	plan := modelOf(t, deployedState)
-	plan.Status, plan.FQDN = types.StringUnknown(), types.StringUnknown()
+	plan.Status, plan.FQDN, plan.VMHost = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	plan.Deploy = toObject(t.Context(), &deployModel{Image: types.StringUnknown(), UserDataWOVersion: types.Int64Value(1)}, &diags)
 	vm := deployedVM()
 	vm.StatusName, vm.Zone, vm.Image, vm.FQDN, vm.Cores = "Deploying", "elsewhere", "", "web-1.example.com", 9
@@ -217,7 +218,7 @@ func TestFillKeepsThePlan(t *testing.T) {
 	if got := plan.Zone.ValueString(); got != "az1" {
 		t.Errorf("got zone %q, want the planned one: Terraform refuses an apply that differs from its plan", got)
 	}
-	if got := plan.Status.ValueString() + " " + plan.FQDN.ValueString(); got != "Deploying web-1.example.com" {
+	if got := plan.Status.ValueString() + " " + plan.FQDN.ValueString() + " " + plan.VMHost.ValueString(); got != "Deploying web-1.example.com lxd-a" {
 		t.Errorf("got %q for what the plan left open", got)
 	}
 	if d := plan.deploy(t.Context(), &diags); !d.Image.IsNull() {
@@ -364,6 +365,24 @@ func TestSpec(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := got.Validate(); err != nil {
+		t.Errorf("the engine refuses it: %v", err)
+	}
+}
+
+// TestSpecOfPlacement leaves the host open, whatever host was chosen before.
+func TestSpecOfPlacement(t *testing.T) {
+	t.Parallel()
+	place := object{"zone": "az1", "pool": "kvm", "tags": []string{"ssd", "rack1"}, "group": "web", "strategy": "pack"}
+	plan := modelOf(t, readyState.with(object{"placement": place}))
+	got, diags := plan.spec(t.Context(), plan)
+	if diags.HasError() {
+		t.Fatal(describe(diags))
+	}
+	want := engine.Placement{Zone: "az1", Pool: "kvm", Tags: []string{"rack1", "ssd"}, Group: "web", Strategy: placement.Pack}
+	if diff := cmp.Diff(want, got.Placement); diff != "" || got.Host != "" {
+		t.Errorf("host %q, placement (-want +got):\n%s", got.Host, diff)
 	}
 	if err := got.Validate(); err != nil {
 		t.Errorf("the engine refuses it: %v", err)

@@ -17,6 +17,7 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	checkHost(config, &resp.Diagnostics)
 	checkAddresses(config.interfaces(ctx, &resp.Diagnostics), &resp.Diagnostics)
 	checkUserData(config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
 }

@@ -16,6 +16,7 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	good := object{"name": "web-1", "vm_host": "lxd-a"}
 	root := object{"size_gb": 8}
+	placed := func(o object) object { return object{"vm_host": nil, "placement": o} }
 	cases := map[string]struct {
 		reason string
 		bad    object
@@ -31,6 +32,18 @@ func TestBadInput(t *testing.T) {
 		"NameLong":          {"A label has at most 63 characters.", object{"name": strings.Repeat("a", 64)}, "name", "1 to 63"},
 		"NameEmpty":         {"A VM needs a name.", object{"name": ""}, "name", "1 to 63"},
 		"HostEmpty":         {"No host is no host.", object{"vm_host": " "}, "vm_host", "empty"},
+		"HostAndPlacement":  {"One excludes the other.", object{"placement": object{}}, "placement", "Leave one of them out"},
+		"NoHost":            {"Some host it must be.", object{"vm_host": nil}, "vm_host", "placement = {} takes any"},
+		"AnyHost":           {reason: "An empty placement takes any host.", bad: placed(object{})},
+		"PlacedNowhere":     {reason: "No tags are asked for.", bad: placed(object{"tags": []string{}, "strategy": "pack", "group": "ns/web"})},
+		"Strategy":          {"There are two.", placed(object{"strategy": "fill"}), "placement.strategy", `"spread" "pack"`},
+		"StrategyEmpty":     {"Empty is not the same as absent.", placed(object{"strategy": ""}), "placement.strategy", `"spread" "pack"`},
+		"PlacementZone":     {"Empty is not the same as absent.", placed(object{"zone": ""}), "placement.zone", "leave the attribute out"},
+		"PlacementPool":     {"Empty is not the same as absent.", placed(object{"pool": " "}), "placement.pool", "leave the attribute out"},
+		"PlacementTag":      {"MAAS takes no empty tags.", placed(object{"tags": []string{""}}), "placement.tags", "letters, digits"},
+		"GroupEmpty":        {"Empty is not the same as absent.", placed(object{"group": ""}), "placement.group", "1 to 128"},
+		"GroupLong":         {"A group's name is a name.", placed(object{"group": strings.Repeat("g", 129)}), "placement.group", "1 to 128"},
+		"GroupSpace":        {"Without spaces.", placed(object{"group": "a b"}), "placement.group", "1 to 128"},
 		"ZoneEmpty":         {"Empty is not the same as absent.", object{"zone": ""}, "zone", "leave the attribute out"},
 		"CoresZero":         {"No cores, no VM.", object{"cores": 0}, "cores", "between 1 and 4096"},
 		"CoresNegative":     {"Nor with less.", object{"cores": -1}, "cores", "between 1 and 4096"},

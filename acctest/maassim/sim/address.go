@@ -50,11 +50,12 @@ func (m *machine) assignAddresses() {
 	}
 }
 
-// releaseAddresses gives the addresses of auto links back.
+// releaseAddresses gives the addresses of auto links back, and those that DHCP
+// lent.
 func (m *machine) releaseAddresses() {
 	for _, n := range m.nics {
 		for _, l := range n.links {
-			if l.mode == "auto" {
+			if l.mode == "auto" || l.mode == "dhcp" {
 				l.ip = ""
 			}
 		}

@@ -15,7 +15,7 @@ func buildWorld(s *Sim, m Model) *world {
 		lastID: map[string]int{}, zones: map[int]*zone{}, pools: map[int]*pool{}, domains: map[int]*domain{},
 		tags: map[string]*tag{}, images: m.Images, machines: map[string]*machine{}, hosts: map[int]*vmHost{},
 		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: nonces{seen: map[string]int64{}}, done: make(chan struct{}),
-		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{},
+		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{}, nasty: newNastiness(m.Nasty, m.Seed),
 	}
 	w.rackID = w.newSystemID()
 	w.nextID("scriptset") // the rack's own
@@ -30,6 +30,7 @@ func buildWorld(s *Sim, m Model) *world {
 	for _, mm := range m.Machines {
 		w.buildMachine(mm)
 	}
+	w.scheduleSync()
 	return w
 }
 
@@ -143,7 +144,7 @@ func (w *world) buildHost(h HostModel) {
 		return
 	}
 	host := w.newHost(h.Name, &bmc{address: h.Address, project: h.Project, certificate: "sim", key: "sim"})
-	l.trusted = append(l.trusted, "sim")
+	l.trusted = append(l.trusted, trust{certificate: "sim"})
 	host.zone, host.pool = w.zoneNamed(h.Zone), w.poolNamed(h.Pool)
 	host.setTags(h.Tags)
 	host.cpuRatio, host.memRatio = h.CPUOvercommit, h.MemoryOvercommit
@@ -155,7 +156,7 @@ func (w *world) buildHost(h HostModel) {
 func (w *world) buildLXD(h HostModel) *lxdServer {
 	l := &lxdServer{
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
-		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: slices.Clone(h.TrustedCertificates),
+		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: trustsAll(h.TrustedCertificates),
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{"default": {}},
 	}
@@ -190,7 +191,10 @@ func (w *world) buildMachine(mm MachineModel) {
 	m.powerType, m.powerState, m.description = "manual", "unknown", mm.Description
 	m.zone, m.pool, m.domain = w.zoneNamed(mm.Zone), w.poolNamed(mm.Pool), w.domainNamed(mm.Domain)
 	m.cores, m.memoryMiB = mm.Cores, mm.MemoryMiB
-	m.addDisk(mm.DiskGB*1e9, "", []string{"ssd"}, "")
+	for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
+		m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")
+	}
+	m.firstBoot = mm.FirstBoot
 	m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
 	for _, name := range mm.Tags {
 		w.ensureTag(name)

@@ -75,7 +75,7 @@ func (m Model) check() error {
 			return fmt.Errorf("latency.%s: %v is negative", name, *d)
 		}
 	}
-	for _, check := range []func() error{m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
+	for _, check := range []func() error{m.Nasty.check, m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -233,6 +233,10 @@ func (m Model) checkMachines() error {
 			return fmt.Errorf("%s.status: %q is none of New, Ready, Allocated, Deployed, Broken", field, machine.Status)
 		case machine.Cores < 1 || machine.MemoryMiB < 1 || machine.DiskGB < 1:
 			return fmt.Errorf("%s: cores, memory_mib and disk_gb are positive", field)
+		case slices.ContainsFunc(machine.MoreDisksGB, func(sizeGB int64) bool { return sizeGB < 1 }):
+			return fmt.Errorf("%s.more_disks_gb: a size is not positive", field)
+		case !machine.FirstBoot.valid():
+			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never", field, machine.FirstBoot)
 		}
 		names[machine.Hostname] = true
 	}

@@ -29,6 +29,7 @@ func compose(c *call, h *vmHost) reply {
 	if !v.skip {
 		c.w.power(m, "on")
 	}
+	c.w.overCompose(h, m)
 	return rep
 }
 
@@ -47,7 +48,7 @@ func (w *world) composeVM(v *wantedVM) (*machine, *reply) {
 
 // beforeCompose is what MAAS checks before it lets LXD act.
 func (w *world) beforeCompose(v *wantedVM) (*lxdServer, *reply) {
-	if problem := v.overCommit(); problem != "" {
+	if problem := v.overCommit(); problem != "" && !w.nasty.Overcommit {
 		bad := unavailable(problem)
 		return nil, &bad
 	}
@@ -62,6 +63,9 @@ func (w *world) beforeCompose(v *wantedVM) (*lxdServer, *reply) {
 	if problem != "" {
 		bad := unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
 		return nil, &bad
+	}
+	if w.nasty.Overcommit {
+		return l, nil
 	}
 	return l, v.place(l)
 }
@@ -131,7 +135,7 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 	}
 	i := w.addInstance(l, project, v.hostname, v.cores, v.memoryMiB, disks, v.subnets(w))
 	i.busy = "create"
-	took := w.model.Latency.Compose / 2
+	took := w.model.Latency.Compose/2 + w.lateBy(v)
 	if took <= regionTimeout {
 		w.sleep(took)
 		i.busy = ""
@@ -147,7 +151,7 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 // that fails, the instance is there and MAAS does not know it.
 func (w *world) lookAgain(b *bmc, i *instance, patience time.Duration) *reply {
 	l := i.server
-	if l.condition == Hanging {
+	if l.state() == Hanging {
 		w.sleep(patience)
 	}
 	problem := ""
@@ -155,9 +159,9 @@ func (w *world) lookAgain(b *bmc, i *instance, patience time.Duration) *reply {
 	case w.rack != OK:
 		bad := noRack("Unable to compose machine because: Unable to connect to any rack controller ; no connections available.")
 		return &bad
-	case l.condition == Unreachable:
+	case l.state() == Unreachable:
 		problem = connectionProblem(b)
-	case l.condition == Hanging:
+	case l.state() == Hanging:
 		problem = "timed out"
 	case l.projects[i.project][i.name] != i:
 		problem = "Instance not found"
@@ -190,6 +194,9 @@ func (v *wantedVM) refusedByLXD(w *world, l *lxdServer) string {
 // it fails the instance stays in LXD without a machine.
 func (w *world) saveVM(v *wantedVM, i *instance) (*machine, *reply) {
 	w.sleep(w.model.Latency.Compose - w.model.Latency.Compose/2)
+	if bad := w.afterLXD(v, i); bad != nil {
+		return nil, bad
+	}
 	if bad := w.beforeCommit(v); bad != nil {
 		return nil, bad
 	}

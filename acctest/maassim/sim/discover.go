@@ -30,17 +30,34 @@ func (w *world) newHost(name string, b *bmc) *vmHost {
 // in the words of MAAS's LXD driver. It may let time pass.
 func (w *world) reach(b *bmc, who string) (*lxdServer, string) {
 	l := w.lxdAt(b.address)
-	if l == nil || l.condition == Unreachable {
+	if l == nil || l.state() == Unreachable {
 		return nil, connectionProblem(b)
 	}
-	switch l.condition {
+	switch l.state() {
 	case Slow:
 		w.sleep(slowness)
 	case Hanging:
 		w.sleep(regionTimeout)
 		return nil, "timed out waiting for the LXD REST API"
 	}
-	return l, l.admit(b, who)
+	if problem := l.admit(b, who); problem != "" {
+		return l, problem
+	}
+	return l, l.unfit()
+}
+
+// withVMs is the least LXD that MAAS takes (drivers/pod/lxd.py).
+var withVMs = lxdVersion{4, 16}
+
+// unfit is what MAAS's driver misses in an LXD that let it in.
+func (l *lxdServer) unfit() string {
+	switch {
+	case !l.since(withVMs):
+		return "Please upgrade your LXD host to 4.16+ for virtual machine support."
+	case len(l.pools) == 0:
+		return "No storage pools exists. Please create a storage pool in LXD."
+	}
+	return ""
 }
 
 func connectionProblem(b *bmc) string {
@@ -54,10 +71,13 @@ func connectionProblem(b *bmc) string {
 }
 
 // admit checks MAAS's credentials. The right password makes LXD trust the
-// certificate, after which MAAS forgets the password.
+// certificate, after which MAAS forgets the password. A restricted certificate
+// is let in, and then sees only its projects.
 func (l *lxdServer) admit(b *bmc, who string) string {
-	switch {
-	case slices.ContainsFunc(l.trusted, func(pem string) bool { return samePEM(pem, b.certificate) }):
+	switch known, isKnown := l.trusting(b.certificate); {
+	case isKnown && !known.allows(b.project):
+		return who + "not authorized"
+	case isKnown:
 	case b.password == "":
 		return who + "Certificate is not trusted and no password was given"
 	case l.since(withoutPassword):
@@ -65,16 +85,12 @@ func (l *lxdServer) admit(b *bmc, who string) string {
 	case b.password != l.password:
 		return who + "Password authentication failed: not authorized"
 	default:
-		l.trusted = append(l.trusted, b.certificate)
+		l.trusted = append(l.trusted, trust{certificate: b.certificate})
 	}
 	if b.password != "" {
 		b.password, b.hasPassword = "", false
 	}
 	return ""
-}
-
-func samePEM(a, b string) bool {
-	return strings.Join(strings.Fields(a), "\n") == strings.Join(strings.Fields(b), "\n")
 }
 
 // discover takes over what LXD says of itself.
@@ -133,6 +149,9 @@ func (h *vmHost) takeInventory(l *lxdServer) {
 	}
 	m.cores, m.memoryMiB, m.cpuModel, m.commissioned = l.cores, l.memoryMiB, "Intel(R) Xeon(R) Processor", true
 	h.w.connectNIC(m, l)
+	if l.metal == m {
+		m.fixAddresses()
+	}
 	for _, n := range l.subnets {
 		h.w.learn(n)
 		if slices.ContainsFunc(m.nics, func(i *nic) bool { return i.mac == l.bridgeMACs[n] }) {
@@ -194,8 +213,12 @@ func (w *world) sync(h *vmHost, l *lxdServer, listed []*instance) {
 		if slices.ContainsFunc(listed, m.has) {
 			continue
 		}
-		if i := m.lxdInstance(); i != nil && !adopted[i] && i.busy == "" {
+		i := m.lxdInstance()
+		if i != nil && !adopted[i] && i.busy == "" {
 			l.remove(i)
+		}
+		if i != nil && !adopted[i] && m.power.inFlight() {
+			m.finishWithoutRecord(i)
 		}
 		m.forget()
 	}
@@ -233,7 +256,7 @@ func (m *machine) moveUnder(h *vmHost, i *instance) {
 // it: a running VM is power-cycled.
 func (w *world) adopt(h *vmHost, i *instance) {
 	name := i.name
-	if w.machineNamed(name) != nil || !validLabel(name) {
+	if w.machineNamed(name) != nil || !validLabel(name) || w.nasty.strikes("random_names", name) {
 		name = w.randomName()
 	}
 	m := w.newVM(name, h, i)
@@ -276,6 +299,7 @@ func (w *world) addInstance(l *lxdServer, project, name string, cores int, memor
 		i.macs = append(i.macs, w.newMAC())
 	}
 	l.projects[project][name] = i
+	w.measure(l)
 	return i
 }
 

@@ -125,8 +125,8 @@ type faults struct {
 	rand   *rand.Rand
 }
 
-func (fs *faults) init(seed int64) {
-	*fs = faults{rand: rand.New(rand.NewPCG(uint64(seed), 2))}
+func (all *faults) init(seed int64) {
+	*all = faults{rand: rand.New(rand.NewPCG(uint64(seed), 2))}
 }
 
 // AddFault adds a fault and returns its id. It panics for a fault that can
@@ -185,14 +185,14 @@ type callPlan struct {
 
 // plan counts the call for every fault that it matches; the first that strikes
 // before and the first that strikes after are kept.
-func (fs *faults) plan(c *call) callPlan {
+func (all *faults) plan(c *call) callPlan {
 	var p callPlan
-	for _, f := range fs.list {
+	for _, f := range all.list {
 		if !f.matches(c) {
 			continue
 		}
 		f.Matched++
-		if !f.strikes(fs.rand) {
+		if !f.strikes(all.rand) {
 			continue
 		}
 		f.Struck++

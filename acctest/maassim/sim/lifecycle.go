@@ -193,6 +193,7 @@ func (m *machine) passDeployment() {
 	m.endPower("on")
 	m.status, m.netboot = StatusDeployed, m.ephemeral
 	m.log("Deployed", "", "")
+	m.startFirstBoot()
 }
 
 // release starts to give a machine back. Before it is over the machine keeps
@@ -201,6 +202,7 @@ func (w *world) release(m *machine) {
 	m.previous, m.status = m.status, StatusReleasing
 	m.clearDeployment()
 	m.agentName, m.ownerData, m.locked = "", nil, false
+	m.wipeLXD()
 	m.log("Releasing", "", "")
 	m.progress.cancel()
 	m.progress = w.later(w.model.Latency.Release, m.passRelease)
@@ -210,6 +212,8 @@ func (w *world) release(m *machine) {
 func (m *machine) clearDeployment() {
 	m.osystem, m.series, m.kernel, m.userData = "", "", "", nil
 	m.netboot, m.ephemeral, m.installing = true, false, 0
+	m.boot.cancel()
+	m.bootHeld = false
 }
 
 // passRelease is the end of a release: Ready, New if the machine never passed

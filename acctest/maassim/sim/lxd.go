@@ -23,14 +23,14 @@ const (
 // lxdServer is an LXD as it is, whatever MAAS knows of it.
 type lxdServer struct {
 	address     string // host:port
-	name        string // of the first model that describes it
+	name        string // of the first model that describes it, or of its machine
 	condition   Condition
 	cores       int
 	memoryMiB   int64
 	version     string
 	pools       []StoragePoolModel
 	password    string
-	trusted     []string // PEM
+	trusted     []trust
 	osystem     string
 	series      string
 	mac         string    // of its first NIC, by which MAAS knows its machine
@@ -39,6 +39,13 @@ type lxdServer struct {
 	bridgeMACs  map[*subnet]string
 	projects    map[string]map[string]*instance // by project and name
 	hostMachine *machine                        // the machine that MAAS keeps for it, nil for none
+
+	metal  *machine // whose first boot made it; nil for one of the model
+	listen string   // where it listens on all of the metal's addresses: the port
+	wiped  bool     // its machine was released
+
+	peak Use
+	over map[string]excess // by what there was too little of
 }
 
 // instance is a VM in an LXD.
@@ -89,7 +96,27 @@ func lxdAddress(address string) string {
 }
 
 // lxdAt is the LXD that listens there, nil if nothing does.
-func (w *world) lxdAt(address string) *lxdServer { return w.lxds[lxdAddress(address)] }
+func (w *world) lxdAt(address string) *lxdServer {
+	address = lxdAddress(address)
+	if l := w.lxds[address]; l != nil {
+		return l
+	}
+	for _, l := range w.lxds {
+		if l.listensAt(address) {
+			return l
+		}
+	}
+	return nil
+}
+
+// state is how the LXD answers: not at all while its machine is off, or runs
+// something else.
+func (l *lxdServer) state() Condition {
+	if l.wiped || l.metal != nil && !l.metal.runsSystem() {
+		return Unreachable
+	}
+	return l.condition
+}
 
 func (l *lxdServer) instances(project string) []*instance {
 	return slices.SortedFunc(maps.Values(l.projects[project]), func(a, b *instance) int {

@@ -96,7 +96,12 @@ type machine struct {
 	testingStatus             int // -1 unknown, 0 pending
 	message, action           *string
 
+	firstBoot   FirstBoot // how user-data ends
+	bootMessage string    // why it fails
+	bootHeld    bool      // it is under way for ever
+
 	progress, power, query *job
+	boot                   *job   // user-data, after Deployed
 	powerAction            string // "on", "off", "cycle" while power is pending
 }
 
@@ -162,13 +167,13 @@ type event struct {
 
 // jobs are the pending jobs of the machine.
 func (m *machine) jobs() []*job {
-	return slices.DeleteFunc([]*job{m.power, m.progress, m.query}, func(j *job) bool { return !j.pending() })
+	return slices.DeleteFunc([]*job{m.power, m.progress, m.query, m.boot}, func(j *job) bool { return !j.pending() })
 }
 
 // seen ends what takes no time, now that a read has shown it. A transition
 // takes at least as long as the power action that it waits for.
 func (m *machine) seen() {
-	for _, j := range []*job{m.power, m.progress} {
+	for _, j := range []*job{m.power, m.progress, m.boot} {
 		if j.pending() && j.onSeen && !m.power.inFlight() {
 			j.finish()
 		}
@@ -232,10 +237,15 @@ func (m *machine) removeTag(name string) {
 	m.tags = slices.DeleteFunc(m.tags, func(t string) bool { return t == name })
 }
 
+// note writes an event.
+func (m *machine) note(level, kind, text, action string) {
+	w := m.w
+	w.events = append(w.events, &event{id: w.nextID("event"), machine: m, level: level, kind: kind, text: text, action: action, created: time.Now()})
+}
+
 // log writes an event; its text becomes the machine's status message.
 func (m *machine) log(kind, text, action string) {
-	w := m.w
-	w.events = append(w.events, &event{id: w.nextID("event"), machine: m, level: "INFO", kind: kind, text: text, action: action, created: time.Now()})
+	m.note("INFO", kind, text, action)
 	message := kind
 	if text != "" {
 		message += " - " + text

@@ -323,9 +323,9 @@ func (m *machine) driverDelay() time.Duration {
 	l := m.w.lxdAt(m.bmc.address)
 	switch {
 	case l == nil || m.w.rack != OK:
-	case l.condition == Slow:
+	case l.state() == Slow:
 		return slowness
-	case l.condition == Hanging:
+	case l.state() == Hanging:
 		return regionTimeout
 	}
 	return 0

@@ -54,6 +54,8 @@ type Model struct {
 	UserKey string `json:"user_key,omitempty"`
 	// Latency says how long things take. Flags: see Latency.
 	Latency Latency `json:"latency,omitzero"`
+	// Nasty says how much goes wrong. Flags: see Nasty.
+	Nasty Nasty `json:"nasty,omitzero"`
 	// Seed makes names, system ids and probabilities repeatable. Flag: -seed.
 	Seed int64 `json:"seed,omitempty"`
 }
@@ -163,6 +165,13 @@ type MachineModel struct {
 	MAC string `json:"mac,omitempty"`
 	// Description is the machine's free text.
 	Description string `json:"description,omitempty"`
+	// MoreDisksGB are disks beyond the first, from which it boots. With them a
+	// storage pool of its LXD can lie on a disk that the machine has, and on no
+	// other; without them any /dev/… will do.
+	MoreDisksGB []int64 `json:"more_disks_gb,omitempty"`
+	// FirstBoot says how its user-data ends, each time that it is deployed:
+	// "ok" if empty, "fails", "never".
+	FirstBoot FirstBoot `json:"first_boot,omitempty"`
 }
 
 // Latency says how long things take. With zero, a transition ends at once but
@@ -181,6 +190,9 @@ type Latency struct {
 	Commission time.Duration
 	// Deploy is the time from Deploying to Deployed. Flag: -deploy.
 	Deploy time.Duration
+	// FirstBoot is the time from Deployed until the user-data has run: MAAS
+	// says Deployed when the machine fetches it. Flag: -first-boot.
+	FirstBoot time.Duration
 	// Release is the time from Releasing to Ready. Flag: -release.
 	Release time.Duration
 	// PowerOn and PowerOff are the times that LXD needs. While they run,

@@ -202,23 +202,7 @@ func (s *Sim) RefreshHost(name string) error {
 	if h == nil {
 		return fmt.Errorf("no VM host %q", name)
 	}
-	if w.rack != OK {
-		return fmt.Errorf("cannot refresh %s: no rack controller is connected", name)
-	}
-	l, problem := w.reach(h.bmc, fmt.Sprintf("VM Host %d: ", h.id))
-	if problem != "" {
-		return fmt.Errorf("cannot refresh %s: %s", name, problem)
-	}
-	listed := l.listed(h.bmc.project)
-	w.sleep(w.model.Latency.Refresh)
-	if w.ended || w.hosts[h.id] != h {
-		return fmt.Errorf("no VM host %q any more", name)
-	}
-	w.discover(h, l)
-	w.sync(h, l, listed)
-	w.findHost(h, l)
-	h.startInventory(l)
-	return nil
+	return w.pressRefresh(h)
 }
 
 // TrustCertificate makes the LXD of a host trust a PEM certificate, as
@@ -230,6 +214,6 @@ func (s *Sim) TrustCertificate(host, certificate string) error {
 	if err != nil {
 		return err
 	}
-	l.trusted = append(l.trusted, certificate)
+	l.trusted = append(l.trusted, trust{certificate: certificate})
 	return nil
 }

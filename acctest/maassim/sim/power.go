@@ -104,7 +104,7 @@ func (w *world) powerProblem(m *machine) string {
 	}
 	l := w.lxdAt(m.bmc.address)
 	switch {
-	case l == nil || l.condition == Unreachable || l.condition == Hanging:
+	case l == nil || l.state() == Unreachable || l.state() == Hanging:
 		return connectionProblem(m.bmc)
 	case m.lxdInstance() == nil:
 		return fmt.Sprintf("%s: LXD VM %s not found.", m.hostname, m.instance)
@@ -130,7 +130,7 @@ func (m *machine) driverState() string {
 	i := m.lxdInstance()
 	l := m.w.lxdAt(m.bmc.address)
 	switch {
-	case i == nil || l.condition == Unreachable || l.condition == Hanging || l.admit(m.bmc, "") != "":
+	case i == nil || l.state() == Unreachable || l.state() == Hanging || l.admit(m.bmc, "") != "":
 		return "error"
 	case i.running:
 		return "on"
@@ -143,7 +143,7 @@ func (m *machine) driverState() string {
 // goes on without the record.
 func (w *world) removeVM(m *machine) {
 	i := m.lxdInstance()
-	if i != nil && m.host() != nil && i.busy == "" && w.rack == OK && i.server.answers(m.bmc) {
+	if i != nil && m.host() != nil && i.busy == "" && w.rack == OK && i.server.answers(m.bmc) && !w.nasty.strikes("leak_delete", m.hostname) {
 		i.server.remove(i)
 	}
 	if m.power.inFlight() && i != nil {
@@ -167,5 +167,5 @@ func (m *machine) finishWithoutRecord(i *instance) {
 
 // answers says whether the LXD answers MAAS at once or after a while.
 func (l *lxdServer) answers(b *bmc) bool {
-	return (l.condition == OK || l.condition == Slow) && l.admit(b, "") == ""
+	return (l.state() == OK || l.state() == Slow) && l.admit(b, "") == ""
 }

@@ -29,7 +29,8 @@ type reply struct {
 	kind    string // content type
 	body    []byte
 	header  http.Header
-	objects int // machine objects in the body
+	objects int  // machine objects in the body
+	lost    bool // on its way
 }
 
 const (

@@ -63,6 +63,10 @@ func (s *Sim) exchange(r *http.Request) (reply, error) {
 		if plan.after != nil {
 			return s.breakCall(r.Context(), c, plan, plan.after)
 		}
+		if rep.lost {
+			s.journal.lost(s, plan.entry)
+			return reply{}, errLostReply
+		}
 		s.journal.answered(s, plan.entry, rep)
 		return rep, nil
 	case <-r.Context().Done():
@@ -82,6 +86,7 @@ func (s *Sim) begin(c *call, r *http.Request) callPlan {
 		}
 	}
 	plan := s.faults.plan(c)
+	c.w.nasty.plan(c, &plan)
 	plan.entry = s.journal.begin(c, r)
 	plan.delay += s.model.Latency.Call
 	return plan

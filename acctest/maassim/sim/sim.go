@@ -32,6 +32,8 @@ func New(m Model) (*Sim, error) {
 	s.idle = sync.NewCond(&s.mu)
 	s.faults.init(m.Seed)
 	s.journal.reset()
+	s.mu.Lock() // a timer may run soon
+	defer s.mu.Unlock()
 	s.world = buildWorld(s, m)
 	return s, nil
 }

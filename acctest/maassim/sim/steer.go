@@ -83,13 +83,19 @@ func (s *Sim) lxdFor(name string) (*lxdServer, error) {
 	if h := s.world.hostNamed(name); h != nil && h.server() != nil {
 		return h.server(), nil
 	}
+	for _, l := range s.world.lxds {
+		if l.metal != nil && l.metal.isNamed(name) {
+			return l, nil
+		}
+	}
 	if l := s.world.lxdAt(name); l != nil {
 		return l, nil
 	}
 	return nil, fmt.Errorf("no LXD %q", name)
 }
 
-// Finish ends the machine's transition, and its power action, well and now.
+// Finish ends the machine's transition, and its power action, well and now; of
+// a Deployed machine, its first boot.
 // The machine is named by system id or hostname.
 func (s *Sim) Finish(systemID string) error {
 	s.mu.Lock()
@@ -100,6 +106,10 @@ func (s *Sim) Finish(systemID string) error {
 	}
 	if m.power.pending() {
 		m.power.finish()
+	}
+	if !m.progress.pending() && m.boot.pending() {
+		m.boot.finish()
+		return nil
 	}
 	if !m.progress.pending() {
 		return fmt.Errorf("%s is %s: nothing is under way", m.hostname, m.status)

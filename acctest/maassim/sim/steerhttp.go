@@ -30,6 +30,7 @@ func steerings() []steering {
 		{"DELETE", "machines/{id}", "delete a machine as the UI would", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.DeleteMachine(v["id"]) }},
 		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.Finish(v["id"]) }},
 		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}`, steerFail},
+		{"PUT", "machines/{id}/first-boot", `how its user-data ends: {"outcome": "ok"|"fails"|"never", "message": "..."}`, steerFirstBoot},
 		{"GET", "machines/{id}/user-data", "the user-data that it was deployed with", steerUserData},
 		{"POST", "settle", "finish what is under way in machines, VM hosts and LXDs; calls go on", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Settle(); return nil, nil }},
 		{"GET", "instances", "what really is in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
@@ -43,9 +44,13 @@ func steerings() []steering {
 			return nil, s.RemoveInstance(v["host"], v["project"], v["name"])
 		}},
 		{"POST", "hosts/{host}/refresh", "press Refresh in the UI", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.RefreshHost(v["host"]) }},
+		{"GET", "lxd", "the LXDs that listen", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.LXDs(), nil }},
 		{"PUT", "lxd/{host}", `{"condition": "ok"|"unreachable"|"slow"|"hanging"}`, steerLXD},
 		{"POST", "lxd/{host}/trust", `trust a certificate: {"certificate": "PEM"}`, steerTrust},
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
+		{"GET", "nasty", "how much goes wrong, and what did", steerNastyNow},
+		{"PUT", "nasty", `let things go wrong by themselves: {"lost_reply": 0.1, ...}; {} ends it`, steerNasty},
+		{"GET", "overcommits", "where instances ever held more than there is", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Overcommits(), nil }},
 		{"GET", "faults", "the faults that were added", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Faults(), nil }},
 		{"POST", "faults", "add a fault", steerAddFault},
 		{"DELETE", "faults", "remove all faults", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ClearFaults(); return nil, nil }},
@@ -138,6 +143,29 @@ func steerFail(s *Sim, vars map[string]string, body []byte) (any, error) {
 		return nil, err
 	}
 	return nil, s.Fail(vars["id"], in.Message)
+}
+
+func steerNastyNow(s *Sim, _ map[string]string, _ []byte) (any, error) {
+	return map[string]any{"nasty": s.Nasty(), "struck": s.NastyStruck()}, nil
+}
+
+func steerNasty(s *Sim, _ map[string]string, body []byte) (any, error) {
+	var n Nasty
+	if err := decode(body, &n); err != nil {
+		return nil, err
+	}
+	return nil, s.SetNasty(n)
+}
+
+func steerFirstBoot(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Outcome FirstBoot `json:"outcome"`
+		Message string    `json:"message"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.SetFirstBoot(vars["id"], in.Outcome, in.Message)
 }
 
 func steerUserData(s *Sim, vars map[string]string, _ []byte) (any, error) {

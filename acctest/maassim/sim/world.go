@@ -39,6 +39,9 @@ type world struct {
 	hosts     map[int]*vmHost
 	bmcs      map[string]*bmc
 	lxds      map[string]*lxdServer // by host:port
+	wiped     []*lxdServer          // that were there once
+	nasty     *nastiness
+	nextSync  *job
 	events    []*event
 	nonces    nonces
 	timers    map[*time.Timer]bool

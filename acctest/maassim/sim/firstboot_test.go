@@ -1,0 +1,320 @@
+package sim_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+func sortedTexts(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
+
+// idOf is the system id of a machine.
+func (c *caller) idOf(hostname string) string {
+	c.t.Helper()
+	for _, m := range c.sim.Machines() {
+		if m.Hostname == hostname {
+			return m.SystemID
+		}
+	}
+	c.t.Fatalf("no machine %s", hostname)
+	return ""
+}
+
+// deployMetal deploys a machine and lets its first boot end.
+func (c *caller) deployMetal(hostname, userData string) string {
+	c.t.Helper()
+	id := c.idOf(hostname)
+	c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(userData)))
+	c.sim.Settle()
+	return id
+}
+
+// fleetData is user-data that makes an LXD for the fleet.
+func fleetData() string {
+	return multiPart("text/cloud-config\n"+preseeded(plainPreseed), "text/x-shellscript\n"+trustScript())
+}
+
+// register makes a VM host with the fleet's key.
+func (c *caller) register(address, project string) map[string]any {
+	c.t.Helper()
+	certificate, key := keyPair()
+	return c.must("POST", "vm-hosts/", "type=lxd", "name=m1", "power_address="+address, "project="+project, "certificate="+certificate, "key="+key)
+}
+
+// bridge makes br0 on a machine's boot NIC, and links it.
+func (c *caller) bridge(id string) {
+	c.t.Helper()
+	m := c.machine(id)
+	nic := m["boot_interface"].(map[string]any)
+	br := c.must("POST", "nodes/"+id+"/interfaces/?op=create_bridge", "name=br0", "parent="+number(nic["id"]))
+	c.must("POST", "nodes/"+id+"/interfaces/"+number(br["id"])+"/?op=link_subnet", "mode=AUTO", "subnet=1")
+}
+
+// TestMetalBecomesHost goes the whole way: bridge, deploy, register, compose,
+// back to Ready, and once more.
+func TestMetalBecomesHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 8, MemoryMiB: 16384}}, Latency: sim.Latency{Deploy: time.Minute, FirstBoot: time.Minute}})
+		id := c.idOf("m1")
+		c.bridge(id)
+		for range 2 {
+			c.must("POST", "machines/?op=allocate", "system_id="+id, "agent_name=fleet/m1")
+			c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(fleetData())))
+			time.Sleep(90 * time.Second)
+			m := c.machine(id)
+			if m["status_name"] != "Deployed" || len(c.sim.LXDs()) != 0 {
+				t.Fatalf("want Deployed before its user-data has run, got %v and %+v", m["status_name"], c.sim.LXDs())
+			}
+			time.Sleep(time.Minute)
+			c.useAsHost(id, m["ip_addresses"].([]any)[0].(string))
+		}
+	})
+}
+
+// useAsHost registers the LXD of a machine, composes on it, and takes all back.
+func (c *caller) useAsHost(id, address string) {
+	t := c.t
+	h := c.register(address, "fleet")
+	host := "vm-hosts/" + number(h["id"]) + "/"
+	if h["host"].(map[string]any)["system_id"] != id || h["version"] != "5.0.4" {
+		t.Errorf("registered %v on %v", h["version"], h["host"])
+	}
+	c.must("GET", host) // the inventory is over after it
+	if h = c.must("GET", host); h["total"].(map[string]any)["cores"] != 8.0 || h["total"].(map[string]any)["memory"] != 16384.0 {
+		t.Errorf("total %v", h["total"])
+	}
+	var pools []string
+	for _, p := range h["storage_pools"].([]any) {
+		if p := p.(map[string]any); p["default"] == true {
+			pools = append(pools, p["name"].(string))
+		}
+	}
+	if diff := cmp.Diff([]string{"fast"}, pools); diff != "" {
+		t.Errorf("default pool (-want +got):\n%s", diff)
+	}
+	c.must("POST", "machines/"+id+"/?op=set_owner_data", "fleet=abc")
+	vm := c.must("POST", host+"?op=compose", "hostname=v1")["system_id"].(string)
+	c.sim.Settle()
+	if got := c.sim.Instances(); len(got) != 1 || got[0].Host != "m1" || got[0].Project != "fleet" {
+		t.Errorf("instances %+v", got)
+	}
+	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 400, "must be removed first: m1")
+	c.must("DELETE", "machines/"+vm+"/")
+	c.must("DELETE", host)
+	if m := c.machine(id); m["status_name"] != "Deployed" || m["owner"] != "admin" {
+		t.Errorf("without its VM host the machine is %v of %v", m["status_name"], m["owner"])
+	}
+	if m := c.machine(id); m["owner_data"].(map[string]any)["fleet"] != "abc" {
+		t.Errorf("owner data without the VM host: %v", m["owner_data"])
+	}
+	if list := c.call("GET", "machines/?agent_name=fleet%2Fm1"); !strings.Contains(list.text, id) {
+		t.Errorf("agent_name finds %s", list.text)
+	}
+	c.must("POST", "machines/"+id+"/?op=release")
+	c.sim.Settle()
+	m := c.machine(id)
+	if m["status_name"] != "Ready" || m["owner"] != nil || len(c.sim.LXDs()) != 0 {
+		t.Errorf("released: %v, owner %v, LXDs %+v", m["status_name"], m["owner"], c.sim.LXDs())
+	}
+	if len(m["owner_data"].(map[string]any)) != 0 {
+		t.Errorf("a release keeps owner data: %v", m["owner_data"])
+	}
+	if nics := interfaceNames(m); !slices.Contains(nics, "br0") {
+		t.Errorf("the bridge is gone: %v", nics)
+	}
+	c.must("GET", "machines/"+id+"/")
+}
+
+func interfaceNames(m map[string]any) (names []string) {
+	for _, n := range m["interface_set"].([]any) {
+		names = append(names, n.(map[string]any)["name"].(string))
+	}
+	return names
+}
+
+// TestBridgeViews holds what MAAS shows of a bridge and of the NIC below.
+func TestBridgeViews(t *testing.T) {
+	t.Parallel()
+	c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+	id := c.idOf("m1")
+	c.bridge(id)
+	c.deployMetal("m1", "")
+	m := c.machine(id)
+	nics := m["interface_set"].([]any)
+	nic, br := nics[0].(map[string]any), nics[1].(map[string]any)
+	link := br["links"].([]any)[0].(map[string]any)
+	got := []any{nic["name"], len(nic["links"].([]any)), nic["children"], br["name"], br["type"], br["parents"], br["mac_address"] == nic["mac_address"],
+		br["vlan"].(map[string]any)["dhcp_on"], link["mode"], link["ip_address"], m["boot_interface"].(map[string]any)["name"]}
+	want := []any{"eth0", 0, []any{"br0"}, "br0", "bridge", []any{"eth0"}, true, true, "auto", "10.77.0.1", "eth0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMetalWithoutNetwork composes only on a bridge that MAAS knows, with DHCP.
+func TestMetalWithoutNetwork(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		dhcp    bool
+		bridged bool
+		status  int
+		text    string
+	}{
+		"Both":     {"The plain case.", true, true, 200, "system_id"},
+		"NoBridge": {"MAAS has nothing to attach a VM to.", true, false, 503, "No host network to attach VM interfaces to"},
+		"NoDHCP":   {"Nothing would boot there.", false, true, 503, "No host network to attach VM interfaces to"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.77.0.0/24", DHCP: tc.dhcp}}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			id := c.idOf("m1")
+			if tc.bridged {
+				c.bridge(id)
+			}
+			c.deployMetal("m1", fleetData())
+			h := c.register("10.77.0.1", "fleet")
+			c.sim.Settle()
+			wantStatus(t, c.call("POST", "vm-hosts/"+number(h["id"])+"/?op=compose", "hostname=v1"), tc.status, tc.text)
+			c.must("POST", "machines/"+id+"/?op=release", "force=true")
+			if left := c.sim.Instances(); len(left) != 0 || len(c.sim.LXDs()) != 0 {
+				t.Errorf("%s a release leaves %+v", tc.reason, left)
+			}
+		})
+	}
+}
+
+// TestReachMetal holds when the LXD of a machine answers MAAS.
+func TestReachMetal(t *testing.T) {
+	t.Parallel()
+	steer := func(method, path, body string) func(*caller, string) {
+		return func(c *caller, _ string) { wantStatus(c.t, c.steer(method, path, body), 204, "") }
+	}
+	call := func(op string) func(*caller, string) {
+		return func(c *caller, id string) { c.must("POST", "machines/"+id+"/?op="+op) }
+	}
+	cases := map[string]struct {
+		reason  string
+		first   func(*caller, string)
+		address string // of the registration
+		project string
+		problem string // of a refresh; empty: registered
+	}{
+		"OK":       {"The plain case.", nil, "10.77.0.1", "fleet", ""},
+		"URL":      {"Written in full.", nil, "https://10.77.0.1:8443", "fleet", ""},
+		"Name":     {"By name.", nil, "https://m1.maas:8443", "fleet", ""},
+		"Port":     {"Nothing listens there.", nil, "10.77.0.1:8444", "fleet", "Connection refused"},
+		"Project":  {"The certificate is restricted to another.", nil, "10.77.0.1", "other", "not authorized"},
+		"Default":  {"Even to the default one.", nil, "10.77.0.1", "default", "not authorized"},
+		"Off":      {"Its power is gone.", steer("PATCH", "machines/m1", `{"power_state": "off"}`), "10.77.0.1", "fleet", "Connection refused"},
+		"Rescue":   {"Another system runs.", call("rescue_mode"), "10.77.0.1", "fleet", "Connection refused"},
+		"Slow":     {"An LXD like others.", steer("PUT", "lxd/m1", `{"condition": "unreachable"}`), "10.77.0.1", "fleet", "Connection refused"},
+		"Released": {"Nothing is left.", call("release"), "10.77.0.1", "fleet", "Connection refused"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			id := c.deployMetal("m1", fleetData())
+			if tc.first != nil {
+				tc.first(c, id)
+			}
+			h := c.register(tc.address, tc.project)
+			refresh := c.call("POST", "vm-hosts/"+number(h["id"])+"/?op=refresh")
+			if tc.problem == "" {
+				wantStatus(t, refresh, 200, `"version":"5.0.4"`)
+				return
+			}
+			if wantStatus(t, refresh, 503, tc.problem); h["version"] != "" || len(h["storage_pools"].([]any)) != 0 {
+				t.Errorf("%s the VM host is not empty: %v", tc.reason, h)
+			}
+		})
+	}
+}
+
+// TestFirstBootOutcome steers how user-data ends.
+func TestFirstBootOutcome(t *testing.T) {
+	t.Parallel()
+	put := func(body string) func(*caller) {
+		return func(c *caller) { wantStatus(c.t, c.steer("PUT", "machines/m1/first-boot", body), 204, "") }
+	}
+	nothing := func(*caller) {}
+	cases := map[string]struct {
+		reason        string
+		model         sim.FirstBoot
+		before, after func(*caller) // the deployment
+		lxds          int
+		event         string
+	}{
+		"OK":       {"As it is.", "", nothing, nothing, 1, "SUCCESS"},
+		"Model":    {"The model says so.", sim.BootFails, nothing, nothing, 0, "running modules for final failed"},
+		"Fails":    {"With its reason.", "", put(`{"outcome": "fails", "message": "no snap store"}`), nothing, 0, "no snap store"},
+		"Never":    {"It hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
+		"Recovers": {"One that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
+		"TooLate":  {"What is over is over.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
+		"WrongWord": {"A slip is said.", "", func(c *caller) {
+			wantStatus(c.t, c.steer("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "none of ok, fails, never")
+		}, nothing, 1, "SUCCESS"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", FirstBoot: tc.model}}})
+			tc.before(c)
+			id := c.deployMetal("m1", fleetData())
+			tc.after(c)
+			c.sim.Settle()
+			if got := c.machine(id)["status_name"]; got != "Deployed" || len(c.sim.LXDs()) != tc.lxds {
+				t.Errorf("%s %v with %d LXDs", tc.reason, got, len(c.sim.LXDs()))
+			}
+			if log := c.call("GET", "events/?op=query&level=DEBUG"); !strings.Contains(log.text, tc.event) {
+				t.Errorf("%s no event with %q: %s", tc.reason, tc.event, log.text)
+			}
+		})
+	}
+}
+
+// TestBridgeLives holds what a bridge survives.
+func TestBridgeLives(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		op     string
+		want   []string
+	}{
+		"Deploy":      {"MAAS configures it.", "deploy", []string{"br0", "eth0"}},
+		"Commission":  {"It is found anew without.", "commission", []string{"eth0"}},
+		"KeepNetwork": {"Unless the network is left alone.", "commission&skip_networking=1", []string{"br0", "eth0"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			id := c.idOf("m1")
+			c.bridge(id)
+			op, field, _ := strings.Cut(tc.op, "&")
+			c.must("POST", "machines/"+id+"/?op="+op, field)
+			c.sim.Settle()
+			m := c.machine(id)
+			if diff := cmp.Diff(tc.want, sortedTexts(interfaceNames(m))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if boot := m["boot_interface"].(map[string]any); boot["name"] != "eth0" {
+				t.Errorf("it boots from %v", boot["name"])
+			}
+		})
+	}
+}
+
+// number is an id as paths have it.
+func number(id any) string { return fmt.Sprint(int(id.(float64))) }

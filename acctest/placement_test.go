@@ -1,0 +1,196 @@
+package acctest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+)
+
+// placed is a resource maaslxd_vm.test whose host is chosen.
+func (x *target) placed(name, placement string, attributes ...string) string {
+	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  placement = %s\n  %s\n}\n",
+		name, placement, strings.Join(attributes, "\n  "))
+}
+
+// TestAccPlacementLife follows a VM whose host is chosen: it stays there
+// whatever becomes of its placement, until it is made anew.
+func TestAccPlacementLife(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	on := func(host string) []statecheck.StateCheck {
+		return []statecheck.StateCheck{is("vm_host", text(host)), is("vm_host_name", text(host))}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps: []resource.TestStep{
+			{ // create; the framework also checks that a second plan is empty
+				Config:            x.config(x.placed(name, `{ zone = "az2" }`)),
+				ConfigStateChecks: append(on("lxd2"), is("zone", text("az2"))),
+			},
+			{ // an import knows the host, and no placement
+				ResourceName: vmAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"placement"},
+			},
+			{ // another placement, which its host satisfies
+				Config:            x.config(x.placed(name, `{ strategy = "pack", group = "web" }`)),
+				ConfigPlanChecks:  inPlace,
+				ConfigStateChecks: on("lxd2"),
+			},
+			{ // and one that it does not
+				Config:            x.config(x.placed(name, `{ zone = "az1", tags = ["rack1"] }`)),
+				ConfigPlanChecks:  inPlace,
+				ConfigStateChecks: on("lxd2"),
+			},
+			{ // its host by name
+				Config:            x.config(strings.Replace(x.vm(name), `"lxd1"`, `"lxd2"`, 1)),
+				ConfigPlanChecks:  inPlace,
+				ConfigStateChecks: on("lxd2"),
+			},
+			{ // the choice left open again
+				Config:            x.config(x.placed(name, `{ zone = "az1" }`)),
+				ConfigPlanChecks:  inPlace,
+				ConfigStateChecks: on("lxd2"),
+			},
+			{ // made anew, it goes where the placement wants it
+				Config:            x.config(x.placed(name, `{ zone = "az1" }`, `memory_mib = 3072`)),
+				ConfigPlanChecks:  replaces,
+				ConfigStateChecks: on("lxd1"),
+			},
+			{ // another host by name
+				Config:            x.config(strings.Replace(x.vm(name, `memory_mib = 3072`), `"lxd1"`, `"lxd2"`, 1)),
+				ConfigPlanChecks:  replaces,
+				ConfigStateChecks: on("lxd2"),
+			},
+		},
+	})
+}
+
+// TestAccPlacementImport imports a VM into a configuration that leaves its host
+// open: nothing is made anew.
+func TestAccPlacementImport(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	w := newWorkspace(t, x.config(x.placed(name, `{ zone = "az2", group = "web" }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, name).SystemID
+	w.run(t, "state", "rm", vmAddress)
+	w.run(t, "import", "-no-color", vmAddress, name)
+	if got := strings.Join(w.actions(t), ","); got != "update" {
+		t.Errorf("the plan after the import wants %s, not an update of the state", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if id := x.machine(t, name).SystemID; id != made || x.sim.Journal().Count(composeRoute) != 1 {
+		t.Errorf("after the import it is %s, made as %s", id, made)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkEmpty(name)(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccPlacementUnknown plans with a zone that is known after the apply.
+func TestAccPlacementUnknown(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	name := x.name()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps: []resource.TestStep{{
+			Config: x.config("resource \"terraform_data\" \"zone\" {\n  input = \"az2\"\n}\n" +
+				x.placed(name, `{ zone = terraform_data.zone.output, group = "g" }`)),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(vmAddress, plancheck.ResourceActionCreate),
+			}},
+			ConfigStateChecks: []statecheck.StateCheck{is("vm_host", text("lxd2"))},
+		}},
+	})
+}
+
+// TestAccPlacementSpreads makes a group of VMs at once: as many in each zone.
+func TestAccPlacementSpreads(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		placement string
+		want      map[string]int
+	}{
+		"Group": {"A group stands apart.", `{ group = "web", strategy = "pack" }`, map[string]int{"lxd1": 3, "lxd2": 3}},
+		"Tags":  {"Only hosts with the tag will do.", `{ tags = ["rack1"] }`, map[string]int{"lxd1": 6}},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				Steps: []resource.TestStep{{
+					Config: x.config(fmt.Sprintf(
+						"resource \"maaslxd_vm\" \"test\" {\n  count = 6\n  name = \"%s-${count.index}\"\n  memory_mib = 1024\n  placement = %s\n}\n",
+						x.name(), tc.placement)),
+					Check: func(*terraform.State) error {
+						on := map[string]int{}
+						for _, i := range x.sim.Instances() {
+							on[i.Host]++
+						}
+						if diff := cmp.Diff(tc.want, on); diff != "" {
+							return fmt.Errorf("%s\nVMs on the hosts (-want +got):\n%s", tc.reason, diff)
+						}
+						return nil
+					},
+				}},
+			})
+		})
+	}
+}
+
+// TestAccPlacementBadInput wants one clear error each, at the attribute, and
+// nothing made.
+func TestAccPlacementBadInput(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		placement string
+		more      []string
+		want      string
+	}{
+		"Both":         {reason: "One excludes the other.", placement: `{}`, more: []string{`vm_host = "lxd1"`}, want: `Both a VM host and a placement Leave one of them out`},
+		"Neither":      {reason: "Some host it must be.", placement: `null`, want: `Neither a VM host nor a placement placement = {} takes any`},
+		"NeitherLater": {reason: "What is unknown may turn out to be nothing.", placement: `null`, more: []string{`vm_host = timestamp() == "" ? "lxd1" : null`}, want: `Neither a VM host nor a placement`},
+		"Strategy":     {reason: "There are two.", placement: `{ strategy = "fill" }`, want: `placement.strategy "spread" "pack"`},
+		"EmptyTag":     {reason: "MAAS has no empty tags.", placement: `{ tags = [""] }`, want: `placement.tags must be 1 to 256`},
+		"LongGroup":    {reason: "A group's name is a name.", placement: `{ group = "` + strings.Repeat("g", 129) + `" }`, want: `placement.group must be 1 to 128`},
+		"UnknownZone":  {reason: "Zones are named, and known ones listed.", placement: `{ zone = "mars" }`, want: `placement.zone "mars" az1`},
+		"UnknownPool":  {reason: "Resource pools too.", placement: `{ pool = "mars" }`, want: `placement.pool "mars" kvm`},
+		"NoSuchTag":    {reason: "No host carries it; each says what it lacks.", placement: `{ tags = ["gpu"] }`, want: `InsufficientResources 2 missing tags "gpu"`},
+		"EmptyZone":    {reason: "A zone without hosts.", placement: `{ zone = "default" }`, want: `InsufficientResources 2 wrong zone lxd1`},
+		"TooLarge":     {reason: "No host is as large, so no try will do.", placement: `{}`, more: []string{`cores = 9`}, want: `InsufficientResources 2 too small even when empty`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			name := x.name()
+			t.Log(tc.reason)
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				Steps: []resource.TestStep{{
+					Config:      x.config(x.placed(name, tc.placement, tc.more...)),
+					ExpectError: words(tc.want),
+				}},
+			})
+			if n := x.sim.Journal().Count(composeRoute); n != 0 {
+				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
+			}
+		})
+	}
+}

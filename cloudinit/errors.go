@@ -1,0 +1,66 @@
+package cloudinit
+
+import "fmt"
+
+// FieldError is a setting of a Host that cannot work.
+type FieldError struct {
+	Field   string // as users spell it: "storage_pools.default.driver"
+	Message string // what is wrong, a sentence without its full stop
+	Hint    string // the way out
+}
+
+// Error is the field, the message and the hint in one line.
+func (e *FieldError) Error() string {
+	return sentence(e.Field, e.Message, e.Hint)
+}
+
+// MergeError is user-data that cannot stand beside other user-data.
+type MergeError struct {
+	Document int    // which of the documents given to Merge, from 1; ours is 0
+	Part     string // the part's file name or its number, if there are several
+	Message  string // what is wrong, a sentence without its full stop
+	Hint     string // the way out
+}
+
+// Error is the place, the message and the hint in one line.
+func (e *MergeError) Error() string {
+	return sentence(place(e.Document, e.Part), e.Message, e.Hint)
+}
+
+// place names a part for people.
+func place(document int, part string) string {
+	where := "the host's own user-data"
+	if document > 0 {
+		where = fmt.Sprintf("user-data %d", document)
+	}
+	if part != "" {
+		where += ", part " + part
+	}
+	return where
+}
+
+func sentence(where, message, hint string) string {
+	text := where + ": " + message
+	if hint != "" {
+		text += "; " + hint
+	}
+	return text
+}
+
+// FieldErrors lists the FieldErrors in what Validate, Preseed or Render
+// returned, in the order of the fields.
+func FieldErrors(err error) []*FieldError {
+	switch e := err.(type) {
+	case *FieldError:
+		return []*FieldError{e}
+	case interface{ Unwrap() error }:
+		return FieldErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var found []*FieldError
+		for _, each := range e.Unwrap() {
+			found = append(found, FieldErrors(each)...)
+		}
+		return found
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package cloudinit_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+var (
+	// kubeadm is bootstrap data in the form that Cluster API's kubeadm provider
+	// gives it.
+	kubeadm = []byte("## template: jinja\n#cloud-config\n\nwrite_files:\n-   path: /run/kubeadm/kubeadm.yaml\n    content: |\n      name: '{{ ds.meta_data.local_hostname }}'\nruncmd:\n  - 'kubeadm join --config /run/kubeadm/kubeadm.yaml'\n")
+	// multi is a multi-part of another tool, nested, with a part in base64 and
+	// one in quoted-printable.
+	multi = []byte("Content-Type: multipart/mixed; boundary=\"A\"\r\nMIME-Version: 1.0\r\n\r\nfor people\r\n--A\r\n" +
+		"Content-Type: text/cloud-config; charset=\"utf-8\"\r\nX-Merge-Type: list(append)\r\nContent-Transfer-Encoding: base64\r\n\r\n" +
+		base64.StdEncoding.EncodeToString([]byte("#cloud-config\nssh_authorized_keys: [é]\n")) + "\r\n--A\r\n" +
+		"Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=hello.sh\r\n" +
+		"Content-Transfer-Encoding: quoted-printable\r\n\r\n#!/bin/sh\r\necho =3D\r\n--B--\r\n--A--\r\n")
+)
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestMergeTakes: every kind arrives as the kind that it is, its bytes as they
+// were, behind ours.
+func TestMergeTakes(t *testing.T) {
+	t.Parallel()
+	ours := render(t, hosts(t)["default"])
+	script := []byte("#!/bin/bash\necho hello\n")
+	cases := map[string]struct {
+		reason string
+		theirs [][]byte
+		want   []piece
+	}{
+		"Nothing":  {"An absent user-data is none.", [][]byte{nil, []byte(" \n")}, nil},
+		"Config":   {"The plain kind.", [][]byte{[]byte("#cloud-config\nruncmd: [x]\n")}, []piece{{"text/cloud-config", "", "#cloud-config\nruncmd: [x]\n"}}},
+		"Jinja":    {"What Cluster API gives.", [][]byte{kubeadm}, []piece{{"text/jinja2", "", string(kubeadm)}}},
+		"Script":   {"A script.", [][]byte{script}, []piece{{"text/x-shellscript", "", string(script)}}},
+		"Gzip":     {"Compressed as a whole.", [][]byte{gzipped(t, script)}, []piece{{"text/x-shellscript", "", string(script)}}},
+		"Boothook": {"Runs early.", [][]byte{[]byte("#cloud-boothook\n#!/bin/sh\n")}, []piece{{"text/cloud-boothook", "", "#cloud-boothook\n#!/bin/sh\n"}}},
+		"Include":  {"Fetched by the machine.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []piece{{"text/x-include-url", "", "#include\nhttps://example.com/a\n"}}},
+		"Archive":  {"Another form of several parts.", [][]byte{[]byte("#cloud-config-archive\n- 'packages: [a]'\n- {type: text/x-shellscript, content: '#!/bin/sh'}\n")}, []piece{{"text/cloud-config-archive", "", "#cloud-config-archive\n- 'packages: [a]'\n- {type: text/x-shellscript, content: '#!/bin/sh'}\n"}}},
+		"Multi": {"Flattened; what is plain is looked into.", [][]byte{multi}, []piece{
+			{"text/cloud-config", "", "#cloud-config\nssh_authorized_keys: [é]\n"},
+			{"text/x-shellscript", "hello.sh", "#!/bin/sh\r\necho ="},
+		}},
+		"MIMEInside": {"The words of a MIME message in a cloud-config do not make it one.",
+			[][]byte{[]byte("#cloud-config\nwrite_files: [{content: 'MIME-Version: 1.0'}]\n")},
+			[]piece{{"text/cloud-config", "", "#cloud-config\nwrite_files: [{content: 'MIME-Version: 1.0'}]\n"}}},
+		"HowToMerge": {"Who says how to merge may repeat a key.",
+			[][]byte{[]byte("#cloud-config\nruncmd: [x]\n"), []byte("#cloud-config\nruncmd: [y]\nmerge_how: list(append)\n")},
+			[]piece{{"text/cloud-config", "", "#cloud-config\nruncmd: [x]\n"}, {"text/cloud-config", "", "#cloud-config\nruncmd: [y]\nmerge_how: list(append)\n"}}},
+		"OwnHandler": {"A part handler may bring its own kinds.",
+			[][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--A\nContent-Type: text/part-handler\n\n#part-handler\n--A\nContent-Type: text/x-own\n\nx\n--A--\n")},
+			[]piece{{"text/part-handler", "", "#part-handler"}, {"text/x-own", "", "x"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := cloudinit.Merge(ours, tc.theirs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append(pieces(t, ours), tc.want...)
+			if diff := cmp.Diff(want, pieces(t, got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			again, err := cloudinit.Merge(ours, tc.theirs...)
+			if err != nil || !bytes.Equal(got, again) {
+				t.Errorf("a second merge gave other bytes, or %v", err)
+			}
+		})
+	}
+}
+
+// TestMergeKeepsHeaders: how to merge, and on which machine, stays said.
+func TestMergeKeepsHeaders(t *testing.T) {
+	t.Parallel()
+	got, err := cloudinit.Merge(nil, multi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), "\nX-Merge-Type: list(append)\n") {
+		t.Errorf("the header X-Merge-Type is lost:\n%s", got)
+	}
+}
+
+// TestMergeRefuses: what would be dropped without a word is an error that
+// names it.
+func TestMergeRefuses(t *testing.T) {
+	t.Parallel()
+	ours := render(t, hosts(t)["default"])
+	config := func(body string) []byte { return []byte("#cloud-config\n" + body + "\n") }
+	cases := map[string]struct {
+		reason   string
+		theirs   [][]byte
+		document int
+		says     string
+	}{
+		"LXD":          {"It would replace ours.", [][]byte{config("lxd: {init: {}}")}, 1, "lxd: section"},
+		"LXDMerged":    {"However it is merged.", [][]byte{config("lxd: {}\nmerge_how: dict(recurse_dict)")}, 1, "lxd: section"},
+		"LXDJinja":     {"In a template.", [][]byte{[]byte("## template: jinja\n#cloud-config\nlxd:\n  init: {}\n")}, 1, "lxd: section"},
+		"LXDArchive":   {"In an archive.", [][]byte{[]byte("#cloud-config-archive\n- content: 'lxd: {}'\n")}, 1, "lxd: section"},
+		"LXDGzip":      {"Compressed.", [][]byte{nil, gzipped(t, config("lxd: {}"))}, 2, "lxd: section"},
+		"SameKey":      {"The last one would win.", [][]byte{kubeadm, config("runcmd: [x]")}, 2, "its runcmd: would replace that of user-data 1"},
+		"Ignition":     {"Not cloud-init's.", [][]byte{[]byte(`{"ignition": {"version": "3.4.0"}}`)}, 1, "Ignition"},
+		"JSON":         {"A cloud-config without its first line.", [][]byte{[]byte(`{"runcmd": []}`)}, 1, "without the line #cloud-config"},
+		"Base64":       {"Encoded already.", [][]byte{[]byte(base64.StdEncoding.EncodeToString(kubeadm))}, 1, "base64"},
+		"Text":         {"Nothing that is known.", [][]byte{[]byte("runcmd: []\n")}, 1, "ignore"},
+		"YAML":         {"cloud-init only warns.", [][]byte{config("a: [")}, 1, "YAML cannot be read"},
+		"List":         {"A cloud-config is a map.", [][]byte{config("- a")}, 1, "YAML cannot be read"},
+		"Archive":      {"An archive is a list.", [][]byte{[]byte("#cloud-config-archive\na: b\n")}, 1, "an archive is a list"},
+		"Gzip":         {"Damaged.", [][]byte{gzipped(t, kubeadm)[:40]}, 1, "gzip is damaged"},
+		"Bomb":         {"Larger than any user-data.", [][]byte{gzipped(t, make([]byte, 17<<20))}, 1, "more than 16 MiB"},
+		"Latin1":       {"cloud-init reads UTF-8.", [][]byte{[]byte("#!/bin/sh\necho \xe9\n")}, 1, "UTF-8"},
+		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "text/x-own"},
+		"BrokenMIME":   {"No boundary.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\nx\n")}, 1, "multi-part cannot be read"},
+		"Encoding":     {"Not of this world.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/cloud-config\nContent-Transfer-Encoding: x-uu\n\nx\n")}, 1, `unknown encoding "x-uu"`},
+		"OurName":      {"It would be written over our script.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=00-maaslxd-host.sh\n\n#!/bin/sh\n")}, 1, "file name is also that of a part of the host's own user-data"},
+		"NearlyOurs":   {"cloud-init drops what it does not like in a name.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"00-maaslxd-host!.sh\"\n\n#!/bin/sh\n")}, 1, "file name is also that of a part of the host's own user-data"},
+		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive stands in an archive"},
+		"Nested":       {"Deeper than anybody writes.", [][]byte{nested(10)}, 1, "nested more than 8 deep"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := cloudinit.Merge(ours, tc.theirs...)
+			var refusal *cloudinit.MergeError
+			if !errors.As(err, &refusal) {
+				t.Fatalf("%s\ngot %v, want a MergeError", tc.reason, err)
+			}
+			if text := refusal.Message + "; " + refusal.Hint; refusal.Document != tc.document || !strings.Contains(text, tc.says) {
+				t.Errorf("%s\ngot document %d, %q; want %d, %q", tc.reason, refusal.Document, text, tc.document, tc.says)
+			}
+		})
+	}
+}
+
+// nested is a multi-part in a multi-part, so many deep.
+func nested(deep int) []byte {
+	text := "Content-Type: text/x-shellscript\n\n#!/bin/sh\n"
+	for range deep {
+		text = "Content-Type: multipart/mixed; boundary=" + strings.Repeat("A", deep) + "\n\n--" + strings.Repeat("A", deep) + "\n" + text + "\n--" + strings.Repeat("A", deep) + "--\n"
+		deep--
+	}
+	return []byte("MIME-Version: 1.0\n" + text)
+}
+
+// TestWarnings: the user's own keys are allowed, and what they cost is said.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		theirs [][]byte
+		want   []string
+	}{
+		"None":    {"Nothing of MAAS's is touched.", [][]byte{[]byte("#cloud-config\nbyobu_by_default: system\n"), []byte("#!/bin/sh\n"), []byte("unknown")}, nil},
+		"Kubeadm": {"Both keys are MAAS's, too.", [][]byte{kubeadm}, []string{"user-data 1: its runcmd: replaces MAAS's", "user-data 1: its write_files: replaces MAAS's"}},
+		"Snap":    {"The snap store may then be out of reach.", [][]byte{nil, []byte("#cloud-config\nsnap: {commands: [x]}\n")}, []string{"user-data 2: its snap: replaces MAAS's, where it has any: snapd's proxy"}},
+		"Include": {"Only the machine knows what it fetches.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []string{"user-data 1: what it includes is fetched by the machine"}},
+		"Patch":   {"A patch may touch ours.", [][]byte{[]byte("#cloud-config-jsonp\n[]\n")}, []string{"user-data 1: a patch"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := cloudinit.Warnings(tc.theirs...)
+			if len(got) != len(tc.want) {
+				t.Fatalf("%s\ngot %q, want %d", tc.reason, got, len(tc.want))
+			}
+			for i := range got {
+				if !strings.HasPrefix(got[i], tc.want[i]) {
+					t.Errorf("%s\ngot %q, want %q…", tc.reason, got[i], tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+// FuzzMerge: whatever comes, ours arrives whole and first, nothing is added to
+// the rest, and the result is the same again.
+func FuzzMerge(f *testing.F) {
+	ours := render(f, hosts(f)["default"])
+	for _, seed := range [][]byte{nil, kubeadm, multi, gzipped(f, multi), ours, []byte("#cloud-config-archive\n- a\n"), []byte("#include\nx")} {
+		f.Add(seed)
+	}
+	first := pieces(f, ours)
+	f.Fuzz(func(t *testing.T, theirs []byte) {
+		merged, err := cloudinit.Merge(ours, theirs)
+		if err != nil {
+			if refusal := (*cloudinit.MergeError)(nil); !errors.As(err, &refusal) {
+				t.Fatalf("not a MergeError: %v", err)
+			}
+			return
+		}
+		got := pieces(t, merged)
+		if diff := cmp.Diff(first, got[:min(len(first), len(got))]); diff != "" {
+			t.Fatalf("ours is not first (-want +got):\n%s", diff)
+		}
+		again, err := cloudinit.Merge(merged)
+		if err != nil {
+			t.Fatalf("cannot read its own result: %v\n%s", err, merged)
+		}
+		if diff := cmp.Diff(got, pieces(t, again)); diff != "" {
+			t.Fatalf("reading its own result changes it (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package cloudinit
+
+import (
+	"bytes"
+	"strings"
+)
+
+// The kinds of parts that cloud-init runs, as MIME types.
+const (
+	kindConfig      = "text/cloud-config"
+	kindArchive     = "text/cloud-config-archive"
+	kindPatch       = "text/cloud-config-jsonp"
+	kindJinja       = "text/jinja2"
+	kindScript      = "text/x-shellscript"
+	kindBoothook    = "text/cloud-boothook"
+	kindInclude     = "text/x-include-url"
+	kindIncludeOnce = "text/x-include-once-url"
+	kindHandler     = "text/part-handler"
+)
+
+// beginnings tell a kind by its first words, as cloud-init does
+// (handlers/__init__.py, INCLUSION_TYPES_MAP): the longest that fits counts,
+// so longer ones stand before those that they begin with.
+var beginnings = []struct{ prefix, kind string }{
+	{"#cloud-config-archive", kindArchive},
+	{"#cloud-config-jsonp", kindPatch},
+	{"#cloud-config", kindConfig},
+	{"#cloud-boothook", kindBoothook},
+	{"#include-once", kindIncludeOnce},
+	{"#include", kindInclude},
+	{"#part-handler", kindHandler},
+	{"## template: jinja", kindJinja},
+	{"#!", kindScript},
+}
+
+// unsniffed are kinds that only a MIME header can give.
+var unsniffed = []string{
+	"text/x-shellscript-per-boot", "text/x-shellscript-per-instance", "text/x-shellscript-per-once",
+}
+
+// part is a piece of user-data of one kind.
+type part struct {
+	kind    string
+	name    string            // file name; empty: cloud-init numbers it
+	headers map[string]string // of carried, those that it had
+	body    []byte
+	from    int    // which document it came in
+	label   string // which part of it, for people; empty: the whole
+}
+
+// carried are the headers that mean something to cloud-init.
+var carried = []string{"Launch-Index", "Merge-Type", "X-Merge-Type"}
+
+// sniff tells the kind of a text by how it begins; empty: none that is known.
+func sniff(body []byte) string {
+	start := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 4096)])))
+	for _, b := range beginnings {
+		if strings.HasPrefix(start, b.prefix) {
+			return b.kind
+		}
+	}
+	return ""
+}
+
+// fault is a MergeError about the part.
+func (p part) fault(message, hint string) *MergeError {
+	return &MergeError{Document: p.from, Part: p.label, Message: message, Hint: hint}
+}

@@ -1,0 +1,65 @@
+package cloudinit_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"testing"
+)
+
+// piece is a part of user-data as mail's own rules have it.
+type piece struct {
+	Kind, Name, Body string
+}
+
+// pieces takes a MIME multi-part apart, without any code of the package.
+func pieces(t testing.TB, data []byte) []piece {
+	t.Helper()
+	message, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	_, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []piece
+	for r := multipart.NewReader(message.Body, parameters["boundary"]); ; {
+		next, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body io.Reader = next
+		if next.Header.Get("Content-Transfer-Encoding") == "base64" {
+			body = base64.NewDecoder(base64.StdEncoding, next)
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, _, err := mime.ParseMediaType(next.Header.Get("Content-Type"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, piece{kind, next.FileName(), string(text)})
+	}
+}
+
+// named is the body of the part with the name.
+func named(t testing.TB, data []byte, name string) string {
+	t.Helper()
+	for _, p := range pieces(t, data) {
+		if p.Name == name {
+			return p.Body
+		}
+	}
+	t.Fatalf("no part is named %s", name)
+	return ""
+}

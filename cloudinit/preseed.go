@@ -1,0 +1,173 @@
+package cloudinit
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/canonical/lxd/shared/api"
+	yaml "gopkg.in/yaml.v2"
+)
+
+// Preseed is what "lxd init --preseed" is given, or the error of Validate. It
+// has no certificates, for which LXD's preseed has no key; nor the profile of
+// a project that has profiles of its own, which it cannot name.
+func (h Host) Preseed() (*api.InitPreseed, error) {
+	if err := h.Validate(); err != nil {
+		return nil, err
+	}
+	return h.withDefaults().preseed(), nil
+}
+
+func (h Host) preseed() *api.InitPreseed {
+	local := api.InitLocalPreseed{}
+	local.Config = map[string]any{"core.https_address": h.listen()}
+	for _, name := range names(h.StoragePools) {
+		local.StoragePools = append(local.StoragePools, h.StoragePools[name].post(name))
+	}
+	for _, name := range names(h.Networks) {
+		if n := h.Networks[name]; n.Kind == Managed {
+			local.Networks = append(local.Networks, n.post(name))
+		}
+	}
+	if h.Project.Name != "default" {
+		local.Projects = []api.ProjectsPost{h.Project.post()}
+	}
+	if !h.ownProfiles() {
+		local.Profiles = []api.ProfilesPost{{Name: h.Profile.Name, ProfilePut: h.profile()}}
+	}
+	return &api.InitPreseed{Node: local}
+}
+
+// listen is LXD's core.https_address. Without an address it is all of both
+// families.
+func (h Host) listen() string {
+	return net.JoinHostPort(or(h.ListenAddress, "::"), strconv.Itoa(h.ListenPort))
+}
+
+// ownProfiles tells whether the project has profiles of its own; all but the
+// default one have, unless told otherwise.
+func (h Host) ownProfiles() bool {
+	own, told := h.Project.Features["profiles"]
+	return h.Project.Name != "default" && (own || !told)
+}
+
+func (s StoragePool) post(name string) api.StoragePoolsPost {
+	config := map[string]string{}
+	if s.Source != "" {
+		config["source"] = s.Source
+	}
+	if s.SizeGB > 0 {
+		config["size"] = strconv.FormatInt(s.SizeGB, 10) + "GB" // LXD's GB is 10⁹ bytes, its GiB 2³⁰
+	}
+	if s.Wipe {
+		config["source.wipe"] = "true"
+	}
+	if s.Ceph != nil {
+		config["source"] = s.Ceph.Pool
+		config["ceph.cluster_name"] = s.Ceph.Cluster
+		if s.Ceph.User != "" {
+			config["ceph.user.name"] = s.Ceph.User
+		}
+	}
+	return api.StoragePoolsPost{Name: name, Driver: string(s.Driver), StoragePoolPut: api.StoragePoolPut{Config: config}}
+}
+
+func (n Network) post(name string) api.InitNetworksProjectPost {
+	config := map[string]string{"ipv4.address": n.IPv4Address, "ipv6.address": n.IPv6Address}
+	for family, address := range map[string]string{"ipv4": n.IPv4Address, "ipv6": n.IPv6Address} {
+		if address != "none" {
+			config[family+".nat"] = strconv.FormatBool(n.NAT)
+		}
+	}
+	return api.InitNetworksProjectPost{NetworksPost: api.NetworksPost{
+		Name: name, Type: "bridge", NetworkPut: api.NetworkPut{Config: config},
+	}}
+}
+
+func (p Project) post() api.ProjectsPost {
+	config := map[string]string{}
+	for name, on := range p.Features {
+		config["features."+name] = strconv.FormatBool(on)
+	}
+	for name, limit := range p.Limits {
+		config["limits."+name] = limit
+	}
+	return api.ProjectsPost{Name: p.Name, ProjectPut: api.ProjectPut{Description: p.Description, Config: config}}
+}
+
+func (h Host) profile() api.ProfilePut {
+	return api.ProfilePut{Config: h.Profile.Config, Devices: map[string]map[string]string{
+		"root": {"type": "disk", "path": "/", "pool": h.Profile.Pool},
+		"eth0": h.Networks[h.Profile.Network].nic(h.Profile.Network),
+	}}
+}
+
+// nic is the device of an instance on the network.
+func (n Network) nic(name string) map[string]string {
+	switch n.Kind {
+	case Managed:
+		return map[string]string{"type": "nic", "name": "eth0", "network": name}
+	case Macvlan:
+		return map[string]string{"type": "nic", "name": "eth0", "nictype": "macvlan", "parent": n.Parent}
+	default:
+		return map[string]string{"type": "nic", "name": "eth0", "nictype": "bridged", "parent": name}
+	}
+}
+
+// marshal writes YAML without what is empty. The strict reading back is what
+// LXD does first: a key that it does not know would be refused only on the
+// machine.
+func marshal[T any](value T) ([]byte, error) {
+	full, err := yaml.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write YAML: %w", err)
+	}
+	var tree yaml.MapSlice
+	if err := yaml.Unmarshal(full, &tree); err != nil {
+		return nil, fmt.Errorf("cannot read the YAML just written: %w", err)
+	}
+	short, err := yaml.Marshal(pruned(tree))
+	if err != nil {
+		return nil, fmt.Errorf("cannot write YAML: %w", err)
+	}
+	var back T
+	if err := yaml.UnmarshalStrict(short, &back); err != nil {
+		return nil, fmt.Errorf("LXD would not read this: %w", err)
+	}
+	return short, nil
+}
+
+// pruned is the value without nulls, empty texts, lists and maps; nil if
+// nothing is left.
+func pruned(value any) any {
+	switch v := value.(type) {
+	case yaml.MapSlice:
+		var kept yaml.MapSlice
+		for _, item := range v {
+			if item.Value = pruned(item.Value); item.Value != nil {
+				kept = append(kept, item)
+			}
+		}
+		if len(kept) == 0 {
+			return nil
+		}
+		return kept
+	case []any:
+		var kept []any
+		for _, item := range v {
+			if item = pruned(item); item != nil {
+				kept = append(kept, item)
+			}
+		}
+		if len(kept) == 0 {
+			return nil
+		}
+		return kept
+	case string:
+		if v == "" {
+			return nil
+		}
+	}
+	return value
+}

@@ -1,0 +1,49 @@
+package cloudinit
+
+import yaml "gopkg.in/yaml.v2"
+
+// The names of our parts. cloud-init runs scripts in the order of their names,
+// so the host is finished before what a user named, and before runcmd.
+const (
+	boothookName = "maaslxd-lxd.sh"
+	configName   = "maaslxd-lxd.yaml"
+	scriptName   = "00-maaslxd-host.sh"
+)
+
+// cloudConfig is the #cloud-config part. It has no other key on purpose: each
+// would take that key from MAAS's vendor-data.
+type cloudConfig struct {
+	LXD struct {
+		Preseed string `yaml:"preseed"`
+	} `yaml:"lxd"`
+}
+
+// Render returns the user-data, one MIME multi-part, the same bytes for the
+// same host; or the error of Validate, or a MergeError of what is in Extra.
+func (h Host) Render() ([]byte, error) {
+	preseed, err := h.Preseed()
+	if err != nil {
+		return nil, err
+	}
+	text, err := marshal(preseed)
+	if err != nil {
+		return nil, err
+	}
+	var config cloudConfig
+	config.LXD.Preseed = string(text)
+	body, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	h = h.withDefaults()
+	script, err := h.script()
+	if err != nil {
+		return nil, err
+	}
+	ours := document(
+		part{kind: kindBoothook, name: boothookName, body: []byte(h.boothook())},
+		part{kind: kindConfig, name: configName, body: append([]byte("#cloud-config\n"), body...)},
+		part{kind: kindScript, name: scriptName, body: []byte(script)},
+	)
+	return Merge(ours, h.Extra...)
+}

@@ -1,0 +1,144 @@
+package cloudinit
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Validate says what of the host cannot work: FieldErrors, joined, or nil. It
+// looks for what LXD takes without a word and fails on later, and for what
+// would fail on a machine only after minutes of deployment.
+func (h Host) Validate() error {
+	h = h.withDefaults()
+	var p problems
+	h.checkChannel(&p)
+	h.checkListen(&p)
+	h.checkPools(&p)
+	h.checkNetworks(&p)
+	h.checkProject(&p)
+	h.checkProfile(&p)
+	h.checkCertificates(&p)
+	return errors.Join(p...)
+}
+
+// problems collects FieldErrors.
+type problems []error
+
+func (p *problems) add(field, message, hint string) {
+	*p = append(*p, &FieldError{Field: field, Message: message, Hint: hint})
+}
+
+func (h Host) checkChannel(p *problems) {
+	parts := strings.Split(h.Channel, "/")
+	risky := len(parts) > 1 && slices.Contains([]string{"stable", "candidate", "beta", "edge"}, parts[1])
+	if !channelForm.MatchString(h.Channel) || !risky {
+		p.add("channel", fmt.Sprintf("%q is no channel of a snap", h.Channel),
+			"write it as track/risk, such as "+DefaultChannel+"; risks are stable, candidate, beta and edge")
+	}
+}
+
+func (h Host) checkListen(p *problems) {
+	if h.ListenAddress != "" {
+		address, err := netip.ParseAddr(h.ListenAddress)
+		if err != nil || address.Zone() != "" {
+			p.add("listen_address", fmt.Sprintf("%q is no IP address", h.ListenAddress),
+				"give an address of the machine without a port, or leave it out for all of them")
+		} else if address.IsLoopback() || address.IsMulticast() {
+			p.add("listen_address", fmt.Sprintf("MAAS cannot reach LXD at %s", address),
+				"give an address of the machine that MAAS can reach, or leave it out for all of them")
+		}
+	}
+	if h.ListenPort < 1 || h.ListenPort > 65535 {
+		p.add("listen_port", fmt.Sprintf("%d is no port", h.ListenPort), fmt.Sprintf("LXD's own is %d", DefaultPort))
+	}
+}
+
+func (h Host) checkProject(p *problems) {
+	if !projectForm.MatchString(h.Project.Name) || len(h.Project.Name) > 63 {
+		p.add("project.name", fmt.Sprintf("%q is no name of an LXD project", h.Project.Name),
+			"use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit")
+	}
+	if h.Project.Name == "default" && len(h.Project.Features) > 0 {
+		p.add("project.features", "the features of the project default cannot be changed", "name another project")
+	}
+	for _, feature := range names(h.Project.Features) {
+		if !slices.Contains(features, feature) {
+			p.add("project.features."+feature, "LXD has no such feature of projects", "known are "+strings.Join(features, ", "))
+		}
+	}
+	for _, limit := range names(h.Project.Limits) {
+		if !slices.Contains(limits, limit) {
+			p.add("project.limits."+limit, "LXD has no such limit of projects", "known are "+strings.Join(limits, ", "))
+		} else if h.Project.Limits[limit] == "" {
+			p.add("project.limits."+limit, "it has no value", "leave it out, or give one")
+		}
+	}
+}
+
+func (h Host) checkProfile(p *problems) {
+	if !nameForm.MatchString(h.Profile.Name) {
+		p.add("profile.name", fmt.Sprintf("%q is no name of an LXD profile", h.Profile.Name), nameHint)
+	}
+	checkChoice(p, "profile.pool", "storage pool", h.Profile.Pool, names(h.StoragePools))
+	checkChoice(p, "profile.network", "network", h.Profile.Network, names(h.Networks))
+	for _, key := range names(h.Profile.Config) {
+		if !configForm.MatchString(key) {
+			p.add("profile.config", fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
+		}
+	}
+}
+
+// checkChoice wants a name that is one of those described. LXD takes a profile
+// whose root disk names a pool that does not exist, and a NIC whose parent
+// does not; instances then cannot be made.
+func checkChoice(p *problems, field, kind, name string, known []string) {
+	list := strings.Join(known, ", ")
+	switch {
+	case name == "":
+		p.add(field, fmt.Sprintf("there are several of its kind: %s", list), "say which "+kind+" the profile takes")
+	case !slices.Contains(known, name):
+		p.add(field, fmt.Sprintf("there is no %s %q", kind, name), "described are "+list)
+	}
+}
+
+func (h Host) checkCertificates(p *problems) {
+	if len(h.TrustedCertificates) == 0 {
+		p.add("trusted_certificates", "it is empty: nobody could use the host", "give the public certificate of the fleet")
+	}
+	seen := map[string]int{}
+	for i, text := range h.TrustedCertificates {
+		field := fmt.Sprintf("trusted_certificates[%d]", i)
+		c, message, hint := readCertificate(text, h.Now())
+		if message != "" {
+			p.add(field, message, hint)
+			continue
+		}
+		if first, ok := seen[c.fingerprint]; ok {
+			p.add(field, fmt.Sprintf("it is the same certificate as trusted_certificates[%d]", first), "list it once")
+			continue
+		}
+		seen[c.fingerprint] = i
+	}
+}
+
+// What LXD and snapd take as names. Narrower than they are in places, so that
+// no name needs quoting anywhere.
+var (
+	channelForm   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-z]+(/[a-zA-Z0-9][a-zA-Z0-9._-]*)?$`)
+	nameForm      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
+	projectForm   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+	interfaceForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
+	configForm    = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_./-]*$`)
+)
+
+const nameHint = "use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit"
+
+// Configuration keys of LXD's projects: lxd/api_project.go, projectValidateConfig.
+var (
+	features = []string{"images", "networks", "networks.zones", "profiles", "storage.buckets", "storage.volumes"}
+	limits   = []string{"containers", "cpu", "disk", "instances", "memory", "networks", "processes", "virtual-machines"}
+)

@@ -1,0 +1,115 @@
+package cloudinit
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// drivers are those that LXD's VMs can use.
+var drivers = []Driver{ZFS, Btrfs, LVM, Dir, Ceph}
+
+func (h Host) checkPools(p *problems) {
+	sources := map[string]string{}
+	for _, name := range names(h.StoragePools) {
+		pool, field := h.StoragePools[name], "storage_pools."+name
+		if !nameForm.MatchString(name) {
+			p.add("storage_pools", fmt.Sprintf("%q is no name of a storage pool", name), nameHint)
+			continue
+		}
+		pool.check(p, field)
+		if pool.Wipe && slices.Contains([]string{"4.0", "5.0"}, strings.Split(h.Channel, "/")[0]) {
+			p.add(field+".wipe", "LXD "+h.Channel+" cannot wipe disks", "take the channel "+DefaultChannel+", or wipe the disk when the machine is released")
+		}
+		if other, ok := sources[pool.Source]; ok && pool.Source != "" {
+			p.add(field+".source", fmt.Sprintf("storage_pools.%s takes %s already", other, pool.Source), "give each pool a source of its own")
+		}
+		sources[pool.Source] = name
+	}
+}
+
+func (s StoragePool) check(p *problems, field string) {
+	if !slices.Contains(drivers, s.Driver) {
+		p.add(field+".driver", fmt.Sprintf("there is no storage driver %q for VMs", s.Driver), "take zfs, btrfs, lvm, dir or ceph")
+		return
+	}
+	s.checkSize(p, field+".size_gb")
+	s.checkSource(p, field+".source")
+	s.checkCeph(p, field+".ceph")
+	if s.Wipe && !s.onDisk() {
+		p.add(field+".wipe", "there is no disk to wipe", "name one as source, or leave wipe out")
+	}
+}
+
+func (s StoragePool) checkSize(p *problems, field string) {
+	switch {
+	case s.SizeGB == 0:
+	case s.Source != "":
+		p.add(field, "a pool with a source is as large as its source", "leave out the size or the source")
+	case !s.Driver.inFile():
+		p.add(field, fmt.Sprintf("a pool of the driver %s has no size of its own", s.Driver), "leave it out")
+	case s.SizeGB < MinPoolSizeGB:
+		p.add(field, fmt.Sprintf("%d GB is too small for VMs", s.SizeGB), fmt.Sprintf("give at least %d", MinPoolSizeGB))
+	}
+}
+
+func (s StoragePool) checkSource(p *problems, field string) {
+	source := s.Source
+	switch {
+	case source == "":
+	case s.Driver == Ceph:
+		p.add(field, "a Ceph pool is not made on a disk of the machine", "name it as ceph.pool")
+	case strings.HasPrefix(source, "/"):
+		s.checkPath(p, field)
+	case s.Driver == ZFS && !datasetForm(source), s.Driver == LVM && !nameForm.MatchString(source):
+		p.add(field, fmt.Sprintf("%q is neither a path nor a name that %s knows", source, s.Driver), sourceHint)
+	case s.Driver == Btrfs || s.Driver == Dir:
+		p.add(field, fmt.Sprintf("%q is no absolute path", source), "give the path of a directory, or for btrfs of a disk")
+	}
+}
+
+const sourceHint = "give a disk as /dev/disk/by-id/…, or an existing ZFS pool or LVM volume group by its name"
+
+func (s StoragePool) checkPath(p *problems, field string) {
+	device := s.onDisk()
+	switch {
+	case path.Clean(s.Source) != s.Source || strings.ContainsFunc(s.Source, unprintable):
+		p.add(field, fmt.Sprintf("%q is no clean path", s.Source), "write it without .., // and a / at its end")
+	case device && s.Driver == Dir:
+		p.add(field, "the driver dir needs a directory, not a device", "take zfs, btrfs or lvm for a disk")
+	case !device && (s.Driver == ZFS || s.Driver == LVM):
+		p.add(field, fmt.Sprintf("%s is no disk", s.Source), sourceHint)
+	}
+}
+
+// onDisk tells whether the pool is made on a disk or a partition.
+func (s StoragePool) onDisk() bool { return strings.HasPrefix(s.Source, "/dev/") }
+
+func unprintable(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// datasetForm tells whether the text can be a ZFS pool, or a dataset in one.
+func datasetForm(text string) bool {
+	return !slices.ContainsFunc(strings.Split(text, "/"), func(each string) bool { return !nameForm.MatchString(each) })
+}
+
+func (s StoragePool) checkCeph(p *problems, field string) {
+	if s.Driver != Ceph {
+		if s.Ceph != nil {
+			p.add(field, "only the driver ceph has it", "leave it out, or set the driver to ceph")
+		}
+		return
+	}
+	ceph := CephPool{}
+	if s.Ceph != nil {
+		ceph = *s.Ceph
+	}
+	for _, each := range []struct{ key, value string }{{"cluster", ceph.Cluster}, {"pool", ceph.Pool}} {
+		if !nameForm.MatchString(each.value) {
+			p.add(field+"."+each.key, fmt.Sprintf("%q is no name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")
+		}
+	}
+	if ceph.User != "" && !nameForm.MatchString(ceph.User) {
+		p.add(field+".user", fmt.Sprintf("%q is no name of a Ceph user", ceph.User), `write it without "client."`)
+	}
+}

@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+func TestFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleetOf(t, 2, 4, "az1", "az2")
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		for _, name := range []string{"b", "a", "c"} {
+			if _, err := p.apply(placed(name, engine.Placement{Zone: "az1"})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.sim.EditMachine(r.machine(t, "c").SystemID, sim.MachineEdit{Description: ptr("mine, by hand")}) //nolint:errcheck // it is there
+		// A VM that is promised and not yet made.
+		tag, err := rows.Tag(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = rows.Place(t.Context(), engine.Reservation{
+			Key: "default/d", Name: "d", Need: engine.Need{Cores: 2, MemoryMiB: 2048}, Inventory: tag,
+			Candidates: []engine.Candidate{{HostID: 2, Zone: "az2", Free: engine.Need{Cores: 8, MemoryMiB: 8192}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		calls := len(r.sim.Journal().Calls)
+		fleet, err := r.start(t, rows, 0, breakage{}).engine.Fleet(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(r.sim.Journal().Calls) - calls; n != 2 {
+			t.Errorf("a fleet takes 2 calls, not %d", n)
+		}
+		type host struct {
+			Name                                string
+			Zone                                string
+			FreeCores, FreeMemoryMiB, VMs, Ours int64
+		}
+		var hosts []host
+		for _, h := range fleet.Hosts {
+			hosts = append(hosts, host{h.Name, h.Zone, h.FreeCores, h.FreeMemoryMiB, int64(h.VMs), int64(h.OursVMs)})
+		}
+		want := []host{{"lxd1", "az1", 2, 2048, 3, 2}, {"lxd2", "az2", 6, 6144, 0, 0}}
+		if diff := cmp.Diff(want, hosts); diff != "" {
+			t.Errorf("hosts -want +got:\n%s", diff)
+		}
+		var vms []string
+		for _, vm := range fleet.VMs {
+			vms = append(vms, vm.Hostname+"="+string(vm.Key))
+		}
+		if diff := cmp.Diff([]string{"a=default/a", "b=default/b", "c="}, vms); diff != "" {
+			t.Errorf("VMs -want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleetOf(t, 2, 2, "az1", "az2") // room for two VMs on each
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		if _, err := p.apply(placed("there", engine.Placement{Zone: "az1"})); err != nil {
+			t.Fatal(err)
+		}
+		want := func(name string, p engine.Placement, edit func(*engine.VMSpec)) engine.Wanted {
+			spec := placed(name, p)
+			if edit != nil {
+				edit(&spec)
+			}
+			return engine.Wanted{Key: engine.Key("default/" + name), Spec: spec}
+		}
+		before := len(r.sim.Journal().Calls)
+		findings, err := p.engine.Check(t.Context(), []engine.Wanted{
+			want("there", engine.Placement{Zone: "az1"}, nil), // exists: takes no more room
+			want("fits", engine.Placement{Zone: "az1"}, nil),
+			want("too-many", engine.Placement{Zone: "az1"}, nil),
+			want("named", engine.Placement{}, func(s *engine.VMSpec) { s.Host = "lxd1" }),
+			want("misspelled", engine.Placement{Zone: "az9"}, nil),
+			want("BAD NAME", engine.Placement{}, nil),
+			want("no-image", engine.Placement{}, func(s *engine.VMSpec) { s.Deploy = &engine.Deployment{Image: "ubuntu/warty"} }),
+			want("lxd2", engine.Placement{}, nil), // the host's own machine
+			want("second", engine.Placement{}, nil),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := map[engine.Key]string{
+			"default/too-many":   "0/2 hosts fit: 1 wrong zone, 1 too few cores",
+			"default/named":      "2 cores needed, 0 of 4 free",
+			"default/misspelled": "az9",
+			"default/BAD NAME":   "BAD NAME",
+			"default/no-image":   "ubuntu/warty",
+			"default/lxd2":       "MAAS has a machine lxd2 already",
+		}
+		for _, f := range findings {
+			said, ok := says[f.Key]
+			if !ok || !strings.Contains(f.Err.Error(), said) {
+				t.Errorf("%s: want %q, got %v", f.Key, said, f.Err)
+			}
+			delete(says, f.Key)
+		}
+		if len(says) > 0 {
+			t.Errorf("nothing was found of %v", says)
+		}
+		for _, c := range r.sim.Journal().Calls[before:] {
+			if !strings.HasPrefix(c.Route, "GET ") {
+				t.Errorf("a check made the call %s", c.Route)
+			}
+		}
+		if _, err := rows.Row(t.Context(), "default/fits"); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("a check reserved: %v", err)
+		}
+	})
+}

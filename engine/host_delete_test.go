@@ -1,0 +1,188 @@
+package engine_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// vmOn makes a VM on a host.
+func (p process) vmOn(t *testing.T, name, host string) engine.VM {
+	t.Helper()
+	vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + name), Name: name}, engine.VMSpec{
+		Name: name, Host: host, Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vm
+}
+
+// TestHostWithVMsIsKept: the error lists whose VMs are there; once they are
+// gone the host goes, too.
+func TestHostWithVMsIsKept(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		h, ref := p.made(t, metalHost())
+		ours := p.vmOn(t, "web-1", "m1")
+		foreign := strings.Split(strings.SplitAfter(r.call(t, "POST", "vm-hosts/"+itoa(h.VMHost.ID)+"/?op=compose", url.Values{"hostname": {"theirs"}, "skip_commissioning": {"true"}}), `"system_id":`)[1], `"`)[1]
+		time.Sleep(time.Minute)
+		r.sim.ResetJournal()
+		err := p.dissolve(ref)
+		var refusal *engine.Refusal
+		if !errors.As(err, &refusal) || refusal.Hint == "" {
+			t.Fatalf("want a refusal with a hint, got %v", err)
+		}
+		for _, word := range []string{"web-1", ours.SystemID, "default/web-1", "theirs", foreign} {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%q does not say %s", err, word)
+			}
+		}
+		if w := r.writes(); len(w) != 0 || len(r.sim.Instances()) != 2 {
+			t.Errorf("%v were sent, %d instances are left", w, len(r.sim.Instances()))
+		}
+		if err := p.delete(engine.Ref{Key: "default/web-1", Name: "web-1", SystemID: ours.SystemID}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.dissolve(ref); err == nil || strings.Contains(err.Error(), "web-1") || !strings.Contains(err.Error(), "theirs") {
+			t.Errorf("want theirs alone in the error, got %v", err)
+		}
+		r.call(t, "DELETE", "machines/"+foreign+"/", nil)
+		if err := p.dissolve(ref); err != nil {
+			t.Error(err)
+		}
+		r.wantNoRecord(t)
+		r.wantReady(t, "m1")
+	})
+}
+
+// other registers a second project of an LXD, as an operator would.
+func (r region) other(t *testing.T, address string) {
+	t.Helper()
+	pair := operatorPair()
+	r.call(t, "POST", "vm-hosts/", url.Values{
+		"type": {"lxd"}, "name": {"theirs"}, "power_address": {address}, "project": {"theirs"},
+		"certificate": {pair.Certificate}, "key": {pair.Key},
+	})
+	time.Sleep(time.Minute)
+}
+
+// TestHostShared: MAAS has another VM host on the machine, of another project.
+func TestHostShared(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		h, ref := p.made(t, metalHost())
+		if err := r.sim.TrustCertificate("m1", operatorPair().Certificate); err != nil {
+			t.Fatal(err)
+		}
+		r.other(t, "https://"+h.Machine.IPAddresses[0]+":8443")
+		r.sim.ResetJournal()
+		err := p.dissolve(ref)
+		var refusal *engine.Refusal
+		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "theirs") || refusal.Hint == "" {
+			t.Errorf("want a refusal that names the other VM host, got %v", err)
+		}
+		if m := r.machine(t, "m1"); m.StatusName != "Deployed" || r.sim.Journal().Count("POST machines/{id}/ release") != 0 {
+			t.Errorf("it is %s", m.StatusName)
+		}
+		for _, rec := range r.records(t) {
+			if rec.Name == "theirs" {
+				r.call(t, "DELETE", "vm-hosts/"+itoa(rec.ID)+"/", nil)
+			}
+		}
+		time.Sleep(time.Minute)
+		if err := p.dissolve(ref); err != nil {
+			t.Error(err)
+		}
+		r.wantReady(t, "m1")
+	})
+}
+
+// TestHostSharedServer: an LXD that is only registered may serve others, too.
+func TestHostSharedServer(t *testing.T) {
+	for name, spec := range map[string]func() engine.HostSpec{"Server": serverHost, "Adopted": adoptedHost} {
+		t.Run(name, func(t *testing.T) {
+			inHosts(t, func(t *testing.T, r region, p process) {
+				r.operated(t)
+				h, ref := p.made(t, spec())
+				address := "10.200.0.9"
+				server := "known-lxd"
+				if name == "Adopted" {
+					server, address = "run", "https://"+h.Machine.IPAddresses[0]+":8443"
+				}
+				if err := r.sim.TrustCertificate(server, operatorPair().Certificate); err != nil {
+					t.Fatal(err)
+				}
+				r.other(t, address)
+				if err := p.dissolve(ref); err != nil {
+					t.Error(err)
+				}
+				if list := r.records(t); len(list) != 1 || list[0].Name != "theirs" {
+					t.Errorf("want the other VM host alone, got %+v", list)
+				}
+				if r.sim.Journal().Count("POST machines/{id}/ release") != 0 {
+					t.Error("it was released")
+				}
+			})
+		})
+	}
+}
+
+// TestHostDeleteInEveryState wants no VM host left, and the machine Ready and
+// un-owned.
+func TestHostDeleteInEveryState(t *testing.T) {
+	cases := map[string]func(*testing.T, region, engine.Ref){
+		"Deployed": func(*testing.T, region, engine.Ref) {},
+		"Off":      func(t *testing.T, r region, _ engine.Ref) { r.edit(t, "m1", sim.MachineEdit{PowerState: ptr("off")}) },
+		"Broken":   func(t *testing.T, r region, ref engine.Ref) { r.post(t, "machines/"+ref.SystemID+"/", "mark_broken") },
+		"Rescue":   func(t *testing.T, r region, ref engine.Ref) { r.post(t, "machines/"+ref.SystemID+"/", "rescue_mode") },
+		"LXDAway": func(t *testing.T, r region, _ engine.Ref) {
+			if err := r.sim.SetLXD("m1", sim.Unreachable); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"RecordGone": func(t *testing.T, r region, _ engine.Ref) {
+			r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			inHosts(t, func(t *testing.T, r region, p process) {
+				_, ref := p.made(t, metalHost())
+				change(t, r, ref)
+				for _, which := range []string{"first", "second"} {
+					if err := p.dissolve(ref); err != nil {
+						t.Errorf("%s delete: %v", which, err)
+					}
+				}
+				r.wantNoRecord(t)
+				r.wantReady(t, "m1")
+				r.wantNoDeletes(t)
+				for _, c := range r.sim.Journal().Calls {
+					if len(c.Query["decompose"]) > 0 {
+						t.Errorf("%s was sent with decompose", c.Path)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestHostOfAnotherKey is neither changed nor deleted.
+func TestHostOfAnotherKey(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		_, ref := p.made(t, metalHost())
+		ref.Key = "other/hv"
+		r.sim.ResetJournal()
+		if err := p.dissolve(ref); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), string(hostKey)) {
+			t.Errorf("want a refusal that names %s, got %v", hostKey, err)
+		}
+		if w := r.writes(); len(w) != 0 {
+			t.Errorf("%v were sent", w)
+		}
+		r.wantRecord(t, "m1")
+	})
+}

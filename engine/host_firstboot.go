@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+// lxd is the first boot that the spec describes, complete.
+func (want HostSpec) lxd() cloudinit.Host {
+	host := want.LXD
+	host.Project.Name = want.Project
+	if !slices.Contains(host.TrustedCertificates, want.Credentials.Certificate) {
+		host.TrustedCertificates = append([]string{want.Credentials.Certificate}, host.TrustedCertificates...)
+	}
+	if d := want.Machine.Deploy; d != nil && len(d.UserData) > 0 {
+		host.Extra = append(slices.Clone(host.Extra), d.UserData)
+	}
+	return host
+}
+
+// firstBoot renders the user-data of the host's deployment.
+func (want HostSpec) firstBoot() ([]byte, error) {
+	data, err := want.lxd().Render()
+	return data, firstBootErrors(err)
+}
+
+// firstBootErrors are cloudinit's complaints as ones about fields of the spec.
+func firstBootErrors(err error) error {
+	if err == nil {
+		return nil
+	}
+	var refused *cloudinit.MergeError
+	if errors.As(err, &refused) {
+		return &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: ErrInvalid}
+	}
+	var all []error
+	for _, f := range cloudinit.FieldErrors(err) {
+		all = append(all, &SpecError{Field: "lxd." + f.Field, Message: f.Message, Hint: f.Hint, Err: ErrInvalid})
+	}
+	if len(all) == 0 {
+		return Terminal(err)
+	}
+	return errors.Join(all...)
+}

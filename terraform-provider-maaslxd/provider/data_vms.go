@@ -1,0 +1,112 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+var _ datasource.DataSourceWithConfigure = (*vmsSource)(nil)
+
+func newVMsSource() datasource.DataSource { return &vmsSource{} }
+
+// vmsSource is the data source maaslxd_vms.
+type vmsSource struct{ fleetSource }
+
+type vmsModel struct {
+	Filter *vmFilter     `tfsdk:"filter"`
+	VMs    []seenVMModel `tfsdk:"vms"`
+}
+
+// vmFilter says which VMs to list; what is null matches all.
+type vmFilter struct {
+	VMHost  types.String `tfsdk:"vm_host"`
+	Zone    types.String `tfsdk:"zone"`
+	Pool    types.String `tfsdk:"pool"`
+	Tags    types.Set    `tfsdk:"tags"`
+	Owner   types.String `tfsdk:"owner"`
+	Managed types.Bool   `tfsdk:"managed"`
+}
+
+// Metadata names the data source.
+func (s *vmsSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_vms"
+}
+
+// Schema is a filter, and the VMs that it lets through.
+func (s *vmsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The VMs on the LXD VM hosts of MAAS, or some of them, whoever made them. None is no error.",
+		Attributes: map[string]schema.Attribute{
+			"filter": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "Which VMs to list: those that match all that is set.",
+				Attributes: map[string]schema.Attribute{
+					"vm_host": filterText("On this VM host: its name, or its id in MAAS. One that MAAS does not know is an error."),
+					"zone":    filterText("In this availability zone."),
+					"pool":    filterText("In this resource pool."),
+					"tags":    filterTags("With all of these tags."),
+					"owner":   filterText("Made by a provider block with this `owner`."),
+					"managed": schema.BoolAttribute{
+						Optional: true, MarkdownDescription: "`true`: only those with a mark of this provider. `false`: only those without one.",
+					},
+				},
+			},
+			"vms": schema.ListNestedAttribute{
+				Computed: true, MarkdownDescription: "The VMs, sorted by name.",
+				NestedObject: schema.NestedAttributeObject{Attributes: seenVMAttributes()},
+			},
+		},
+	}
+}
+
+// Read lists the VMs.
+func (s *vmsSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m vmsModel
+	diags := &resp.Diagnostics
+	diags.Append(req.Config.Get(ctx, &m)...)
+	if diags.HasError() {
+		return
+	}
+	fleet := s.fleet(ctx, "list the VMs", diags)
+	m.Filter.checkHost(fleet.Hosts, diags)
+	if diags.HasError() {
+		return
+	}
+	m.VMs = []seenVMModel{}
+	for _, vm := range filtered(fleet.VMs, m.Filter.matches) {
+		m.VMs = append(m.VMs, newSeenVMModel(vm))
+	}
+	diags.Append(resp.State.Set(ctx, m)...)
+}
+
+// checkHost refuses a VM host that does not exist: no VM on it would be a
+// wrong answer to a slip of the pen.
+func (f *vmFilter) checkHost(hosts []engine.FleetHost, diags *diag.Diagnostics) {
+	if f == nil || f.VMHost.IsNull() || diags.HasError() {
+		return
+	}
+	named := filtered(hosts, func(h engine.FleetHost) bool { return namesHost(f.VMHost.ValueString(), h.Name, h.ID) })
+	if len(named) == 0 {
+		diags.AddAttributeError(path.Root("filter").AtName("vm_host"), "No such VM host",
+			fmt.Sprintf("MAAS knows no VM host %s. %s", f.VMHost, known(hostNames(hosts))))
+	}
+}
+
+func (f *vmFilter) matches(vm engine.FleetVM) bool {
+	return f == nil || (f.VMHost.IsNull() || namesHost(f.VMHost.ValueString(), vm.HostName, vm.HostID)) &&
+		is(f.Zone, vm.Zone) && is(f.Pool, vm.Pool) &&
+		len(removedTags(sortedStrings(f.Tags), vm.Tags)) == 0 &&
+		is(f.Owner, ownerOf(vm.Key)) &&
+		(f.Managed.IsNull() || f.Managed.ValueBool() == (vm.Key != ""))
+}
+
+// namesHost tells whether a text is the name or the id of a VM host.
+func namesHost(text, name string, id int) bool { return text == name || text == strconv.Itoa(id) }

@@ -1,0 +1,136 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// bytesPerGB: MAAS counts disks in decimal gigabytes.
+const bytesPerGB = 1_000_000_000
+
+// hostModel is a VM host as data sources tell it.
+type hostModel struct {
+	Name             string                      `tfsdk:"name"`
+	VMHostID         int64                       `tfsdk:"vm_host_id"`
+	SystemID         *string                     `tfsdk:"system_id"`
+	Zone             string                      `tfsdk:"zone"`
+	Pool             string                      `tfsdk:"pool"`
+	Tags             []string                    `tfsdk:"tags"`
+	LXDVersion       *string                     `tfsdk:"lxd_version"`
+	Architectures    []string                    `tfsdk:"architectures"`
+	Cores            amountModel                 `tfsdk:"cores"`
+	MemoryMiB        amountModel                 `tfsdk:"memory_mib"`
+	CPUOvercommit    float64                     `tfsdk:"cpu_overcommit"`
+	MemoryOvercommit float64                     `tfsdk:"memory_overcommit"`
+	StoragePools     map[string]storagePoolModel `tfsdk:"storage_pools"`
+	VMCount          int64                       `tfsdk:"vm_count"`
+	ManagedVMCount   int64                       `tfsdk:"managed_vm_count"`
+}
+
+type amountModel struct {
+	Total int64 `tfsdk:"total"`
+	Used  int64 `tfsdk:"used"`
+	Free  int64 `tfsdk:"free"`
+}
+
+type storagePoolModel struct {
+	Driver  string `tfsdk:"driver"`
+	TotalGB int64  `tfsdk:"total_gb"`
+	FreeGB  int64  `tfsdk:"free_gb"`
+	Default bool   `tfsdk:"default"`
+}
+
+func newHostModel(h engine.FleetHost) hostModel {
+	m := hostModel{
+		Name: h.Name, VMHostID: int64(h.ID), SystemID: textOrNull(h.MachineID), Zone: h.Zone, Pool: h.Pool,
+		Tags: orNone(h.Tags), LXDVersion: textOrNull(h.Version), Architectures: orNone(h.Architectures),
+		Cores:         amountModel{Total: h.Cores.Total, Used: h.Cores.Used, Free: h.FreeCores},
+		MemoryMiB:     amountModel{Total: h.MemoryMiB.Total, Used: h.MemoryMiB.Used, Free: h.FreeMemoryMiB},
+		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
+		StoragePools: map[string]storagePoolModel{}, VMCount: int64(h.VMs), ManagedVMCount: int64(h.OursVMs),
+	}
+	for _, p := range h.StoragePools {
+		m.StoragePools[p.Name] = storagePoolModel{
+			Driver: p.Driver, TotalGB: p.TotalBytes / bytesPerGB, FreeGB: p.AvailableBytes / bytesPerGB, Default: p.Default,
+		}
+	}
+	return m
+}
+
+// textOrNull is null for what MAAS does not tell.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// orNone is an empty list rather than null.
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// hostAttributes are those of a VM host, all of them told by MAAS.
+func hostAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name":       schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VM host."},
+		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS."},
+		"system_id": schema.StringAttribute{
+			Computed:            true,
+			MarkdownDescription: "System id of the machine that LXD runs on. Null as long as MAAS never reached it.",
+		},
+		"zone": schema.StringAttribute{Computed: true, MarkdownDescription: "Availability zone."},
+		"pool": schema.StringAttribute{Computed: true, MarkdownDescription: "Resource pool."},
+		"tags": schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Tags of the VM host."},
+		"lxd_version": schema.StringAttribute{
+			Computed:            true,
+			MarkdownDescription: "Version of LXD. Null as long as MAAS never reached it.",
+		},
+		"architectures": schema.ListAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "Architectures of VMs that can be made, such as `amd64/generic`.",
+		},
+		"cores":      amountAttribute("Cores", "for new VMs: over-commit is included, and what the ledger has promised is not"),
+		"memory_mib": amountAttribute("Memory in MiB", "for new VMs: over-commit is included, and what the ledger has promised is not"),
+		"cpu_overcommit": schema.Float64Attribute{
+			Computed: true, MarkdownDescription: "Over-commit ratio of cores: VMs together may have as many as `cores.total` times this.",
+		},
+		"memory_overcommit": schema.Float64Attribute{Computed: true, MarkdownDescription: "Over-commit ratio of memory."},
+		"storage_pools":     storagePoolsAttribute(),
+		"vm_count":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of VMs on it that MAAS knows."},
+		"managed_vm_count": schema.Int64Attribute{
+			Computed: true, MarkdownDescription: "How many of them carry a mark of this provider, whoever's they are.",
+		},
+	}
+}
+
+func amountAttribute(what, free string) schema.Attribute {
+	number := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	return schema.SingleNestedAttribute{
+		Computed: true, MarkdownDescription: what + ".",
+		Attributes: map[string]schema.Attribute{
+			"total": number("What the hardware has."),
+			"used":  number("What the VMs that MAAS knows have."),
+			"free":  number("What is left " + free + "."),
+		},
+	}
+}
+
+func storagePoolsAttribute() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Computed: true, MarkdownDescription: "Storage pools, by name. MAAS counts disks decimally: 1 GB is 1000000000 bytes.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"driver":   schema.StringAttribute{Computed: true, MarkdownDescription: "Driver, such as `zfs` or `dir`."},
+			"total_gb": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in GB, rounded down."},
+			"free_gb":  schema.Int64Attribute{Computed: true, MarkdownDescription: "What is available, in GB, rounded down."},
+			"default":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether disks go here that name no pool."},
+		}},
+	}
+}

@@ -1,0 +1,246 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// memoryLedger is the value of the provider's ledger attribute that asks for
+// none on disk.
+const memoryLedger = "memory"
+
+// ledgerHint ends what is said of a ledger that cannot be used.
+const ledgerHint = `The file is chosen by ledger in the provider block, or by MAASLXD_LEDGER. ledger = "memory" does without one: ` +
+	"then nothing keeps another run from reserving the same room at the same time."
+
+// ledgers are the ledger files that this process has open, by path. Several
+// provider blocks of one process share them.
+type ledgers struct {
+	mu     sync.Mutex
+	opened map[string]*ledger.Ledger
+}
+
+// open opens a file, and makes it if there is none.
+func (l *ledgers) open(ctx context.Context, path string) (*ledger.Ledger, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if have := l.opened[path]; have != nil {
+		return have, nil
+	}
+	opened, err := ledger.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if l.opened == nil {
+		l.opened = map[string]*ledger.Ledger{}
+	}
+	l.opened[path] = opened
+	return opened, nil
+}
+
+// Close closes all of them.
+func (l *ledgers) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for path, opened := range l.opened {
+		errs = append(errs, opened.Close())
+		delete(l.opened, path)
+	}
+	return errors.Join(errs...)
+}
+
+// lateLedger is the ledger of one MAAS. Its file is made when something is
+// first written, so that a plan leaves nothing behind.
+type lateLedger struct {
+	files  *ledgers
+	path   string // as configured; empty: the default; memoryLedger: none
+	region string
+
+	mu   sync.Mutex
+	rows *ledger.Ledger // nil until it is open
+}
+
+var _ engine.Ledger = (*lateLedger)(nil)
+
+// open returns the ledger, and makes it if there is none.
+func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rows != nil {
+		return l.rows, nil
+	}
+	if l.path == memoryLedger {
+		l.rows = ledger.NewMemory(nil).Region(l.region)
+		return l.rows, nil
+	}
+	file, err := l.file()
+	if err != nil {
+		return nil, err
+	}
+	opened, err := l.files.open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	l.rows = opened.Region(l.region)
+	return l.rows, nil
+}
+
+// existing returns the ledger if there is one already, else nil. Who only
+// reads needs no other.
+func (l *lateLedger) existing(ctx context.Context) (*ledger.Ledger, error) {
+	if l.path != memoryLedger && !l.isOpen() {
+		file, err := l.file()
+		if err != nil {
+			return nil, nil //nolint:nilerr // where no ledger can be, there is none
+		}
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	return l.open(ctx)
+}
+
+func (l *lateLedger) isOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rows != nil
+}
+
+// file is the absolute path of the ledger.
+func (l *lateLedger) file() (string, error) {
+	if l.path == "" {
+		return ledger.DefaultPath()
+	}
+	return filepath.Abs(l.path)
+}
+
+// check tells at once what is wrong with a ledger that exists.
+func (l *lateLedger) check(ctx context.Context) error {
+	_, err := l.existing(ctx)
+	return aboutLedger(err)
+}
+
+// errNoTag: the hosts were listed before there was a ledger. The next list is
+// a better one.
+var errNoTag = fmt.Errorf("the inventory of the hosts is older than the ledger: %w", engine.ErrBusy)
+
+// Tag implements engine.Ledger. A ledger that is not there has no tag, and an
+// inventory without one places nothing: create opens the ledger first.
+func (l *lateLedger) Tag(ctx context.Context) (engine.Tag, error) {
+	rows, err := l.existing(ctx)
+	if rows == nil || err != nil {
+		return engine.Tag{}, aboutLedger(err)
+	}
+	tag, err := rows.Tag(ctx)
+	return tag, aboutLedger(err)
+}
+
+// Pending implements engine.Ledger.
+func (l *lateLedger) Pending(ctx context.Context) ([]engine.Row, error) {
+	rows, err := l.existing(ctx)
+	if rows == nil || err != nil {
+		return nil, aboutLedger(err)
+	}
+	pending, err := rows.Pending(ctx)
+	return pending, aboutLedger(err)
+}
+
+// Rows implements engine.Ledger.
+func (l *lateLedger) Rows(ctx context.Context) ([]engine.Row, error) {
+	rows, err := l.existing(ctx)
+	if rows == nil || err != nil {
+		return nil, aboutLedger(err)
+	}
+	all, err := rows.Rows(ctx)
+	return all, aboutLedger(err)
+}
+
+// Row implements engine.Ledger.
+func (l *lateLedger) Row(ctx context.Context, key engine.Key) (row engine.Row, err error) {
+	err = l.do(ctx, func(rows *ledger.Ledger) error { row, err = rows.Row(ctx, key); return err })
+	return row, err
+}
+
+// Place implements engine.Ledger.
+func (l *lateLedger) Place(ctx context.Context, r engine.Reservation) (row engine.Row, fresh bool, err error) {
+	if r.Inventory.Generation == "" {
+		return engine.Row{}, false, errNoTag
+	}
+	err = l.do(ctx, func(rows *ledger.Ledger) error { row, fresh, err = rows.Place(ctx, r); return err })
+	return row, fresh, err
+}
+
+// Move implements engine.Ledger.
+func (l *lateLedger) Move(ctx context.Context, attempt int, r engine.Reservation) (row engine.Row, fresh bool, err error) {
+	if r.Inventory.Generation == "" {
+		return engine.Row{}, false, errNoTag
+	}
+	err = l.do(ctx, func(rows *ledger.Ledger) error { row, fresh, err = rows.Move(ctx, attempt, r); return err })
+	return row, fresh, err
+}
+
+// Bind implements engine.Ledger.
+func (l *lateLedger) Bind(ctx context.Context, row engine.Row) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Bind(ctx, row) })
+}
+
+// Leaving implements engine.Ledger.
+func (l *lateLedger) Leaving(ctx context.Context, key engine.Key) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Leaving(ctx, key) })
+}
+
+// Forget implements engine.Ledger.
+func (l *lateLedger) Forget(ctx context.Context, key engine.Key) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Forget(ctx, key) })
+}
+
+// Drop implements engine.Ledger.
+func (l *lateLedger) Drop(ctx context.Context, row engine.Row) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Drop(ctx, row) })
+}
+
+func (l *lateLedger) do(ctx context.Context, act func(*ledger.Ledger) error) error {
+	rows, err := l.open(ctx)
+	if err != nil {
+		return aboutLedger(err)
+	}
+	return aboutLedger(act(rows))
+}
+
+// aboutLedger adds to what is wrong with a file which attribute chooses
+// another.
+func aboutLedger(err error) error {
+	refusal, ok := errors.AsType[*engine.Refusal](err)
+	if !ok {
+		return err
+	}
+	return &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}
+}
+
+// regionOf is the name of a MAAS in a ledger: its host, port and path, however
+// its address was written.
+func regionOf(apiURL string) string {
+	u, err := url.Parse(strings.TrimSpace(apiURL))
+	if err != nil {
+		return apiURL // no MAAS has such an address
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	below := strings.TrimSuffix(path.Clean("/"+u.Path), "/api/2.0")
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port) + path.Join("/", strings.TrimSuffix(below, "/MAAS"), "MAAS")
+}

@@ -1,0 +1,205 @@
+package provider
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+func TestRegionOf(t *testing.T) {
+	t.Parallel()
+	same := map[string]string{
+		"http://maas.example.com:5240/MAAS":            "The address as MAAS writes it.",
+		"http://maas.example.com:5240":                 "/MAAS may be left out.",
+		"http://maas.example.com:5240/MAAS/":           "A slash says nothing.",
+		"HTTP://Maas.Example.com:5240/MAAS":            "Hosts have no case.",
+		" http://maas.example.com:5240/MAAS/api/2.0/ ": "The API's own address.",
+	}
+	for address, reason := range same {
+		if got := regionOf(address); got != "maas.example.com:5240/MAAS" {
+			t.Errorf("%s\n%q is %q", reason, address, got)
+		}
+	}
+	other := map[string]string{
+		"http://maas.example.com/MAAS":       "maas.example.com:80/MAAS",
+		"https://maas.example.com":           "maas.example.com:443/MAAS",
+		"https://maas.example.com/a/MAAS":    "maas.example.com:443/a/MAAS",
+		"https://[2001:db8::1]:5443/MAAS":    "[2001:db8::1]:5443/MAAS",
+		"https://maas.example.com:5443/MAAS": "maas.example.com:5443/MAAS",
+	}
+	for address, want := range other {
+		if got := regionOf(address); got != want {
+			t.Errorf("%q is %q, want %q", address, got, want)
+		}
+	}
+}
+
+// rowOf is a bound row of a VM.
+func rowOf(key engine.Key) engine.Row {
+	return engine.Row{Key: key, Name: "web-1", HostID: 1, SystemID: "4y3h7n", Need: engine.Need{Cores: 1, MemoryMiB: 1024}}
+}
+
+// TestLedgerIsMadeByAWrite reads a ledger that is not there, and then writes
+// to it.
+func TestLedgerIsMadeByAWrite(t *testing.T) {
+	t.Parallel()
+	files := new(ledgers)
+	file := filepath.Join(t.TempDir(), "deep", "ledger.db")
+	l := &lateLedger{files: files, path: file, region: "a"}
+	ctx := t.Context()
+	tag, err := l.Tag(ctx)
+	if tag != (engine.Tag{}) || err != nil {
+		t.Errorf("Tag of no ledger is %v, %v; want none", tag, err)
+	}
+	if rows, err := l.Pending(ctx); len(rows) != 0 || err != nil {
+		t.Errorf("Pending of no ledger is %v, %v; want none", rows, err)
+	}
+	if err := l.check(ctx); err != nil {
+		t.Errorf("no ledger yet is no error, got %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("reading has made the file")
+	}
+	if _, _, err := l.Place(ctx, engine.Reservation{Key: "a"}); !errors.Is(err, engine.ErrBusy) || engine.IsTerminal(err) {
+		t.Errorf("an inventory without a tag: got %v, want one that the next try mends", err)
+	}
+	if _, _, err := l.Move(ctx, 2, engine.Reservation{Key: "a"}); !errors.Is(err, engine.ErrBusy) || engine.IsTerminal(err) {
+		t.Errorf("an inventory without a tag: got %v, want one that the next try mends", err)
+	}
+	if err := l.Bind(ctx, rowOf("default/web-1")); err != nil {
+		t.Fatal(err)
+	}
+	if tag, err = l.Tag(ctx); tag.Generation == "" || err != nil {
+		t.Errorf("Tag is %v, %v; want that of a ledger", tag, err)
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := &lateLedger{files: files, path: file, region: "a"}
+	if row, err := again.Row(ctx, "default/web-1"); err != nil || row.SystemID != "4y3h7n" {
+		t.Errorf("after it was closed the row is %+v, %v", row, err)
+	}
+	if err := again.Leaving(ctx, "default/web-1"); err != nil {
+		t.Error(err)
+	}
+	if err := again.Forget(ctx, "default/web-1"); err != nil {
+		t.Error(err)
+	}
+	if err := files.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLedgersAreShared opens one file for two MAAS, many times at once: it is
+// opened once, and their rows have nothing to do with each other.
+func TestLedgersAreShared(t *testing.T) {
+	t.Parallel()
+	files := new(ledgers)
+	t.Cleanup(func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	a, b := &lateLedger{files: files, path: file, region: "a"}, &lateLedger{files: files, path: file, region: "b"}
+	var wg sync.WaitGroup
+	for range 8 {
+		for _, l := range []*lateLedger{a, b} {
+			wg.Go(func() {
+				if _, err := l.open(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := len(files.opened); n != 1 {
+		t.Errorf("%d files are open, want 1", n)
+	}
+	if err := a.Bind(t.Context(), rowOf("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Row(t.Context(), "x"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("the other MAAS has the row, too: %v", err)
+	}
+}
+
+// TestLedgerInMemory asks for no file, and gets a ledger for each provider
+// block.
+func TestLedgerInMemory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a, b := &lateLedger{files: new(ledgers), path: memoryLedger}, &lateLedger{files: new(ledgers), path: memoryLedger}
+	if tag, err := a.Tag(t.Context()); tag.Generation == "" || err != nil {
+		t.Errorf("Tag is %v, %v; want that of a ledger", tag, err)
+	}
+	if err := a.Bind(t.Context(), rowOf("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Row(t.Context(), "x"); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Row(t.Context(), "x"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("another block has the row, too: %v", err)
+	}
+	if _, err := os.Stat(memoryLedger); err == nil {
+		t.Error("a file was made")
+	}
+}
+
+// TestLedgerErrorsNameTheAttribute breaks the file, and wants to be told how
+// another is chosen.
+func TestLedgerErrorsNameTheAttribute(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", 4096)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &lateLedger{files: new(ledgers), path: file}
+	_, tagged := l.Tag(t.Context())
+	_, listed := l.Pending(t.Context())
+	for what, err := range map[string]error{
+		"check": l.check(t.Context()), "Tag": tagged, "Pending": listed, "Bind": l.Bind(t.Context(), rowOf("x")),
+	} {
+		if err == nil || !engine.IsTerminal(err) {
+			t.Errorf("%s: got %v, want an error that no repetition mends", what, err)
+			continue
+		}
+		for _, word := range []string{file, "damaged", "ledger in the provider block", "MAASLXD_LEDGER"} {
+			if !strings.Contains(explain(err), word) {
+				t.Errorf("%s: %q is not in:\n%s", what, word, explain(err))
+			}
+		}
+	}
+}
+
+// TestLedgerHomeless has no place for the default file: a reader does without,
+// a writer is told what to set.
+func TestLedgerHomeless(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	l := &lateLedger{files: new(ledgers)}
+	if _, err := l.Pending(t.Context()); err != nil {
+		t.Errorf("a reader: %v", err)
+	}
+	err := l.Bind(t.Context(), rowOf("x"))
+	if err == nil || !strings.Contains(explain(err), "HOME") || !strings.Contains(explain(err), "MAASLXD_LEDGER") {
+		t.Errorf("a writer: got %v", err)
+	}
+}
+
+func TestSettingsRefuseATilde(t *testing.T) {
+	t.Parallel()
+	_, diags := providerModel{Ledger: types.StringValue("~/ledger.db")}.settings()
+	if len(diags) != 1 || diags[0].(diag.DiagnosticWithPath).Path().String() != "ledger" ||
+		!strings.Contains(diags[0].Detail(), `pathexpand("~/ledger.db")`) {
+		t.Errorf("got %v", describe(diags))
+	}
+}
