@@ -78,8 +78,8 @@ func TestWantedAgain(t *testing.T) {
 	})
 }
 
-// reserve leaves a row as a process does that dies before its compose.
-func reserve(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
+// reserveDead leaves a row as a process does that dies before its compose.
+func reserveDead(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
 	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {
@@ -114,7 +114,7 @@ func TestDeadReservationIsGivenUp(t *testing.T) {
 				rows := ledger.NewMemory(nil)
 				spec := wanted()
 				tc.change(&spec)
-				reserve(t, rows, spec)
+				reserveDead(t, rows, spec)
 				time.Sleep(131 * time.Second)
 				q := r.start(t, rows, 0, breakage{})
 				if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(engine.Ref{Key: vmKey}, spec)); err == nil {

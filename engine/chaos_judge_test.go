@@ -117,7 +117,7 @@ func (s *schedule) judgeInstance(b *birth) {
 }
 
 // others counts what else is there that was composed for the same key.
-func (w *witness) others(b *birth) (n int) {
+func (w *observer) others(b *birth) (n int) {
 	for _, other := range w.order {
 		if other != b && !other.gone && other.asked != nil && other.key() == b.key() {
 			n++
@@ -138,7 +138,7 @@ const (
 
 // cause says why an instance is left that no one wants, as far as neither MAAS's
 // API nor the ledger can have shown it to its owner; empty if nothing does.
-func (w *witness) cause(b *birth) string {
+func (w *observer) cause(b *birth) string {
 	switch {
 	case b.asked == nil:
 		return byOperator
@@ -155,7 +155,7 @@ func (w *witness) cause(b *birth) string {
 }
 
 // leakedBy says why a compose failed although LXD had made the instance.
-func (w *witness) leakedBy(a *asked) string {
+func (w *observer) leakedBy(a *asked) string {
 	switch {
 	case a.status == http.StatusServiceUnavailable && w.away(a.host, a.span):
 		return failedCompose

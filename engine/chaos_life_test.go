@@ -3,7 +3,6 @@ package engine_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -163,13 +162,9 @@ func (c *exchange) send(ctx context.Context) (*http.Response, error) {
 	if c.life.dead.Load() && ctx == c.request.Context() {
 		return nil, context.Canceled
 	}
-	switch path := c.request.URL.Path; {
+	switch {
 	case c.request.Method == http.MethodGet:
-		res, err := c.forward(ctx)
-		if err == nil && strings.HasSuffix(path, "/vm-hosts/") {
-			err = modest(res)
-		}
-		return res, err
+		return c.forward(ctx)
 	case c.request.URL.Query().Get("op") == "compose":
 		return c.compose(ctx)
 	case c.request.Method == http.MethodDelete:
@@ -194,34 +189,6 @@ func (c *exchange) forward(ctx context.Context) (*http.Response, error) {
 	r := c.request.Clone(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(c.body))
 	return c.life.s.sim.RoundTripper().RoundTrip(r)
-}
-
-// modest makes the VM hosts look as large as they are, though their MAAS would
-// compose more.
-func modest(res *http.Response) error {
-	body, err := readAll(res.Body)
-	if err != nil {
-		return err
-	}
-	var hosts []map[string]any
-	if res.StatusCode == http.StatusOK {
-		if err := json.Unmarshal(body, &hosts); err != nil {
-			return err
-		}
-		for _, h := range hosts {
-			h["cpu_over_commit_ratio"], h["memory_over_commit_ratio"] = 1, 1
-			for _, p := range h["storage_pools"].([]any) {
-				pool := p.(map[string]any)
-				total := pool["total"].(float64) / generosity
-				pool["total"], pool["available"] = total, total-pool["used"].(float64)
-			}
-		}
-		if body, err = json.Marshal(hosts); err != nil {
-			return err
-		}
-	}
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return nil
 }
 
 // compose may be late, as MAAS is at it for up to two minutes, whoever waits
