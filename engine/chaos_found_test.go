@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
@@ -154,5 +155,26 @@ func TestFullPoolMayPass(t *testing.T) {
 		if _, err := q.engine.VMs.Reconcile(t.Context(), other, second); err != nil {
 			t.Errorf("the pool has room again, and the answer is %v", err)
 		}
+	})
+}
+
+// TestAdoptedWhileInterrupted: a sync adopts the newborn inside its compose, and
+// the caller gives up before the compose has failed. The VM is marked all the
+// same, so that a delete still finds it when it has been commissioned.
+func TestAdoptedWhileInterrupted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, wanted())); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("want the deadline, got %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := p.delete(unborn); err != nil {
+			t.Error(err)
+		}
+		r.wantNone(t)
 	})
 }

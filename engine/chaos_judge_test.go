@@ -132,6 +132,7 @@ const (
 	loserOfTwo    = "MAAS refused the loser of two composes of one name by two owners once LXD had made it"
 	loserOfLoss   = "MAAS refused the second of two composes of one name once LXD had made it; the ledger that knew of the first was lost"
 	loserOfOthers = "MAAS refused the name once LXD had made the instance: a machine of an operator's, or one adopted, took it meanwhile"
+	adopted       = "a sync of the host adopted it inside its compose, whose program died; it was commissioned before the next one looked"
 	failedCompose = "the compose failed once LXD had made it, for MAAS could not reach LXD any more"
 	keptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
@@ -148,14 +149,15 @@ func (w *observer) cause(b *birth) string {
 		return keptByDelete
 	case !b.lost.IsZero() && w.meddled(b, span{from: b.lost, to: b.lost}):
 		return byOperator
-	case b.lost.IsZero() && (b.MachineID == "" || b.visible.After(b.asked.to)):
-		return w.leakedBy(b.asked)
+	case b.lost.IsZero() && b.asked.status != http.StatusOK:
+		return w.leakedBy(b)
 	}
 	return ""
 }
 
 // leakedBy says why a compose failed although LXD had made the instance.
-func (w *observer) leakedBy(a *asked) string {
+func (w *observer) leakedBy(b *birth) string {
+	a := b.asked
 	switch {
 	case a.status == http.StatusServiceUnavailable && w.away(a.host, a.span):
 		return failedCompose
@@ -163,6 +165,12 @@ func (w *observer) leakedBy(a *asked) string {
 		return ""
 	}
 	reason := loserOfOthers
+	if !b.visible.IsZero() && !b.visible.After(a.to) && b.machine.Hostname == a.name {
+		reason = ""
+		if a.life.dead.Load() {
+			reason = adopted
+		}
+	}
 	for _, other := range w.composes {
 		switch {
 		case other == a || other.name != a.name || other.fruit == nil || !other.meets(a.span) && other.fruit.visible.IsZero():

@@ -82,8 +82,11 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 			return v.composed(ctx, host, row.Key, want, m)
 		}
 		failure = notComposed(want.Name, host, failure)
-		if ctx.Err() != nil || errors.Is(failure, ErrUnclear) {
+		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
+		}
+		if ctx.Err() != nil {
+			return v.interrupted(ctx, row, want, failure)
 		}
 		m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
 		switch {
@@ -113,6 +116,19 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return graced, cancel
+}
+
+// interrupted looks, after a compose that failed while its caller gave up,
+// whether the VM is there all the same: one that a sync adopted inside the
+// compose can only be told for ours before its commissioning ends.
+func (v *vms) interrupted(ctx context.Context, row Row, want VMSpec, failure error) (Result[VM], error) {
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
+	m, _, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+	if err != nil {
+		return Result[VM]{}, failure // the row stays: it knows since when
+	}
+	return v.converge(ctx, Ref{Key: row.Key}, want, m)
 }
 
 // compose makes the VM and reads it.
