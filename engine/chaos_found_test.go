@@ -178,3 +178,16 @@ func TestAdoptedWhileInterrupted(t *testing.T) {
 		r.wantNone(t)
 	})
 }
+
+// TestDeleteOfABrokenVMThatStarts: LXD says "off" of a VM that it is starting,
+// and refuses to delete it, which MAAS does not tell.
+func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ref := p.reach(t, engine.StatusDeploying)
+		r.set(t, sim.MachineEdit{StatusName: ptr("Broken")})
+		if err := p.delete(ref); err != nil {
+			t.Error(err)
+		}
+		r.wantNone(t)
+	})
+}

@@ -108,6 +108,7 @@ type exchange struct {
 	body    []byte
 	route   string
 	dice    *rand.Rand
+	fated   *breakage // what goes wrong with it; nil: nothing
 }
 
 // misfortunes are the ways in which a call goes wrong.
@@ -138,6 +139,7 @@ func (c *exchange) fate() *breakage {
 
 func (c *exchange) run() (*http.Response, error) {
 	fate := c.fate()
+	c.fated = fate
 	if fate == nil {
 		return c.send(c.request.Context())
 	}
@@ -164,7 +166,11 @@ func (c *exchange) send(ctx context.Context) (*http.Response, error) {
 	}
 	switch {
 	case c.request.Method == http.MethodGet:
-		return c.forward(ctx)
+		res, err := c.forward(ctx)
+		if err == nil && c.fated == nil {
+			c.life.s.witness.lookedFor(c.life, c.request.URL.Query()["hostname"])
+		}
+		return res, err
 	case c.request.URL.Query().Get("op") == "compose":
 		return c.compose(ctx)
 	case c.request.Method == http.MethodDelete:

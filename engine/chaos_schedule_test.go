@@ -101,12 +101,7 @@ func nastyWorld(d *rand.Rand, seed uint64) sim.Model {
 		Refresh: 400 * time.Millisecond, Delete: 150 * time.Millisecond,
 	}
 	// Only the engine keeps the hosts from being over-committed.
-	m.Nasty = sim.Nasty{Overcommit: true, SyncOverCompose: pick(d, 0, 0, 0.1)}
-	if d.IntN(2) == 0 {
-		m.Nasty.SyncInCompose = pick(d, 0, 0.1, 0.2)
-	} else {
-		m.Nasty.RandomNames = 0.5
-	}
+	m.Nasty = sim.Nasty{Overcommit: true, SyncOverCompose: pick(d, 0, 0, 0.1), SyncInCompose: pick(d, 0, 0.1, 0.2)}
 	return m
 }
 

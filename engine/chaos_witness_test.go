@@ -28,6 +28,7 @@ type observer struct {
 	aways    map[string][]*span       // when a host's LXD, or its rack, was away
 	acts     []*act                   // of the operator
 	foreigns map[string]bool          // "host/name" that an operator made
+	looks    []lookup                 // by name, that were answered
 	struck   int                      // refreshes over a compose
 	leaving  map[engine.Key]int       // deletes by the owner that are under way
 	placed   map[engine.Key]time.Time // when room was last reserved
@@ -67,6 +68,13 @@ type removal struct {
 	busy bool // LXD was starting the instance
 }
 
+// lookup is a look for the machines of a name.
+type lookup struct {
+	life *life
+	name string
+	at   time.Time
+}
+
 // act is something that an operator did to a host, or to a VM on it.
 type act struct {
 	span
@@ -84,6 +92,15 @@ func (w *observer) count(f func(*figures)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.figures)
+}
+
+// lookedFor notes that a program was told which machines have certain names.
+func (w *observer) lookedFor(l *life, names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		w.looks = append(w.looks, lookup{l, name, time.Now()})
+	}
 }
 
 // reserved notes that room is being reserved for a key.
@@ -449,7 +466,7 @@ func (w *observer) overCommitted(n *birth) {
 	}
 	over := cores > host.Cores || memoryMiB > host.MemoryMiB
 	for _, p := range host.StoragePools {
-		over = over || bytes[p.Name] > p.SizeGB*1e9
+		over = over || n.asked.bytes[p.Name] > 0 && bytes[p.Name] > p.SizeGB*1e9
 	}
 	if over {
 		w.figures.overCommits++
