@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
@@ -78,8 +79,8 @@ func TestWantedAgain(t *testing.T) {
 	})
 }
 
-// reserve leaves a row as a process does that dies before its compose.
-func reserve(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
+// reserveDead leaves a row as a process does that dies before its compose.
+func reserveDead(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
 	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {
@@ -114,7 +115,7 @@ func TestDeadReservationIsGivenUp(t *testing.T) {
 				rows := ledger.NewMemory(nil)
 				spec := wanted()
 				tc.change(&spec)
-				reserve(t, rows, spec)
+				reserveDead(t, rows, spec)
 				time.Sleep(131 * time.Second)
 				q := r.start(t, rows, 0, breakage{})
 				if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(engine.Ref{Key: vmKey}, spec)); err == nil {
@@ -154,5 +155,39 @@ func TestFullPoolMayPass(t *testing.T) {
 		if _, err := q.engine.VMs.Reconcile(t.Context(), other, second); err != nil {
 			t.Errorf("the pool has room again, and the answer is %v", err)
 		}
+	})
+}
+
+// TestAdoptedWhileInterrupted: a sync adopts the newborn inside its compose, and
+// the caller gives up before the compose has failed. The VM is marked all the
+// same, so that a delete still finds it when it has been commissioned.
+func TestAdoptedWhileInterrupted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, wanted())); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("want the deadline, got %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := p.delete(unborn); err != nil {
+			t.Error(err)
+		}
+		r.wantNone(t)
+	})
+}
+
+// TestDeleteOfABrokenVMThatStarts: LXD says "off" of a VM that it is starting,
+// and refuses to delete it, which MAAS does not tell.
+func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ref := p.reach(t, engine.StatusDeploying)
+		r.set(t, sim.MachineEdit{StatusName: ptr("Broken")})
+		if err := p.delete(ref); err != nil {
+			t.Error(err)
+		}
+		r.wantNone(t)
 	})
 }

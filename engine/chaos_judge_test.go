@@ -117,7 +117,7 @@ func (s *schedule) judgeInstance(b *birth) {
 }
 
 // others counts what else is there that was composed for the same key.
-func (w *witness) others(b *birth) (n int) {
+func (w *observer) others(b *birth) (n int) {
 	for _, other := range w.order {
 		if other != b && !other.gone && other.asked != nil && other.key() == b.key() {
 			n++
@@ -132,13 +132,14 @@ const (
 	loserOfTwo    = "MAAS refused the loser of two composes of one name by two owners once LXD had made it"
 	loserOfLoss   = "MAAS refused the second of two composes of one name once LXD had made it; the ledger that knew of the first was lost"
 	loserOfOthers = "MAAS refused the name once LXD had made the instance: a machine of an operator's, or one adopted, took it meanwhile"
+	adopted       = "a sync of the host adopted it inside its compose, and it was commissioned before any program that knew of the compose looked"
 	failedCompose = "the compose failed once LXD had made it, for MAAS could not reach LXD any more"
 	keptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
 
 // cause says why an instance is left that no one wants, as far as neither MAAS's
 // API nor the ledger can have shown it to its owner; empty if nothing does.
-func (w *witness) cause(b *birth) string {
+func (w *observer) cause(b *birth) string {
 	switch {
 	case b.asked == nil:
 		return byOperator
@@ -148,14 +149,17 @@ func (w *witness) cause(b *birth) string {
 		return keptByDelete
 	case !b.lost.IsZero() && w.meddled(b, span{from: b.lost, to: b.lost}):
 		return byOperator
-	case b.lost.IsZero() && (b.MachineID == "" || b.visible.After(b.asked.to)):
-		return w.leakedBy(b.asked)
+	case b.lost.IsZero() && w.meddled(b, span{from: b.asked.to, to: b.asked.to}):
+		return byOperator
+	case b.lost.IsZero() && b.asked.status != http.StatusOK:
+		return w.leakedBy(b)
 	}
 	return ""
 }
 
 // leakedBy says why a compose failed although LXD had made the instance.
-func (w *witness) leakedBy(a *asked) string {
+func (w *observer) leakedBy(b *birth) string {
+	a := b.asked
 	switch {
 	case a.status == http.StatusServiceUnavailable && w.away(a.host, a.span):
 		return failedCompose
@@ -163,6 +167,12 @@ func (w *witness) leakedBy(a *asked) string {
 		return ""
 	}
 	reason := loserOfOthers
+	if !b.visible.IsZero() && !b.visible.After(a.to) && b.machine.Hostname == a.name {
+		reason = ""
+		if !w.looked(b) {
+			reason = adopted
+		}
+	}
 	for _, other := range w.composes {
 		switch {
 		case other == a || other.name != a.name || other.fruit == nil || !other.meets(a.span) && other.fruit.visible.IsZero():
@@ -175,4 +185,18 @@ func (w *witness) leakedBy(a *asked) string {
 		}
 	}
 	return reason
+}
+
+// looked reports whether a program with the ledger that knows of the compose
+// looked for the VM while it could still be told for its owner's: until its
+// commissioning ended.
+func (w *observer) looked(b *birth) bool {
+	until := b.asked.to.Add(w.s.model.Latency.Commission)
+	for _, l := range w.looks {
+		if l.life.owner == b.asked.life.owner && l.life.edition == b.asked.life.edition && l.name == b.asked.name &&
+			l.at.After(b.asked.to) && l.at.Before(until) {
+			return true
+		}
+	}
+	return false
 }

@@ -229,3 +229,8 @@ func (m mortal) Leaving(ctx context.Context, key engine.Key) error {
 func (m mortal) Forget(ctx context.Context, key engine.Key) error {
 	return m.write("forget", key, func() error { return m.Ledger.Forget(ctx, key) })
 }
+
+// Drop implements engine.Ledger.
+func (m mortal) Drop(ctx context.Context, row engine.Row) error {
+	return m.write("drop", row.Key, func() error { return m.Ledger.Drop(ctx, row) })
+}

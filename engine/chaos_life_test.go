@@ -3,7 +3,6 @@ package engine_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -109,6 +108,7 @@ type exchange struct {
 	body    []byte
 	route   string
 	dice    *rand.Rand
+	fated   *breakage // what goes wrong with it; nil: nothing
 }
 
 // misfortunes are the ways in which a call goes wrong.
@@ -139,6 +139,7 @@ func (c *exchange) fate() *breakage {
 
 func (c *exchange) run() (*http.Response, error) {
 	fate := c.fate()
+	c.fated = fate
 	if fate == nil {
 		return c.send(c.request.Context())
 	}
@@ -163,11 +164,11 @@ func (c *exchange) send(ctx context.Context) (*http.Response, error) {
 	if c.life.dead.Load() && ctx == c.request.Context() {
 		return nil, context.Canceled
 	}
-	switch path := c.request.URL.Path; {
+	switch {
 	case c.request.Method == http.MethodGet:
 		res, err := c.forward(ctx)
-		if err == nil && strings.HasSuffix(path, "/vm-hosts/") {
-			err = modest(res)
+		if err == nil && c.fated == nil {
+			c.life.s.witness.lookedFor(c.life, c.request.URL.Query()["hostname"])
 		}
 		return res, err
 	case c.request.URL.Query().Get("op") == "compose":
@@ -194,34 +195,6 @@ func (c *exchange) forward(ctx context.Context) (*http.Response, error) {
 	r := c.request.Clone(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(c.body))
 	return c.life.s.sim.RoundTripper().RoundTrip(r)
-}
-
-// modest makes the VM hosts look as large as they are, though their MAAS would
-// compose more.
-func modest(res *http.Response) error {
-	body, err := readAll(res.Body)
-	if err != nil {
-		return err
-	}
-	var hosts []map[string]any
-	if res.StatusCode == http.StatusOK {
-		if err := json.Unmarshal(body, &hosts); err != nil {
-			return err
-		}
-		for _, h := range hosts {
-			h["cpu_over_commit_ratio"], h["memory_over_commit_ratio"] = 1, 1
-			for _, p := range h["storage_pools"].([]any) {
-				pool := p.(map[string]any)
-				total := pool["total"].(float64) / generosity
-				pool["total"], pool["available"] = total, total-pool["used"].(float64)
-			}
-		}
-		if body, err = json.Marshal(hosts); err != nil {
-			return err
-		}
-	}
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return nil
 }
 
 // compose may be late, as MAAS is at it for up to two minutes, whoever waits

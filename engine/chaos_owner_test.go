@@ -55,14 +55,14 @@ func (o *owner) live() {
 			o.s.note(l.name, "the state was not saved")
 			o.remember(before)
 		}
-		time.Sleep(time.Duration(o.dice.IntN(40_000)) * time.Millisecond)
+		time.Sleep(time.Duration(o.dice.IntN(pick(o.dice, 1000, 40_000))) * time.Millisecond)
 	}
 }
 
 // endurance is how long he lets a program run before he interrupts it.
 func (o *owner) endurance() time.Duration {
-	if o.dice.IntN(4) == 0 {
-		return time.Duration(o.dice.IntN(15_000)) * time.Millisecond
+	if o.dice.IntN(3) == 0 {
+		return time.Duration(o.dice.IntN(pick(o.dice, 3000, 15_000))) * time.Millisecond
 	}
 	return time.Duration(3+o.dice.IntN(10)) * time.Minute
 }

@@ -15,10 +15,6 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// generosity is how much more the simulated MAAS lets compose than it shows:
-// only the engine keeps the hosts from being over-committed.
-const generosity = 10
-
 // schedule is one random story: who wants what, what breaks, and when.
 type schedule struct {
 	t       *testing.T
@@ -28,7 +24,7 @@ type schedule struct {
 	model   sim.Model
 	weather weather
 	owners  []*owner
-	witness *witness
+	witness *observer
 	admin   *maas.Client // the operator's, and the judge's
 
 	mu     sync.Mutex
@@ -67,7 +63,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.sim.Close)
-	s.witness = newWitness(s)
+	s.witness = newObserver(s)
 	s.admin, err = maas.New(maas.Config{
 		URL: "http://maas.example/MAAS", APIKey: s.sim.APIKey(), Transport: s.sim.RoundTripper(), Rand: half,
 	})
@@ -92,10 +88,9 @@ func nastyWorld(d *rand.Rand, seed uint64) sim.Model {
 		m.Hosts = append(m.Hosts, sim.HostModel{
 			Name: fmt.Sprintf("lxd%d", n+1), Zone: m.Zones[n%2], LXDVersion: "5.21.3", Subnets: []string{"lan"},
 			Cores: 3 + d.IntN(4), MemoryMiB: int64(4+d.IntN(6)) * 1024,
-			CPUOvercommit: generosity, MemoryOvercommit: generosity,
 			StoragePools: []sim.StoragePoolModel{
-				{Name: "default", Driver: "zfs", SizeGB: generosity * int64(24+d.IntN(40)), Default: true},
-				{Name: "fast", Driver: "zfs", SizeGB: generosity * 20},
+				{Name: "default", Driver: "zfs", SizeGB: int64(24 + d.IntN(40)), Default: true},
+				{Name: "fast", Driver: "zfs", SizeGB: 20},
 			},
 		})
 	}
@@ -105,6 +100,8 @@ func nastyWorld(d *rand.Rand, seed uint64) sim.Model {
 		PowerOn: 2 * time.Second, PowerOff: time.Second,
 		Refresh: 400 * time.Millisecond, Delete: 150 * time.Millisecond,
 	}
+	// Only the engine keeps the hosts from being over-committed.
+	m.Nasty = sim.Nasty{Overcommit: true, SyncOverCompose: pick(d, 0, 0, 0.1), SyncInCompose: pick(d, 0, 0.1, 0.2)}
 	return m
 }
 
@@ -156,6 +153,7 @@ func (s *schedule) calm() {
 		s.setLXD(h.Name, sim.OK)
 	}
 	s.setRack(sim.OK)
+	s.must(s.sim.SetNasty(sim.Nasty{Overcommit: true}))
 	time.Sleep(5 * time.Minute)
 	for range 3 {
 		for _, o := range s.owners {

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// witness sees what is really in the LXDs, and remembers how it came there.
-type witness struct {
+// observer sees what is really in the LXDs, and remembers how it came there.
+type observer struct {
 	s *schedule
 
 	mu       sync.Mutex
@@ -28,6 +28,8 @@ type witness struct {
 	aways    map[string][]*span       // when a host's LXD, or its rack, was away
 	acts     []*act                   // of the operator
 	foreigns map[string]bool          // "host/name" that an operator made
+	looks    []lookup                 // by name, that were answered
+	struck   int                      // refreshes over a compose
 	leaving  map[engine.Key]int       // deletes by the owner that are under way
 	placed   map[engine.Key]time.Time // when room was last reserved
 }
@@ -66,27 +68,43 @@ type removal struct {
 	busy bool // LXD was starting the instance
 }
 
+// lookup is a look for the machines of a name.
+type lookup struct {
+	life *life
+	name string
+	at   time.Time
+}
+
 // act is something that an operator did to a host, or to a VM on it.
 type act struct {
 	span
 	host, name string
 }
 
-func newWitness(s *schedule) *witness {
-	return &witness{
+func newObserver(s *schedule) *observer {
+	return &observer{
 		s: s, births: map[string]*birth{}, aways: map[string][]*span{}, foreigns: map[string]bool{},
 		leaving: map[engine.Key]int{}, placed: map[engine.Key]time.Time{}, figures: figures{causes: map[string]int{}},
 	}
 }
 
-func (w *witness) count(f func(*figures)) {
+func (w *observer) count(f func(*figures)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.figures)
 }
 
+// lookedFor notes that a program was told which machines have certain names.
+func (w *observer) lookedFor(l *life, names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		w.looks = append(w.looks, lookup{l, name, time.Now()})
+	}
+}
+
 // reserved notes that room is being reserved for a key.
-func (w *witness) reserved(key engine.Key) {
+func (w *observer) reserved(key engine.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.placed[key] = time.Now()
@@ -94,7 +112,7 @@ func (w *witness) reserved(key engine.Key) {
 
 // deleting notes that an owner deletes a VM, until the returned function is
 // called.
-func (w *witness) deleting(key engine.Key) func() {
+func (w *observer) deleting(key engine.Key) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.leaving[key]++
@@ -106,7 +124,7 @@ func (w *witness) deleting(key engine.Key) func() {
 }
 
 // operating notes what an operator does, until the returned function is called.
-func (w *witness) operating(host, name string) func() {
+func (w *observer) operating(host, name string) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := &act{span{from: time.Now()}, host, name}
@@ -118,14 +136,14 @@ func (w *witness) operating(host, name string) func() {
 	}
 }
 
-func (w *witness) foreign(host, name string) {
+func (w *observer) foreign(host, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.foreigns[host+"/"+name] = true
 }
 
 // turned notes that something went away or came back.
-func (w *witness) turned(what string, back bool) {
+func (w *observer) turned(what string, back bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	spans := w.aways[what]
@@ -139,7 +157,7 @@ func (w *witness) turned(what string, back bool) {
 }
 
 // away reports whether a host's LXD, or the rack before it, was away.
-func (w *witness) away(host string, during span) bool {
+func (w *observer) away(host string, during span) bool {
 	for _, what := range []string{host, "rack of " + host} {
 		for _, p := range w.aways[what] {
 			if p.meets(during) {
@@ -151,7 +169,7 @@ func (w *witness) away(host string, during span) bool {
 }
 
 // asked notes a compose that MAAS is asked for.
-func (w *witness) asked(c *exchange) *asked {
+func (w *observer) asked(c *exchange) *asked {
 	form, err := url.ParseQuery(string(c.body))
 	w.s.must(err)
 	parts := strings.Split(strings.Trim(c.request.URL.Path, "/"), "/")
@@ -194,7 +212,7 @@ func poolBytes(storage string) map[string]int64 {
 
 // sending notes that MAAS gets to a compose now, and looks in once LXD has made
 // the instance.
-func (w *witness) sending(a *asked) {
+func (w *observer) sending(a *asked) {
 	w.look()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,7 +221,7 @@ func (w *witness) sending(a *asked) {
 }
 
 // begunFor is the wish that a machine was composed for; nil if it was not.
-func (w *witness) begunFor(systemID string) *wish {
+func (w *observer) begunFor(systemID string) *wish {
 	w.look()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,7 +234,8 @@ func (w *witness) begunFor(systemID string) *wish {
 }
 
 // answered notes how MAAS answered a compose, whoever still listens.
-func (w *witness) answered(a *asked, res *http.Response, err error) {
+func (w *observer) answered(a *asked, res *http.Response, err error) {
+	w.refreshed(a)
 	w.look()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,8 +251,21 @@ func (w *witness) answered(a *asked, res *http.Response, err error) {
 	w.s.note("maas", "compose of %s on %s for %s: %d %.160s", a.name, a.host, a.life.name, a.status, a.body)
 }
 
+// refreshed notes that somebody's refresh ended right after the compose, which
+// took the newborn for one that is gone.
+func (w *observer) refreshed(a *asked) {
+	struck := w.s.sim.NastyStruck()["sync_over_compose"]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if struck > w.struck {
+		w.struck = struck
+		w.acts = append(w.acts, &act{span{time.Now(), time.Now()}, a.host, ""})
+		w.s.note("operator", "refreshed %s over a compose", a.host)
+	}
+}
+
 // look sees what has changed in the LXDs.
-func (w *witness) look() {
+func (w *observer) look() {
 	instances, machines := w.s.sim.Instances(), map[string]sim.Machine{}
 	for _, m := range w.s.sim.Machines() {
 		machines[m.SystemID] = m
@@ -264,7 +296,7 @@ func (w *witness) look() {
 
 // askedFor finds the compose that an instance comes from: LXD admits a name
 // once, and the first one gets it.
-func (w *witness) askedFor(i sim.Instance) *asked {
+func (w *observer) askedFor(i sim.Instance) *asked {
 	for _, a := range w.composes {
 		if a.host == i.Host && a.name == i.Name && a.fruit == nil && a.to.IsZero() && a.sent {
 			return a
@@ -276,7 +308,7 @@ func (w *witness) askedFor(i sim.Instance) *asked {
 	return nil
 }
 
-func (w *witness) update(b *birth, i sim.Instance, m sim.Machine) {
+func (w *observer) update(b *birth, i sim.Instance, m sim.Machine) {
 	if b.Name == "" {
 		w.s.note("lxd", "%s is born on %s (MACs %v)", i.Name, i.Host, i.MACs)
 		if b.asked != nil {
@@ -302,7 +334,7 @@ func finished(m sim.Machine) bool { return finishedMark.MatchString(m.Descriptio
 
 // before checks a call that changes a machine: it must be the caller's, and one
 // that runs changes only while its owner deletes it.
-func (w *witness) before(c *exchange) {
+func (w *observer) before(c *exchange) {
 	w.look()
 	id := machineID(c.request.URL.Path)
 	if id == "" {
@@ -338,7 +370,7 @@ func (b *birth) key() engine.Key {
 
 // starting reports whether LXD may be starting the instance, as it is for a
 // while after a commissioning or a deployment began.
-func (w *witness) starting(b *birth) bool {
+func (w *observer) starting(b *birth) bool {
 	return b.machine.StatusName == "Commissioning" || b.machine.StatusName == "Deploying"
 }
 
@@ -363,7 +395,7 @@ func machineID(path string) string {
 }
 
 // hostOf is the VM host of the machine that a path names.
-func (w *witness) hostOf(path string) string {
+func (w *observer) hostOf(path string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, b := range w.order {
@@ -375,7 +407,7 @@ func (w *witness) hostOf(path string) string {
 }
 
 // vanished checks why an instance is gone that ran.
-func (w *witness) vanished(b *birth) {
+func (w *observer) vanished(b *birth) {
 	w.s.note("lxd", "%s is gone from %s", b.Name, b.Host)
 	if b.machine.StatusName != "Deployed" || !finished(b.machine) || w.leaving[b.key()] > 0 || w.meddled(b, span{from: time.Now(), to: time.Now()}) {
 		return
@@ -386,7 +418,7 @@ func (w *witness) vanished(b *birth) {
 
 // meddled reports whether an operator did something to the VM, or to its host,
 // at that time.
-func (w *witness) meddled(b *birth, at span) bool {
+func (w *observer) meddled(b *birth, at span) bool {
 	for _, a := range w.acts {
 		if a.meets(at) && a.host == b.Host && (a.name == "" || a.name == b.Name || a.name == b.machine.Hostname) {
 			return true
@@ -401,7 +433,7 @@ const known = 3 * time.Minute
 
 // overCommitted checks a newborn's host against all that the one who placed it
 // could know of.
-func (w *witness) overCommitted(n *birth) {
+func (w *observer) overCommitted(n *birth) {
 	if n.asked == nil {
 		return
 	}
@@ -434,7 +466,7 @@ func (w *witness) overCommitted(n *birth) {
 	}
 	over := cores > host.Cores || memoryMiB > host.MemoryMiB
 	for _, p := range host.StoragePools {
-		over = over || bytes[p.Name] > p.SizeGB*1e9/generosity
+		over = over || n.asked.bytes[p.Name] > 0 && bytes[p.Name] > p.SizeGB*1e9
 	}
 	if over {
 		w.figures.overCommits++
@@ -446,7 +478,7 @@ func (w *witness) overCommitted(n *birth) {
 // counts reports whether the one who reserved room for a compose had to know of
 // an instance: it is of the same ledger and not lost from sight, or MAAS has
 // shown it for long enough.
-func (w *witness) counts(b *birth, a *asked) bool {
+func (w *observer) counts(b *birth, a *asked) bool {
 	if o := b.asked; o != nil && b.lost.IsZero() && o.life.owner.book == a.life.owner.book && o.life.edition == a.life.edition {
 		adopted := !o.to.IsZero() && b.visible.After(o.to)
 		if !adopted && (o.to.IsZero() || !b.visible.IsZero()) {

@@ -20,7 +20,7 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		return Result[VM]{}, v.unreserved(ctx, want, err)
 	}
 	if row.State == RowLeaving {
-		return v.leftBefore(ctx, key, want)
+		return v.leftBefore(ctx, row)
 	}
 	if !fresh && v.unclear(row) == 0 {
 		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
@@ -36,14 +36,16 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	return v.composeOn(ctx, where, row, want)
 }
 
-// leftBefore ends a delete that was cut off after nothing of the VM was left
-// to be seen, so that the next step can begin anew.
-func (v *vms) leftBefore(ctx context.Context, key Key, want VMSpec) (Result[VM], error) {
-	res, err := v.gone(ctx, Ref{Key: key, Name: want.Name})
-	if err == nil && res.Done {
-		res = Result[VM]{After: time.Millisecond, Reason: "Deleted", Message: "the former VM " + want.Name + " is gone"}
+// leftBefore ends a delete that was cut off when nothing of the VM was left to
+// be seen, so that the next step can begin anew.
+func (v *vms) leftBefore(ctx context.Context, row Row) (Result[VM], error) {
+	if left := v.unclear(row); left > 0 {
+		return Result[VM]{
+			After: min(left, lookForIt), Reason: "ComposeUnclear",
+			Message: fmt.Sprintf("MAAS may still be composing the former VM %s", row.Name),
+		}, nil
 	}
-	return res, err
+	return Result[VM]{After: time.Millisecond, Reason: "Deleted", Message: "the former VM " + row.Name + " is gone"}, v.Ledger.Drop(ctx, row)
 }
 
 // nextAttempt begins anew for a row whose VM did not come to be, or has
@@ -80,8 +82,11 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 			return v.composed(ctx, host, row.Key, want, m)
 		}
 		failure = notComposed(want.Name, host, failure)
-		if ctx.Err() != nil || errors.Is(failure, ErrUnclear) {
+		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
+		}
+		if ctx.Err() != nil {
+			return v.interrupted(ctx, row, want, failure)
 		}
 		m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
 		switch {
@@ -111,6 +116,19 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return graced, cancel
+}
+
+// interrupted looks, after a compose that failed while its caller gave up,
+// whether the VM is there all the same: one that a sync adopted inside the
+// compose can only be told for ours before its commissioning ends.
+func (v *vms) interrupted(ctx context.Context, row Row, want VMSpec, failure error) (Result[VM], error) {
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
+	m, _, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+	if err != nil {
+		return Result[VM]{}, failure // the row stays: it knows since when
+	}
+	return v.converge(ctx, Ref{Key: row.Key}, want, m)
 }
 
 // compose makes the VM and reads it.

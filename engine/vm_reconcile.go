@@ -50,7 +50,7 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 func (v *vms) abandon(ctx context.Context, key Key, failure error) error {
 	row, err := v.row(ctx, key)
 	if err == nil && row.Key != "" && v.unclear(row) == 0 {
-		err = v.Ledger.Forget(ctx, key)
+		err = v.Ledger.Drop(ctx, row)
 	}
 	if err != nil {
 		return errors.Join(failure, err)
@@ -108,7 +108,7 @@ func (v *vms) bind(ctx context.Context, key Key, group string, m Machine) error 
 	bound := boundTo(key, group, m)
 	if row.State == RowLeaving {
 		// A delete was cut off, and the VM is wanted again.
-		if err := v.Ledger.Forget(ctx, key); err != nil {
+		if err := v.Ledger.Drop(ctx, row); err != nil {
 			return err
 		}
 		bound.Need, bound.Attempt, bound.Excluded = row.Need, row.Attempt, row.Excluded
