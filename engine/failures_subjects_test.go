@@ -27,9 +27,6 @@ type subject struct {
 	delete func(process, engine.Ref) error
 	// one and none judge: there is exactly one, as wanted, or nothing of it.
 	one, none func(*testing.T, region)
-	// lost judges in place of one where the ledger was lost while MAAS composed;
-	// nil: it makes no difference.
-	lost func(*testing.T, region)
 	// once is the call that must not take effect twice.
 	once string
 	// http: also over sockets, which one way to make each kind is enough for.
@@ -80,8 +77,6 @@ func subjects() []subject {
 	placed := wanted()
 	placed.Host, placed.Placement = "", engine.Placement{Group: "web"}
 	vm, spread := vmSubject("Named", wanted()), vmSubject("Placed", placed)
-
-	spread.lost = func(t *testing.T, r region) { t.Helper(); r.wantOneKnown(t) }
 
 	selected := machineSubject("Selected", engine.MachineSpec{Deploy: noble()})
 	adopted := machineSubject("Adopted", engine.MachineSpec{Machine: "busy", Adopt: true})

@@ -317,10 +317,6 @@ func (f failures) again(begin history) func(*testing.T, region, int, breakage) s
 		case err != nil:
 			t.Errorf("the create after it: %v (the first: %v)", err, died)
 		}
-		if f.lost != nil && rest != rows && with.amid && strings.Contains(p.breaker.broken(), "op=compose") {
-			f.lost(t, r)
-			return p.breaker.broken()
-		}
 		f.subject.one(t, r)
 		if rest == rows {
 			f.wantOnce(t, r)

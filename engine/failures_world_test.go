@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"regexp"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,8 +21,7 @@ type region struct {
 	transport     func() http.RoundTripper
 	composeWindow time.Duration
 	interval      time.Duration
-	firstBoot     engine.FirstBoot // of the processes that start; may be nil
-	probe         engine.Probe     // likewise
+	probe         engine.Probe // of the processes that start; may be nil
 }
 
 func world() sim.Model {
@@ -110,7 +108,7 @@ func (r region) start(t *testing.T, rows engine.Ledger, nth int, with breakage) 
 	}
 	e, err := engine.New(engine.Config{
 		Machines: client, Composer: client, Names: client, Catalog: client, Metal: client, Registrar: client,
-		Ledger: rows, ComposeWindow: r.composeWindow, FirstBoot: r.firstBoot, Probe: r.probe,
+		Ledger: rows, ComposeWindow: r.composeWindow, Probe: r.probe,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -184,17 +182,3 @@ func (r region) wantNone(t *testing.T) {
 
 // finishedMark is the last line of a finished VM's description.
 var finishedMark = regexp.MustCompile(`(?m)^maaslxd-[0-9a-f]{12} \S+$`)
-
-// wantOneKnown checks that MAAS has one VM, the wanted one. Where a ledger was
-// lost amid a compose, the next run may choose another host: MAAS then keeps
-// the VM that was there first, and LXD the instance of the other one.
-func (r region) wantOneKnown(t *testing.T) {
-	t.Helper()
-	known := slices.DeleteFunc(r.sim.Instances(), func(i sim.Instance) bool { return i.MachineID == "" })
-	if len(known) != 1 {
-		t.Fatalf("want MAAS to know exactly one instance, got %+v", known)
-	}
-	if m := r.machine(t, "web-1"); m.SystemID != known[0].MachineID || m.StatusName != "Deployed" || !finishedMark.MatchString(m.Description) {
-		t.Errorf("want web-1 Deployed and finished, got %+v", m)
-	}
-}

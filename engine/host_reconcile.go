@@ -43,7 +43,7 @@ func (s HostSpec) Validate() error {
 	if s.Machine.Adopt {
 		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
 	}
-	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), firstBootErrors(s.lxd().Validate()))
+	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), s.validateFirstBoot())
 }
 
 // observe implements Kind.Observe.
@@ -119,12 +119,8 @@ func (h *hosts) preparation(want HostSpec) preparation {
 		},
 		deployment: func(Machine) (*Deployment, error) {
 			what := *want.Machine.Deploy
-			var err error
-			if h.FirstBoot != nil {
-				what.UserData, err = h.FirstBoot.UserData(want)
-			} else {
-				what.UserData, err = want.firstBoot()
-			}
+			data, err := want.firstBoot()
+			what.UserData = data
 			return &what, errors.Join(err, what.validate())
 		},
 	}
