@@ -35,8 +35,9 @@ func (want HostSpec) validateFirstBoot() error {
 	return firstBootErrors(want.lxd().Validate())
 }
 
-// firstBoot renders the user-data of the host's deployment.
-func (want HostSpec) firstBoot() ([]byte, error) {
+// UserData is what the host's machine is deployed with. The error is a
+// *SpecError, or several that are joined.
+func (want HostSpec) UserData() ([]byte, error) {
 	data, err := want.lxd().Render()
 	return data, firstBootErrors(err)
 }

@@ -64,7 +64,10 @@ func (h *hosts) observe(ctx context.Context, ref Ref) (Host, error) {
 
 func hostAs(m Machine, record VMHost, key Key) Host {
 	seen := metalAs(m, key)
-	return Host{Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished}
+	return Host{
+		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished,
+		Key: Key(m.OwnerData[keyData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
+	}
 }
 
 // hostResult turns what was seen of the machine into what was seen of the
@@ -112,14 +115,20 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 func (h *hosts) preparation(want HostSpec) preparation {
 	return preparation{
 		network: func(ctx context.Context, m Machine) (Machine, error) {
-			if want.Bridge == nil {
-				return m, nil
+			if err := want.fits(m); err != nil {
+				return m, err
 			}
-			return h.bridge(ctx, m, *want.Bridge)
+			if want.Bridge != nil {
+				var err error
+				if m, err = h.bridge(ctx, m, *want.Bridge); err != nil {
+					return m, err
+				}
+			}
+			return h.annotate(ctx, m, map[string]string{fingerprintData: want.Credentials.Fingerprint()})
 		},
 		deployment: func(Machine) (*Deployment, error) {
 			what := *want.Machine.Deploy
-			data, err := want.firstBoot()
+			data, err := want.UserData()
 			what.UserData = data
 			return &what, errors.Join(err, what.validate())
 		},

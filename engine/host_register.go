@@ -115,6 +115,9 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	if err != nil {
 		return waiting(ref.Key, m, VMHost{}, "NoAddress", err.Error()), nil
 	}
+	if err := want.trusts(m); err != nil {
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	}
 	ours := m.OwnerData[stateData] == stateInProgress && !want.Machine.Adopt
 	switch server, err := h.probe(ctx, e, want.Credentials); {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden):

@@ -65,7 +65,7 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 		return engine.VM{}, aboutLedger(err)
 	}
 	key := r.client.key(spec.Name)
-	if err := r.client.claim(key, spec.Name); err != nil {
+	if err := r.client.claim(key, "VM "+spec.Name); err != nil {
 		return engine.VM{}, err
 	}
 	return engine.Wait(ctx, b.vms.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
