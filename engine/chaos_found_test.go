@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,4 +191,35 @@ func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
 		}
 		r.wantNone(t)
 	})
+}
+
+// TestDeleteOfAnAdoptedVMIsCutOff: a newborn that a sync adopted has no mark.
+// A delete of it that dies after its first step is ended by the next one.
+func TestDeleteOfAnAdoptedVMIsCutOff(t *testing.T) {
+	died := false
+	for nth := 1; !died && nth < 20; nth++ {
+		synctest.Test(t, func(t *testing.T) {
+			r := inMemory(t)
+			if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+				t.Fatal(err)
+			}
+			rows := ledger.NewMemory(nil)
+			p := r.start(t, rows, nth, breakage{deadly: true, after: true, breaks: death})
+			p.create(unborn) //nolint:errcheck // it dies
+			if died = strings.Contains(p.breaker.broken(), "op=compose"); !died {
+				return
+			}
+			if res, err := r.start(t, rows, 0, breakage{}).engine.VMs.Delete(t.Context(), unborn); err != nil || res.Done {
+				t.Fatalf("want a first step, got %+v, %v", res, err)
+			}
+			time.Sleep(5 * time.Minute)
+			if err := r.start(t, rows, 0, breakage{}).delete(unborn); err != nil {
+				t.Error(err)
+			}
+			r.wantNone(t)
+		})
+	}
+	if !died {
+		t.Error("no create died at its compose, so this test shows nothing")
+	}
 }

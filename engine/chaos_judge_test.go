@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
@@ -193,6 +194,9 @@ func (w *observer) leakedBy(b *birth) string {
 func (w *observer) looked(b *birth) bool {
 	until := b.asked.to.Add(w.s.model.Latency.Commission)
 	for _, l := range w.looks {
+		if died := l.life.died.Load(); died > 0 && time.Unix(0, died).Sub(l.at) < time.Second {
+			continue
+		}
 		if l.life.owner == b.asked.life.owner && l.life.edition == b.asked.life.edition && l.name == b.asked.name &&
 			l.at.After(b.asked.to) && l.at.Before(until) {
 			return true
