@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,33 +192,27 @@ func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
 	})
 }
 
-// TestDeleteOfAnAdoptedVMIsCutOff: a newborn that a sync adopted has no mark.
-// A delete of it that dies after its first step is ended by the next one.
-func TestDeleteOfAnAdoptedVMIsCutOff(t *testing.T) {
-	died := false
-	for nth := 1; !died && nth < 20; nth++ {
-		synctest.Test(t, func(t *testing.T) {
-			r := inMemory(t)
-			if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
-				t.Fatal(err)
-			}
-			rows := ledger.NewMemory(nil)
-			p := r.start(t, rows, nth, breakage{deadly: true, after: true, breaks: death})
-			p.create(unborn) //nolint:errcheck // it dies
-			if died = strings.Contains(p.breaker.broken(), "op=compose"); !died {
-				return
-			}
-			if res, err := r.start(t, rows, 0, breakage{}).engine.VMs.Delete(t.Context(), unborn); err != nil || res.Done {
-				t.Fatalf("want a first step, got %+v, %v", res, err)
-			}
-			time.Sleep(5 * time.Minute)
-			if err := r.start(t, rows, 0, breakage{}).delete(unborn); err != nil {
-				t.Error(err)
-			}
-			r.wantNone(t)
-		})
-	}
-	if !died {
-		t.Error("no create died at its compose, so this test shows nothing")
-	}
+// TestNoStrangerIsAdopted: MAAS adopts what it finds in LXD, without any mark.
+// That we asked for a VM of that name and never heard of it proves nothing.
+func TestNoStrangerIsAdopted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		rows := ledger.NewMemory(nil)
+		reserveDead(t, rows, wanted())
+		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 2, MemoryMiB: 2048}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sim.RefreshHost("lxd1"); err != nil {
+			t.Fatal(err)
+		}
+		q := r.start(t, rows, 0, breakage{})
+		if _, err := q.create(unborn); !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("want a conflict, got %v", err)
+		}
+		if err := q.delete(unborn); err != nil {
+			t.Error(err)
+		}
+		if m := r.machine(t, "web-1"); m.Description != "" || len(r.sim.Instances()) != 1 {
+			t.Errorf("a stranger was taken over: %+v", m)
+		}
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
@@ -133,7 +132,7 @@ const (
 	loserOfTwo    = "MAAS refused the loser of two composes of one name by two owners once LXD had made it"
 	loserOfLoss   = "MAAS refused the second of two composes of one name once LXD had made it; the ledger that knew of the first was lost"
 	loserOfOthers = "MAAS refused the name once LXD had made the instance: a machine of an operator's, or one adopted, took it meanwhile"
-	adopted       = "a sync of the host adopted it inside its compose, and it was commissioned before any program that knew of the compose looked"
+	adopted       = "a sync of the host adopted it inside its compose, which MAAS shows without a mark, and nobody heard the compose's answer"
 	failedCompose = "the compose failed once LXD had made it, for MAAS could not reach LXD any more"
 	keptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
@@ -170,7 +169,7 @@ func (w *observer) leakedBy(b *birth) string {
 	reason := loserOfOthers
 	if !b.visible.IsZero() && !b.visible.After(a.to) && b.machine.Hostname == a.name {
 		reason = ""
-		if !w.looked(b) {
+		if !a.heard {
 			reason = adopted
 		}
 	}
@@ -186,21 +185,4 @@ func (w *observer) leakedBy(b *birth) string {
 		}
 	}
 	return reason
-}
-
-// looked reports whether a program with the ledger that knows of the compose
-// looked for the VM while it could still be told for its owner's: until its
-// commissioning ended.
-func (w *observer) looked(b *birth) bool {
-	until := b.asked.to.Add(w.s.model.Latency.Commission)
-	for _, l := range w.looks {
-		if died := l.life.died.Load(); died > 0 && time.Unix(0, died).Sub(l.at) < time.Second {
-			continue
-		}
-		if l.life.owner == b.asked.life.owner && l.life.edition == b.asked.life.edition && l.name == b.asked.name &&
-			l.at.After(b.asked.to) && l.at.Before(until) {
-			return true
-		}
-	}
-	return false
 }

@@ -169,11 +169,7 @@ func (c *exchange) send(ctx context.Context) (*http.Response, error) {
 	}
 	switch {
 	case c.request.Method == http.MethodGet:
-		res, err := c.forward(ctx)
-		if err == nil && c.fated == nil {
-			c.life.s.witness.lookedFor(c.life, c.request.URL.Query()["hostname"])
-		}
-		return res, err
+		return c.forward(ctx)
 	case c.request.URL.Query().Get("op") == "compose":
 		return c.compose(ctx)
 	case c.request.Method == http.MethodDelete:
@@ -231,6 +227,9 @@ func (c *exchange) compose(ctx context.Context) (*http.Response, error) {
 	select {
 	case o := <-done:
 		c.note(o.res, o.err)
+		if o.err == nil && c.fated == nil {
+			c.life.s.witness.heard(asked)
+		}
 		return o.res, o.err
 	case <-ctx.Done():
 		c.life.s.note(c.life.name, "%s: nobody waits any more", c.route)

@@ -86,9 +86,9 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 			return Result[VM]{}, failure // the row stays: it knows since when
 		}
 		if ctx.Err() != nil {
-			return v.interrupted(ctx, row, want, failure)
+			return v.interrupted(ctx, host, row, want, failure)
 		}
-		m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+		m, stranger, err := v.lookAfter(ctx, host, row, want, failure)
 		switch {
 		case err == nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
@@ -121,10 +121,10 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 // interrupted looks, after a compose that failed while its caller gave up,
 // whether the VM is there all the same: one that a sync adopted inside the
 // compose can only be told for ours before its commissioning ends.
-func (v *vms) interrupted(ctx context.Context, row Row, want VMSpec, failure error) (Result[VM], error) {
+func (v *vms) interrupted(ctx context.Context, host VMHost, row Row, want VMSpec, failure error) (Result[VM], error) {
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
-	m, _, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+	m, _, err := v.lookAfter(ctx, host, row, want, failure)
 	if err != nil {
 		return Result[VM]{}, failure // the row stays: it knows since when
 	}

@@ -30,9 +30,6 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 			Hint:    "If it should no longer be managed, remove it from the state.", Err: ErrConflict,
 		}
 	}
-	if err := v.knowLeaving(ctx, ref.Key, m); err != nil {
-		return result(ref.Key, m), err
-	}
 	res := result(ref.Key, m)
 	switch m.Status.Phase() {
 	case PhaseReleasing:
@@ -53,20 +50,6 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
-}
-
-// knowLeaving notes in the row which machine is being deleted, if it does not
-// say so: should the delete be cut off, the next one finds it even where
-// nothing else tells any more whose it is.
-func (v *vms) knowLeaving(ctx context.Context, key Key, m Machine) error {
-	row, err := v.row(ctx, key)
-	if err != nil || row.State != RowLeaving || row.SystemID == m.SystemID {
-		return err
-	}
-	if err := v.Ledger.Bind(ctx, boundTo(key, row.Group, m)); !errors.Is(err, ErrBusy) {
-		return err
-	}
-	return nil // it is leaving, as it should be
 }
 
 // gone forgets the row of a VM that is not there, unless a compose of it may
