@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
@@ -132,7 +133,7 @@ const (
 	loserOfTwo    = "MAAS refused the loser of two composes of one name by two owners once LXD had made it"
 	loserOfLoss   = "MAAS refused the second of two composes of one name once LXD had made it; the ledger that knew of the first was lost"
 	loserOfOthers = "MAAS refused the name once LXD had made the instance: a machine of an operator's, or one adopted, took it meanwhile"
-	adopted       = "a sync of the host adopted it inside its compose, which MAAS shows without a mark, and nobody heard the compose's answer"
+	adopted       = "a sync of the host adopted it inside its compose, and the program did not live to hear its answer and to mark the VM, or another owner asked for the same name there"
 	failedCompose = "the compose failed once LXD had made it, for MAAS could not reach LXD any more"
 	keptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
@@ -169,7 +170,7 @@ func (w *observer) leakedBy(b *birth) string {
 	reason := loserOfOthers
 	if !b.visible.IsZero() && !b.visible.After(a.to) && b.machine.Hostname == a.name {
 		reason = ""
-		if !a.heard {
+		if !w.knew(a) {
 			reason = adopted
 		}
 	}
@@ -185,4 +186,33 @@ func (w *observer) leakedBy(b *birth) string {
 		}
 	}
 	return reason
+}
+
+// knew reports whether a program heard that its compose was refused, looked, and
+// lived on with its ledger, so that it must have found what MAAS had adopted. It
+// proves nothing where another owner asked for the same name on the same host.
+func (w *observer) knew(a *asked) bool {
+	if a.life.edition != a.life.owner.book.edition || w.contested(a) {
+		return false
+	}
+	for _, l := range w.looks {
+		died := a.life.died.Load()
+		if l.life == a.life && l.name == a.name && a.heard && l.at.After(a.to) && l.at.Before(a.to.Add(10*time.Second)) &&
+			(died == 0 || time.Unix(0, died).Sub(l.at) > time.Second) {
+			return true
+		}
+	}
+	return false
+}
+
+// contested reports whether another owner had asked for the same name on the
+// same host, or was about to.
+func (w *observer) contested(a *asked) bool {
+	for _, other := range w.composes {
+		if other.key != a.key && other.host == a.host && other.name == a.name &&
+			other.placed.Before(a.to.Add(time.Second)) && (other.to.IsZero() || other.to.After(a.from)) {
+			return true
+		}
+	}
+	return false
 }

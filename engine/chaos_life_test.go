@@ -169,7 +169,11 @@ func (c *exchange) send(ctx context.Context) (*http.Response, error) {
 	}
 	switch {
 	case c.request.Method == http.MethodGet:
-		return c.forward(ctx)
+		res, err := c.forward(ctx)
+		if err == nil && c.fated == nil {
+			c.life.s.witness.lookedFor(c.life, c.request.URL.Query()["hostname"])
+		}
+		return res, err
 	case c.request.URL.Query().Get("op") == "compose":
 		return c.compose(ctx)
 	case c.request.Method == http.MethodDelete:

@@ -28,6 +28,7 @@ type observer struct {
 	aways    map[string][]*span       // when a host's LXD, or its rack, was away
 	acts     []*act                   // of the operator
 	foreigns map[string]bool          // "host/name" that an operator made
+	looks    []lookup                 // by name, that were answered
 	struck   int                      // refreshes over a compose
 	leaving  map[engine.Key]int       // deletes by the owner that are under way
 	placed   map[engine.Key]time.Time // when room was last reserved
@@ -46,7 +47,7 @@ type asked struct {
 	span                 // until MAAS was done with it
 	status     int
 	body       string
-	heard      bool // the program that asked got the answer, and lived on it
+	heard      bool // the program that asked got the answer
 	sent       bool // MAAS has it
 	fruit      *birth
 }
@@ -68,6 +69,13 @@ type removal struct {
 	busy bool // LXD was starting the instance
 }
 
+// lookup is a look for the machines of a name.
+type lookup struct {
+	life *life
+	name string
+	at   time.Time
+}
+
 // act is something that an operator did to a host, or to a VM on it.
 type act struct {
 	span
@@ -85,6 +93,15 @@ func (w *observer) count(f func(*figures)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.figures)
+}
+
+// lookedFor notes that a program was told which machines have certain names.
+func (w *observer) lookedFor(l *life, names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		w.looks = append(w.looks, lookup{l, name, time.Now()})
+	}
 }
 
 // reserved notes that room is being reserved for a key.
@@ -204,14 +221,11 @@ func (w *observer) sending(a *asked) {
 	time.AfterFunc(w.s.model.Latency.Call+w.s.model.Latency.Compose/2+time.Millisecond, w.look)
 }
 
-// heard notes that a program got the answer to its compose. It counts if the
-// program then lives for long enough to mark what the answer tells of.
+// heard notes that the program got the answer to its compose.
 func (w *observer) heard(a *asked) {
-	time.AfterFunc(5*time.Second, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		a.heard = a.life.died.Load() == 0 || time.Unix(0, a.life.died.Load()).Sub(a.to) > 5*time.Second
-	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.heard = true
 }
 
 // begunFor is the wish that a machine was composed for; nil if it was not.

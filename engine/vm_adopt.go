@@ -7,8 +7,12 @@ import (
 	"slices"
 )
 
-// lookAfter looks for the VM after a compose that failed with a clear answer.
+// lookAfter looks for the VM after a compose that failed with a clear answer,
+// also where the caller gives up meanwhile: what the answer proves is forgotten
+// with this step.
 func (v *vms) lookAfter(ctx context.Context, host VMHost, row Row, want VMSpec, failure error) (Machine, *Machine, error) {
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
 	m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
 	if stranger == nil || !errors.Is(err, ErrNotFound) {
 		return m, stranger, err

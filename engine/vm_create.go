@@ -85,14 +85,13 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
 		}
-		if ctx.Err() != nil {
-			return v.interrupted(ctx, host, row, want, failure)
-		}
 		m, stranger, err := v.lookAfter(ctx, host, row, want, failure)
 		switch {
 		case err == nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
-			return v.converge(ctx, Ref{Key: row.Key}, want, m)
+			return v.takeOn(ctx, row, want, m)
+		case ctx.Err() != nil:
+			return Result[VM]{}, failure // the row stays: it knows since when
 		case !errors.Is(err, ErrNotFound):
 			return Result[VM]{}, err
 		case stranger != nil, want.Host != "", !elsewhere(failure):
@@ -118,15 +117,13 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return graced, cancel
 }
 
-// interrupted looks, after a compose that failed while its caller gave up,
-// whether the VM is there all the same: one that a sync adopted inside the
-// compose can only be told for ours before its commissioning ends.
-func (v *vms) interrupted(ctx context.Context, host VMHost, row Row, want VMSpec, failure error) (Result[VM], error) {
-	ctx, cancel := withGrace(ctx)
-	defer cancel()
-	m, _, err := v.lookAfter(ctx, host, row, want, failure)
-	if err != nil {
-		return Result[VM]{}, failure // the row stays: it knows since when
+// takeOn marks a VM that is there although its compose failed, also where the
+// caller has given up meanwhile: nothing else tells whose it is.
+func (v *vms) takeOn(ctx context.Context, row Row, want VMSpec, m Machine) (Result[VM], error) {
+	if ctx.Err() != nil {
+		graced, cancel := withGrace(ctx)
+		defer cancel()
+		ctx = graced
 	}
 	return v.converge(ctx, Ref{Key: row.Key}, want, m)
 }
