@@ -205,12 +205,11 @@ func (w *observer) knew(a *asked) bool {
 	return false
 }
 
-// contested reports whether another owner had asked for the same name on the
-// same host, or was about to.
+// contested reports whether another owner was after the same name when the
+// compose ended, so that it might be his.
 func (w *observer) contested(a *asked) bool {
-	for _, other := range w.composes {
-		if other.key != a.key && other.host == a.host && other.name == a.name &&
-			other.placed.Before(a.to.Add(time.Second)) && (other.to.IsZero() || other.to.After(a.from)) {
+	for key, at := range w.placed {
+		if key != a.key && strings.HasSuffix(string(key), "/"+a.name) && at.Before(a.to.Add(time.Second)) && at.After(a.to.Add(-known)) {
 			return true
 		}
 	}
