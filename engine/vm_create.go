@@ -20,7 +20,8 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		return Result[VM]{}, v.unreserved(ctx, want, err)
 	}
 	if row.State == RowLeaving {
-		return v.leftBefore(ctx, row)
+		// Of a delete that goes on, or that was cut off: then reconcile drops it.
+		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
 	}
 	if !fresh && v.unclear(row) == 0 {
 		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
@@ -34,18 +35,6 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		}, nil
 	}
 	return v.composeOn(ctx, where, row, want)
-}
-
-// leftBefore ends a delete that was cut off when nothing of the VM was left to
-// be seen, so that the next step can begin anew.
-func (v *vms) leftBefore(ctx context.Context, row Row) (Result[VM], error) {
-	if left := v.unclear(row); left > 0 {
-		return Result[VM]{
-			After: min(left, lookForIt), Reason: "ComposeUnclear",
-			Message: fmt.Sprintf("MAAS may still be composing the former VM %s", row.Name),
-		}, nil
-	}
-	return Result[VM]{After: time.Millisecond, Reason: "Deleted", Message: "the former VM " + row.Name + " is gone"}, v.Ledger.Drop(ctx, row)
 }
 
 // nextAttempt begins anew for a row whose VM did not come to be, or has
