@@ -49,3 +49,25 @@ func (s *sweeps) due(now time.Time) bool {
 	s.last = now
 	return true
 }
+
+// leftovers remembers, as long as the process lives, what a create left where
+// MAAS does not show it.
+type leftovers struct {
+	mu  sync.Mutex
+	was map[Key]string
+}
+
+func (l *leftovers) note(key Key, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.was == nil {
+		l.was = map[Key]string{}
+	}
+	l.was[key] = what
+}
+
+func (l *leftovers) of(key Key) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.was[key]
+}

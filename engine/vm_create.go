@@ -74,16 +74,23 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
 		}
+		mayMove := want.Host == "" && elsewhere(failure)
+		if mayMove {
+			settleDown(ctx)
+		}
 		m, stranger, err := v.lookAfter(ctx, host, row, want, failure)
 		switch {
 		case err == nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
+			if m.HostID != host.ID {
+				v.leftovers.note(row.Key, leftover(want.Name, host))
+			}
 			return v.takeOn(ctx, row, want, m)
 		case ctx.Err() != nil:
 			return Result[VM]{}, failure // the row stays: it knows since when
 		case !errors.Is(err, ErrNotFound):
 			return Result[VM]{}, err
-		case stranger != nil, want.Host != "", !elsewhere(failure):
+		case stranger != nil, !mayMove:
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, stranger, failure)
 		}
 		next, fresh, err := v.moveFrom(ctx, where, row, want)
@@ -92,6 +99,18 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		}
 		v.Log.InfoContext(ctx, "compose failed, trying another VM host", "name", want.Name, "host", host.Name, "error", failure)
 		row = next
+	}
+}
+
+// settling is how long a failed compose is left alone before another host is
+// tried. A host that is busy with the name may be busy with our own VM, for a
+// run that died and whose ledger was lost: MAAS shows it when it is done.
+const settling = 3 * time.Second
+
+func settleDown(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(settling):
 	}
 }
 

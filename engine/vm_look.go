@@ -19,6 +19,8 @@ type vms struct {
 	networks *hostNets
 	tries    *tries // composes that failed
 	sweeps   *sweeps
+
+	leftovers leftovers
 }
 
 // observe implements Kind.Observe.

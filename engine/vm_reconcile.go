@@ -18,6 +18,12 @@ const lookForIt = 5 * time.Second
 
 // reconcile implements Kind.Reconcile.
 func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
+	res, err := v.step(ctx, ref, want)
+	res.Object.Leftover = v.leftovers.of(ref.Key)
+	return res, err
+}
+
+func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
 	if err := want.Validate(); err != nil {
 		return Result[VM]{}, err
 	}
