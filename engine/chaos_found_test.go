@@ -191,3 +191,28 @@ func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
 		r.wantNone(t)
 	})
 }
+
+// TestNoStrangerIsAdopted: MAAS adopts what it finds in LXD, without any mark.
+// That we asked for a VM of that name and never heard of it proves nothing.
+func TestNoStrangerIsAdopted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		rows := ledger.NewMemory(nil)
+		reserveDead(t, rows, wanted())
+		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 2, MemoryMiB: 2048}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sim.RefreshHost("lxd1"); err != nil {
+			t.Fatal(err)
+		}
+		q := r.start(t, rows, 0, breakage{})
+		if _, err := q.create(unborn); !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("want a conflict, got %v", err)
+		}
+		if err := q.delete(unborn); err != nil {
+			t.Error(err)
+		}
+		if m := r.machine(t, "web-1"); m.Description != "" || len(r.sim.Instances()) != 1 {
+			t.Errorf("a stranger was taken over: %+v", m)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
@@ -132,7 +133,7 @@ const (
 	loserOfTwo    = "MAAS refused the loser of two composes of one name by two owners once LXD had made it"
 	loserOfLoss   = "MAAS refused the second of two composes of one name once LXD had made it; the ledger that knew of the first was lost"
 	loserOfOthers = "MAAS refused the name once LXD had made the instance: a machine of an operator's, or one adopted, took it meanwhile"
-	adopted       = "a sync of the host adopted it inside its compose, and it was commissioned before any program that knew of the compose looked"
+	adopted       = "a sync of the host adopted it inside its compose, and the program did not live to hear its answer and to mark the VM, or another owner asked for the same name there"
 	failedCompose = "the compose failed once LXD had made it, for MAAS could not reach LXD any more"
 	keptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
@@ -169,7 +170,7 @@ func (w *observer) leakedBy(b *birth) string {
 	reason := loserOfOthers
 	if !b.visible.IsZero() && !b.visible.After(a.to) && b.machine.Hostname == a.name {
 		reason = ""
-		if !w.looked(b) {
+		if !w.knew(a) {
 			reason = adopted
 		}
 	}
@@ -187,14 +188,28 @@ func (w *observer) leakedBy(b *birth) string {
 	return reason
 }
 
-// looked reports whether a program with the ledger that knows of the compose
-// looked for the VM while it could still be told for its owner's: until its
-// commissioning ended.
-func (w *observer) looked(b *birth) bool {
-	until := b.asked.to.Add(w.s.model.Latency.Commission)
+// knew reports whether a program heard that its compose was refused, looked, and
+// lived on with its ledger, so that it must have found what MAAS had adopted. It
+// proves nothing where another owner asked for the same name on the same host.
+func (w *observer) knew(a *asked) bool {
+	if a.life.edition != a.life.owner.book.edition || w.contested(a) {
+		return false
+	}
 	for _, l := range w.looks {
-		if l.life.owner == b.asked.life.owner && l.life.edition == b.asked.life.edition && l.name == b.asked.name &&
-			l.at.After(b.asked.to) && l.at.Before(until) {
+		died := a.life.died.Load()
+		if l.life == a.life && l.name == a.name && a.heard && l.at.After(a.to) && l.at.Before(a.to.Add(10*time.Second)) &&
+			(died == 0 || time.Unix(0, died).Sub(l.at) > time.Second) {
+			return true
+		}
+	}
+	return false
+}
+
+// contested reports whether another owner was after the same name when the
+// compose ended, so that it might be his.
+func (w *observer) contested(a *asked) bool {
+	for key, at := range w.placed {
+		if key != a.key && strings.HasSuffix(string(key), "/"+a.name) && at.Before(a.to.Add(time.Second)) && at.After(a.to.Add(-known)) {
 			return true
 		}
 	}

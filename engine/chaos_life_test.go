@@ -26,7 +26,8 @@ type life struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dead    atomic.Bool
-	edition int // of its ledger
+	died    atomic.Int64 // when, by the clock of the schedule
+	edition int          // of its ledger
 
 	mu  sync.Mutex
 	nth map[string]int // how often it did what
@@ -58,6 +59,7 @@ func (l *life) end() {
 
 // perish ends the program where it stands.
 func (l *life) perish(when string) {
+	l.died.CompareAndSwap(0, time.Now().UnixNano())
 	if l.dead.Swap(true) {
 		return
 	}
@@ -148,8 +150,9 @@ func (c *exchange) run() (*http.Response, error) {
 		c.life.s.witness.count(func(f *figures) { f.broken++ })
 	}
 	if fate.amid {
+		gone := time.Duration(1+c.dice.IntN(600)) * time.Millisecond
 		go c.send(context.WithoutCancel(c.request.Context())) //nolint:errcheck // MAAS finishes the call for nobody
-		time.Sleep(time.Duration(1+c.dice.IntN(600)) * time.Millisecond)
+		time.Sleep(gone)
 	}
 	if fate.after {
 		if _, err := c.send(c.request.Context()); err != nil {
@@ -228,6 +231,9 @@ func (c *exchange) compose(ctx context.Context) (*http.Response, error) {
 	select {
 	case o := <-done:
 		c.note(o.res, o.err)
+		if o.err == nil && c.fated == nil {
+			c.life.s.witness.heard(asked)
+		}
 		return o.res, o.err
 	case <-ctx.Done():
 		c.life.s.note(c.life.name, "%s: nobody waits any more", c.route)

@@ -218,9 +218,11 @@ func (l *life) ref(name string, m *memory) engine.Ref {
 // takeBack does what the hint of a conflict says: it imports what is his, and
 // removes what was begun otherwise.
 func (l *life) takeBack(ctx context.Context, name string, want *wish, conflict error) error {
+	var spec *engine.SpecError
+	begun := errors.As(conflict, &spec) && spec.Field != "name" // else the name is someone else's
 	vm, err := l.engine.VMs.Observe(ctx, l.ref(name, &memory{}))
 	switch {
-	case err != nil || !vm.Ours:
+	case err != nil || !vm.Ours && !begun:
 		return conflict
 	case vm.Finished:
 		l.s.note(l.name, "imports %s as %s", name, vm.SystemID)

@@ -47,6 +47,7 @@ type asked struct {
 	span                 // until MAAS was done with it
 	status     int
 	body       string
+	heard      bool // the program that asked got the answer
 	sent       bool // MAAS has it
 	fruit      *birth
 }
@@ -63,10 +64,7 @@ type birth struct {
 }
 
 // removal is a DELETE of a machine by an owner.
-type removal struct {
-	span
-	busy bool // LXD was starting the instance
-}
+type removal struct{ span }
 
 // lookup is a look for the machines of a name.
 type lookup struct {
@@ -220,6 +218,13 @@ func (w *observer) sending(a *asked) {
 	time.AfterFunc(w.s.model.Latency.Call+w.s.model.Latency.Compose/2+time.Millisecond, w.look)
 }
 
+// heard notes that the program got the answer to its compose.
+func (w *observer) heard(a *asked) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.heard = true
+}
+
 // begunFor is the wish that a machine was composed for; nil if it was not.
 func (w *observer) begunFor(systemID string) *wish {
 	w.look()
@@ -355,7 +360,7 @@ func (w *observer) before(c *exchange) {
 			w.s.wrong("%s sends %s to a VM that runs: %+v", c.life.name, c.route, b.machine)
 		}
 		if c.request.Method == http.MethodDelete {
-			b.removal = &removal{span: span{from: time.Now(), to: time.Now().Add(time.Second)}, busy: w.starting(b)}
+			b.removal = &removal{span: span{from: time.Now(), to: time.Now().Add(time.Second)}}
 		}
 	}
 }
@@ -366,12 +371,6 @@ func (b *birth) key() engine.Key {
 		return ""
 	}
 	return b.asked.key
-}
-
-// starting reports whether LXD may be starting the instance, as it is for a
-// while after a commissioning or a deployment began.
-func (w *observer) starting(b *birth) bool {
-	return b.machine.StatusName == "Commissioning" || b.machine.StatusName == "Deploying"
 }
 
 // harmless are the changes that leave a VM running: of its record, and looks.
@@ -425,65 +424,4 @@ func (w *observer) meddled(b *birth, at span) bool {
 		}
 	}
 	return false
-}
-
-// known is how old what MAAS shows must be before every engine has heard of it:
-// an inventory is read for up to a minute and a half, and kept for a while.
-const known = 3 * time.Minute
-
-// overCommitted checks a newborn's host against all that the one who placed it
-// could know of.
-func (w *observer) overCommitted(n *birth) {
-	if n.asked == nil {
-		return
-	}
-	var (
-		host      sim.HostModel
-		cores     int
-		memoryMiB int64
-		bytes     = map[string]int64{}
-		counted   []string
-	)
-	for _, h := range w.s.model.Hosts {
-		if h.Name == n.Host {
-			host = h
-		}
-	}
-	for _, b := range w.order {
-		if b.gone || b.Host != n.Host || b != n && !w.counts(b, n.asked) {
-			continue
-		}
-		cores += b.Cores
-		memoryMiB += b.MemoryMiB
-		disks := map[string]int64{"default": 8e9} // an operator's
-		if b.asked != nil {
-			disks = b.asked.bytes
-		}
-		for pool, size := range disks {
-			bytes[pool] += size
-		}
-		counted = append(counted, fmt.Sprintf("%s (%s)", b.Name, b.key()))
-	}
-	over := cores > host.Cores || memoryMiB > host.MemoryMiB
-	for _, p := range host.StoragePools {
-		over = over || n.asked.bytes[p.Name] > 0 && bytes[p.Name] > p.SizeGB*1e9
-	}
-	if over {
-		w.figures.overCommits++
-		w.s.wrong("%s is over-committed by %s: %d of %d cores, %d of %d MiB, bytes %v of %+v, by %v",
-			host.Name, n.Name, cores, host.Cores, memoryMiB, host.MemoryMiB, bytes, host.StoragePools, counted)
-	}
-}
-
-// counts reports whether the one who reserved room for a compose had to know of
-// an instance: it is of the same ledger and not lost from sight, or MAAS has
-// shown it for long enough.
-func (w *observer) counts(b *birth, a *asked) bool {
-	if o := b.asked; o != nil && b.lost.IsZero() && o.life.owner.book == a.life.owner.book && o.life.edition == a.life.edition {
-		adopted := !o.to.IsZero() && b.visible.After(o.to)
-		if !adopted && (o.to.IsZero() || !b.visible.IsZero()) {
-			return true
-		}
-	}
-	return !b.visible.IsZero() && b.visible.Before(a.placed.Add(-known))
 }

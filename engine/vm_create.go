@@ -20,7 +20,8 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		return Result[VM]{}, v.unreserved(ctx, want, err)
 	}
 	if row.State == RowLeaving {
-		return v.leftBefore(ctx, row)
+		// Of a delete that goes on, or that was cut off: then reconcile drops it.
+		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
 	}
 	if !fresh && v.unclear(row) == 0 {
 		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
@@ -34,18 +35,6 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 		}, nil
 	}
 	return v.composeOn(ctx, where, row, want)
-}
-
-// leftBefore ends a delete that was cut off when nothing of the VM was left to
-// be seen, so that the next step can begin anew.
-func (v *vms) leftBefore(ctx context.Context, row Row) (Result[VM], error) {
-	if left := v.unclear(row); left > 0 {
-		return Result[VM]{
-			After: min(left, lookForIt), Reason: "ComposeUnclear",
-			Message: fmt.Sprintf("MAAS may still be composing the former VM %s", row.Name),
-		}, nil
-	}
-	return Result[VM]{After: time.Millisecond, Reason: "Deleted", Message: "the former VM " + row.Name + " is gone"}, v.Ledger.Drop(ctx, row)
 }
 
 // nextAttempt begins anew for a row whose VM did not come to be, or has
@@ -85,21 +74,20 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
 		}
-		if ctx.Err() != nil {
-			return v.interrupted(ctx, row, want, failure)
-		}
 		mayMove := want.Host == "" && elsewhere(failure)
 		if mayMove {
 			settleDown(ctx)
 		}
-		m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+		m, stranger, err := v.lookAfter(ctx, host, row, want, failure)
 		switch {
 		case err == nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
 			if m.HostID != host.ID {
 				v.leftovers.note(row.Key, leftover(want.Name, host))
 			}
-			return v.converge(ctx, Ref{Key: row.Key}, want, m)
+			return v.takeOn(ctx, row, want, m)
+		case ctx.Err() != nil:
+			return Result[VM]{}, failure // the row stays: it knows since when
 		case !errors.Is(err, ErrNotFound):
 			return Result[VM]{}, err
 		case stranger != nil, !mayMove:
@@ -137,15 +125,13 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return graced, cancel
 }
 
-// interrupted looks, after a compose that failed while its caller gave up,
-// whether the VM is there all the same: one that a sync adopted inside the
-// compose can only be told for ours before its commissioning ends.
-func (v *vms) interrupted(ctx context.Context, row Row, want VMSpec, failure error) (Result[VM], error) {
-	ctx, cancel := withGrace(ctx)
-	defer cancel()
-	m, _, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
-	if err != nil {
-		return Result[VM]{}, failure // the row stays: it knows since when
+// takeOn marks a VM that is there although its compose failed, also where the
+// caller has given up meanwhile: nothing else tells whose it is.
+func (v *vms) takeOn(ctx context.Context, row Row, want VMSpec, m Machine) (Result[VM], error) {
+	if ctx.Err() != nil {
+		graced, cancel := withGrace(ctx)
+		defer cancel()
+		ctx = graced
 	}
 	return v.converge(ctx, Ref{Key: row.Key}, want, m)
 }
