@@ -1,0 +1,86 @@
+package acctest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// served lets the simulated LXDs answer on a loopback network, as real ones do
+// on theirs.
+func served(m *sim.Model) {
+	m.LXDListen, m.Subnets = "auto", nil
+	m.Hosts[0].Address, m.Hosts[0].Project = "", "maas"
+}
+
+// direct is a configuration whose provider asks LXDs itself.
+func (x *metalTarget) direct(probe, body string) string {
+	return strings.Replace(x.config(body), `probe = "maas"`, fmt.Sprintf("probe = %q", probe), 1)
+}
+
+// TestAccHostSeenDirectly waits for the LXD itself, and registers it once it
+// answers.
+func TestAccHostSeenDirectly(t *testing.T) {
+	t.Parallel()
+	for _, probe := range []string{"direct", "auto"} {
+		t.Run(probe, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, served, func(m *sim.Model) { m.Latency.FirstBoot = 2 * time.Second })
+			w := newWorkspace(t, x.direct(probe, node1()))
+			run := startAll(t, w)[0]
+			x.when(t, "node1", "Deployed", func(sim.Machine) {})
+			time.Sleep(time.Second) // within the first boot
+			if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+				t.Errorf("the host was registered before its LXD answered")
+			}
+			if err := run.cmd.Wait(); err != nil {
+				t.Fatalf("%v\n%s", err, run.out)
+			}
+			if n := x.sim.Journal().Count("POST vm-hosts/{id}/ refresh"); n != 0 {
+				t.Errorf("MAAS was made to look %d times at an LXD that was there", n)
+			}
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkReady("node1")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAccHostProjectInUse looks into an LXD that runs already before MAAS takes
+// over what is there.
+func TestAccHostProjectInUse(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	x.trustAt(t, "stray")
+	address := ""
+	for _, l := range x.sim.LXDs() {
+		if l.Name == "stray" {
+			address = l.Address
+		}
+	}
+	if err := x.sim.AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorkspace(t, x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", address))))
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words("holds instances already: precious adopt_existing_vms").MatchString(out.String()) {
+		t.Errorf("want it refused with the instance named, got %v:\n%s", err, out)
+	}
+	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+		t.Errorf("it was registered %d times", n)
+	}
+	if err := x.sim.RemoveInstance("stray", "", "precious"); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if got := x.records(t); len(got) != 0 {
+		t.Errorf("MAAS still has %+v", got)
+	}
+}
