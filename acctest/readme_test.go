@@ -20,7 +20,7 @@ import (
 // name.
 func TestScriptREADME(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Name = "lxd1" })
+	x := simulated(t, readmeWorld)
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestScriptREADME(t *testing.T) {
 	if len(blocks) != 1 {
 		t.Fatalf("want the one shell block of the README, got %d", len(blocks))
 	}
-	const placeholder = "http://maas.example.com:5240/MAAS"
+	const placeholder = "http://localhost:5240/MAAS"
 	if !strings.Contains(blocks[0][1], placeholder) {
 		t.Fatalf("the README does not name %s any more", placeholder)
 	}
@@ -50,8 +50,53 @@ func TestScriptREADME(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if m := x.machine(t, "web-1"); m.StatusName != "Deployed" || m.Host != "lxd1" {
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "kvm-1" {
 		t.Errorf("got %+v\n%s", m, out)
+	}
+	for _, name := range []string{"web-1", "web-2"} {
+		if m := x.machine(t, name); m.StatusName != "Deployed" || m.Host != "kvm-1" {
+			t.Errorf("got %+v\n%s", m, out)
+		}
+	}
+	if n := x.sim.Journal().LXD.Count("GET 1.0"); n == 0 {
+		t.Error("nobody asked the new LXD whether it is ready")
+	}
+}
+
+// readmeWorld has a Ready machine, whose LXD then listens as a real one does.
+func readmeWorld(m *sim.Model) {
+	m.Hosts, m.Subnets = nil, nil
+	m.Machines = []sim.MachineModel{{Hostname: "node1", Cores: 8, MemoryMiB: 32768, DiskGB: 500}}
+	m.LXDListen = sim.LXDListenAuto
+}
+
+// TestREADMENamesTests: what the README claims by the name of a test has that
+// test.
+func TestREADMENamesTests(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, name := range repositoryFiles(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		sources.Write(text)
+	}
+	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(readme), -1)
+	if len(named) == 0 {
+		t.Fatal("the README names no test, so nothing shows what it claims")
+	}
+	for _, test := range named {
+		if !strings.Contains(sources.String(), "func "+test+"(t *testing.T)") {
+			t.Errorf("the README names %s, which is no test", test)
+		}
 	}
 }
 

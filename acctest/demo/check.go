@@ -4,81 +4,151 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
-// vm is one entry of the output "vms".
-type vm struct {
-	SystemID    string           `json:"system_id"`
-	Host        string           `json:"host"`
-	Zone        string           `json:"zone"`
-	Cores       int64            `json:"cores"`
-	MemoryMiB   int64            `json:"memory_mib"`
-	DisksGB     map[string]int64 `json:"disks_gb"`
-	IPAddresses []string         `json:"ip_addresses"`
-	Status      string           `json:"status"`
-	Tags        []string         `json:"tags"`
+// host is one entry of the output "fleet".
+type host struct {
+	Zone      string   `json:"zone"`
+	Cores     amount   `json:"cores"`
+	MemoryMiB amount   `json:"memory_mib"`
+	VMs       []string `json:"vms"`
 }
 
-// readVMs reads what "output -json vms" printed.
-func readVMs(text []byte) (map[string]vm, error) {
-	var vms map[string]vm
-	if err := json.Unmarshal(text, &vms); err != nil {
-		return nil, fmt.Errorf("cannot read the output vms: %w", err)
-	}
-	return vms, nil
+// amount is how much of something a host has, and how much VMs take.
+type amount struct {
+	Used  int64 `json:"used"`
+	Total int64 `json:"total"`
 }
 
-// checkDeployed wants VMs, each deployed and with an address.
-func checkDeployed(vms map[string]vm) error {
-	if len(vms) == 0 {
-		return errors.New("the apply made no VM")
+// What the fleet of the demo comes to.
+const (
+	wantHosts = 3
+	wantVMs   = 6
+	wantZones = 2
+)
+
+// checkFleet wants the hosts in their zones, and each VM on one of them, none
+// without: spread over the zones evenly, and then over the hosts.
+func checkFleet(fleet map[string]host) error {
+	zones, seen := map[string]int{}, map[string]string{}
+	for name, h := range fleet {
+		if h.Cores.Used <= 0 || h.MemoryMiB.Used <= 0 || h.Cores.Used > h.Cores.Total || h.MemoryMiB.Used > h.MemoryMiB.Total {
+			return fmt.Errorf("%s has %d of %d cores and %d of %d MiB in use; want some of both, and no more than there are",
+				name, h.Cores.Used, h.Cores.Total, h.MemoryMiB.Used, h.MemoryMiB.Total)
+		}
+		for _, vm := range h.VMs {
+			if other, twice := seen[vm]; twice {
+				return fmt.Errorf("%s is on %s and on %s, want it once", vm, other, name)
+			}
+			seen[vm] = name
+		}
+		zones[h.Zone] += len(h.VMs)
 	}
-	for name, v := range vms {
-		if v.SystemID == "" || v.Status != "Deployed" || len(v.IPAddresses) == 0 {
-			return fmt.Errorf("%s is %s with system id %q and addresses %q; want it Deployed, with both",
-				name, v.Status, v.SystemID, v.IPAddresses)
+	if len(fleet) != wantHosts || len(zones) != wantZones || len(seen) != wantVMs {
+		return fmt.Errorf("there are %d hosts in %d zones with %d VMs; want %d in %d with %d",
+			len(fleet), len(zones), len(seen), wantHosts, wantZones, wantVMs)
+	}
+	for zone, n := range zones {
+		if n != wantVMs/wantZones {
+			return fmt.Errorf("zone %s has %d VMs, want %d in each", zone, n, wantVMs/wantZones)
 		}
 	}
 	return nil
 }
 
-// checkInPlace wants a plan that updates the VMs and does nothing else to
-// any resource.
-func checkInPlace(text []byte, want int) error {
+// checkAddresses wants an address for each VM.
+func checkAddresses(addresses map[string][]string) error {
+	for _, vm := range slices.Sorted(maps.Keys(addresses)) {
+		if len(addresses[vm]) == 0 {
+			return fmt.Errorf("%s has no address", vm)
+		}
+	}
+	if len(addresses) != wantVMs {
+		return fmt.Errorf("%d VMs tell their addresses, want %d", len(addresses), wantVMs)
+	}
+	return nil
+}
+
+// checkInPlace wants a plan that updates the resource at the address and does
+// nothing to any other. Data may be read again.
+func checkInPlace(text []byte, address string) error {
 	var plan struct {
 		Changes []struct {
 			Address string
+			Mode    string
 			Change  struct{ Actions []string }
 		} `json:"resource_changes"`
 	}
 	if err := json.Unmarshal(text, &plan); err != nil {
 		return fmt.Errorf("cannot read the plan: %w", err)
 	}
-	updates := 0
+	updated := false
 	for _, c := range plan.Changes {
-		if !slices.Equal(c.Change.Actions, []string{"update"}) {
-			return fmt.Errorf("the plan does %q to %s, want an update in place", c.Change.Actions, c.Address)
+		switch {
+		case c.Mode == "data" || slices.Equal(c.Change.Actions, []string{"no-op"}):
+		case c.Address == address && slices.Equal(c.Change.Actions, []string{"update"}):
+			updated = true
+		default:
+			return fmt.Errorf("the plan does %q to %s, want nothing but an update of %s in place", c.Change.Actions, c.Address, address)
 		}
-		updates++
 	}
-	if updates != want {
-		return fmt.Errorf("the plan updates %d VMs, want %d", updates, want)
+	if !updated {
+		return fmt.Errorf("the plan does not update %s", address)
 	}
 	return nil
 }
 
-// checkKept wants the same VMs as before, still deployed, with the new tag.
-func checkKept(before, after map[string]vm) error {
-	for name, old := range before {
-		now := after[name]
-		if now.SystemID != old.SystemID || now.Status != "Deployed" {
-			return fmt.Errorf("%s was %s and is %s, %s, after the change; want it untouched",
-				name, old.SystemID, now.SystemID, now.Status)
-		}
-		if !slices.Contains(now.Tags, "changed") {
-			return fmt.Errorf("%s has the tags %q after the change, want %q among them", name, now.Tags, "changed")
+// checkRunning wants all VMs in the LXDs, running, and known to MAAS.
+func checkRunning(instances []instance) error {
+	for _, i := range instances {
+		if !i.Running || i.MachineID == "" {
+			return fmt.Errorf("%s on %s is off, or not known to MAAS; want it running and known", i.Name, i.Host)
 		}
 	}
-	return checkDeployed(after)
+	if len(instances) != wantVMs {
+		return fmt.Errorf("the LXDs have %d VMs, want %d", len(instances), wantVMs)
+	}
+	return nil
 }
+
+// checkKept wants the same VMs in the LXDs as before, still running: a host that
+// was deployed anew would have lost its own.
+func checkKept(before, after []instance) error {
+	for _, i := range after {
+		if !slices.Contains(before, i) {
+			return fmt.Errorf("%s on %s is not the VM that was there before the change", i.Name, i.Host)
+		}
+	}
+	return checkRunning(after)
+}
+
+// checkBare wants nothing but machines that are Ready and nobody's, without a
+// VM or a VM host, and without a mark of ours.
+func checkBare(machines []machine) error {
+	for _, m := range machines {
+		if m.VMHost != "" {
+			return fmt.Errorf("MAAS still knows %s, a VM on %s", m.Name, m.VMHost)
+		}
+		if m.Hosted != "" {
+			return fmt.Errorf("MAAS still knows the VM host %s on %s", m.Hosted, m.Name)
+		}
+		if m.Status != "Ready" || m.Owner != "" {
+			return fmt.Errorf("machine %s is %s of %q; want it Ready and nobody's", m.Name, m.Status, m.Owner)
+		}
+		for key := range m.OwnerData {
+			if strings.HasPrefix(key, "maaslxd") {
+				return fmt.Errorf("machine %s still carries our mark %s", m.Name, key)
+			}
+		}
+	}
+	if len(machines) != wantHosts {
+		return fmt.Errorf("MAAS knows %d machines, want %d", len(machines), wantHosts)
+	}
+	return nil
+}
+
+// errNoCalls: the provider would have done its work without MAAS or LXD.
+var errNoCalls = errors.New("the simulator's journal lacks calls of MAAS or of the LXDs, want both of this run")

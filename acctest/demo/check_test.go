@@ -1,37 +1,94 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
+
+func TestCheckFleet(t *testing.T) {
+	t.Parallel()
+	some := amount{Used: 4, Total: 16}
+	on := func(zone string, vms ...string) host { return host{Zone: zone, Cores: some, MemoryMiB: some, VMs: vms} }
+	full := on("az1", "vm-1")
+	full.Cores = amount{Used: 17, Total: 16}
+	idle := on("az1", "vm-1")
+	idle.MemoryMiB.Used = 0
+	cases := map[string]struct {
+		reason string
+		fleet  map[string]host
+		err    string
+	}{
+		"Spread": {
+			reason: "Three VMs in each zone, however they lie on its hosts.",
+			fleet:  map[string]host{"a": on("az1", "vm-1"), "b": on("az1", "vm-2", "vm-3"), "c": on("az2", "vm-4", "vm-5", "vm-6")},
+		},
+		"Uneven": {
+			reason: "Zones get the same number of VMs.",
+			fleet:  map[string]host{"a": on("az1", "vm-1", "vm-2"), "b": on("az1", "vm-3", "vm-4"), "c": on("az2", "vm-5", "vm-6")},
+			err:    "VMs, want 3 in each",
+		},
+		"Twice": {
+			reason: "A VM is on one host.",
+			fleet:  map[string]host{"a": on("az1", "vm-1"), "b": on("az1", "vm-1"), "c": on("az2", "vm-4")},
+			err:    "vm-1 is on",
+		},
+		"Missing": {
+			reason: "A VM that is on no host of the fleet is not shown at all.",
+			fleet:  map[string]host{"a": on("az1", "vm-1"), "b": on("az1", "vm-2"), "c": on("az2", "vm-4", "vm-5", "vm-6")},
+			err:    "3 hosts in 2 zones with 5 VMs",
+		},
+		"OneZone": {
+			reason: "A host that came up in the wrong zone.",
+			fleet:  map[string]host{"a": on("az1", "vm-1", "vm-2"), "b": on("az1", "vm-3", "vm-4"), "c": on("az1", "vm-5", "vm-6")},
+			err:    "in 1 zones",
+		},
+		"Full":  {"No host has more than there is.", map[string]host{"a": full}, "17 of 16 cores"},
+		"Idle":  {"VMs take memory, or the inventory is not read.", map[string]host{"a": idle}, "0 of 16 MiB"},
+		"Empty": {"An apply that made nothing is no success.", nil, "0 hosts"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantError(t, tc.reason, checkFleet(tc.fleet), tc.err)
+		})
+	}
+}
+
+func TestCheckAddresses(t *testing.T) {
+	t.Parallel()
+	ip := []string{"127.77.0.9"}
+	all := map[string][]string{"1": ip, "2": ip, "3": ip, "4": ip, "5": ip, "6": ip}
+	wantError(t, "Six VMs with an address.", checkAddresses(all), "")
+	wantError(t, "A deployed VM has an address.", checkAddresses(map[string][]string{"vm-1": nil}), "vm-1 has no address")
+	wantError(t, "All of the VMs tell theirs.", checkAddresses(map[string][]string{"vm-1": ip}), "1 VMs tell")
+}
 
 func TestCheckInPlace(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		plan   string
-		want   int
 		err    string
 	}{
-		"Updates": {
-			reason: "Only updates are in place.",
-			plan:   `{"resource_changes":[{"address":"a","change":{"actions":["update"]}},{"address":"b","change":{"actions":["update"]}}]}`,
-			want:   2,
+		"Update": {
+			reason: "Others stay as they are, and data may be read again.",
+			plan: `{"resource_changes":[{"address":"a","mode":"managed","change":{"actions":["update"]}},
+				{"address":"b","mode":"managed","change":{"actions":["no-op"]}},{"address":"c","mode":"data","change":{"actions":["read"]}}]}`,
 		},
 		"Replacement": {
 			reason: "A replacement is a delete and a create.",
-			plan:   `{"resource_changes":[{"address":"a","change":{"actions":["delete","create"]}}]}`,
-			want:   1,
+			plan:   `{"resource_changes":[{"address":"a","mode":"managed","change":{"actions":["delete","create"]}}]}`,
 			err:    `does ["delete" "create"] to a`,
 		},
-		"TooFew": {
-			reason: "A change that reaches only some VMs is not what was asked for.",
-			plan:   `{"resource_changes":[{"address":"a","change":{"actions":["update"]}}]}`,
-			want:   2,
-			err:    "updates 1 VMs, want 2",
+		"Other": {
+			reason: "A change that reaches another resource is not what was asked for.",
+			plan:   `{"resource_changes":[{"address":"b","mode":"managed","change":{"actions":["update"]}}]}`,
+			err:    `does ["update"] to b`,
+		},
+		"Nothing": {
+			reason: "What was asked for must be in the plan.",
+			plan:   `{"resource_changes":[{"address":"a","mode":"managed","change":{"actions":["no-op"]}}]}`,
+			err:    "does not update a",
 		},
 		"NoPlan": {
 			reason: "What is no plan proves nothing.",
@@ -42,89 +99,69 @@ func TestCheckInPlace(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantError(t, tc.reason, checkInPlace([]byte(tc.plan), tc.want), tc.err)
+			wantError(t, tc.reason, checkInPlace([]byte(tc.plan), "a"), tc.err)
 		})
 	}
 }
 
 func TestCheckKept(t *testing.T) {
 	t.Parallel()
-	good := vm{SystemID: "abc123", Status: "Deployed", IPAddresses: []string{"10.0.0.5"}, Tags: []string{"changed"}}
-	with := func(change func(*vm)) vm {
-		v := good
-		change(&v)
-		return v
+	var before []instance
+	for _, name := range []string{"vm-1", "vm-2", "vm-3", "vm-4", "vm-5", "vm-6"} {
+		before = append(before, instance{Host: "node1", Name: name, MachineID: "id-" + name, Running: true})
+	}
+	with := func(change func(*instance)) []instance {
+		after := append([]instance{}, before...)
+		change(&after[3])
+		return after
 	}
 	cases := map[string]struct {
 		reason string
-		after  map[string]vm
+		after  []instance
 		err    string
 	}{
-		"Kept":     {"The same VM with the new tag.", map[string]vm{"a": good}, ""},
-		"Replaced": {"Another system id is another VM.", map[string]vm{"a": with(func(v *vm) { v.SystemID = "xyz789" })}, "want it untouched"},
-		"Gone":     {"A VM must not vanish.", map[string]vm{}, "want it untouched"},
-		"Untagged": {"The change must have arrived.", map[string]vm{"a": with(func(v *vm) { v.Tags = nil })}, "tags"},
-		"Released": {"A change in place does not release.", map[string]vm{"a": with(func(v *vm) { v.Status = "Ready" })}, "want it untouched"},
+		"Kept":     {"The same VMs on the same hosts.", before, ""},
+		"Replaced": {"Another system id is another VM.", with(func(i *instance) { i.MachineID = "xyz789" }), "vm-4 on node1 is not the VM"},
+		"Moved":    {"A VM stays on its host.", with(func(i *instance) { i.Host = "node2" }), "vm-4 on node2 is not the VM"},
+		"Off":      {"A change in place turns nothing off.", with(func(i *instance) { i.Running = false }), "vm-4 on node1 is not the VM"},
+		"Gone":     {"A VM must not vanish.", before[:5], "have 5 VMs, want 6"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantError(t, tc.reason, checkKept(map[string]vm{"a": good}, tc.after), tc.err)
+			wantError(t, tc.reason, checkKept(before, tc.after), tc.err)
 		})
 	}
+	unknown := with(func(i *instance) { i.MachineID = "" })
+	wantError(t, "A leak is a VM that MAAS does not know.", checkRunning(unknown), "vm-4 on node1 is off, or not known")
 }
 
-func TestCheckDeployed(t *testing.T) {
+func TestCheckBare(t *testing.T) {
 	t.Parallel()
-	wantError(t, "An apply that made nothing is no success.", checkDeployed(nil), "made no VM")
-	wantError(t, "A deployed VM has an address.",
-		checkDeployed(map[string]vm{"a": {SystemID: "abc123", Status: "Deployed"}}), "want it Deployed, with both")
-}
-
-func TestReadExports(t *testing.T) {
-	t.Parallel()
+	with := func(change func(*machine)) []machine {
+		machines := []machine{{Name: "node1", Status: "Ready"}, {Name: "node2", Status: "Ready"}, {Name: "node3", Status: "Ready"}}
+		change(&machines[1])
+		return machines
+	}
 	cases := map[string]struct {
-		reason string
-		line   string
-		root   string
-		err    string
+		reason   string
+		machines []machine
+		err      string
 	}{
-		"Plain":  {"As maassim prints it.", "export MAAS_API_URL=http://127.0.0.1:4711/MAAS MAAS_API_KEY=a:b:c", "http://127.0.0.1:4711", ""},
-		"Quoted": {"Quotes are the shell's.", `export MAAS_API_URL="http://127.0.0.1:4711/MAAS" MAAS_API_KEY='a:b:c'`, "http://127.0.0.1:4711", ""},
-		"NoKey":  {"Without a key nothing can be done.", "export MAAS_API_URL=http://127.0.0.1:4711/MAAS", "", "lacks"},
-		"Other":  {"Some other output.", "listening", "", "want export"},
+		"Bare":     {"Ready, and nobody's.", with(func(*machine) {}), ""},
+		"Strange":  {"A mark of somebody else's is not ours to judge.", with(func(m *machine) { m.OwnerData = map[string]string{"rack": "7"} }), ""},
+		"VM":       {"A VM that MAAS still has.", with(func(m *machine) { m.VMHost = "kvm-1" }), "a VM on kvm-1"},
+		"VMHost":   {"A VM host that MAAS still has.", with(func(m *machine) { m.Hosted = "kvm-2" }), "the VM host kvm-2"},
+		"Deployed": {"A machine that was not released.", with(func(m *machine) { m.Status = "Deployed" }), "node2 is Deployed"},
+		"Owned":    {"A machine that was not given back.", with(func(m *machine) { m.Owner = "admin" }), `of "admin"`},
+		"Marked":   {"A mark would make the next run take it for its own.", with(func(m *machine) { m.OwnerData = map[string]string{"maaslxd-key": "x"} }), "mark maaslxd-key"},
+		"Missing":  {"No machine may be lost.", with(func(*machine) {})[:2], "knows 2 machines, want 3"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			exports, root, err := readExports(tc.line)
-			wantError(t, tc.reason, err, tc.err)
-			if root != tc.root {
-				t.Errorf("%s\nroot is %q, want %q", tc.reason, root, tc.root)
-			}
-			want := []string{"MAAS_API_URL=http://127.0.0.1:4711/MAAS", "MAAS_API_KEY=a:b:c"}
-			if diff := cmp.Diff(want, exports); tc.err == "" && diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
-			}
+			wantError(t, tc.reason, checkBare(tc.machines), tc.err)
 		})
-	}
-}
-
-func TestPrintVMs(t *testing.T) {
-	t.Parallel()
-	var got bytes.Buffer
-	printVMs(&got, map[string]vm{
-		"web-1": {SystemID: "abc123", Host: "lxd-a", Zone: "az1", Cores: 2, MemoryMiB: 4096, DisksGB: map[string]int64{"root": 20},
-			IPAddresses: []string{"10.0.0.5"}, Status: "Deployed", Tags: []string{"demo"}},
-		"db-1": {SystemID: "xyz789", Host: "lxd-b", Zone: "az2", Cores: 4, MemoryMiB: 8192, DisksGB: map[string]int64{"root": 20, "data": 100},
-			IPAddresses: []string{"10.0.0.6"}, Status: "Deployed", Tags: []string{"demo"}},
-	})
-	want := `NAME   SYSTEM ID  HOST   ZONE  CORES  MEMORY    DISKS                    IP        STATUS    TAGS
-db-1   xyz789     lxd-b  az2   4      8192 MiB  data 100 GB, root 20 GB  10.0.0.6  Deployed  demo
-web-1  abc123     lxd-a  az1   2      4096 MiB  root 20 GB               10.0.0.5  Deployed  demo
-`
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -1,5 +1,6 @@
 // Demo shows the provider at work without any hardware: a real Terraform or
-// OpenTofu creates, re-plans, changes and destroys VMs on a simulated MAAS.
+// OpenTofu makes a fleet of bare metal on a simulated MAAS, re-plans, changes and
+// destroys it.
 //
 //	demo [-bin DIR] [-config DIR]
 //
@@ -20,7 +21,7 @@ import (
 
 func main() {
 	bin := flag.String("bin", "bin", "`directory` of the built provider and simulator")
-	config := flag.String("config", "examples/demo", "`directory` of the configuration and of the simulated world")
+	config := flag.String("config", "examples/demo", "`directory` of the configuration and of the simulated world, with the module fleet beside it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -29,7 +30,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("\nDone in %s: created, planned again, changed in place, destroyed, nothing left.\n",
+	fmt.Printf("\nDone in %s: made from bare metal, planned again, changed in place, destroyed, nothing left.\n",
 		time.Since(start).Round(time.Second))
 }
 
@@ -44,11 +45,12 @@ func run(ctx context.Context, bin, config string) error {
 		title string
 		show  func(context.Context) error
 	}{
-		{"A simulated MAAS with three LXD hosts", d.start},
-		{"Create three VMs", d.create},
+		{"A simulated MAAS with three Ready machines", d.start},
+		{"Three LXD hosts in two zones, and six VMs on them", d.create},
 		{"Plan again: nothing to do", d.replan},
-		{"Change their tags in place", d.change},
-		{"Destroy them", d.destroy},
+		{"Move a host to the other zone, in place", d.change},
+		{"Destroy all of it", d.destroy},
+		{"What is left", d.left},
 		{"What MAAS saw", d.inspect},
 	} {
 		d.heading(phase.title)

@@ -8,7 +8,7 @@ import (
 
 // gist matches the lines that say what happens: progress, what will be done to
 // a resource, and whole sentences.
-const gist = `^maaslxd_vm|^[A-Z].*[.]$| will be `
+const gist = `(Creat|Modify|Destroy)ing[.]|ions? complete|^[A-Z].*[.]$| will be `
 
 var gistLine = regexp.MustCompile(gist)
 

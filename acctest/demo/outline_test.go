@@ -10,8 +10,11 @@ import (
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	const text = "Warning: overrides\n\n  # maaslxd_vm.a will be created\n  + resource {\n      + cores = 2\n    }\n" +
-		"Plan: 1 to add.\nmaaslxd_vm.a: Creating...\nreleases.\nApply complete!\nNo changes. All is well.\nno end"
-	const want = "  # maaslxd_vm.a will be created\nPlan: 1 to add.\nmaaslxd_vm.a: Creating...\nNo changes. All is well.\n"
+		"Plan: 1 to add.\nmodule.f.maaslxd_vm.a: Creating...\nmodule.f.maaslxd_vm.a: Still creating... [10s elapsed]\n" +
+		"module.f.maaslxd_vm.a: Creation complete after 12s\nmodule.f.maaslxd_vm.b: Refreshing state...\n" +
+		"releases.\nApply complete!\nNo changes. All is well.\nno end"
+	const want = "  # maaslxd_vm.a will be created\nPlan: 1 to add.\nmodule.f.maaslxd_vm.a: Creating...\n" +
+		"module.f.maaslxd_vm.a: Creation complete after 12s\nNo changes. All is well.\n"
 	for _, size := range []int{1, 7, len(text)} {
 		var got bytes.Buffer
 		o := &outline{out: &got}

@@ -1,32 +1,40 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// newTags is the change of the demo: one tag more.
-const newTags = `tags=["demo","changed"]`
+// newZones is the change of the demo: one host goes to the other zone.
+const newZones = `zones={node1="az1",node2="az2",node3="az2"}`
+
+// Where the change is seen: in the plan, and in the table.
+const (
+	movedAddress = `module.fleet.maaslxd_vm_host.all["node2"]`
+	movedHost    = "kvm-node2"
+	movedTo      = "az2"
+)
 
 // demo is one run: a simulator, and a Terraform that works on it.
 type demo struct {
 	terraform *terraform
 	bin       string
 	world     string // file of the simulated world
-	dir       string // temporary; the configuration's copy and its state
+	dir       string // temporary; copies of the configurations, state, ledger and key
 	simulator *simulator
-	created   map[string]vm
+	created   []instance
 }
 
-// newDemo finds a CLI and copies the configuration to a directory of its own,
-// so that no state is left in the repository.
+// newDemo finds a CLI and copies the configuration, and the module beside it,
+// to a directory of its own, so that nothing is left in the repository.
 func newDemo(ctx context.Context, bin, config string) (*demo, error) {
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {
@@ -41,16 +49,26 @@ func newDemo(ctx context.Context, bin, config string) (*demo, error) {
 		return nil, err
 	}
 	d := &demo{bin: bin, dir: dir, world: filepath.Join(config, "world.json")}
-	overrides := filepath.Join(dir, "cli.tfrc")
-	if err := errors.Join(cli.WriteOverrides(overrides, bin), copyConfiguration(config, dir)); err != nil {
+	overrides, root := filepath.Join(dir, "cli.tfrc"), filepath.Join(dir, "demo")
+	if err := errors.Join(
+		cli.WriteOverrides(overrides, bin),
+		copyConfiguration(config, root),
+		copyConfiguration(filepath.Join(config, "..", "fleet"), filepath.Join(dir, "fleet")),
+	); err != nil {
 		d.close()
 		return nil, err
 	}
-	d.terraform = newTerraform(found, dir, found.WithOverrides(os.Environ(), overrides))
+	d.terraform = newTerraform(found, root, withoutOurs(found.WithOverrides(os.Environ(), overrides)))
 	return d, nil
 }
 
-// copyConfiguration copies the *.tf files.
+// withoutOurs is the environment without what the user has set for the
+// provider: the demo has a ledger and a key of its own.
+func withoutOurs(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, "MAASLXD_") })
+}
+
+// copyConfiguration copies the *.tf files to a new directory.
 func copyConfiguration(from, to string) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.tf"))
 	if err != nil {
@@ -58,6 +76,9 @@ func copyConfiguration(from, to string) error {
 	}
 	if len(files) == 0 {
 		return fmt.Errorf("%s has no *.tf file; name another directory with -config", from)
+	}
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -82,7 +103,8 @@ func (d *demo) heading(title string) {
 	fmt.Printf("\n%s\n", d.terraform.bold("== "+title+" =="))
 }
 
-// start starts the simulator and hands its address and key to Terraform.
+// start starts the simulator, shows what it has, and hands its address and key
+// to Terraform.
 func (d *demo) start(ctx context.Context) error {
 	simulator, err := startSimulator(ctx, filepath.Join(d.bin, "maassim"), d.world)
 	if err != nil {
@@ -90,26 +112,56 @@ func (d *demo) start(ctx context.Context) error {
 	}
 	d.simulator = simulator
 	d.terraform.env = append(d.terraform.env, simulator.exports...)
-	d.terraform.env = append(d.terraform.env, "MAASLXD_LEDGER="+filepath.Join(d.dir, "ledger.db"))
-	return nil
+	d.terraform.env = append(d.terraform.env, "MAASLXD_LEDGER="+d.ledger())
+	return d.bare(ctx)
 }
+
+// ledger is the demo's own. The key of the fleet is made beside it.
+func (d *demo) ledger() string { return filepath.Join(d.dir, "ledger.db") }
 
 // create applies the configuration and shows what came of it.
 func (d *demo) create(ctx context.Context) error {
+	if err := d.terraform.run(ctx, "get"); err != nil {
+		return err
+	}
 	if err := d.terraform.brief(ctx, "apply", "-auto-approve"); err != nil {
 		return err
 	}
-	vms, err := d.show(ctx)
+	fleet, err := d.show(ctx)
 	if err != nil {
 		return err
 	}
-	d.created = vms
-	return checkDeployed(vms)
+	if err := checkFleet(fleet); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(d.ledger()), "lxd-client.pem")); err != nil {
+		return fmt.Errorf("the fleet's key was not made beside the ledger: %w", err)
+	}
+	return d.look(ctx)
+}
+
+// look wants each VM to have an address and to run, and notes them.
+func (d *demo) look(ctx context.Context) error {
+	var addresses map[string][]string
+	if err := d.terraform.read(ctx, "addresses", &addresses); err != nil {
+		return err
+	}
+	if err := checkAddresses(addresses); err != nil {
+		return err
+	}
+	var err error
+	if d.created, err = d.simulator.instances(ctx); err != nil {
+		return err
+	}
+	return checkRunning(d.created)
 }
 
 // replan wants a plan without changes.
-func (d *demo) replan(ctx context.Context) error {
-	err := d.terraform.brief(ctx, "plan", "-detailed-exitcode")
+func (d *demo) replan(ctx context.Context) error { return d.unchanged(ctx) }
+
+// unchanged wants a plan without changes for the arguments.
+func (d *demo) unchanged(ctx context.Context, args ...string) error {
+	err := d.terraform.brief(ctx, append([]string{"plan", "-detailed-exitcode"}, args...)...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		return errors.New("the plan after the apply has changes, want none")
@@ -117,76 +169,96 @@ func (d *demo) replan(ctx context.Context) error {
 	return err
 }
 
-// change plans other tags, makes sure that nothing is replaced, and applies.
+// change plans another zone for a host, makes sure that nothing else is done
+// and nothing is replaced, and applies.
 func (d *demo) change(ctx context.Context) error {
-	if err := d.terraform.run(ctx, "plan", "-out=change.tfplan", "-var", newTags); err != nil {
+	if err := d.terraform.brief(ctx, "plan", "-out=change.tfplan", "-var", newZones); err != nil {
 		return err
 	}
 	plan, err := d.terraform.output(ctx, "show", "-json", "change.tfplan")
 	if err != nil {
 		return err
 	}
-	if err := checkInPlace(plan, len(d.created)); err != nil {
+	if err := checkInPlace(plan, movedAddress); err != nil {
 		return err
 	}
 	if err := d.terraform.brief(ctx, "apply", "change.tfplan"); err != nil {
 		return err
 	}
-	vms, err := d.show(ctx)
+	fleet, err := d.show(ctx)
 	if err != nil {
 		return err
 	}
-	return checkKept(d.created, vms)
+	if got := fleet[movedHost].Zone; got != movedTo {
+		return fmt.Errorf("%s is in zone %s after the change, want %s", movedHost, got, movedTo)
+	}
+	now, err := d.simulator.instances(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkKept(d.created, now); err != nil {
+		return err
+	}
+	fmt.Print("The same VMs are on the same hosts, and run.\n\n")
+	return d.unchanged(ctx, "-var", newZones)
 }
 
 // destroy destroys everything.
 func (d *demo) destroy(ctx context.Context) error {
-	return d.terraform.brief(ctx, "destroy", "-auto-approve", "-var", newTags)
+	return d.terraform.brief(ctx, "destroy", "-auto-approve", "-var", newZones)
 }
 
-// inspect looks at the simulator from outside: no VM may be left.
-func (d *demo) inspect(ctx context.Context) error {
+// left looks at the simulator from outside: nothing may be left.
+func (d *demo) left(ctx context.Context) error {
 	left, err := d.simulator.instances(ctx)
 	if err != nil {
 		return err
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("%d instances are left after the destroy: %q", len(left), left)
+		return fmt.Errorf("%d instances are left after the destroy: %+v", len(left), left)
 	}
-	fmt.Print("No instance is left on any host.\n\n")
-	known, err := d.simulator.machines(ctx)
+	fmt.Println("No instance is left.")
+	listening, err := d.simulator.listening(ctx)
 	if err != nil {
 		return err
 	}
-	for _, m := range known {
-		if m.Host != "" {
-			return fmt.Errorf("MAAS still knows the VM %s after the destroy", m.Name)
-		}
+	if listening > 0 {
+		return fmt.Errorf("%d LXDs are left after the destroy", listening)
 	}
-	fmt.Print("MAAS knows no VM.\n\n")
+	fmt.Println("No LXD is left.")
+	if err := d.bare(ctx); err != nil {
+		return err
+	}
+	fmt.Println("No VM and no VM host is left in MAAS. The machines are Ready, nobody's, and without a mark.")
+	return nil
+}
+
+// bare shows the machines, and wants nothing but bare metal.
+func (d *demo) bare(ctx context.Context) error {
+	machines, err := d.simulator.machines(ctx)
+	if err != nil {
+		return err
+	}
+	printMachines(os.Stdout, machines)
+	return checkBare(machines)
+}
+
+// inspect shows the calls of the whole run.
+func (d *demo) inspect(ctx context.Context) error {
 	calls, err := d.simulator.journal(ctx)
 	if err != nil {
 		return err
 	}
-	if err := printCalls(os.Stdout, calls); err != nil {
-		return err
-	}
-	fmt.Println("(A tag that MAAS does not know yet fails once, and is then created.)")
-	return nil
+	return printCalls(os.Stdout, calls)
 }
 
-// show prints the VMs as a table and returns them.
-func (d *demo) show(ctx context.Context) (map[string]vm, error) {
-	text, err := d.terraform.output(ctx, "output", "-json", "vms")
-	if err != nil {
+// show prints the fleet as a table and returns it.
+func (d *demo) show(ctx context.Context) (map[string]host, error) {
+	var fleet map[string]host
+	if err := d.terraform.read(ctx, "fleet", &fleet); err != nil {
 		return nil, err
 	}
-	vms, err := readVMs(text)
-	if err != nil {
-		return nil, err
-	}
-	var table bytes.Buffer
-	printVMs(&table, vms)
-	fmt.Printf("\n%s", table.Bytes())
-	return vms, nil
+	fmt.Println()
+	printFleet(os.Stdout, fleet)
+	return fleet, nil
 }

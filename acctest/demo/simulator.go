@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -116,20 +115,29 @@ func (s *simulator) stop() {
 
 // instance is a VM in one of the simulated LXDs.
 type instance struct {
-	Host string `json:"host"`
-	Name string `json:"name"`
+	Host      string `json:"host"`
+	Name      string `json:"name"`
+	MachineID string `json:"machine_id"` // empty where MAAS does not know it
+	Running   bool   `json:"running"`
 }
 
-// instances lists what runs in the simulated LXDs, whatever MAAS knows.
+// instances lists what is in the simulated LXDs, whatever MAAS knows.
 func (s *simulator) instances(ctx context.Context) ([]instance, error) {
 	var list []instance
 	return list, s.look(ctx, "/_sim/instances", &list)
 }
 
-// machine is one that MAAS knows; a VM has a host.
+// machine is one that MAAS knows.
 type machine struct {
-	Name string `json:"hostname"`
-	Host string `json:"host"`
+	Name      string            `json:"hostname"`
+	Zone      string            `json:"zone"`
+	Cores     int               `json:"cores"`
+	MemoryMiB int64             `json:"memory_mib"`
+	Status    string            `json:"status_name"`
+	Owner     string            `json:"owner"`
+	OwnerData map[string]string `json:"owner_data"`
+	VMHost    string            `json:"host"`         // that it is a VM of
+	Hosted    string            `json:"hosted_hosts"` // VM hosts that run on it
 }
 
 // machines lists what the simulated MAAS knows.
@@ -138,20 +146,33 @@ func (s *simulator) machines(ctx context.Context) ([]machine, error) {
 	return list, s.look(ctx, "/_sim/machines", &list)
 }
 
-// calls is how the provider used MAAS's API.
+// listening counts the LXDs that there are.
+func (s *simulator) listening(ctx context.Context) (int, error) {
+	var list []struct{}
+	err := s.look(ctx, "/_sim/lxd", &list)
+	return len(list), err
+}
+
+// calls is how the provider used MAAS's API, and the LXDs' own.
 type calls struct {
-	Routes []struct {
-		Route  string `json:"route"`
-		Calls  int    `json:"calls"`
-		Failed int    `json:"failed"`
-	} `json:"routes"`
-	Connections int `json:"connections"`
+	Routes      []route `json:"routes"`
+	Connections int     `json:"connections"`
+	LXD         struct {
+		Routes []route `json:"routes"`
+	} `json:"lxd"`
+}
+
+// route is a kind of call.
+type route struct {
+	Route  string `json:"route"`
+	Calls  int    `json:"calls"`
+	Failed int    `json:"failed"`
 }
 
 // journal sums up the calls that the simulator got.
 func (s *simulator) journal(ctx context.Context) (calls, error) {
 	var c calls
-	return c, s.look(ctx, "/_sim/journal", &c)
+	return c, s.look(ctx, "/_sim/journal?calls=0", &c)
 }
 
 // look reads a page of the simulator's steering.
@@ -177,21 +198,29 @@ func (s *simulator) look(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// printCalls writes the calls by route, and their sum. No call at all is an
-// error: the provider would have done its work without MAAS.
+// printCalls writes the calls of MAAS by route, and their sum, and below how
+// many calls the LXDs got.
 func printCalls(out io.Writer, c calls) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CALLS\tFAILED\tROUTE")
-	total, failed := 0, 0
 	for _, r := range c.Routes {
 		fmt.Fprintf(table, "%d\t%d\t%s\n", r.Calls, r.Failed, r.Route)
-		total += r.Calls
-		failed += r.Failed
 	}
-	fmt.Fprintf(table, "%d\t%d\ttotal, over %d connections\n", total, failed, c.Connections)
+	total, lxd := sum(c.Routes), sum(c.LXD.Routes)
+	fmt.Fprintf(table, "%d\t%d\ttotal, over %d connections\n", total.Calls, total.Failed, c.Connections)
+	fmt.Fprintf(table, "%d\t%d\tof the LXDs themselves\n", lxd.Calls, lxd.Failed)
 	table.Flush()
-	if total == 0 {
-		return errors.New("the simulator's journal is empty, want the calls of this run")
+	if total.Calls == 0 || lxd.Calls == 0 {
+		return errNoCalls
 	}
 	return nil
+}
+
+// sum adds up calls.
+func sum(routes []route) (total route) {
+	for _, r := range routes {
+		total.Calls += r.Calls
+		total.Failed += r.Failed
+	}
+	return total
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -9,23 +10,27 @@ import (
 	"text/tabwriter"
 )
 
-// printVMs writes the VMs as a table, by name.
-func printVMs(out io.Writer, vms map[string]vm) {
+// mibPerGiB: memory is shown in GiB.
+const mibPerGiB = 1024
+
+// printFleet writes the hosts as a table, by name.
+func printFleet(out io.Writer, fleet map[string]host) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSYSTEM ID\tHOST\tZONE\tCORES\tMEMORY\tDISKS\tIP\tSTATUS\tTAGS")
-	for _, name := range slices.Sorted(maps.Keys(vms)) {
-		v := vms[name]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d MiB\t%s\t%s\t%s\t%s\n", name, v.SystemID, v.Host, v.Zone,
-			v.Cores, v.MemoryMiB, disks(v.DisksGB), strings.Join(v.IPAddresses, ","), v.Status, strings.Join(v.Tags, ","))
+	fmt.Fprintln(table, "HOST\tZONE\tCORES\tMEMORY\tVMS")
+	for _, name := range slices.Sorted(maps.Keys(fleet)) {
+		h := fleet[name]
+		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d of %d GiB\t%s\n", name, h.Zone, h.Cores.Used, h.Cores.Total,
+			h.MemoryMiB.Used/mibPerGiB, h.MemoryMiB.Total/mibPerGiB, strings.Join(h.VMs, " "))
 	}
 	table.Flush()
 }
 
-// disks is "data 100 GB, root 20 GB".
-func disks(sizesGB map[string]int64) string {
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(sizesGB)) {
-		words = append(words, fmt.Sprintf("%s %d GB", name, sizesGB[name]))
+// printMachines writes MAAS's machines as a table.
+func printMachines(out io.Writer, machines []machine) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MACHINE\tZONE\tCORES\tMEMORY\tSTATUS\tOWNER")
+	for _, m := range machines {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d GiB\t%s\t%s\n", m.Name, m.Zone, m.Cores, m.MemoryMiB/mibPerGiB, m.Status, cmp.Or(m.Owner, "-"))
 	}
-	return strings.Join(words, ", ")
+	table.Flush()
 }

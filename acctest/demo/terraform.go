@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -73,6 +74,18 @@ func (t *terraform) output(ctx context.Context, args ...string) ([]byte, error) 
 	return out, nil
 }
 
+// read reads an output of the configuration.
+func (t *terraform) read(ctx context.Context, name string, into any) error {
+	text, err := t.output(ctx, "output", "-json", name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("cannot read the output %s: %w", name, err)
+	}
+	return nil
+}
+
 // command is interrupted, not killed, when ctx ends.
 func (t *terraform) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path, args...)
@@ -86,7 +99,7 @@ func (t *terraform) command(ctx context.Context, args []string) *exec.Cmd {
 func (t *terraform) line(args []string) string {
 	words := []string{filepath.Base(t.path)}
 	for _, arg := range args {
-		if strings.ContainsAny(arg, `"[] `) {
+		if strings.ContainsAny(arg, `"[]{} `) {
 			arg = "'" + arg + "'"
 		}
 		words = append(words, arg)

@@ -1,5 +1,5 @@
-# Three VMs on two LXD hosts, deployed with Ubuntu. "make demo" runs this on a
-# simulated MAAS; with hosts of these names it runs on a real one.
+# The fleet of ../fleet. "make demo" runs this on a simulated MAAS; with Ready
+# machines of these names it runs on a real one.
 
 terraform {
   required_version = ">= 1.11"
@@ -11,57 +11,47 @@ terraform {
 }
 
 # The MAAS and its key come from MAAS_API_URL and MAAS_API_KEY.
-provider "maaslxd" {}
-
-variable "tags" {
-  description = "MAAS tags of every VM."
-  type        = set(string)
-  default     = ["demo"]
+provider "maaslxd" {
+  # Simulated machines are deployed in seconds.
+  poll_interval = "1s"
 }
 
-locals {
-  vms = {
-    web-1 = { host = "lxd-a", zone = "az1", cores = 2, memory_mib = 4096, disks_gb = { root = 20 } }
-    web-2 = { host = "lxd-b", zone = "az2", cores = 2, memory_mib = 4096, disks_gb = { root = 20 } }
-    db-1  = { host = "lxd-b", zone = "az2", cores = 4, memory_mib = 8192, disks_gb = { root = 20, data = 100 } }
+variable "zones" {
+  description = "Machines to make LXD hosts of, by hostname, and the availability zone of each."
+  type        = map(string)
+  default = {
+    node1 = "az1"
+    node2 = "az1"
+    node3 = "az2"
   }
 }
 
-resource "maaslxd_vm" "demo" {
-  for_each = local.vms
-
-  name       = each.key
-  vm_host    = each.value.host
-  zone       = each.value.zone
-  cores      = each.value.cores
-  memory_mib = each.value.memory_mib
-  disks      = { for name, size in each.value.disks_gb : name => { size_gb = size } }
-  tags       = var.tags
-
-  deploy = {
-    image                = "ubuntu/noble"
-    user_data_wo         = "#cloud-config\npackages: [chrony]\n"
-    user_data_wo_version = 1
-  }
-
-  timeouts = {
-    create = "5m"
-  }
+module "fleet" {
+  source = "../fleet"
+  hosts  = { for machine, zone in var.zones : machine => { zone = zone } }
+  vms    = 6
 }
 
-output "vms" {
-  description = "What was made, by name."
+# Read after whatever is done to the fleet, so that the table is never of before.
+data "maaslxd_vm_hosts" "fleet" {
+  filter = { tags = ["fleet"] }
+
+  depends_on = [module.fleet]
+}
+
+output "fleet" {
+  description = "Hosts by name: zone, cores and memory that are used and that there are, and the names of the VMs."
   value = {
-    for name, vm in maaslxd_vm.demo : name => {
-      system_id    = vm.id
-      host         = vm.vm_host
-      zone         = vm.zone
-      cores        = vm.cores
-      memory_mib   = vm.memory_mib
-      disks_gb     = { for disk, d in vm.disks : disk => d.size_gb }
-      ip_addresses = vm.ip_addresses
-      status       = vm.status
-      tags         = vm.tags
+    for host in data.maaslxd_vm_hosts.fleet.vm_hosts : host.name => {
+      zone       = host.zone
+      cores      = { used = host.cores.used, total = host.cores.total }
+      memory_mib = { used = host.memory_mib.used, total = host.memory_mib.total }
+      vms        = module.fleet.fleet[host.name].vms
     }
   }
+}
+
+output "addresses" {
+  description = "Addresses of the VMs, by name."
+  value       = module.fleet.addresses
 }
