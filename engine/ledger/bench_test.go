@@ -1,94 +1,187 @@
 package ledger
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
 
+// inFlight is how many reservations each writer keeps: VMs that are being
+// made, which no inventory shows.
+const inFlight = 4
+
 // BenchmarkPlace measures reservations of VMs in groups of ten, beside 1,000
-// VMs on 100 hosts, all of which are candidates. Handles stand for processes: each has a connection of
-// its own to the file.
+// VMs on 100 hosts, all of which are candidates. Each is followed by the end
+// of an older one, so that those in flight stay as many. An op is both; the
+// percentiles are of Place.
 func BenchmarkPlace(b *testing.B) {
-	for _, shape := range []struct{ handles, writers int }{{1, 1}, {8, 8}, {32, 32}, {1, 32}} {
-		b.Run(fmt.Sprintf("writers=%d/handles=%d", shape.writers, shape.handles), func(b *testing.B) {
-			path := filepath.Join(b.TempDir(), "ledger.db")
-			var handles []*Ledger
-			for range shape.handles {
-				handles = append(handles, openAt(b, path))
-			}
-			r := inhabited(b, handles[0])
-			writers(b, shape.writers, func(writer, n int) error {
-				mine := r
-				mine.Key = engine.Key(fmt.Sprintf("new-%d-%d", writer, n))
-				mine.Group = fmt.Sprint("group-", n%100)
-				_, _, err := handles[writer%len(handles)].Place(b.Context(), mine)
-				return err
+	for _, writers := range []int{1, 8, 32} {
+		b.Run(fmt.Sprintf("goroutines=%d", writers), func(b *testing.B) {
+			l := openAt(b, inhabited(b))
+			report(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
+				return func() ([]time.Duration, error) {
+					return placeSome(b.Context(), l, fmt.Sprint("w", writer), vms)
+				}, nil
+			})
+		})
+		b.Run(fmt.Sprintf("processes=%d", writers), func(b *testing.B) {
+			path := inhabited(b)
+			report(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
+				return elsewhere(b, path, fmt.Sprint("p", writer), vms)
 			})
 		})
 	}
 }
 
-// inhabited fills a ledger, and returns what to ask of it.
-func inhabited(b *testing.B, l *Ledger) engine.Reservation {
+// inhabited makes a ledger file and fills it.
+func inhabited(b *testing.B) string {
 	b.Helper()
-	hosts := make([]int, 100)
-	for n := range hosts {
-		hosts[n] = n + 1
-	}
+	path := filepath.Join(b.TempDir(), "ledger.db")
+	l := openAt(b, path)
 	for n := range 1000 {
 		err := l.Bind(b.Context(), engine.Row{
-			Key: engine.Key(fmt.Sprintf("old-%d", n)), HostID: hosts[n%len(hosts)], Group: fmt.Sprint("group-", n%100), Zone: "az1",
+			Key: engine.Key(fmt.Sprintf("old-%d", n)), HostID: n%benchHosts + 1, Group: fmt.Sprint("group-", n%100), Zone: "az1",
 			SystemID: fmt.Sprint(n), Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"default": 8e9}},
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	r := reservation(b, l, "", 1<<40, hosts...)
-	r.Need.DiskBytes = map[string]int64{"": 8e9}
-	for n := range r.Candidates {
-		r.Candidates[n].DefaultPool = "default"
-		r.Candidates[n].Free.DiskBytes = map[string]int64{"default": 1 << 50}
-	}
-	return r
+	return path
 }
 
-// writers shares b.N operations among goroutines and reports how long one
-// took, and how many were done in a second.
-func writers(b *testing.B, writers int, do func(writer, n int) error) {
+const benchHosts = 100
+
+func benchWish(ctx context.Context, l *Ledger) (engine.Reservation, error) {
+	tag, err := l.Tag(ctx)
+	r := engine.Reservation{Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"": 8e9}}, Inventory: tag}
+	for n := range benchHosts {
+		r.Candidates = append(r.Candidates, engine.Candidate{
+			HostID: n + 1, Zone: fmt.Sprint("az", n%3), Rank: int64(n), Step: benchHosts, DefaultPool: "default",
+			Free: engine.Need{Cores: 1 << 40, DiskBytes: map[string]int64{"default": 1 << 50, "fast": 1 << 50}},
+		})
+	}
+	return r, err
+}
+
+// placeSome places VMs, one after the other, and returns how long each took.
+func placeSome(ctx context.Context, l *Ledger, name string, vms int) ([]time.Duration, error) {
+	r, err := benchWish(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	key := func(n int) engine.Key { return engine.Key(fmt.Sprintf("new-%s-%d", name, n)) }
+	took := make([]time.Duration, 0, vms)
+	for n := range vms {
+		r.Key, r.Name, r.Group = key(n), string(key(n)), fmt.Sprint("group-", n%100)
+		began := time.Now()
+		_, _, err := l.Place(ctx, r)
+		took = append(took, time.Since(began))
+		if err == nil && n >= inFlight {
+			err = l.Forget(ctx, key(n-inFlight))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
+
+// elsewhere starts another process, which waits until it is to place VMs.
+func elsewhere(b *testing.B, path, name string, vms int) (run func() ([]time.Duration, error), err error) {
+	process := exec.CommandContext(b.Context(), os.Args[0])
+	process.Env = append(os.Environ(), envRole+"=bench", envPath+"="+path, envName+"="+name, envCount+"="+fmt.Sprint(vms))
+	process.Stderr = os.Stderr
+	stdin, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	out := bufio.NewReader(stdout)
+	if _, err := out.ReadString('\n'); err != nil { // it is ready
+		return nil, err
+	}
+	return func() (took []time.Duration, err error) {
+		if _, err := io.WriteString(stdin, "\n"); err != nil {
+			return nil, err
+		}
+		err = json.NewDecoder(out).Decode(&took)
+		return took, errors.Join(err, process.Wait())
+	}, nil
+}
+
+// benchElsewhere is the other process.
+func benchElsewhere(ctx context.Context, path, name string, vms int) error {
+	l, err := Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	fmt.Println("ready")
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return err
+	}
+	took, err := placeSome(ctx, l, name, vms)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(took)
+}
+
+// report shares b.N operations among writers. It prepares each of them, lets
+// them run together, and reports how long one operation took, and how many
+// were done in a second.
+func report(b *testing.B, writers int, prepare func(writer, vms int) (run func() ([]time.Duration, error), err error)) {
 	b.Helper()
-	var next atomic.Int64
+	runs := make([]func() ([]time.Duration, error), writers)
+	for writer := range runs {
+		var err error
+		if runs[writer], err = prepare(writer, (b.N+writers-1)/writers); err != nil {
+			b.Fatal(err)
+		}
+	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	took := make([]time.Duration, 0, b.N)
+	var took []time.Duration
 	b.ResetTimer()
-	for writer := range writers {
+	for _, run := range runs {
 		wg.Go(func() {
-			for n := int(next.Add(1)); n <= b.N; n = int(next.Add(1)) {
-				began := time.Now()
-				err := do(writer, n)
-				mu.Lock()
-				took = append(took, time.Since(began))
-				mu.Unlock()
-				if err != nil {
-					b.Error(err)
-				}
+			mine, err := run()
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, mine...)
+			if err != nil {
+				b.Error(err)
 			}
 		})
 	}
 	wg.Wait()
 	b.StopTimer()
+	if b.Failed() {
+		return
+	}
 	slices.Sort(took)
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(ms(took[len(took)/2]), "p50-ms")
 	b.ReportMetric(ms(took[len(took)*99/100]), "p99-ms")
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "places/s")
+	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "places/s")
 }

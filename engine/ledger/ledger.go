@@ -139,3 +139,13 @@ SELECT `+columns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND s
 	}
 	return rows, nil
 }
+
+// Rows lists all rows of the region, sorted by key: what is reserved, known or
+// leaving.
+func (l *Ledger) Rows(ctx context.Context) ([]engine.Row, error) {
+	rows, err := l.store.rows(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the ledger: %w", err)
+	}
+	return rows, nil
+}

@@ -2,7 +2,10 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,19 +16,52 @@ import (
 
 func TestFileContract(t *testing.T) {
 	t.Parallel()
-	ledgertest.Contract(t, func(t *testing.T) func() engine.Ledger {
-		path := filepath.Join(t.TempDir(), "ledger.db")
-		return func() engine.Ledger { return openAt(t, path) }
-	})
+	ledgertest.Contract(t, fileStore)
 }
 
 func TestMemoryContract(t *testing.T) {
 	t.Parallel()
-	ledgertest.Contract(t, func(t *testing.T) func() engine.Ledger {
+	ledgertest.Contract(t, func(t *testing.T) ledgertest.Store {
 		l := NewMemory(nil)
 		t.Cleanup(func() { l.Close() })
-		return func() engine.Ledger { return l }
+		return ledgertest.Store{Open: func(region string) engine.Ledger { return l.Region(region) }}
 	})
+}
+
+func fileStore(t *testing.T) ledgertest.Store {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	var mu sync.Mutex
+	var handles []*Ledger
+	open := func(region string) engine.Ledger {
+		l := openAt(t, path)
+		mu.Lock()
+		defer mu.Unlock()
+		handles = append(handles, l)
+		return l.Region(region)
+	}
+	saved := 0
+	save := func() func() {
+		saved++
+		backup := fmt.Sprint(path, ".", saved)
+		l := openAt(t, path)
+		if err := errors.Join(l.store.exec(t.Context(), `VACUUM INTO ?1`, backup), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			for _, l := range handles {
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			handles = nil
+			content, err := os.ReadFile(backup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, content)
+		}
+	}
+	return ledgertest.Store{Open: open, Save: save}
 }
 
 func openAt(t testing.TB, path string) *Ledger {
@@ -80,26 +116,4 @@ func TestVirtualTime(t *testing.T) {
 			t.Errorf("placed at %s, want %s, %v", row.Since, want, err)
 		}
 	})
-}
-
-// TestRegions keeps the rows of two MAASes apart, whose ids are their own.
-func TestRegions(t *testing.T) {
-	t.Parallel()
-	l := NewMemory(nil)
-	t.Cleanup(func() { l.Close() })
-	for _, name := range []string{"http://a.example/MAAS", "http://b.example/MAAS"} {
-		region := l.Region(name)
-		if _, fresh, err := region.Place(t.Context(), reservation(t, l, "web-1", 1, 1)); err != nil || !fresh {
-			t.Errorf("%s: fresh %t, %v", name, fresh, err)
-		}
-		if err := region.Forget(t.Context(), "web-2"); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := l.Row(t.Context(), "web-1"); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("a region's row is in another: %v", err)
-	}
-	if rows, err := l.Region("http://a.example/MAAS").Pending(t.Context()); err != nil || len(rows) != 1 {
-		t.Errorf("pending: %+v, %v", rows, err)
-	}
 }

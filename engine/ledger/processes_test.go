@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +24,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// The environment of a process that takes part in TestProcesses.
+// The environment of a process that a test starts.
 const (
+	envRole   = "MAASLXD_TEST_ROLE"
+	envCount  = "MAASLXD_TEST_COUNT"
 	envPath   = "MAASLXD_TEST_LEDGER"
 	envRegion = "MAASLXD_TEST_REGION"
 	envName   = "MAASLXD_TEST_PROCESS"
@@ -31,18 +36,28 @@ const (
 const (
 	processes    = 8
 	creators     = 4 // in each process
-	replacements = 2 // of each creator's VM
+	replacements = 3 // of each creator's VM
+	deaths       = 5 // of each process
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(envPath); path != "" {
-		if err := takePart(path, os.Getenv(envRegion), os.Getenv(envName)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	ctx, path, name := context.Background(), os.Getenv(envPath), os.Getenv(envName)
+	var err error
+	switch os.Getenv(envRole) {
+	case "":
+		os.Exit(m.Run())
+	case "create":
+		err = takePart(path, os.Getenv(envRegion), name)
+	case "bench":
+		var vms int
+		if vms, err = strconv.Atoi(os.Getenv(envCount)); err == nil {
+			err = benchElsewhere(ctx, path, name, vms)
 		}
-		return
 	}
-	os.Exit(m.Run())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // TestProcesses lets eight processes create and replace VMs with one ledger
@@ -50,6 +65,41 @@ func TestMain(m *testing.M) {
 // over-commits when asked to.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		deaths int
+	}{
+		"Alive":  {"Processes share a ledger.", 0},
+		"Killed": {"A process may die at any moment, and the next one goes on.", deaths},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			region := exactRegion()
+			path := filepath.Join(t.TempDir(), "state", "ledger.db")
+			var killed atomic.Int64
+			var wg sync.WaitGroup
+			began := time.Now()
+			for n := range processes {
+				wg.Go(func() { killed.Add(lives(t, region, path, fmt.Sprint("p", n), tc.deaths)) })
+			}
+			wg.Wait()
+			took := time.Since(began)
+			wantSettled(t, region, path)
+			if tc.deaths > 0 && killed.Load() == 0 {
+				t.Error("no process was killed: this proves nothing")
+			}
+			if t.Failed() {
+				t.Log(tc.reason)
+			}
+			t.Logf("%d processes, killed %d times, made %d VMs in %s: %d over-commits or doubles",
+				processes, killed.Load(), processes*creators*(replacements+1), took.Round(time.Millisecond), len(region.OverCommits()))
+		})
+	}
+}
+
+// exactRegion has room for one VM of each creator, and no more.
+func exactRegion() *ledgertest.Region {
 	region := &ledgertest.Region{}
 	const hosts = 4
 	for id := range hosts {
@@ -58,32 +108,70 @@ func TestProcesses(t *testing.T) {
 			Free: engine.Need{Cores: processes * creators / hosts, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"default": 1e15}},
 		})
 	}
-	server := httptest.NewServer(serve(region))
-	t.Cleanup(server.Close)
-	path := filepath.Join(t.TempDir(), "state", "ledger.db")
-	var wg sync.WaitGroup
-	for n := range processes {
-		wg.Go(func() {
-			process := exec.CommandContext(t.Context(), os.Args[0])
-			process.Env = append(os.Environ(), envPath+"="+path, envRegion+"="+server.URL, envName+"="+fmt.Sprint("p", n))
-			if out, err := process.CombinedOutput(); err != nil {
-				t.Errorf("process %d: %v\n%s", n, err, out)
-			}
-		})
+	return region
+}
+
+// lives runs a process until it has done its work, and kills it so many times
+// before, at random moments. It returns how often it died.
+func lives(t *testing.T, region *ledgertest.Region, path, name string, deaths int) (died int64) {
+	for n := 0; !t.Failed(); n++ {
+		after := time.Hour
+		if n < deaths {
+			after = rand.N(400 * time.Millisecond)
+		}
+		if life(t, region, path, name, after) {
+			break
+		}
+		died++
 	}
-	wg.Wait()
+	return died
+}
+
+// life runs a process, kills it after some time, and reports whether it had
+// done its work by then. MAAS finishes what a process asked for that is dead,
+// and the next one waits for that: the server has no call left at the end.
+func life(t *testing.T, region *ledgertest.Region, path, name string, after time.Duration) (done bool) {
+	server := httptest.NewServer(serve(region))
+	defer server.Close()
+	process := exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(os.Environ(), envRole+"=create", envPath+"="+path, envRegion+"="+server.URL, envName+"="+name)
+	var out bytes.Buffer
+	process.Stdout, process.Stderr = &out, &out
+	if err := process.Start(); err != nil {
+		t.Error(err)
+		return false
+	}
+	killer := time.AfterFunc(after, func() {
+		if err := process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+	})
+	err := process.Wait()
+	if killed := !killer.Stop(); err != nil && !killed {
+		t.Errorf("%s: %v\n%s", name, err, out.String())
+	}
+	return err == nil
+}
+
+// wantSettled wants all VMs to be there, each made as often as it was to be,
+// and no reservation left over.
+func wantSettled(t *testing.T, region *ledgertest.Region, path string) {
+	t.Helper()
 	for _, over := range region.OverCommits() {
 		t.Error(over)
 	}
 	if diff := cmp.Diff(map[int]int{1: 8, 2: 8, 3: 8, 4: 8}, region.VMs()); diff != "" {
 		t.Errorf("VMs by host, -want +got:\n%s", diff)
 	}
-	rows, err := openAt(t, path).Pending(t.Context())
-	if err != nil || len(rows) != 0 {
-		t.Errorf("pending at the end: %+v, %v", rows, err)
+	rows, err := openAt(t, path).Rows(t.Context())
+	if err != nil || len(rows) != processes*creators {
+		t.Errorf("%d rows, want %d, %v", len(rows), processes*creators, err)
 	}
-	t.Logf("%d processes, %d creators, each VM replaced %d times: %d over-commits",
-		processes, processes*creators, replacements, len(region.OverCommits()))
+	for _, row := range rows {
+		if n := region.Made(row.Key); n != replacements+1 || row.State != engine.RowBound {
+			t.Errorf("%s was made %d times, want %d: %+v", row.Key, n, replacements+1, row)
+		}
+	}
 }
 
 // serve is the region for other processes. Its composes and removals take a
@@ -97,6 +185,13 @@ func serve(region *ledgertest.Region) http.Handler {
 			hosts = append(hosts, region.Inventory(n))
 		}
 		if err := json.NewEncoder(w).Encode(hosts); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("GET /vm", func(w http.ResponseWriter, r *http.Request) {
+		key := engine.Key(r.URL.Query().Get("key"))
+		_, _, there := region.VM(key)
+		if err := json.NewEncoder(w).Encode(vm{there, region.Made(key)}); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
@@ -123,117 +218,8 @@ func serve(region *ledgertest.Region) http.Handler {
 	return mux
 }
 
-// participant is one of the processes. Its creators share an inventory until
-// it proves too old.
-type participant struct {
-	ledger *Ledger
-	region string
-
-	mu        sync.Mutex
-	inventory engine.Reservation // Candidates and Inventory of it
-}
-
-func takePart(path, region, name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	l, err := Open(ctx, path)
-	if err != nil {
-		return err
-	}
-	p := &participant{ledger: l, region: region}
-	if err := p.look(ctx); err != nil {
-		return err
-	}
-	errs := make([]error, creators)
-	var wg sync.WaitGroup
-	for n := range creators {
-		wg.Go(func() { errs[n] = p.live(ctx, engine.Key(fmt.Sprintf("%s-%d", name, n))) })
-	}
-	wg.Wait()
-	return errors.Join(append(errs, l.Close())...)
-}
-
-// live creates a VM, and replaces it some times.
-func (p *participant) live(ctx context.Context, key engine.Key) error {
-	for n := 0; ; n++ {
-		row, err := p.place(ctx, key)
-		if err != nil {
-			return err
-		}
-		row.SystemID = fmt.Sprint(key, "/", n)
-		if err := errors.Join(p.post(ctx, "/compose", row), p.ledger.Bind(ctx, row)); err != nil {
-			return err
-		}
-		if n == replacements {
-			return nil
-		}
-		if err := errors.Join(p.ledger.Leaving(ctx, key), p.post(ctx, "/remove", row), p.ledger.Forget(ctx, key)); err != nil {
-			return err
-		}
-	}
-}
-
-func (p *participant) place(ctx context.Context, key engine.Key) (engine.Row, error) {
-	for {
-		p.mu.Lock()
-		r := p.inventory
-		p.mu.Unlock()
-		r.Key, r.Name, r.Need = key, string(key), engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"": 8e9}}
-		row, fresh, err := p.ledger.Place(ctx, r)
-		full, isFull := errors.AsType[*engine.Error](err)
-		switch {
-		case err == nil && !fresh:
-			return row, fmt.Errorf("%s was there already: %+v", key, row)
-		case isFull && full.Type == engine.InsufficientResources, errors.Is(err, engine.ErrBusy):
-			if err := p.look(ctx); err != nil {
-				return row, err
-			}
-		default:
-			return row, err
-		}
-	}
-}
-
-func (p *participant) look(ctx context.Context) error {
-	tag, err := p.ledger.Tag(ctx)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.region+"/hosts", nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	var hosts []engine.Candidate
-	if err := json.NewDecoder(answer.Body).Decode(&hosts); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory = engine.Reservation{Candidates: hosts, Inventory: tag}
-	return nil
-}
-
-func (p *participant) post(ctx context.Context, route string, row engine.Row) error {
-	body, err := json.Marshal(row)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.region+route, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", route, answer.Status)
-	}
-	return nil
+// vm is what the region says of a VM.
+type vm struct {
+	There bool
+	Made  int // how often
 }

@@ -73,7 +73,12 @@ func upgrade(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 	}
-	return nil
+	// Who opens a ledger may find a copy that is older than the inventories that
+	// are about. Their tags mean nothing then, and nothing else could tell: the
+	// sequence of the copy will catch up with them. So each opening begins a
+	// generation, at the price of some inventories that are read once more.
+	_, err = conn.ExecContext(ctx, `UPDATE tag SET generation = lower(hex(randomblob(8)))`)
+	return err
 }
 
 // version returns the schema's version, 0 in an empty database.

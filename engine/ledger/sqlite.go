@@ -80,10 +80,10 @@ func open(ctx context.Context, dsn string, now func() time.Time, judge func(erro
 	if err != nil {
 		return nil, err
 	}
-	// Writers of one process queue here, in order, rather than at the file. For
-	// a ledger in memory, the connection is the database.
+	// A process queues in the store, in order, rather than at the file. For a
+	// ledger in memory, the connection is the database.
 	db.SetMaxOpenConns(1)
-	s := &store{db: db, judge: judge}
+	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

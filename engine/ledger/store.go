@@ -15,6 +15,10 @@ import (
 // another program was writing.
 type store struct {
 	db *sql.DB
+	// turn holds a token while a goroutine uses the database. They get it in the
+	// order in which they asked; database/sql would choose one at random.
+	turn     chan struct{}
+	prepared map[string]*sql.Stmt // by their text
 	// judge tells what an error of the driver means, and whether the statement
 	// was not done for now, so that it may be repeated.
 	judge func(error) (meaning error, passing bool)
@@ -33,9 +37,26 @@ const (
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	return s.try(ctx, func(ctx context.Context) error {
-		_, err := s.db.ExecContext(ctx, statement, args...)
+		prepared, err := s.prepare(ctx, statement)
+		if err != nil {
+			return err
+		}
+		_, err = prepared.ExecContext(ctx, args...)
 		return err
 	})
+}
+
+// prepare returns a statement ready to run: reading the text of the longest
+// takes a fifth of its time. It is for the goroutine whose turn it is.
+func (s *store) prepare(ctx context.Context, statement string) (*sql.Stmt, error) {
+	if prepared, ok := s.prepared[statement]; ok {
+		return prepared, nil
+	}
+	prepared, err := s.db.PrepareContext(ctx, statement)
+	if err == nil {
+		s.prepared[statement] = prepared
+	}
+	return prepared, err
 }
 
 // row reads one row, sql.ErrNoRows if there is none.
@@ -79,7 +100,7 @@ func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := do(context.WithoutCancel(ctx))
+		err := s.inTurn(ctx, do)
 		if err == nil || errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -92,6 +113,16 @@ func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 		}
 		sleep(ctx, pause/2+rand.N(pause))
 	}
+}
+
+func (s *store) inTurn(ctx context.Context, do func(context.Context) error) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
+	return do(context.WithoutCancel(ctx))
 }
 
 func sleep(ctx context.Context, d time.Duration) {

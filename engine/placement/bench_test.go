@@ -59,6 +59,18 @@ func BenchmarkPlace10000On1000(b *testing.B) {
 	}
 }
 
+// BenchmarkDistributeAcrossZones distributes 100 VMs of one need over 1,000
+// hosts in three zones. An op is all of them.
+func BenchmarkDistributeAcrossZones(b *testing.B) {
+	fleet, need := region(1000), benchNeed(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := placement.DistributeAcrossZones(fleet, need, 100); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkFit1000 lists and orders all of 1,000 hosts for one VM, from the
 // inventory on.
 func BenchmarkFit1000(b *testing.B) {

@@ -1,5 +1,7 @@
 package placement
 
+import "math"
+
 // Candidate is a host on which a need fits. What is free is meant after
 // over-commit and before the VM is there.
 type Candidate struct {
@@ -14,10 +16,13 @@ type Candidate struct {
 	// GroupInZone and GroupOnHost count the members of the need's group that
 	// are in the host's zone and on the host; 0 without a group.
 	GroupInZone, GroupOnHost int
-	// Fullness is the share of the host that is in use once the VM is there,
-	// from 0 to 1, of the resource that is nearest to its end. Share is how
-	// much of that the VM itself makes.
-	Fullness, Share float64
+	// Fullness is the share of the host that is in use with the VM on it, from
+	// 0 to 1, of the resource that is nearest to its end. Whatever the
+	// strategy, more is fuller.
+	Fullness float64
+	// Share is what the VM adds to Fullness, of the same resource, from 0 to 1:
+	// how much fuller each VM of this need makes the host.
+	Share float64
 }
 
 // PoolShare is what a VM takes from one storage pool, in bytes.
@@ -26,15 +31,16 @@ type PoolShare struct {
 	FreeBytes, TakeBytes int64
 }
 
-func (h *host) candidate(r *request) Candidate {
-	near := r.crowd(h)
+func (s score) candidate(r *request) Candidate {
+	h := s.host
+	fullness := math.Abs(s.fullness) // negative for Pack
 	c := Candidate{
 		HostID: h.ID, HostName: h.Name, Zone: h.Zone,
 		FreeCores: h.freeCores, FreeMemoryMiB: h.freeMemoryMiB, FreeHugePagesMiB: h.freeHugePages,
 		Storage:     make([]PoolShare, 0, len(r.draws)),
-		GroupInZone: near.inZone, GroupOnHost: near.onHost,
+		GroupInZone: s.inZone, GroupOnHost: s.onHost,
+		Fullness: fullness, Share: h.part(r, fullness),
 	}
-	c.Fullness, c.Share = h.fill(r)
 	for i := range h.pools {
 		p := &h.pools[i]
 		if takeGB := p.takes(r); takeGB > 0 {

@@ -199,6 +199,7 @@ func TestCandidateSaysWhatIsFree(t *testing.T) {
 			{Pool: "local", FreeBytes: 90e9 + 1, TakeBytes: 12e9},
 		},
 		GroupInZone: 2, GroupOnHost: 2,
+		Fullness: 0.42, Share: 0.42, // of the pool "fast"
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

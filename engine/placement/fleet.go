@@ -100,7 +100,7 @@ func (f *Fleet) place(r *request) (Candidate, error) {
 	if best.host == nil {
 		return Candidate{}, f.fitError(r)
 	}
-	c := best.host.candidate(r)
+	c := best.candidate(r)
 	best.host.take(r)
 	return c, nil
 }
@@ -126,7 +126,7 @@ func (f *Fleet) Fit(need Need) ([]Candidate, error) {
 	slices.SortFunc(scores, score.compare)
 	candidates := make([]Candidate, len(scores))
 	for i, s := range scores {
-		candidates[i] = s.host.candidate(&r)
+		candidates[i] = s.candidate(&r)
 	}
 	return candidates, nil
 }

@@ -63,7 +63,15 @@ func oneByOne(t *testing.T, in *reader, w world, order *rand.Rand) {
 		if diff := cmp.Diff(all[0], got); diff != "" {
 			t.Fatalf("VM %d: Place is not the first of Fit (-fit +place):\n%s", i, diff)
 		}
+		wantShares(t, got)
 		w.take(t, need, got)
+	}
+}
+
+func wantShares(t *testing.T, c placement.Candidate) {
+	t.Helper()
+	if !(0 < c.Share && c.Share <= c.Fullness && c.Fullness <= 1) {
+		t.Fatalf("a VM makes a host fuller by %g, to %g", c.Share, c.Fullness)
 	}
 }
 
@@ -92,9 +100,15 @@ func batch(t *testing.T, in *reader, w world, order *rand.Rand) {
 	for _, h := range w.hosts {
 		members[h.Zone] += h.Groups[need.Group]
 	}
+	fuller := map[string]float64{}
 	for _, c := range placed {
 		w.take(t, need, c)
 		members[c.Zone]++
+		wantShares(t, c)
+		if least, ok := fuller[c.HostID]; ok && c.Fullness < least {
+			t.Fatalf("host %s was to be %g full at least, and is %g", c.HostID, least, c.Fullness)
+		}
+		fuller[c.HostID] = c.Fullness + c.Share - 1e-9
 	}
 	open := w.openZones(need)
 	for zone := range perZone(placed) {

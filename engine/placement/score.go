@@ -48,32 +48,46 @@ func (h *host) score(r *request) score {
 	return s
 }
 
+// fullness is the share of the host that is in use once the VM is there, from
+// 0 to 1, of the resource that is nearest to its end: the one that will stop
+// the next VM. A storage pool of unknown size says nothing.
 func (h *host) fullness(r *request) float64 {
-	full, _ := h.fill(r)
-	return full
-}
-
-// fill is how full the host is with the VM on it, from 0 to 1, of the resource
-// that is nearest to its end: the one that will stop the next VM. It also says
-// how much of that the VM makes. A storage pool of unknown size says nothing.
-func (h *host) fill(r *request) (full, own float64) {
-	most := func(capacity, free, need int64) {
-		if s := share(capacity, free-need); s > full {
-			full, own = s, float64(need)/float64(capacity)
-		}
-	}
-	most(h.capCores, h.freeCores, r.cores)
-	most(h.capMemoryMiB, h.freeMemoryMiB, r.MemoryMiB)
+	most := max(
+		share(h.capCores, h.freeCores-r.cores),
+		share(h.capMemoryMiB, h.freeMemoryMiB-r.MemoryMiB),
+	)
 	if r.HugePages {
-		most(h.capHugePagesMiB, h.freeHugePages, r.MemoryMiB)
+		most = max(most, share(h.capHugePagesMiB, h.freeHugePages-r.MemoryMiB))
 	}
 	for i := range h.pools {
 		p := &h.pools[i]
 		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
-			most(p.TotalBytes, p.FreeBytes, takeGB*bytesPerGB)
+			most = max(most, share(p.TotalBytes, p.FreeBytes-takeGB*bytesPerGB))
 		}
 	}
-	return full, own
+	return most
+}
+
+// part is what the VM adds to a fullness, of the resource that is as full. Of
+// two, it is the one of which the VM takes more.
+func (h *host) part(r *request, fullness float64) (part float64) {
+	see := func(capacity, free, takes int64) {
+		if share(capacity, free-takes) == fullness {
+			part = max(part, float64(takes)/float64(capacity))
+		}
+	}
+	see(h.capCores, h.freeCores, r.cores)
+	see(h.capMemoryMiB, h.freeMemoryMiB, r.MemoryMiB)
+	if r.HugePages {
+		see(h.capHugePagesMiB, h.freeHugePages, r.MemoryMiB)
+	}
+	for i := range h.pools {
+		p := &h.pools[i]
+		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
+			see(p.TotalBytes, p.FreeBytes, takeGB*bytesPerGB)
+		}
+	}
+	return part
 }
 
 // share is the used part of a capacity that is not 0: what needs it, fits.

@@ -138,6 +138,10 @@ func pools(t *testing.T, handle func() engine.Ledger) {
 func order(t *testing.T, handle func() engine.Ledger) {
 	a1, a2, b1 := candidate(1, "az1", 4), candidate(2, "az1", 4), candidate(3, "az2", 4)
 	stepping := func(c engine.Candidate) engine.Candidate { c.Step = 2; return c }
+	ranked := func(c engine.Candidate, rank, step int64) engine.Candidate {
+		c.Rank, c.Step = rank, step
+		return c
+	}
 	cases := map[string]struct {
 		reason string
 		group  string
@@ -146,6 +150,10 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	}{
 		"Rank":        {"The least rank wins, in whatever order the hosts come.", "", []engine.Candidate{b1, a2, a1}, []int{1, 1, 1, 1, 2}},
 		"Step":        {"What the inventory lacks moves a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []int{1, 2, 1, 2, 1, 2, 1, 2}},
+		"Share":       {"Hosts of different size fill in proportion.", "", []engine.Candidate{ranked(a1, 1, 3), ranked(a2, 2, 1)}, []int{1, 2, 2, 1, 2, 2}},
+		"Less":        {"A host that is the better the fuller it is stays first.", "", []engine.Candidate{ranked(a1, 1, 0), ranked(a2, 0, -5)}, []int{2, 2, 2, 2, 1}},
+		"Whole":       {"Ranks are whole numbers of 64 bits: the last one counts.", "", []engine.Candidate{ranked(a1, 1<<60+1, 1<<40), ranked(a2, 1<<60, 1<<40)}, []int{2, 1, 2, 1}},
+		"Ties":        {"Equal ranks fall to the lowest id, so callers make them differ.", "", []engine.Candidate{ranked(a2, 7, 7), ranked(a1, 7, 7)}, []int{1, 2, 1, 2}},
 		"Zones":       {"A group spreads over zones before hosts.", "web", []engine.Candidate{a1, a2, b1}, []int{1, 3, 2, 3}},
 		"Hosts":       {"Within a zone a group spreads over hosts.", "web", []engine.Candidate{a1, a2}, []int{1, 2, 1, 2}},
 		"FullZone":    {"Spreading is a wish, room is not.", "web", []engine.Candidate{a1, candidate(3, "az2", 1)}, []int{1, 3, 1, 1, 1}},
@@ -172,6 +180,7 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	t.Run("BoundPeers", func(t *testing.T) {
 		for i, host := range []int{1, 3} {
 			k := engine.Key(fmt.Sprintf("vm-%d", i))
+			forgetAfter(t, l, k, key)
 			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: host, Zone: map[int]string{1: "az1", 3: "az2"}[host], SystemID: string(k)}))
 		}
 		ok(t, l.Leaving(t.Context(), "vm-0"))
@@ -180,6 +189,17 @@ func order(t *testing.T, handle func() engine.Ledger) {
 		r.Candidates[0].Rank = 99
 		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 2 {
 			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %d, %v", row.HostID, err)
+		}
+	})
+	t.Run("MovedZone", func(t *testing.T) {
+		for _, k := range []engine.Key{"vm-0", "vm-1"} {
+			forgetAfter(t, l, k)
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: 1, Zone: "az2", SystemID: string(k)}))
+		}
+		r := wish(t, l, key, a1, a2, b1)
+		r.Group = "web"
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 3 {
+			t.Errorf("Peers count in the zone that their host is in now.\ngot host %d, %v", row.HostID, err)
 		}
 	})
 }

@@ -16,14 +16,14 @@ import (
 // oneWinner lets many place, and then move, one key: one call each is told
 // that it may compose.
 func oneWinner(t *testing.T, handle func() engine.Ledger) {
-	l := handle()
-	r := wish(t, l, key, candidate(1, "az1", 64), candidate(2, "az1", 64))
+	all := four(handle)
+	r := wish(t, all[0], key, candidate(1, "az1", 64), candidate(2, "az1", 64))
 	for _, do := range []func(engine.Ledger) (engine.Row, bool, error){
 		func(l engine.Ledger) (engine.Row, bool, error) { return l.Place(t.Context(), r) },
 		func(l engine.Ledger) (engine.Row, bool, error) { return l.Move(t.Context(), 2, r) },
 	} {
 		var winners atomic.Int64
-		together(32, handle, func(_ int, l engine.Ledger) {
+		together(32, all, func(_ int, l engine.Ledger) {
 			_, fresh, err := do(l)
 			ok(t, err)
 			if fresh {
@@ -36,9 +36,14 @@ func oneWinner(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// together runs n callers at once, on four handles.
-func together(n int, handle func() engine.Ledger, do func(int, engine.Ledger)) {
-	handles := []engine.Ledger{handle(), handle(), handle(), handle()}
+// four opens as many handles. It comes before the inventory: one that was read
+// before an opening is refused.
+func four(handle func() engine.Ledger) []engine.Ledger {
+	return []engine.Ledger{handle(), handle(), handle(), handle()}
+}
+
+// together runs n callers at once, on all handles.
+func together(n int, handles []engine.Ledger, do func(int, engine.Ledger)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { do(i, handles[i%len(handles)]) })
@@ -58,14 +63,15 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 		"Disk":   func(n *engine.Need) { n.Cores, n.MemoryMiB = 1<<40, math.MaxInt64/2 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := wish(t, handle(), key)
+			all := four(handle)
+			r := wish(t, all[0], key)
 			for _, h := range hosts {
 				scarce(&h.Free)
 				r.Candidates = append(r.Candidates, h)
 			}
 			var mu sync.Mutex
 			got, busy := map[int]int{}, 0
-			together(64, handle, func(i int, l engine.Ledger) {
+			together(64, all, func(i int, l engine.Ledger) {
 				mine := r
 				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
 				forgetAfter(t, l, mine.Key)
@@ -100,10 +106,12 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 		"EightOnTwo": {hosts[:2], "", 2, 8, map[int]int{1: 4, 2: 4}},
 		"Group":      {hosts, "web", 0, 32, map[int]int{1: 8, 2: 8, 3: 8, 4: 8}},
 		"Packed":     {hosts, "", 0, 32, map[int]int{1: 32}},
+		"PackedMore": {hosts, "", -2, 32, map[int]int{1: 32}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := wish(t, handle(), key, tc.hosts...)
+			all := four(handle)
+			r := wish(t, all[0], key, tc.hosts...)
 			r.Candidates = slices.Clone(r.Candidates)
 			for n := range r.Candidates {
 				r.Candidates[n].Step = tc.step
@@ -111,7 +119,7 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 			r.Group = tc.group
 			var mu sync.Mutex
 			got := map[int]int{}
-			together(tc.n, handle, func(i int, l engine.Ledger) {
+			together(tc.n, all, func(i int, l engine.Ledger) {
 				mine := r
 				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
 				forgetAfter(t, l, mine.Key)

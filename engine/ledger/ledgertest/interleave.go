@@ -2,47 +2,18 @@ package ledgertest
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-var (
-	seed = flag.Uint64("ledger.seed", 0, "seed of the interleavings; 0: a new one each time")
-	runs = flag.Int("ledger.runs", 5, "how many interleavings to try, of 400 steps each")
-)
-
-// NeverOverCommits interleaves inventories, creations, moves and deletions at
-// random, against a region that stops no one. -ledger.seed repeats a run.
-func NeverOverCommits(t *testing.T, store Store) {
-	first := *seed
-	if first == 0 {
-		first = uint64(time.Now().UnixNano())
-	}
-	var sum interleaving
-	for n := range uint64(*runs) {
-		in := interleave(t, store, first+n)
-		sum.steps, sum.placed, sum.busy, sum.moved = sum.steps+in.steps, sum.placed+in.placed, sum.busy+in.busy, sum.moved+in.moved
-		if t.Failed() {
-			t.Fatalf("again with -ledger.seed=%d -ledger.runs=1", first+n)
-		}
-	}
-	t.Logf("seed %d: %d interleavings, %d steps, %d VMs placed, %d moved, %d had to wait, 0 over-commits",
-		first, *runs, sum.steps, sum.placed, sum.moved, sum.busy)
-	if sum.placed == 0 || sum.busy == 0 || sum.moved == 0 {
-		t.Error("the interleavings prove nothing")
-	}
-}
-
-// interleaving is one random schedule. One goroutine takes all steps, so that
-// a seed repeats it; what runs side by side is cut into steps.
+// interleaving is one random schedule in one region. One goroutine takes all
+// steps, so that a seed repeats it; what runs side by side is cut into steps.
 type interleaving struct {
 	t      *testing.T
 	rnd    *rand.Rand
@@ -51,9 +22,11 @@ type interleaving struct {
 	vms    []*creation
 	reads  []*inventory // under way
 	known  []inventory  // complete, the newest last
-
-	steps, placed, moved, busy int
+	sum    *figures
 }
+
+// figures are what the interleavings of a run came to.
+type figures struct{ steps, placed, moved, busy, lost, restored int }
 
 // inventory is a read of all hosts, one after the other.
 type inventory struct {
@@ -69,11 +42,8 @@ type creation struct {
 	next func(*creation)
 }
 
-func interleave(t *testing.T, store Store, seed uint64) *interleaving {
-	open := store(t)
-	handles := []engine.Ledger{open(), open()}
-	in := &interleaving{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), region: &Region{}}
-	in.ledger = func() engine.Ledger { return handles[in.rnd.IntN(len(handles))] }
+func (s *schedule) interleaving() *interleaving {
+	in := &interleaving{t: s.t, rnd: s.rnd, region: &Region{}, sum: s.sum}
 	for id := range 3 {
 		h := candidate(id+1, fmt.Sprintf("az%d", id%2), 4)
 		h.Rank, h.Step = in.rnd.Int64N(4), in.rnd.Int64N(3)
@@ -86,19 +56,11 @@ func interleave(t *testing.T, store Store, seed uint64) *interleaving {
 		}}
 		in.vms = append(in.vms, vm)
 	}
-	in.look()
-	for range 400 {
-		in.step()
-	}
-	in.settle()
-	for _, over := range in.region.OverCommits() {
-		t.Error(over)
-	}
 	return in
 }
 
 func (in *interleaving) step() {
-	in.steps++
+	in.sum.steps++
 	switch in.rnd.IntN(8) {
 	case 0:
 		if len(in.reads) > 2 {
@@ -156,7 +118,7 @@ func (in *interleaving) place(vm *creation) {
 	if !fresh {
 		in.t.Errorf("%s is not fresh", vm.key)
 	}
-	in.placed++
+	in.sum.placed++
 	vm.row, vm.next = row, in.compose
 }
 
@@ -166,7 +128,7 @@ func (in *interleaving) waits(err error) bool {
 		return true
 	}
 	if errors.Is(err, engine.ErrBusy) {
-		in.busy++
+		in.sum.busy++
 		return true
 	}
 	ok(in.t, err)
@@ -195,7 +157,7 @@ func (in *interleaving) move(vm *creation) {
 	if !fresh || slices.Contains(row.Excluded, row.HostID) {
 		in.t.Errorf("moved to %+v, fresh %t", row, fresh)
 	}
-	in.moved++
+	in.sum.moved++
 	vm.row, vm.next = row, in.compose
 }
 
@@ -238,6 +200,25 @@ func (in *interleaving) forget(vm *creation) {
 	vm.next = in.place
 }
 
+// resume is what an owner does who comes back after the ledger was lost: if
+// the VM is there, it is noted, and if not, whatever the ledger says of it is
+// forgotten.
+func (in *interleaving) resume(vm *creation) {
+	host, need, there := in.region.VM(vm.key)
+	if !there {
+		in.forget(vm)
+		return
+	}
+	row := engine.Row{Key: vm.key, Name: string(vm.key), HostID: host, Need: need, SystemID: string(vm.key)}
+	switch err := in.ledger().Bind(in.t.Context(), row); {
+	case errors.Is(err, engine.ErrBusy): // it was leaving when the copy was made
+		vm.next = in.leave
+	default:
+		ok(in.t, err)
+		vm.next = in.rest
+	}
+}
+
 // settle removes everything, and then wants all room to be there: what is
 // counted twice must not be counted for ever.
 func (in *interleaving) settle() {
@@ -262,18 +243,4 @@ func (in *interleaving) settle() {
 	if diff := cmp.Diff(map[int]int{1: 4, 2: 4, 3: 4}, in.region.VMs()); diff != "" {
 		in.t.Errorf("VMs by host, -want +got:\n%s", diff)
 	}
-}
-
-// lostLedger replaces the ledger with an empty one while an old inventory is
-// still about.
-func lostLedger(t *testing.T, store Store) {
-	one := candidate(1, "az1", 1)
-	before := store(t)()
-	old := wish(t, before, "other", one)
-	row := placed(t, before, key, one)
-	ok(t, before.Bind(t.Context(), bound(row, "abc123")))
-
-	after := store(t)()
-	_, _, err := after.Place(t.Context(), old)
-	is(t, "The old inventory lacks a VM of which the new ledger knows nothing.", err, engine.ErrBusy)
 }

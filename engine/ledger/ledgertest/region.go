@@ -17,6 +17,7 @@ type Region struct {
 
 	mu   sync.Mutex
 	vms  map[engine.Key]instance
+	made map[engine.Key]int
 	over []string
 }
 
@@ -26,6 +27,7 @@ type instance struct {
 	host  int
 	need  engine.Need
 	shown bool
+	going bool // is being removed
 }
 
 // Compose begins to make a VM.
@@ -33,8 +35,9 @@ func (r *Region) Compose(row engine.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.vms == nil {
-		r.vms = map[engine.Key]instance{}
+		r.vms, r.made = map[engine.Key]instance{}, map[engine.Key]int{}
 	}
+	r.made[row.Key]++
 	if old, ok := r.vms[row.Key]; ok {
 		r.over = append(r.over, fmt.Sprintf("%s is composed on host %d, and was on host %d already", row.Key, row.HostID, old.host))
 	}
@@ -47,18 +50,41 @@ func (r *Region) Compose(row engine.Row) {
 }
 
 // Composed ends a compose: MAAS shows the VM.
-func (r *Region) Composed(key engine.Key) { r.show(key, true) }
+func (r *Region) Composed(key engine.Key) { r.change(key, func(vm *instance) { vm.shown = true }) }
 
 // Removing begins a removal: MAAS does not show the VM any more.
-func (r *Region) Removing(key engine.Key) { r.show(key, false) }
+func (r *Region) Removing(key engine.Key) {
+	r.change(key, func(vm *instance) { vm.shown, vm.going = false, true })
+}
 
-func (r *Region) show(key engine.Key, shown bool) {
+func (r *Region) change(key engine.Key, do func(*instance)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if vm, ok := r.vms[key]; ok {
-		vm.shown = shown
+		do(&vm)
 		r.vms[key] = vm
 	}
+}
+
+// Rest ends all composes and removals.
+func (r *Region) Rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, vm := range r.vms {
+		if vm.shown = true; vm.going {
+			delete(r.vms, key)
+			continue
+		}
+		r.vms[key] = vm
+	}
+}
+
+// VM says where a VM is that MAAS shows.
+func (r *Region) VM(key engine.Key) (host int, need engine.Need, there bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	vm := r.vms[key]
+	return vm.host, vm.need, vm.shown
 }
 
 // Removed ends a removal: LXD has its room back.
@@ -75,6 +101,13 @@ func (r *Region) Inventory(n int) engine.Candidate {
 	host := r.Hosts[n]
 	host.Free = r.free(host, func(vm instance) bool { return vm.shown })
 	return host
+}
+
+// Made counts how often a VM of this key was composed.
+func (r *Region) Made(key engine.Key) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.made[key]
 }
 
 // VMs counts the instances by host.

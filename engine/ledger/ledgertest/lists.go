@@ -1,0 +1,82 @@
+package ledgertest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// lister lists all rows of a region, sorted by key.
+type lister interface {
+	Rows(ctx context.Context) ([]engine.Row, error)
+}
+
+// lists checks which rows are listed, and that they are told in full.
+func lists(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	all, is := l.(lister)
+	if !is {
+		t.Fatalf("%T lists no rows", l)
+	}
+	for name, list := range map[string]func(context.Context) ([]engine.Row, error){"Pending": l.Pending, "Rows": all.Rows} {
+		if rows, err := list(t.Context()); err != nil || len(rows) != 0 {
+			t.Errorf("%s of an empty ledger: %+v, %v", name, rows, err)
+		}
+	}
+	for i := range 5 {
+		placed(t, l, engine.Key(fmt.Sprintf("vm-%d", 4-i)), candidate(1, "az1", 5))
+	}
+	for _, k := range []engine.Key{"vm-1", "vm-4"} {
+		ok(t, l.Bind(t.Context(), engine.Row{Key: k, HostID: 1, SystemID: "abc-" + string(k)}))
+	}
+	ok(t, l.Leaving(t.Context(), "vm-1"))
+	ok(t, l.Leaving(t.Context(), "vm-2"))
+	for name, tc := range map[string]struct {
+		reason string
+		list   func(context.Context) ([]engine.Row, error)
+		want   []engine.Key
+	}{
+		"Pending": {"vm-2 is being deleted, but MAAS may still be composing it.", l.Pending, []engine.Key{"vm-0", "vm-2", "vm-3"}},
+		"Rows":    {"What is known or leaving is listed, too.", all.Rows, []engine.Key{"vm-0", "vm-1", "vm-2", "vm-3", "vm-4"}},
+	} {
+		list, err := tc.list(t.Context())
+		ok(t, err)
+		var got []engine.Key
+		for _, r := range list {
+			got = append(got, r.Key)
+			if want, err := l.Row(t.Context(), r.Key); err != nil || !cmp.Equal(want, r) {
+				t.Errorf("%s: want %+v, got %+v, %v", name, want, r, err)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s\n-want +got:\n%s", name, tc.reason, diff)
+		}
+	}
+}
+
+// regions checks that two MAASes in one store, whose ids are their own, have
+// nothing to do with each other.
+func regions(t *testing.T, s Store) {
+	one, other := s.Open("http://a.example/MAAS"), s.Open("http://b.example/MAAS")
+	host := candidate(1, "az1", 1)
+	for _, l := range []engine.Ledger{one, other} {
+		placed(t, l, key, host)
+		ok(t, l.Forget(t.Context(), "web-2"))
+	}
+	ok(t, other.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"}))
+	ok(t, other.Leaving(t.Context(), key))
+	ok(t, other.Forget(t.Context(), key))
+	if row, err := one.Row(t.Context(), key); err != nil || row.State != engine.RowPending {
+		t.Errorf("What happens in a region stays there.\ngot %+v, %v", row, err)
+	}
+	for name, want := range map[engine.Ledger]int{one: 1, other: 0} {
+		rows, err := name.(lister).Rows(t.Context())
+		if err != nil || len(rows) != want {
+			t.Errorf("A region lists its own rows, which are %d.\ngot %+v, %v", want, rows, err)
+		}
+	}
+}

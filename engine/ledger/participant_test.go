@@ -1,0 +1,154 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// participant is one of the processes. Its creators share an inventory until
+// it proves too old.
+type participant struct {
+	ledger *Ledger
+	region string
+
+	mu        sync.Mutex
+	inventory engine.Reservation // Candidates and Inventory of it
+}
+
+func takePart(path, region, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	l, err := Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	p := &participant{ledger: l, region: region}
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	errs := make([]error, creators)
+	var wg sync.WaitGroup
+	for n := range creators {
+		wg.Go(func() { errs[n] = p.live(ctx, engine.Key(fmt.Sprintf("%s-%d", name, n))) })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, l.Close())...)
+}
+
+// live creates a VM, and replaces it some times. It looks before each step, so
+// that it goes on where a process died that did this before.
+func (p *participant) live(ctx context.Context, key engine.Key) error {
+	for {
+		if done, err := p.step(ctx, key); done || err != nil {
+			return err
+		}
+	}
+}
+
+func (p *participant) step(ctx context.Context, key engine.Key) (done bool, err error) {
+	row, err := p.ledger.Row(ctx, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return false, p.place(ctx, key)
+	}
+	if err != nil {
+		return false, err
+	}
+	var seen vm
+	if err := p.get(ctx, "/vm?key="+url.QueryEscape(string(key)), &seen); err != nil {
+		return false, err
+	}
+	switch {
+	case row.State == engine.RowPending && !seen.There:
+		return false, p.post(ctx, "/compose", row)
+	case row.State == engine.RowPending:
+		row.SystemID = fmt.Sprint(key, "/", seen.Made)
+		return false, p.ledger.Bind(ctx, row)
+	case row.State == engine.RowBound:
+		if seen.Made > replacements {
+			return true, nil
+		}
+		return false, p.ledger.Leaving(ctx, key)
+	case seen.There:
+		return false, p.post(ctx, "/remove", row)
+	}
+	return false, p.ledger.Forget(ctx, key)
+}
+
+// place waits until there is room.
+func (p *participant) place(ctx context.Context, key engine.Key) error {
+	for {
+		p.mu.Lock()
+		r := p.inventory
+		p.mu.Unlock()
+		r.Key, r.Name, r.Need = key, string(key), engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"": 8e9}}
+		row, fresh, err := p.ledger.Place(ctx, r)
+		full, isFull := errors.AsType[*engine.Error](err)
+		switch {
+		case err == nil && !fresh:
+			return fmt.Errorf("%s was there already: %+v", key, row)
+		case isFull && full.Type == engine.InsufficientResources, errors.Is(err, engine.ErrBusy):
+			if err := p.look(ctx); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+func (p *participant) look(ctx context.Context) error {
+	tag, err := p.ledger.Tag(ctx)
+	if err != nil {
+		return err
+	}
+	var hosts []engine.Candidate
+	if err := p.get(ctx, "/hosts", &hosts); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inventory = engine.Reservation{Candidates: hosts, Inventory: tag}
+	return nil
+}
+
+func (p *participant) get(ctx context.Context, route string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.region+route, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	return json.NewDecoder(answer.Body).Decode(into)
+}
+
+func (p *participant) post(ctx context.Context, route string, row engine.Row) error {
+	body, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.region+route, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", route, answer.Status)
+	}
+	return nil
+}
