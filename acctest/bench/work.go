@@ -46,7 +46,8 @@ var reading = []step{
 type workload struct {
 	vms     int
 	times   sim.Latency
-	prepare bool // the VMs are made first, unmeasured
+	poll    string // time between two looks of ours; empty: the provider's default
+	prepare bool   // the VMs are made first, unmeasured
 	turns   []turn
 }
 
@@ -144,7 +145,11 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 // step runs and measures a step, and sees that its work was really done.
 func (w *workspace) step(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
 	args := append([]string{s.args[0], "-no-color", "-parallelism=" + strconv.Itoa(parallelism)}, s.args[1:]...)
-	m, journal, err := w.do(ctx, args, []string{"TF_VAR_changed=" + strconv.FormatBool(s.changed)})
+	variables := []string{"TF_VAR_changed=" + strconv.FormatBool(s.changed)}
+	if l.poll != "" {
+		variables = append(variables, "TF_VAR_poll_interval="+l.poll)
+	}
+	m, journal, err := w.do(ctx, args, variables)
 	if err != nil {
 		return m, journal, err
 	}
