@@ -78,11 +78,8 @@ func (x *target) post(t *testing.T, path string, form url.Values) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := strings.Split(x.key, ":")
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Authorization", fmt.Sprintf(
-		`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="%x", oauth_timestamp="%d"`,
-		key[0], key[1], key[2], rand.Uint64(), time.Now().Unix()))
+	x.sign(req)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -91,4 +88,12 @@ func (x *target) post(t *testing.T, path string, form url.Values) {
 	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("POST %s: %s %s %v", path, res.Status, body, err)
 	}
+}
+
+// sign puts the API key into a request.
+func (x *target) sign(req *http.Request) {
+	key := strings.Split(x.key, ":")
+	req.Header.Set("Authorization", fmt.Sprintf(
+		`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="%x", oauth_timestamp="%d"`,
+		key[0], key[1], key[2], rand.Uint64(), time.Now().Unix()))
 }

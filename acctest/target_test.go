@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("acceptance tests run on the simulator")
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")
-			if strings.HasPrefix(name, "MAAS_API_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
+			if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "MAASLXD_LXD_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
 				os.Unsetenv(name) //nolint:errcheck // it was just listed
 			}
 		}

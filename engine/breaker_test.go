@@ -17,6 +17,9 @@ type breakage struct {
 	amid  bool // the call is under way when it breaks, and takes effect later
 	// deadly breakages end the process: it makes no further call.
 	deadly bool
+	// cancels ends the run's ctx, before the call or after its effect. What the
+	// engine makes independent of that ctx goes on.
+	cancels bool
 	// breaks makes the answer; die ends the process that made the call.
 	breaks func(r *http.Request, die context.CancelFunc) (*http.Response, error)
 }
@@ -44,17 +47,26 @@ func death(_ *http.Request, die context.CancelFunc) (*http.Response, error) {
 	return nil, context.Canceled
 }
 
+// writesOnly: a call that only reads has no effect before or after which it
+// could break.
+func (b breakage) writesOnly() bool { return b.after || b.amid }
+
 // breaker breaks the call number nth, counted from 1, and passes the others.
+// Where only writes can break in its way, only they count.
 type breaker struct {
 	next http.RoundTripper
 	nth  int
 	with breakage
 	die  context.CancelFunc
 
+	// compose is called at the first compose, before it is sent; may be nil.
+	compose func()
+
 	mu    sync.Mutex
 	calls int
-	dead  bool   // its process has died: nothing leaves it any more
-	hit   string // the call that was broken
+	sent  []string // methods
+	dead  bool     // its process has died: nothing leaves it any more
+	hit   string   // the call that was broken
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -64,8 +76,16 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		b.mu.Unlock()
 		return nil, context.Canceled
 	}
-	b.calls++
-	broken := b.calls == b.nth
+	counts := r.Method != http.MethodGet || !b.with.writesOnly()
+	if counts {
+		b.calls++
+	}
+	b.sent = append(b.sent, r.Method)
+	if b.compose != nil && r.URL.Query().Get("op") == "compose" {
+		b.compose()
+		b.compose = nil
+	}
+	broken := counts && b.calls == b.nth
 	b.dead = broken && b.with.deadly
 	if broken {
 		b.hit = r.Method + " " + r.URL.RequestURI()
@@ -85,6 +105,9 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		}()
 		time.Sleep(time.Millisecond)
 	}
+	if b.with.cancels {
+		return b.cancel(r)
+	}
 	if b.with.after {
 		res, err := b.next.RoundTrip(r)
 		if err != nil {
@@ -98,6 +121,24 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return b.with.breaks(r, b.die)
+}
+
+// cancel ends the run's ctx around a call.
+func (b *breaker) cancel(r *http.Request) (*http.Response, error) {
+	if !b.with.after {
+		b.die()
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		return b.next.RoundTrip(r)
+	}
+	res, err := b.next.RoundTrip(r)
+	b.die()
+	if ended := r.Context().Err(); ended != nil && err == nil {
+		res.Body.Close() //nolint:errcheck // nobody reads it
+		return nil, ended
+	}
+	return res, err
 }
 
 func (b *breaker) broken() string {

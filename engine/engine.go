@@ -113,7 +113,7 @@ func (k Kind[Spec, Object]) Delete(ctx context.Context, ref Ref) (Result[Object]
 	return k.delete(ctx, ref)
 }
 
-// Config is what an Engine is made of. Probe, FirstBoot and what follows them
+// Config is what an Engine is made of. Probe and what follows it
 // are optional.
 type Config struct {
 	Machines  Machines
@@ -125,9 +125,6 @@ type Config struct {
 	Registrar Registrar
 	// Probe asks LXD servers directly. Nil: what MAAS knows of them suffices.
 	Probe Probe
-	// FirstBoot makes the user-data of hosts that are deployed. Nil: a host's
-	// own deployment brings it.
-	FirstBoot FirstBoot
 	// ComposeWindow is how long a compose whose reply was lost may still bear
 	// fruit; zero means 130 s.
 	ComposeWindow time.Duration
@@ -169,7 +166,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	locks := newHostLocks()
-	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries()}
+	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries(), sweeps: new(sweeps)}
 	b := &metal{Config: cfg, tries: newTries(), surplus: newTries()}
 	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{

@@ -1,370 +1,392 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
-	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// region is a simulated MAAS and the way to it.
-type region struct {
-	sim           *sim.Sim
-	url           string
-	transport     func() http.RoundTripper
-	composeWindow time.Duration
-	interval      time.Duration
-	firstBoot     engine.FirstBoot // of the processes that start; may be nil
-	probe         engine.Probe     // likewise
-}
-
-func world() sim.Model {
-	return sim.Model{
-		MAASVersion: "3.7",
-		Zones:       []string{"az1"},
-		Images:      []string{"ubuntu/jammy", "ubuntu/noble"},
-		Subnets:     []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}},
-		Hosts: []sim.HostModel{
-			{
-				Name: "lxd1", Cores: 8, MemoryMiB: 16384, Zone: "az1", LXDVersion: "5.21.3", Subnets: []string{"lan"},
-				StoragePools: []sim.StoragePoolModel{{Name: "default", Driver: "zfs", SizeGB: 100, Default: true}},
-			},
-			{Name: "lxd2", Cores: 8, MemoryMiB: 16384},
-		},
-		Latency: sim.Latency{
-			Compose: 300 * time.Millisecond, Commission: 6 * time.Second,
-			Deploy: 6 * time.Second, Release: time.Second,
-			PowerOn: 2 * time.Second, PowerOff: time.Second,
-		},
-	}
-}
-
-// inMemory builds a region without sockets. It belongs into a synctest bubble.
-func inMemory(t *testing.T) region {
-	t.Helper()
-	return inMemoryOf(t, world())
-}
-
-func inMemoryOf(t *testing.T, m sim.Model) region {
-	t.Helper()
-	s, err := sim.New(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return region{
-		sim: s, url: "http://maas.example/MAAS",
-		transport: s.RoundTripper,
-	}
-}
-
-// overHTTP builds a region behind a listener. Its times are short, for they
-// are real.
-func overHTTP(t *testing.T) region {
-	t.Helper()
-	m := world()
-	m.Latency = sim.Latency{
-		Compose: 10 * time.Millisecond, Commission: 30 * time.Millisecond,
-		Deploy: 30 * time.Millisecond, Release: 10 * time.Millisecond,
-	}
-	s := sim.Start(t, m)
-	return region{
-		sim: s.Sim, url: s.URL,
-		transport:     func() http.RoundTripper { return http.DefaultTransport },
-		composeWindow: 300 * time.Millisecond, interval: 20 * time.Millisecond,
-	}
-}
-
-// process is one run of a program with the engine in it.
-type process struct {
-	engine  *engine.Engine
-	breaker *breaker
-	ctx     context.Context
-}
-
-// start begins a run whose nth call breaks; zero breaks none.
-func (r region) start(t *testing.T, rows engine.Ledger, nth int, with breakage) process {
-	t.Helper()
-	ctx, die := context.WithCancel(t.Context())
-	t.Cleanup(die)
-	b := &breaker{next: r.transport(), nth: nth, with: with, die: die}
-	if l, ok := rows.(*ledger.Ledger); ok {
-		t.Cleanup(func() { l.Close() })
-	}
-	client, err := maas.New(maas.Config{
-		URL: r.url, APIKey: r.sim.APIKey(), Transport: b, Interval: r.interval, Tag: rows.Tag,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(engine.Config{
-		Machines: client, Composer: client, Names: client, Catalog: client, Metal: client, Registrar: client,
-		Ledger: rows, ComposeWindow: r.composeWindow, FirstBoot: r.firstBoot, Probe: r.probe,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return process{engine: e, breaker: b, ctx: ctx}
-}
-
-const vmKey = engine.Key("default/web-1")
-
-func wanted() engine.VMSpec {
-	return engine.VMSpec{
-		Name: "web-1", Host: "lxd1", Cores: 2, MemoryMiB: 2048,
-		Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Tags: []string{"web"},
-		Deploy: &engine.Deployment{Image: "ubuntu/noble", UserData: []byte("#cloud-config\n")},
-	}
-}
-
-// create applies the spec as a front end does.
-func (p process) create(ref engine.Ref) (engine.VM, error) {
-	return engine.Wait(p.ctx, p.engine.VMs.Steps(ref, wanted()))
-}
-
-func (p process) delete(ref engine.Ref) error {
-	_, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
-		return p.engine.VMs.Delete(ctx, ref)
-	})
-	return err
-}
-
-var unborn = engine.Ref{Key: vmKey, Name: "web-1"}
-
-// survivable are the breakages after which the same run must get there.
-var survivable = []breakage{
-	{name: "503", breaks: unavailable},
-	{name: "503 after the effect", after: true, breaks: unavailable},
-	{name: "reset", breaks: reset},
-	{name: "lost reply", after: true, breaks: reset},
-}
-
-// hanging calls end with the client's own deadline, for which only virtual
-// time has the patience.
-var hanging = []breakage{
-	{name: "hang", breaks: hang},
-	{name: "hang after the effect", after: true, breaks: hang},
-}
-
-var deadly = []breakage{
-	{name: "death", deadly: true, breaks: death},
-	{name: "death amid the call", deadly: true, amid: true, breaks: death},
-	{name: "death after the effect", deadly: true, after: true, breaks: death},
-}
-
-// wantOne checks that there is one VM, deployed, of the wanted size, and marked
-// as finished.
-func (r region) wantOne(t *testing.T) {
-	t.Helper()
-	instances := r.sim.Instances()
-	if len(instances) != 1 {
-		t.Fatalf("want exactly one instance, got %+v", instances)
-	}
-	for _, m := range r.sim.Machines() {
-		if m.SystemID != instances[0].MachineID {
-			continue
-		}
-		if m.StatusName != "Deployed" || m.Hostname != "web-1" || m.Cores != 2 || m.MemoryMiB != 2048 {
-			t.Errorf("want web-1 Deployed with 2 cores and 2048 MiB, got %+v", m)
-		}
-		if !finishedMark.MatchString(m.Description) {
-			t.Errorf("the mark does not say finished: %q", m.Description)
-		}
-		return
-	}
-	t.Errorf("MAAS does not know the instance %+v", instances[0])
-}
-
-// composes counts the composes that reached MAAS.
-func (r region) composes() int {
-	return r.sim.Journal().Count("POST vm-hosts/{id}/ compose")
-}
-
-func (r region) wantNone(t *testing.T) {
-	t.Helper()
-	if instances := r.sim.Instances(); len(instances) != 0 {
-		t.Errorf("want no instance left, got %+v", instances)
-	}
-	for _, m := range r.sim.Machines() {
-		if m.Hostname == "web-1" {
-			t.Errorf("want no machine left, got %+v", m)
-		}
-	}
-}
-
 // TestFailEverywhere breaks each external call of a create and of a delete,
-// before and after its effect, and wants exactly one VM, composed once, or
-// nothing left.
+// before and after its effect, and wants exactly one object, made once, or
+// nothing left, and nothing foreign touched.
 func TestFailEverywhere(t *testing.T) {
-	var broken atomic.Int64
-	t.Cleanup(func() { t.Logf("survived %d broken calls", broken.Load()) }) // after the parallel ones
-	t.Run("InMemory", func(t *testing.T) {
-		in := func(t *testing.T, f func(*testing.T, region)) {
-			synctest.Test(t, func(t *testing.T) { f(t, inMemory(t)) })
+	var kinds sync.Map // broken calls by kind
+	t.Cleanup(func() { // after the parallel ones
+		var all int64
+		for _, kind := range []string{"VM", "Machine", "Host"} {
+			if n, ok := kinds.Load(kind); ok {
+				t.Logf("%s: survived %d broken calls", kind, n.(*atomic.Int64).Load())
+				all += n.(*atomic.Int64).Load()
+			}
 		}
-		failEverywhere(t, in, append(hanging, survivable...), &broken)
+		t.Logf("survived %d broken calls", all)
 	})
-	t.Run("HTTP", func(t *testing.T) {
-		over := func(t *testing.T, f func(*testing.T, region)) {
-			t.Parallel()
-			f(t, overHTTP(t))
+	for _, s := range subjects() {
+		n, _ := kinds.LoadOrStore(s.kind, new(atomic.Int64))
+		s.name = s.kind + s.name
+		run := func(name string, in runner, workers int, survivable []breakage) {
+			t.Run(s.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				f := failures{subject: s, in: in, survivable: survivable, sample: workers > 1, broken: n.(*atomic.Int64)}
+				f.run(t, workers)
+			})
 		}
-		failEverywhere(t, over, survivable, &broken)
+		run("InMemory", inBubbles, 1, append(hanging, survivable...))
+		if s.http {
+			run("HTTP", overSockets, 128, survivable)
+		}
+	}
+}
+
+// runner runs f in a region of its own.
+type runner func(t *testing.T, s subject, f func(*testing.T, region))
+
+func inBubbles(t *testing.T, s subject, f func(*testing.T, region)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := hostRegion(t, inMemoryOf(t, s.model()))
+		r.patience = time.Hour
+		if s.set != nil {
+			s.set(t, r)
+		}
+		f(t, r)
 	})
 }
 
-type runner func(t *testing.T, f func(*testing.T, region))
+func overSockets(t *testing.T, s subject, f func(*testing.T, region)) {
+	r := hostRegion(t, overHTTP(t, s.model()))
+	r.patience = 2 * time.Minute
+	if s.set != nil {
+		s.set(t, r)
+	}
+	f(t, r)
+}
 
-func failEverywhere(t *testing.T, in runner, survivable []breakage, broken *atomic.Int64) {
-	creating, deleting := countCalls(t)
-	t.Logf("a create makes %d calls, a delete %d", creating, deleting)
-	// each runs a case for every call of an operation and every breakage. Runs
-	// differ a little in how reads fall together, so a few numbers more are
-	// tried; a number beyond the last call breaks nothing, and is not counted.
-	each := func(operation string, calls int, with []breakage, f func(*testing.T, region, int, breakage) string) {
-		for _, b := range with {
-			for nth := 1; nth <= calls+2; nth++ {
-				t.Run(fmt.Sprintf("%s/%s/%d", operation, b.name, nth), func(t *testing.T) {
-					in(t, func(t *testing.T, r region) {
-						if hit := f(t, r, nth, b); hit != "" {
-							broken.Add(1)
-							t.Logf("broke %s", hit)
-						}
-					})
-				})
+// failures breaks the calls of one subject in one kind of region.
+type failures struct {
+	subject
+	in         runner
+	survivable []breakage
+	sample     bool // calls that only read are broken in one way each
+	broken     *atomic.Int64
+}
+
+// operation is what is broken, in which ways, and what happens then. It
+// returns the call that it broke, empty for none.
+type operation struct {
+	name string
+	call []string // the methods of its calls, where nothing breaks
+	with []breakage
+	try  func(t *testing.T, r region, nth int, with breakage) string
+}
+
+// run breaks everything, with so many workers. A test's own parallelism would
+// leave the processors idle, for over HTTP a case mostly waits.
+func (f failures) run(t *testing.T, workers int) {
+	var pool sync.WaitGroup
+	queue := make(chan func())
+	for range workers {
+		pool.Go(func() {
+			for do := range queue {
+				do()
+			}
+		})
+	}
+	for _, o := range f.operations(t) {
+		for i, b := range o.with {
+			// Runs differ a little in how reads fall together, so a number more
+			// is tried; one beyond the last call breaks nothing, and does not
+			// count.
+			calls, writes := o.calls(b)
+			for nth := 1; nth <= calls+1; nth++ {
+				if f.sample && !writes(nth) && i != o.read(nth) {
+					continue
+				}
+				queue <- func() { f.one(t, o, b, nth) }
 			}
 		}
 	}
-	each("Create", creating, survivable, func(t *testing.T, r region, nth int, with breakage) string {
-		p := r.start(t, ledger.NewMemory(nil), nth, with)
-		if _, err := p.create(unborn); err != nil {
-			t.Errorf("create after %s of %q: %v", with.name, p.breaker.broken(), err)
-		}
-		r.wantOne(t)
-		if n := r.composes(); n != 1 {
-			t.Errorf("composed %d times after %s of %q", n, with.name, p.breaker.broken())
-		}
-		return p.breaker.broken()
-	})
-	each("CreateDiesSameLedger", creating, deadly, func(t *testing.T, r region, nth int, with breakage) string {
-		return createAgain(t, r, nth, with, false)
-	})
-	each("CreateDiesEmptyLedger", creating, deadly, func(t *testing.T, r region, nth int, with breakage) string {
-		return createAgain(t, r, nth, with, true)
-	})
-	each("CreateDiesThenDelete", creating, deadly, func(t *testing.T, r region, nth int, with breakage) string {
-		rows := ledger.NewMemory(nil)
-		p := r.start(t, rows, nth, with)
-		p.create(unborn) //nolint:errcheck // it dies
-		if err := r.start(t, rows, 0, breakage{}).delete(unborn); err != nil {
-			t.Errorf("delete after %s of %q: %v", with.name, p.breaker.broken(), err)
-		}
-		r.wantNone(t)
-		return p.breaker.broken()
-	})
-	each("Delete", deleting, survivable, func(t *testing.T, r region, nth int, with breakage) string {
-		ref := r.existing(t)
-		p := r.start(t, ledger.NewMemory(nil), nth, with)
-		if err := p.delete(ref); err != nil {
-			t.Errorf("delete after %s of %q: %v", with.name, p.breaker.broken(), err)
-		}
-		r.wantNone(t)
-		return p.breaker.broken()
-	})
-	each("DeleteDies", deleting, deadly, func(t *testing.T, r region, nth int, with breakage) string {
-		ref := r.existing(t)
-		p := r.start(t, ledger.NewMemory(nil), nth, with)
-		p.delete(ref) //nolint:errcheck // it dies
-		if err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).delete(ref); err != nil {
-			t.Errorf("delete after %s of %q: %v", with.name, p.breaker.broken(), err)
-		}
-		r.wantNone(t)
-		return p.breaker.broken()
+	close(queue)
+	pool.Wait()
+}
+
+func (f failures) one(t *testing.T, o operation, b breakage, nth int) {
+	t.Run(fmt.Sprintf("%s/%s/%d", o.name, b.name, nth), func(t *testing.T) {
+		f.in(t, f.subject, func(t *testing.T, r region) {
+			hit := o.try(t, r, nth, b)
+			if hit != "" {
+				f.broken.Add(1)
+			}
+			if t.Failed() {
+				t.Logf("after %s of %q", b.name, hit)
+			}
+		})
 	})
 }
 
-// createAgain lets a create die and starts another one, as a user would. With
-// an empty ledger one death cannot be resumed: the one after the last call,
-// which leaves a finished VM that could be anyone's. It must be named.
-func createAgain(t *testing.T, r region, nth int, with breakage, emptyLedger bool) string {
-	rows := ledger.NewMemory(nil)
-	p := r.start(t, rows, nth, with)
-	first, died := p.create(unborn)
-	if emptyLedger {
-		rows = ledger.NewMemory(nil)
-	}
-	_, err := r.start(t, rows, 0, breakage{}).create(unborn)
-	switch {
-	case errors.Is(err, engine.ErrConflict):
-		if died != nil && !r.finished() {
-			t.Errorf("create after %s of %q: %v (first run: %+v)", with.name, p.breaker.broken(), err, first)
+// calls counts those that can break in a way, and tells which of them write.
+func (o operation) calls(b breakage) (n int, writes func(nth int) bool) {
+	var methods []string
+	for _, method := range o.call {
+		if method != http.MethodGet || !b.writesOnly() {
+			methods = append(methods, method)
 		}
-	case err != nil:
-		t.Errorf("create after %s of %q: %v", with.name, p.breaker.broken(), err)
 	}
-	r.wantOne(t)
-	if n := r.composes(); !emptyLedger && n != 1 {
-		t.Errorf("%d composes reached MAAS after %s of %q, although the ledger knew of the first", n, with.name, p.breaker.broken())
+	return len(methods), func(nth int) bool { return nth > len(methods) || methods[nth-1] != http.MethodGet }
+}
+
+// read chooses the way in which the nth call is broken, if it only reads and
+// has to do with one.
+func (o operation) read(nth int) int {
+	var ways []int
+	for i, b := range o.with {
+		if !b.writesOnly() {
+			ways = append(ways, i)
+		}
 	}
+	return ways[nth%len(ways)]
+}
+
+func (f failures) operations(t *testing.T) []operation {
+	creating, deleting := f.calls(t)
+	t.Logf("a create makes %d calls, a delete %d", len(creating), len(deleting))
+	list := []operation{
+		{"Create", creating, f.survivable, f.survive},
+		{"CreateCancelled", creating, interrupting, f.goOn},
+		{"CreateDies", creating, deadly, f.again(sameRows)},
+		{"CreateDiesThenDelete", creating, deadly, f.createThenDelete},
+		{"CreateCancelledThenDelete", creating, interrupting, f.createThenDelete},
+		{"Delete", deleting, f.survivable, f.deleteOnce},
+		{"DeleteCancelled", deleting, interrupting, f.deleteAgain(sameRows)},
+		{"DeleteDies", deleting, deadly, f.deleteAgain(sameRows)},
+	}
+	if f.rows {
+		list = append(list,
+			operation{"CreateDiesEmptyLedger", creating, deadly, f.again(emptyRows)},
+			operation{"CreateDiesYesterdaysLedger", creating, deadly, f.again(yesterdaysRows)},
+			operation{"DeleteDiesEmptyLedger", deleting, deadly, f.deleteAgain(emptyRows)},
+			operation{"DeleteDiesYesterdaysLedger", deleting, deadly, f.deleteAgain(yesterdaysRows)},
+		)
+	}
+	return list
+}
+
+// calls are the methods of the calls of a create and a delete that nothing
+// breaks.
+func (f failures) calls(t *testing.T) (creating, deleting []string) {
+	inBubbles(t, f.subject, func(t *testing.T, r region) {
+		p := r.start(t, newRows(), 0, breakage{})
+		id, err := f.create(p, f.ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.subject.one(t, r)
+		q := r.start(t, newRows(), 0, breakage{})
+		if err := f.delete(q, f.known(id)); err != nil {
+			t.Fatal(err)
+		}
+		f.gone(t, r)
+		creating, deleting = p.breaker.sent, q.breaker.sent
+	})
+	return creating, deleting
+}
+
+// known is what a front end knows of an object with a system id.
+func (f failures) known(systemID string) engine.Ref {
+	ref := f.ref
+	ref.SystemID = systemID
+	return ref
+}
+
+// gone lets what is under way end, and wants nothing left.
+func (f failures) gone(t *testing.T, r region) {
+	t.Helper()
+	r.calm()
+	f.none(t, r)
+}
+
+// calm lets what is under way end.
+func (r region) calm() {
+	if r.interval == 0 {
+		time.Sleep(10 * time.Minute)
+	}
+	r.sim.Settle()
+}
+
+func (f failures) survive(t *testing.T, r region, nth int, with breakage) string {
+	p := r.start(t, newRows(), nth, with)
+	if _, err := f.create(p, f.ref); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	f.subject.one(t, r)
+	f.wantOnce(t, r)
 	return p.breaker.broken()
 }
 
-// finishedMark is the last line of a finished VM's description.
-var finishedMark = regexp.MustCompile(`(?m)^maaslxd-[0-9a-f]{12} \S+$`)
-
-// finished reports whether the machine's description says so.
-func (r region) finished() bool {
-	for _, m := range r.sim.Machines() {
-		if m.Hostname == "web-1" {
-			return finishedMark.MatchString(m.Description)
+// wantOnce checks that the call which must not be repeated took effect once.
+func (f failures) wantOnce(t *testing.T, r region) {
+	t.Helper()
+	n := 0
+	for _, c := range r.sim.Journal().Calls {
+		if c.Route == f.once && (c.Status == 0 || c.Status == 200) {
+			n++
 		}
 	}
-	return false
+	if f.once != "" && n != 1 {
+		t.Errorf("%s took effect %d times", f.once, n)
+	}
 }
 
-// existing makes the VM and returns what a front end knows of it.
-func (r region) existing(t *testing.T) engine.Ref {
+// goOn is a create whose ctx ended, followed by one that knows what the first
+// has learned.
+func (f failures) goOn(t *testing.T, r region, nth int, with breakage) string {
+	rows := newRows()
+	p := r.start(t, rows, nth, with)
+	id, err := f.create(p, f.ref)
+	if err != nil {
+		if _, err = f.create(r.start(t, rows, 0, breakage{}), f.known(id)); err != nil {
+			t.Errorf("the create after it: %v", err)
+		}
+	}
+	f.subject.one(t, r)
+	f.wantOnce(t, r)
+	return p.breaker.broken()
+}
+
+// history is a ledger, and what is left of it after a death.
+type history func(t *testing.T) (rows engine.Ledger, pending func(), after func() engine.Ledger)
+
+func sameRows(*testing.T) (engine.Ledger, func(), func() engine.Ledger) {
+	rows := newRows()
+	return rows, nil, func() engine.Ledger { return rows }
+}
+
+func emptyRows(*testing.T) (engine.Ledger, func(), func() engine.Ledger) {
+	return newRows(), nil, func() engine.Ledger { return newRows() }
+}
+
+// yesterdaysRows is a file that is restored from a copy: the one that was made
+// while the VM was pending, if it came to that, else an older one.
+func yesterdaysRows(t *testing.T) (engine.Ledger, func(), func() engine.Ledger) {
+	folder, copies := t.TempDir(), 0
+	path := filepath.Join(folder, "ledger.db")
+	save := func() {
+		copies++
+		for _, suffix := range []string{"", "-wal"} {
+			data, err := os.ReadFile(path + suffix)
+			if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && os.WriteFile(filepath.Join(folder, fmt.Sprint("copy", copies, ".db", suffix)), data, 0o600) != nil {
+				t.Errorf("cannot copy the ledger: %v", err)
+			}
+		}
+	}
+	open := func(path string) engine.Ledger {
+		rows, err := ledger.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { rows.Close() }) //nolint:errcheck // it was only read
+		return rows
+	}
+	rows := open(path)
+	save()
+	return rows, save, func() engine.Ledger { return open(filepath.Join(folder, fmt.Sprint("copy", copies, ".db"))) }
+}
+
+// again lets a create die and starts another one, as a user would. One death
+// cannot be resumed without a ledger: the one after the last call, which leaves
+// a finished object that could be anyone's. It must be named.
+func (f failures) again(begin history) func(*testing.T, region, int, breakage) string {
+	return func(t *testing.T, r region, nth int, with breakage) string {
+		rows, _, after := begin(t)
+		p := r.start(t, rows, nth, with)
+		_, died := f.create(p, f.ref)
+		rest := after()
+		_, err := f.create(r.start(t, rest, 0, breakage{}), f.ref)
+		switch {
+		case errors.Is(err, engine.ErrConflict) && strings.Contains(err.Error()+hintOf(err), "mport"):
+		case err != nil:
+			t.Errorf("the create after it: %v (the first: %v)", err, died)
+		}
+		f.subject.one(t, r)
+		if rest == rows {
+			f.wantOnce(t, r)
+		}
+		return p.breaker.broken()
+	}
+}
+
+func hintOf(err error) string {
+	var bad *engine.SpecError
+	if errors.As(err, &bad) {
+		return bad.Hint
+	}
+	return ""
+}
+
+// createThenDelete ends a create in the middle, and then deletes what it has
+// left; the caller may have learned the system id or not.
+func (f failures) createThenDelete(t *testing.T, r region, nth int, with breakage) string {
+	rows := newRows()
+	p := r.start(t, rows, nth, with)
+	id, _ := f.create(p, f.ref)
+	switch {
+	case f.named != "":
+		id = r.machine(t, f.named).SystemID
+	case with.deadly:
+		id = ""
+	}
+	if err := f.delete(r.start(t, rows, 0, breakage{}), f.known(id)); err != nil {
+		t.Errorf("the delete after it: %v", err)
+	}
+	f.gone(t, r)
+	return p.breaker.broken()
+}
+
+func (f failures) deleteOnce(t *testing.T, r region, nth int, with breakage) string {
+	rows := newRows()
+	ref := f.existing(t, r, rows, nil)
+	p := r.start(t, rows, nth, with)
+	if err := f.delete(p, ref); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	f.gone(t, r)
+	return p.breaker.broken()
+}
+
+// deleteAgain lets a delete end in the middle, and starts another one.
+func (f failures) deleteAgain(begin history) func(*testing.T, region, int, breakage) string {
+	return func(t *testing.T, r region, nth int, with breakage) string {
+		rows, pending, after := begin(t)
+		ref := f.existing(t, r, rows, pending)
+		p := r.start(t, rows, nth, with)
+		f.delete(p, ref) //nolint:errcheck // it dies
+		if err := f.delete(r.start(t, after(), 0, breakage{}), ref); err != nil {
+			t.Errorf("the delete after it: %v", err)
+		}
+		f.gone(t, r)
+		return p.breaker.broken()
+	}
+}
+
+// existing makes the object and returns what a front end knows of it. pending
+// is called while its compose is under way.
+func (f failures) existing(t *testing.T, r region, rows engine.Ledger, pending func()) engine.Ref {
 	t.Helper()
-	vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).create(unborn)
+	p := r.start(t, rows, 0, breakage{})
+	p.breaker.compose = pending
+	id, err := f.create(p, f.ref)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}
+	return f.known(id)
 }
-
-// countCalls runs a create and a delete that nothing breaks.
-var countCalls = func() func(t *testing.T) (creating, deleting int) {
-	var once sync.Once
-	var c, d int
-	return func(t *testing.T) (int, int) {
-		once.Do(func() {
-			synctest.Test(t, func(t *testing.T) {
-				r := inMemory(t)
-				p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				vm, err := p.create(unborn)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.wantOne(t)
-				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				if err := q.delete(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); err != nil {
-					t.Fatal(err)
-				}
-				r.wantNone(t)
-				c, d = p.breaker.calls, q.breaker.calls
-			})
-		})
-		return c, d
-	}
-}()

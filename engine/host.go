@@ -65,4 +65,11 @@ type Host struct {
 	Ours bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
+	// Key is whose it is, as its machine says; empty: it carries no mark.
+	Key Key
+	// Address of its LXD, as its machine says; empty: it does not.
+	Address string
+	// Fingerprint of the client certificate that its LXD was made to trust, as
+	// its machine says; empty: it does not.
+	Fingerprint string
 }

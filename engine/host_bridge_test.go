@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -138,7 +139,7 @@ func TestHostBridgeRefused(t *testing.T) {
 func TestHostNoBridge(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
 		spec := metalHost()
-		spec.Bridge = nil
+		spec.Bridge, spec.LXD.Networks = nil, map[string]cloudinit.Network{"eth0": {Kind: cloudinit.Macvlan, Parent: "eth0"}}
 		h, err := p.host(unregistered, spec)
 		if err != nil || len(h.Machine.Bridges) != 0 {
 			t.Errorf("got %+v, %v", h.Machine.Bridges, err)
@@ -150,28 +151,16 @@ func TestHostNoBridge(t *testing.T) {
 // TestHostUserData hands the first boot's text to MAAS, without a secret.
 func TestHostUserData(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
-		h, err := p.host(unregistered, metalHost())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := r.sim.UserData(h.Machine.SystemID)
-		want, _ := scriptedBoot{}.UserData(metalHost())
-		if err != nil || string(got) != string(want) || strings.Contains(string(got), "PRIVATE KEY") {
-			t.Errorf("got %q, %v", got, err)
-		}
-	})
-	inHosts(t, func(t *testing.T, r region, _ process) {
-		r.firstBoot = nil
-		p := r.start(t, newRows(), 0, breakage{})
 		spec := metalHost()
-		own, err := scriptedBoot{}.UserData(spec)
+		spec.DefaultStoragePool = ""
+		spec.Machine.Deploy.UserData = []byte("#!/bin/sh\necho mine\n")
+		h, err := p.host(unregistered, spec)
 		if err != nil {
 			t.Fatal(err)
-		}
-		spec.Machine.Deploy = &engine.Deployment{Image: "ubuntu/noble", UserData: own}
-		if _, err := p.host(unregistered, spec); err != nil {
-			t.Errorf("with the spec's own user-data: %v", err)
 		}
 		r.wantRecord(t, "m1")
+		if got, err := r.sim.UserData(h.Machine.SystemID); err != nil || !strings.Contains(string(got), "echo mine") || strings.Contains(string(got), "PRIVATE KEY") {
+			t.Errorf("got %q, %v", got, err)
+		}
 	})
 }

@@ -11,6 +11,9 @@ import (
 func (want HostSpec) lxd() cloudinit.Host {
 	host := want.LXD
 	host.Project.Name = want.Project
+	if want.Bridge != nil && len(host.Networks) == 0 {
+		host.Networks = map[string]cloudinit.Network{want.Bridge.Name: {Kind: cloudinit.Bridge}}
+	}
 	if !slices.Contains(host.TrustedCertificates, want.Credentials.Certificate) {
 		host.TrustedCertificates = append([]string{want.Credentials.Certificate}, host.TrustedCertificates...)
 	}
@@ -20,8 +23,21 @@ func (want HostSpec) lxd() cloudinit.Host {
 	return host
 }
 
-// firstBoot renders the user-data of the host's deployment.
-func (want HostSpec) firstBoot() ([]byte, error) {
+// validateFirstBoot checks what can be known of the first boot before a machine
+// is there.
+func (want HostSpec) validateFirstBoot() error {
+	if want.Bridge == nil && len(want.LXD.Networks) == 0 {
+		return &SpecError{
+			Field: "lxd.networks", Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
+			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
+		}
+	}
+	return firstBootErrors(want.lxd().Validate())
+}
+
+// UserData is what the host's machine is deployed with. The error is a
+// *SpecError, or several that are joined.
+func (want HostSpec) UserData() ([]byte, error) {
 	data, err := want.lxd().Render()
 	return data, firstBootErrors(err)
 }

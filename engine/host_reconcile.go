@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"net"
 	"strconv"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
@@ -42,7 +43,7 @@ func (s HostSpec) Validate() error {
 	if s.Machine.Adopt {
 		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
 	}
-	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), firstBootErrors(s.lxd().Validate()))
+	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), s.validateFirstBoot())
 }
 
 // observe implements Kind.Observe.
@@ -63,7 +64,10 @@ func (h *hosts) observe(ctx context.Context, ref Ref) (Host, error) {
 
 func hostAs(m Machine, record VMHost, key Key) Host {
 	seen := metalAs(m, key)
-	return Host{Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished}
+	return Host{
+		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished,
+		Key: Key(m.OwnerData[keyData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
+	}
 }
 
 // hostResult turns what was seen of the machine into what was seen of the
@@ -111,19 +115,21 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 func (h *hosts) preparation(want HostSpec) preparation {
 	return preparation{
 		network: func(ctx context.Context, m Machine) (Machine, error) {
-			if want.Bridge == nil {
-				return m, nil
+			if err := want.fits(m); err != nil {
+				return m, err
 			}
-			return h.bridge(ctx, m, *want.Bridge)
+			if want.Bridge != nil {
+				var err error
+				if m, err = h.bridge(ctx, m, *want.Bridge); err != nil {
+					return m, err
+				}
+			}
+			return h.annotate(ctx, m, map[string]string{fingerprintData: want.Credentials.Fingerprint()})
 		},
 		deployment: func(Machine) (*Deployment, error) {
 			what := *want.Machine.Deploy
-			var err error
-			if h.FirstBoot != nil {
-				what.UserData, err = h.FirstBoot.UserData(want)
-			} else {
-				what.UserData, err = want.firstBoot()
-			}
+			data, err := want.UserData()
+			what.UserData = data
 			return &what, errors.Join(err, what.validate())
 		},
 	}
@@ -148,18 +154,29 @@ func (h *hosts) reconcileServer(ctx context.Context, ref Ref, want HostSpec) (Re
 // endpoint is where the host's LXD listens.
 func (want HostSpec) endpoint(m Machine) (Endpoint, error) {
 	if want.Address != "" {
-		return Endpoint{Address: want.Address, Project: want.Project}, nil
+		return Endpoint{Address: canonical(want.Address), Project: want.Project}, nil
 	}
 	ip := m.address(want.Bridge)
 	if ip == "" {
 		return Endpoint{}, fmt.Errorf("MAAS knows no address of %s yet: %w", m.Hostname, ErrBusy)
 	}
 	port := cmp.Or(want.LXD.ListenPort, cloudinit.DefaultPort)
-	host := ip
-	if addr, err := netip.ParseAddr(ip); err == nil && addr.Is6() {
-		host = "[" + ip + "]"
+	return Endpoint{Address: "https://" + net.JoinHostPort(ip, strconv.Itoa(port)), Project: want.Project}, nil
+}
+
+// canonical spells an address in full, as we do for all hosts. MAAS compares
+// addresses as texts, and would make two VM hosts of one LXD.
+func canonical(address string) string {
+	_, rest, found := strings.Cut(address, "://")
+	if !found {
+		rest = address
 	}
-	return Endpoint{Address: "https://" + host + ":" + strconv.Itoa(port), Project: want.Project}, nil
+	rest = strings.ToLower(strings.TrimSuffix(rest, "/"))
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, port = strings.Trim(rest, "[]"), strconv.Itoa(cloudinit.DefaultPort)
+	}
+	return "https://" + net.JoinHostPort(host, port)
 }
 
 // address is where the machine can be reached: on its bridge, else on the

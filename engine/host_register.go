@@ -115,6 +115,9 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	if err != nil {
 		return waiting(ref.Key, m, VMHost{}, "NoAddress", err.Error()), nil
 	}
+	if err := want.trusts(m); err != nil {
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	}
 	ours := m.OwnerData[stateData] == stateInProgress && !want.Machine.Adopt
 	switch server, err := h.probe(ctx, e, want.Credentials); {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden):
@@ -208,8 +211,11 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 	}
 	for _, other := range all {
 		e, err := h.Registrar.Endpoint(ctx, other.ID)
-		if err != nil || e != r.Endpoint {
+		if err != nil || e.Project != r.Project || canonical(e.Address) != r.Address {
 			continue
+		}
+		if res, ours := h.begun(ctx, key, other); ours {
+			return res, nil
 		}
 		return waiting(key, m, other, "", ""), &SpecError{
 			Field:   "address",
@@ -218,6 +224,19 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 		}
 	}
 	return waiting(key, m, VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
+}
+
+// begun goes on with a VM host that has lost the tag of its birth, where a run
+// died before it noted on the machine that it was finished.
+func (h *hosts) begun(ctx context.Context, key Key, record VMHost) (Result[Host], bool) {
+	m, err := h.Machines.Machine(ctx, record.MachineID)
+	seen := metalAs(m, key)
+	if err != nil || !seen.Ours || seen.Finished {
+		return Result[Host]{}, false
+	}
+	res := waiting(key, m, record, "Registered", record.Name+" was registered by an earlier run")
+	res.After = shortly
+	return res, true
 }
 
 // awaitInventory waits for what MAAS finds out about the LXD. Where it never

@@ -55,7 +55,7 @@ func TestHostWaits(t *testing.T) {
 					p = r.start(t, newRows(), 0, breakage{})
 				}
 				reasons, messages := p.reasons(t, metalHost(), 10*time.Minute)
-				reasons = slices.DeleteFunc(reasons, func(s string) bool { return s == "Deployed" })
+				reasons = slices.DeleteFunc(reasons, func(s string) bool { return s == "Deployed" || s == "Allocated" })
 				if diff := cmp.Diff(tc.want, reasons); diff != "" {
 					t.Errorf("%s\nreasons (-want +got):\n%s", tc.reason, diff)
 				}
@@ -99,8 +99,8 @@ func TestHostNeverComes(t *testing.T) {
 	}
 }
 
-// TestHostInventoryFails: MAAS's inventory failed and stays empty for ever,
-// unless it is asked again.
+// TestHostInventoryLate: an inventory that does not come is asked for again, but
+// not at each look.
 func TestHostInventoryLate(t *testing.T) {
 	m := hostWorld()
 	m.Latency.Inventory = 3 * time.Minute

@@ -28,7 +28,11 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 		}
 	}
 	res := waiting(ref.Key, m, record, "Settling", "")
-	m, err := h.annotate(ctx, m, h.memory(ref.Key, want, record, m))
+	m, err := h.handOver(ctx, want, record, m)
+	if err != nil {
+		return res, err
+	}
+	m, err = h.annotate(ctx, m, h.memory(ref.Key, want, record, m))
 	if err != nil {
 		return res, err
 	}

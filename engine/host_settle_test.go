@@ -69,6 +69,7 @@ func TestHostRefusedNames(t *testing.T) {
 		"project":              func(s *engine.HostSpec) { s.Project = "" },
 		"lxd_client_cert":      func(s *engine.HostSpec) { s.Credentials = engine.Credentials{} },
 		"lxd.listen_port":      func(s *engine.HostSpec) { s.LXD.ListenPort = 70000 },
+		"lxd.networks":         func(s *engine.HostSpec) { s.Bridge = nil },
 		"deploy":               func(s *engine.HostSpec) { s.Machine.Deploy = nil },
 	}
 	for field, change := range cases {
@@ -162,7 +163,7 @@ func TestHostRedeployed(t *testing.T) {
 		path := "machines/" + ref.SystemID + "/"
 		r.post(t, path, "release")
 		r.sim.Settle()
-		data, _ := scriptedBoot{}.UserData(metalHost())
+		data := bootScript(metalHost())
 		r.call(t, "POST", path+"?op=deploy", map[string][]string{"user_data": {base64Text(data)}})
 		r.sim.Settle()
 		before := r.machine(t, "m1")

@@ -38,6 +38,7 @@ func TestHostOfMetal(t *testing.T) {
 				"maaslxd-project": "fleet", "maaslxd-address": "https://" + m.IPAddresses[0] + ":8443",
 				"maaslxd-zone": "az1", "maaslxd-pool": "fleet", "maaslxd-tags": "blue",
 				"maaslxd-cpu-overcommit": "4", "maaslxd-memory-overcommit": "1.5", "maaslxd-storage-pool": "fast",
+				"maaslxd-fingerprint": fleetPair().Fingerprint(),
 			}
 			if diff := cmp.Diff(want, m.OwnerData); diff != "" {
 				t.Errorf("owner data (-want +got):\n%s", diff)
@@ -177,6 +178,30 @@ func TestHostTwoKeys(t *testing.T) {
 	})
 }
 
+// TestHostAddressSpellings: MAAS compares addresses as texts; one LXD gets one
+// VM host all the same.
+func TestHostAddressSpellings(t *testing.T) {
+	for _, spelling := range []string{"10.200.0.9", "10.200.0.9:8443", "https://10.200.0.9", "https://10.200.0.9:8443/"} {
+		t.Run(strings.ReplaceAll(spelling, "/", "_"), func(t *testing.T) {
+			inHosts(t, func(t *testing.T, r region, p process) {
+				if _, err := p.host(unregistered, serverHost()); err != nil {
+					t.Fatal(err)
+				}
+				spec := serverHost()
+				spec.Address = spelling
+				_, err := p.host(engine.Ref{Key: "other/hv"}, spec)
+				var bad *engine.SpecError
+				if !errors.As(err, &bad) || bad.Field != "address" || !strings.Contains(err.Error(), "hv9") {
+					t.Errorf("want a conflict that names hv9, got %v", err)
+				}
+				if n := len(r.records(t)); n != 1 {
+					t.Errorf("%d VM hosts", n)
+				}
+			})
+		})
+	}
+}
+
 // TestHostGone: this MAAS has no VM hosts any more.
 func TestHostGone(t *testing.T) {
 	for name, spec := range map[string]func() engine.HostSpec{"Metal": metalHost, "Server": serverHost, "Adopted": adoptedHost} {
@@ -195,4 +220,23 @@ func TestHostGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHostDeleteOnGone: MAAS was upgraded, and has forgotten its VM hosts. The
+// machine can still be given back.
+func TestHostDeleteOnGone(t *testing.T) {
+	m := hostWorld()
+	m.MAASVersion = sim.VersionGone
+	inHostsOf(t, m, func(t *testing.T, r region, p process) {
+		got, err := p.machine(unregistered, engine.MachineSpec{Machine: "m1", Deploy: noble()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range []engine.Ref{{Key: hostKey, SystemID: got.SystemID}, unregistered} {
+			if err := p.dissolve(ref); err != nil {
+				t.Error(err)
+			}
+		}
+		r.wantReady(t, "m1")
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
@@ -34,7 +35,7 @@ func newPair() engine.Credentials {
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(10, 0, 0)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		panic(err)
@@ -49,11 +50,8 @@ func newPair() engine.Credentials {
 	}
 }
 
-// scriptedBoot is a first boot that makes an LXD with a plain script.
-type scriptedBoot struct{}
-
-// UserData implements engine.FirstBoot.
-func (scriptedBoot) UserData(h engine.HostSpec) ([]byte, error) {
+// bootScript makes an LXD as an operator would, with a plain script.
+func bootScript(h engine.HostSpec) []byte {
 	return fmt.Appendf(nil, `#!/bin/sh
 snap refresh lxd --channel=5.21/stable
 lxd init --preseed <<'EOF'
@@ -67,19 +65,19 @@ lxc project create %[1]s
 cat >/run/fleet.crt <<'EOF'
 %[2]sEOF
 lxc config trust add /run/fleet.crt --restricted --projects %[1]s
-`, h.Project, h.Credentials.Certificate), nil
+`, h.Project, h.Credentials.Certificate)
 }
 
-// witness asks the simulator's LXDs, as one who reaches them would.
-type witness struct{ sim *sim.Sim }
+// neighbour asks the simulator's LXDs, as one who reaches them would.
+type neighbour struct{ sim *sim.Sim }
 
 // Server implements engine.Probe.
-func (w witness) Server(_ context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
+func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
 	address := strings.TrimPrefix(e.Address, "https://")
 	if !strings.Contains(address, ":") {
 		address += ":8443"
 	}
-	lxds := w.sim.LXDs()
+	lxds := n.sim.LXDs()
 	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return l.Address == address && l.Condition == sim.OK })
 	if i < 0 {
 		return engine.LXDServer{}, fmt.Errorf("dial tcp %s: connection refused: %w", address, engine.ErrUnavailable)
@@ -91,7 +89,7 @@ func (w witness) Server(_ context.Context, e engine.Endpoint, c engine.Credentia
 		return engine.LXDServer{}, fmt.Errorf("not authorized: %w", engine.ErrForbidden)
 	}
 	server := engine.LXDServer{Version: lxds[i].Version}
-	for _, v := range w.sim.Instances() {
+	for _, v := range n.sim.Instances() {
 		if v.Host == lxds[i].Name && v.Project == e.Project {
 			server.Instances = append(server.Instances, v.Name)
 		}
@@ -132,6 +130,10 @@ func metalHost() engine.HostSpec {
 		Machine: engine.MachineSpec{Machine: "m1", Deploy: noble()},
 		Project: "fleet", Credentials: fleetPair(), Bridge: &engine.BridgeSpec{Name: "br0"},
 		Zone: "az1", Pool: "fleet", Tags: []string{"blue"}, CPUOvercommit: 4, MemoryOvercommit: 1.5, DefaultStoragePool: "fast",
+		LXD: cloudinit.Host{
+			StoragePools: map[string]cloudinit.StoragePool{"local": {Driver: cloudinit.Dir}, "fast": {Driver: cloudinit.Btrfs, SizeGB: 20}},
+			Profile:      cloudinit.Profile{Pool: "local"},
+		},
 	}
 }
 
@@ -150,10 +152,7 @@ func adoptedHost() engine.HostSpec {
 // operated deploys the machine "run" as an operator would, with an LXD.
 func (r region) operated(t *testing.T) {
 	t.Helper()
-	data, err := scriptedBoot{}.UserData(metalHost())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := bootScript(metalHost())
 	id := r.machine(t, "run").SystemID
 	r.call(t, "POST", "machines/"+id+"/?op=deploy", url.Values{"user_data": {base64Text(data)}, "distro_series": {"noble"}})
 	r.sim.Settle()
@@ -162,7 +161,8 @@ func (r region) operated(t *testing.T) {
 
 func hostRegion(t *testing.T, r region) region {
 	t.Helper()
-	r.firstBoot, r.probe = scriptedBoot{}, witness{r.sim}
+	r.probe = neighbour{r.sim}
+	r.patience = 2 * time.Hour
 	return r
 }
 

@@ -199,7 +199,7 @@ func (b *metal) take(ctx context.Context, key Key, m Machine) (Result[BareMetal]
 	}
 	m, err := b.annotate(ctx, m, map[string]string{keyData: string(key), stateData: stateAdopting})
 	if err != nil {
-		return Result[BareMetal]{}, err
+		return metalResult(key, m), err // it may carry our mark by now
 	}
 	return b.done(key, m), nil
 }

@@ -328,3 +328,36 @@ func TestFinishedVMDoesNotMove(t *testing.T) {
 		}
 	})
 }
+
+// TestComposedTwiceIsSaid loses the ledger amid a slow compose. The next run
+// chooses another host; MAAS keeps the first VM, and the instance of the other
+// one is nowhere to be seen but in its LXD.
+func TestComposedTwiceIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := world()
+		m.Hosts = []sim.HostModel{{Name: "lxd1", Cores: 8, MemoryMiB: 8192}, {Name: "lxd2", Cores: 8, MemoryMiB: 8192}}
+		m.Latency.Compose = 40 * time.Second
+		s, err := sim.New(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r := region{sim: s, url: "http://maas.example/MAAS", transport: s.RoundTripper}
+		spec := placed("web-1", engine.Placement{})
+		first := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		go first.apply(spec) //nolint:errcheck // it dies
+		time.Sleep(5 * time.Second)
+		first.breaker.die()
+		vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).apply(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := map[string]string{"lxd1": "lxd2", "lxd2": "lxd1"}[vm.HostName]
+		if n := len(s.Instances()); n == 2 && !strings.Contains(vm.Leftover, other) || n != 2 && vm.Leftover != "" {
+			t.Errorf("%d instances, the VM on %s, and it says %q of the rest", n, vm.HostName, vm.Leftover)
+		}
+		if len(s.Instances()) != 2 {
+			t.Error("nothing was composed twice, so this test shows nothing")
+		}
+	})
+}

@@ -299,7 +299,7 @@ type Row struct {
 // tag that was read before MAAS was asked for it: what was bound up to then is
 // in the inventory, what was bound later may be missing from it.
 type Tag struct {
-	Generation string // another one for each ledger that is created anew
+	Generation string // another one each time that a ledger is opened
 	Sequence   int64  // grows with each Bind, Leaving and Forget
 }
 
@@ -342,8 +342,9 @@ type Ledger interface {
 	// row already, that row is returned unchanged; fresh is true only for the
 	// one call that made the row.
 	//
-	// ErrBusy if others' reservations take the room, or the inventory is of
-	// another ledger than this: read the inventory anew before the next try.
+	// ErrBusy if others' reservations take the room, or the inventory was read
+	// before the ledger was opened anew, by whomever: read the inventory anew
+	// before the next try.
 	// An *Error InsufficientResources if no candidate has the room anyway.
 	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
 	// Move begins an attempt, which must be higher than the row's, on a host
@@ -364,7 +365,11 @@ type Ledger interface {
 	// Forget removes the row, once nothing of the VM is left. No row is no
 	// error.
 	Forget(ctx context.Context, key Key) error
+	// Drop removes a row that is still as it was read, whoever's it is.
+	Drop(ctx context.Context, row Row) error
 	// Pending lists the rows without a system id, of all keys: what MAAS may be
 	// composing.
 	Pending(ctx context.Context) ([]Row, error)
+	// Rows lists all rows, sorted by key.
+	Rows(ctx context.Context) ([]Row, error)
 }

@@ -95,11 +95,3 @@ type LXDServer struct {
 	// Fingerprint is the SHA-256 of the server's certificate, in hex.
 	Fingerprint string
 }
-
-// FirstBoot writes what a machine runs at its first boot to become an LXD
-// host.
-type FirstBoot interface {
-	// UserData returns the user-data of the deployment, with what the spec's
-	// own deployment wants merged in. It contains no secret of the fleet.
-	UserData(host HostSpec) ([]byte, error)
-}

@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // tries counts what fails again and again. It only brakes: what is lost with
 // the process costs some tries.
@@ -28,4 +31,43 @@ func (t *tries) forget(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.count, key)
+}
+
+// sweeps remembers when the ledger was swept.
+type sweeps struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// due says whether it is time again, and takes it that it is then done.
+func (s *sweeps) due(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.last.IsZero() && now.Sub(s.last) < sweepEvery {
+		return false
+	}
+	s.last = now
+	return true
+}
+
+// leftovers remembers, as long as the process lives, what a create left where
+// MAAS does not show it.
+type leftovers struct {
+	mu  sync.Mutex
+	was map[Key]string
+}
+
+func (l *leftovers) note(key Key, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.was == nil {
+		l.was = map[Key]string{}
+	}
+	l.was[key] = what
+}
+
+func (l *leftovers) of(key Key) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.was[key]
 }

@@ -17,14 +17,15 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	}
 	row, fresh, err := v.Ledger.Place(ctx, where.reservation(key, want))
 	if err != nil {
-		return Result[VM]{}, v.unreserved(want, err)
+		return Result[VM]{}, v.unreserved(ctx, want, err)
 	}
 	if row.State == RowLeaving {
+		// Of a delete that goes on, or that was cut off: then reconcile drops it.
 		return Result[VM]{}, fmt.Errorf("a VM %s is being deleted: %w", want.Name, ErrBusy)
 	}
 	if !fresh && v.unclear(row) == 0 {
 		if row, fresh, err = v.nextAttempt(ctx, where, row, want); err != nil {
-			return Result[VM]{}, v.unreserved(want, err)
+			return Result[VM]{}, v.unreserved(ctx, want, err)
 		}
 	}
 	if !fresh {
@@ -70,17 +71,26 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 			return v.composed(ctx, host, row.Key, want, m)
 		}
 		failure = notComposed(want.Name, host, failure)
-		if ctx.Err() != nil || errors.Is(failure, ErrUnclear) {
+		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
 		}
-		m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+		mayMove := want.Host == "" && elsewhere(failure)
+		if mayMove {
+			settleDown(ctx)
+		}
+		m, stranger, err := v.lookAfter(ctx, host, row, want, failure)
 		switch {
 		case err == nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
-			return v.converge(ctx, Ref{Key: row.Key}, want, m)
+			if m.HostID != host.ID {
+				v.leftovers.note(row.Key, leftover(want.Name, host))
+			}
+			return v.takeOn(ctx, row, want, m)
+		case ctx.Err() != nil:
+			return Result[VM]{}, failure // the row stays: it knows since when
 		case !errors.Is(err, ErrNotFound):
 			return Result[VM]{}, err
-		case stranger != nil, want.Host != "", !elsewhere(failure):
+		case stranger != nil, !mayMove:
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, stranger, failure)
 		}
 		next, fresh, err := v.moveFrom(ctx, where, row, want)
@@ -89,6 +99,18 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		}
 		v.Log.InfoContext(ctx, "compose failed, trying another VM host", "name", want.Name, "host", host.Name, "error", failure)
 		row = next
+	}
+}
+
+// settling is how long a failed compose is left alone before another host is
+// tried. A host that is busy with the name may be busy with our own VM, for a
+// run that died and whose ledger was lost: MAAS shows it when it is done.
+const settling = 3 * time.Second
+
+func settleDown(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(settling):
 	}
 }
 
@@ -101,6 +123,17 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return graced, cancel
+}
+
+// takeOn marks a VM that is there although its compose failed, also where the
+// caller has given up meanwhile: nothing else tells whose it is.
+func (v *vms) takeOn(ctx context.Context, row Row, want VMSpec, m Machine) (Result[VM], error) {
+	if ctx.Err() != nil {
+		graced, cancel := withGrace(ctx)
+		defer cancel()
+		ctx = graced
+	}
+	return v.converge(ctx, Ref{Key: row.Key}, want, m)
 }
 
 // compose makes the VM and reads it.

@@ -102,6 +102,11 @@ func (v *vms) off(ctx context.Context, key Key, m Machine) (bool, error) {
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+	case state == "off" && m.Status.Phase() == PhaseFailed:
+		// It may be starting: a machine can be marked as failed at any moment,
+		// and what is being started is off until it is on. MAAS refuses to turn
+		// it off until that is over.
+		return true, v.powerOff(ctx, m)
 	case state == "off":
 		return true, nil
 	case state == "on":

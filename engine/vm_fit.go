@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 // seems to be no room: VMs may just have gone. It returns the host as it was
 // seen last.
 func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) (VMHost, error) {
-	err := fits(host, want)
+	err := cmp.Or(fits(host, want), fitsPools(host, want.Disks))
 	var short *Error
 	if !errors.As(err, &short) {
 		return host, err
@@ -20,7 +21,7 @@ func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) (VMHost, error
 	if host, err = v.host(ctx, want.Host); err != nil {
 		return host, err
 	}
-	return host, fits(host, want)
+	return host, cmp.Or(fits(host, want), fitsPools(host, want.Disks))
 }
 
 func fits(h VMHost, want VMSpec) error {
@@ -85,13 +86,20 @@ func fitsPools(h VMHost, disks []Disk) error {
 		pool := h.StoragePools[i]
 		wanted[pool.Name] += d.SizeGB
 		if wanted[pool.Name]*1e9 > pool.AvailableBytes {
-			return &SpecError{
-				Field: "disks." + d.Name + ".size_gb",
-				Message: fmt.Sprintf("the disks need %d GB of storage pool %q on VM host %s, which has %d GB left",
-					wanted[pool.Name], pool.Name, h.Name, pool.AvailableBytes/1e9),
-				Hint: "Make the disks smaller, or use another pool or host.",
-			}
+			return poolShort(h, pool, "disks."+d.Name+".size_gb", wanted[pool.Name])
 		}
 	}
 	return nil
+}
+
+// poolShort says that a storage pool has no room for the disks: for now, where
+// an empty one would have it.
+func poolShort(h VMHost, pool StoragePool, field string, wantedGB int64) error {
+	const hint = "Make the disks smaller, or use another pool or host."
+	message := fmt.Sprintf("the disks need %d GB of storage pool %q on VM host %s, which has %d GB left",
+		wantedGB, pool.Name, h.Name, pool.AvailableBytes/1e9)
+	if wantedGB*1e9 > pool.TotalBytes {
+		return &SpecError{Field: field, Message: message, Hint: hint}
+	}
+	return &Error{Type: InsufficientResources, Host: h.Name, Message: message, Hint: hint}
 }

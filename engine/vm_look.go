@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -19,6 +18,9 @@ type vms struct {
 	hosts    *hostLocks
 	networks *hostNets
 	tries    *tries // composes that failed
+	sweeps   *sweeps
+
+	leftovers leftovers
 }
 
 // observe implements Kind.Observe.
@@ -62,7 +64,7 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 		return Machine{}, nil, err
 	}
 	for _, m := range named {
-		if seenAs(m, ref.Key).Ours || v.adoptable(row, m) {
+		if seenAs(m, ref.Key).Ours {
 			return m, nil, nil
 		}
 		stranger = &m
@@ -77,19 +79,6 @@ func (v *vms) row(ctx context.Context, key Key) (Row, error) {
 		return Row{}, fmt.Errorf("cannot read the ledger: %w", err)
 	}
 	return row, nil
-}
-
-// adoptable reports whether a machine without any marker is the fruit of our
-// own compose. That is so when a sync of the host ended inside the compose:
-// MAAS adopts the newborn, and the compose fails. No machine had the name
-// before the row was placed, and only an adopted one has no tags on its disks:
-// compose gives every disk at least its pool's, and commissioning ends with
-// others. So within the window of our compose it can be no one else's.
-func (v *vms) adoptable(row Row, m Machine) bool {
-	owner, _ := described(m.Description)
-	tagged := slices.ContainsFunc(m.Disks, func(d MachineDisk) bool { return len(d.Tags) > 0 })
-	return row.Key != "" && row.SystemID == "" && v.unclear(row) > 0 &&
-		owner == "" && !tagged && m.HostID == row.HostID
 }
 
 // unclear says for how long the row's compose may still bear fruit.

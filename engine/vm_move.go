@@ -55,7 +55,7 @@ func (v *vms) makeElsewhere(ctx context.Context, where sites, row Row, want VMSp
 	next, fresh, err := v.moveFrom(ctx, where, row, want)
 	switch {
 	case err != nil:
-		return Result[VM]{Reason: "Moving"}, v.unreserved(want, err)
+		return Result[VM]{Reason: "Moving"}, v.unreserved(ctx, want, err)
 	case !fresh:
 		return Result[VM]{Reason: "Moving", After: shortly}, nil
 	}

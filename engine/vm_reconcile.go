@@ -18,6 +18,12 @@ const lookForIt = 5 * time.Second
 
 // reconcile implements Kind.Reconcile.
 func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
+	res, err := v.step(ctx, ref, want)
+	res.Object.Leftover = v.leftovers.of(ref.Key)
+	return res, err
+}
+
+func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
 	if err := want.Validate(); err != nil {
 		return Result[VM]{}, err
 	}
@@ -35,9 +41,27 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 	case ref.SystemID != "":
 		return v.vanished(ctx, ref, want, err)
 	case stranger != nil:
-		return Result[VM]{}, taken(want.Name, *stranger, "")
+		return Result[VM]{}, v.abandon(ctx, ref.Key, taken(want.Name, *stranger, ""))
 	}
-	return v.create(ctx, ref.Key, want)
+	res, err := v.create(ctx, ref.Key, want)
+	if err != nil && res.systemID == "" {
+		err = v.abandon(ctx, ref.Key, err)
+	}
+	return res, err
+}
+
+// abandon passes on why there is no VM, and gives up the row of a former one,
+// unless a compose of it may still bear fruit: else its room would stay taken
+// for as long as nobody tries again.
+func (v *vms) abandon(ctx context.Context, key Key, failure error) error {
+	row, err := v.row(ctx, key)
+	if err == nil && row.Key != "" && v.unclear(row) == 0 {
+		err = v.Ledger.Drop(ctx, row)
+	}
+	if err != nil {
+		return errors.Join(failure, err)
+	}
+	return failure
 }
 
 // converge takes a VM that exists one step towards the spec.
@@ -84,12 +108,18 @@ func (v *vms) bind(ctx context.Context, key Key, group string, m Machine) error 
 	switch {
 	case err != nil:
 		return err
-	case row.State == RowLeaving:
-		return fmt.Errorf("%s is being deleted: %w", m.Hostname, ErrBusy)
 	case row.SystemID == m.SystemID && row.State == RowBound:
 		return nil
 	}
-	if err := v.Ledger.Bind(ctx, boundTo(key, group, m)); err != nil {
+	bound := boundTo(key, group, m)
+	if row.State == RowLeaving {
+		// A delete was cut off, and the VM is wanted again.
+		if err := v.Ledger.Drop(ctx, row); err != nil {
+			return err
+		}
+		bound.Need, bound.Attempt, bound.Excluded = row.Need, row.Attempt, row.Excluded
+	}
+	if err := v.Ledger.Bind(ctx, bound); err != nil {
 		return fmt.Errorf("cannot bind %s to %s in the ledger: %w", key, m.SystemID, err)
 	}
 	return nil

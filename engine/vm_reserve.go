@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -45,8 +46,9 @@ func (s sites) reservation(key Key, want VMSpec) Reservation {
 
 // unreserved passes on why there is no reservation. Where others' reservations
 // are in the way, only a newer inventory can show that they are not any more.
-func (v *vms) unreserved(want VMSpec, err error) error {
+func (v *vms) unreserved(ctx context.Context, want VMSpec, err error) error {
 	if errors.Is(err, ErrBusy) {
+		v.sweep(ctx)
 		v.Names.Refresh()
 	}
 	return fmt.Errorf("cannot reserve room for %s: %w", want.Name, err)

@@ -33,7 +33,7 @@ const MemoryBlockMiB = 128
 func begunOtherwise(want VMSpec, m Machine) (field, had, wanted string) {
 	cores := max(want.Cores, len(want.PinnedCores))
 	switch {
-	case want.Host != m.HostName && want.Host != fmt.Sprint(m.HostID):
+	case want.Host != "" && want.Host != m.HostName && want.Host != fmt.Sprint(m.HostID):
 		return "vm_host", "VM host " + m.HostName, want.Host
 	case m.Cores != 0 && m.Cores != cores:
 		return "cores", fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)

@@ -54,9 +54,6 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 	if host, err = v.fits(ctx, host, want); err != nil {
 		return sites{}, err
 	}
-	if err := fitsPools(host, want.Disks); err != nil {
-		return sites{}, err
-	}
 	return sites{hosts: []VMHost{host}, candidates: []Candidate{host.candidate()}}, nil
 }
 

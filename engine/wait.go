@@ -24,6 +24,9 @@ const (
 	backoffMost  = 15 * time.Second
 )
 
+// jitter is a random part of a pause; tests make it repeatable.
+var jitter = rand.N[time.Duration]
+
 // Wait repeats a step until it is done. It returns the object that was seen
 // last, also with an error: when the step fails for good, when it fails again
 // and again for two and a half minutes, or when ctx ends. In the last case the
@@ -78,7 +81,7 @@ func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
 	if IsTerminal(err) || time.Since(f.since) > patienceFor(err) {
 		return 0, true
 	}
-	pause = f.pause/2 + rand.N(f.pause/2)
+	pause = f.pause/2 + jitter(f.pause/2)
 	f.pause = min(2*f.pause, backoffMost)
 	return pause, false
 }

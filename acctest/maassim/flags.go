@@ -14,6 +14,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
+// or is the text, or another where it is empty.
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
 // usageError is an error that the caller of the command made.
 type usageError struct{ error }
 
@@ -155,6 +163,7 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.StringVar(&m.AdminKey, "admin-key", m.AdminKey, "API `key` of the user admin (default a well-known one)")
 	f.StringVar(&m.UserKey, "user-key", m.UserKey, "API `key` of a user without admin rights (default a well-known one)")
 	f.Int64Var(&m.Seed, "seed", m.Seed, "`number` that makes names and ids repeatable")
+	f.StringVar(&m.LXDListen, "lxd-listen", or(m.LXDListen, sim.LXDListenAuto), "`where` LXD's API is served: auto, a free network of 127.0.0.0/8; one of them, as 127.77.0.0/16; ports, each LXD on one of 127.0.0.1; or off")
 	h.flags(f)
 	latencyFlags(f, &m.Latency)
 	f.Var(share{&m.Nasty}, "nasty", "`share` of everything that can go wrong that does, as 0.05, and a refresh by a stranger every ten seconds")

@@ -70,6 +70,9 @@ func printJournal(w io.Writer, j sim.Journal, s *sim.Sim) {
 	for _, r := range j.Routes {
 		fmt.Fprintf(w, "%6d  %s%s\n", r.Calls, r.Route, failures(r.Failed))
 	}
+	for _, r := range j.LXD.Routes {
+		fmt.Fprintf(w, "%6d  LXD %s%s\n", r.Calls, r.Route, failures(r.Failed))
+	}
 	vms := 0
 	for _, m := range s.Machines() {
 		if m.Host != "" {

@@ -26,6 +26,7 @@ var kinds = []struct {
 	{"acceptance", []string{"TestAcc"}},
 	{"fidelity", []string{"TestFidelity", "TestFacts"}},
 	{"fail-everywhere", []string{"TestFailEverywhere"}},
+	{"chaos", []string{"TestChaos"}},
 	{"programs", []string{"TestScript"}},
 }
 
@@ -57,7 +58,7 @@ type report struct {
 }
 
 // figure is output that is worth its line in the summary.
-var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*`)
+var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*`)
 
 // read counts the events. A stream that ends in the middle of a test shows as
 // its package having failed.

@@ -34,16 +34,23 @@ func TestSummary(t *testing.T) {
 				{Action: "output", Package: "m/sim", Test: "TestFidelity/routes", Output: "  x_test.go:3: 98 of 100 exchanges reproduced\n"},
 				{Action: "pass", Package: "m/sim", Test: "TestFidelity/routes"},
 				{Action: "pass", Package: "m/sim"},
+				{Action: "run", Package: "m/engine", Test: "TestChaos"},
+				{Action: "output", Package: "m/engine", Test: "TestChaos", Output: "  x_test.go:4: 3 schedules, 1 broken calls survived, leaks 0 (+ unseen by MAAS 1)\n"},
+				{Action: "output", Package: "m/engine", Test: "TestChaos", Output: "  x_test.go:5: unseen by MAAS, 1 times: LXD was away\n"},
+				{Action: "pass", Package: "m/engine", Test: "TestChaos"},
 			},
 			want: `
 kind        passed  failed  skipped
 unit        1       0       0
 acceptance  0       0       1
 fidelity    1       0       0
+chaos       1       0       0
 98 of 100 exchanges reproduced
+3 schedules, 1 broken calls survived, leaks 0 (+ unseen by MAAS 1)
+unseen by MAAS, 1 times: LXD was away
 skipped acctest TestAccVM: needs a real MAAS
 
-total: 2 passed, 0 failed, 1 skipped
+total: 3 passed, 0 failed, 1 skipped
 `,
 			kinds: "unit,fidelity",
 		},

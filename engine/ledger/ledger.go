@@ -129,6 +129,18 @@ func (l *Ledger) Forget(ctx context.Context, key engine.Key) error {
 	return nil
 }
 
+// Drop implements engine.Ledger.
+func (l *Ledger) Drop(ctx context.Context, row engine.Row) error {
+	err := l.store.exec(ctx, `
+DELETE FROM reservations
+WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?5 AND since_ms = ?6`,
+		l.region, row.Key, row.Attempt, row.State, row.SystemID, row.Since.UnixMilli())
+	if err != nil {
+		return fmt.Errorf("cannot drop the row of %s: %w", row.Key, err)
+	}
+	return nil
+}
+
 // Pending implements engine.Ledger. The rows are sorted by key.
 func (l *Ledger) Pending(ctx context.Context) ([]engine.Row, error) {
 	// What has no system id is pending or leaving, which the index finds.

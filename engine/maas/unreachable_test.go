@@ -83,7 +83,7 @@ func TestPostToUntrustedServerWasNotSent(t *testing.T) {
 	t.Parallel()
 	secure := quiet(httptest.NewTLSServer(versionServer(t)))
 	t.Cleanup(secure.Close)
-	err := realClient(t, secure.URL).Release(t.Context(), "abc123")
+	err := realClient(t, secure.URL).Release(t.Context(), "abc123", engine.EraseNone)
 	if kinds(err) != "ErrUnavailable" {
 		t.Errorf("got %v (%s)", err, kinds(err))
 	}

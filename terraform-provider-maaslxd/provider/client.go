@@ -24,13 +24,16 @@ type client struct {
 // itself: to find what is imported, whether there is a MAAS at all, and whether
 // two texts name one subnet.
 type backend struct {
-	vms      engine.Kind[engine.VMSpec, engine.VM]
-	machines engine.Machines
-	composer engine.Composer
-	ledger   *lateLedger
-	fleet    *fleetLooks
-	catalog  engine.Catalog
-	names    engine.Names
+	vms       engine.Kind[engine.VMSpec, engine.VM]
+	hosts     engine.Kind[engine.HostSpec, engine.Host]
+	machines  engine.Machines
+	composer  engine.Composer
+	ledger    *lateLedger
+	fleet     *fleetLooks
+	catalog   engine.Catalog
+	names     engine.Names
+	registrar engine.Registrar
+	key       *fleetKey
 }
 
 // errUnknownConfig: the provider block depends on what is not made yet.
@@ -65,12 +68,15 @@ func connect(s settings, files *ledgers) (*backend, error) {
 	}
 	e, err := engine.New(engine.Config{
 		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m,
-		Ledger: rows, Log: log,
+		Ledger: rows, Log: log, Probe: newProbe(s),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &backend{vms: e.VMs, machines: m, composer: m, ledger: rows, fleet: newFleetLooks(e.Fleet), catalog: m, names: m}, nil
+	return &backend{
+		vms: e.VMs, hosts: e.Hosts, machines: m, composer: m, ledger: rows, fleet: newFleetLooks(e.Fleet), catalog: m, names: m, registrar: m,
+		key: &fleetKey{settings: s.key, ledger: rows, apiURL: s.apiURL},
+	}, nil
 }
 
 // use returns the backend, or why there is none.
@@ -88,13 +94,17 @@ func (c *client) use() (*backend, error) {
 // key is the name of a VM that exists before the VM does.
 func (c *client) key(name string) engine.Key { return engine.Key(c.owner + "/" + name) }
 
+// hostKey is the name of a VM host that exists before the VM host does. No VM
+// has such a key: names of VMs have no slash.
+func (c *client) hostKey(name string) engine.Key { return engine.Key(c.owner + "/vm-hosts/" + name) }
+
 // claim takes a key for one resource in this run. The engine goes on with a VM
 // that an earlier run began, by its key; two resources of one configuration
 // with the same name would so end up with the same VM.
 func (c *client) claim(key engine.Key, name string) error {
 	if _, taken := c.claimed.LoadOrStore(key, true); taken {
 		return &engine.SpecError{
-			Field: "name", Message: fmt.Sprintf("another resource of this configuration creates a VM %s, too", name),
+			Field: "name", Message: fmt.Sprintf("another resource of this configuration creates %s, too", name),
 			Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
 		}
 	}

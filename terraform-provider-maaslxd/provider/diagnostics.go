@@ -74,12 +74,14 @@ func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 }
 
 // specFields are the first parts of the fields that the engine's errors name,
-// and the attributes of maaslxd_vm that they are.
+// and the attributes of maaslxd_vm and maaslxd_vm_host that they are.
 var specFields = map[string]string{
 	"name": "name", "vm_host": "vm_host", "placement": "placement",
 	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages",
 	"disks": "disks", "interfaces": "interfaces",
 	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy",
+	"machine": "machine", "selector": "selector", "address": "address", "bridge": "bridge", "lxd": "lxd", "project": "lxd",
+	"cpu_overcommit": "cpu_overcommit", "memory_overcommit": "memory_overcommit", "default_storage_pool": "default_storage_pool",
 }
 
 // attributePath is where a field of the spec stands in the configuration:
@@ -89,6 +91,12 @@ func attributePath(field string) path.Path {
 	root, ok := specFields[parts[0]]
 	if !ok {
 		return path.Empty()
+	}
+	switch {
+	case parts[0] == "project":
+		return projectPath(nil)
+	case root == "lxd":
+		return lxdPath(parts[1:])
 	}
 	at := path.Root(root)
 	for i, part := range parts[1:] {

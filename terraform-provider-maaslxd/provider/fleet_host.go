@@ -52,11 +52,13 @@ func newHostModel(h engine.FleetHost) hostModel {
 		StoragePools: map[string]storagePoolModel{}, VMCount: int64(h.VMs), ManagedVMCount: int64(h.OursVMs),
 	}
 	for _, p := range h.StoragePools {
-		m.StoragePools[p.Name] = storagePoolModel{
-			Driver: p.Driver, TotalGB: p.TotalBytes / bytesPerGB, FreeGB: p.AvailableBytes / bytesPerGB, Default: p.Default,
-		}
+		m.StoragePools[p.Name] = newStoragePoolModel(p)
 	}
 	return m
+}
+
+func newStoragePoolModel(p engine.StoragePool) storagePoolModel {
+	return storagePoolModel{Driver: p.Driver, TotalGB: p.TotalBytes / bytesPerGB, FreeGB: p.AvailableBytes / bytesPerGB, Default: p.Default}
 }
 
 // textOrNull is null for what MAAS does not tell.

@@ -158,6 +158,16 @@ func (l *lateLedger) Pending(ctx context.Context) ([]engine.Row, error) {
 	return pending, aboutLedger(err)
 }
 
+// Rows implements engine.Ledger.
+func (l *lateLedger) Rows(ctx context.Context) ([]engine.Row, error) {
+	rows, err := l.existing(ctx)
+	if rows == nil || err != nil {
+		return nil, aboutLedger(err)
+	}
+	all, err := rows.Rows(ctx)
+	return all, aboutLedger(err)
+}
+
 // Row implements engine.Ledger.
 func (l *lateLedger) Row(ctx context.Context, key engine.Key) (row engine.Row, err error) {
 	err = l.do(ctx, func(rows *ledger.Ledger) error { row, err = rows.Row(ctx, key); return err })
@@ -195,6 +205,11 @@ func (l *lateLedger) Leaving(ctx context.Context, key engine.Key) error {
 // Forget implements engine.Ledger.
 func (l *lateLedger) Forget(ctx context.Context, key engine.Key) error {
 	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Forget(ctx, key) })
+}
+
+// Drop implements engine.Ledger.
+func (l *lateLedger) Drop(ctx context.Context, row engine.Row) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Drop(ctx, row) })
 }
 
 func (l *lateLedger) do(ctx context.Context, act func(*ledger.Ledger) error) error {

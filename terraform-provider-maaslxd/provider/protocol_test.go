@@ -37,6 +37,9 @@ func (o object) dynamic(t *testing.T) *tfprotov6.DynamicValue {
 var computed = []string{
 	"id", "vm_host", "strategy", "vm_host_id", "vm_host_name", "cores", "memory_mib", "hugepages", "disks", "zone", "pool", "domain",
 	"fqdn", "status", "ip_addresses", "mac_address", "image", "ephemeral",
+	// of VM hosts
+	"system_id", "adopt", "address", "adopt_existing_vms", "cpu_overcommit", "memory_overcommit", "default_storage_pool", "force_destroy",
+	"on_create_failure", "hostname", "lxd_version", "storage_pools", "certificate_fingerprint", "trusted_fingerprints", "erase",
 }
 
 // proposed is what Terraform proposes to a provider: the configuration, and
@@ -49,6 +52,9 @@ func proposed(config, prior object) object {
 		}
 	}
 	for name, v := range config {
+		if name == "lxd" {
+			continue // nothing in it is computed
+		}
 		inner, ok := v.(object)
 		had, hadOK := prior[name].(object)
 		if ok && hadOK {
@@ -66,38 +72,53 @@ func vmType(t *testing.T) tftypes.Type {
 // nil state is a create.
 func planOf(t *testing.T, config, state object, n notes) *planned {
 	t.Helper()
-	prior, err := tfprotov6.NewDynamicValue(vmType(t), tftypes.NewValue(vmType(t), nil))
+	return planOfType(t, "maaslxd_vm", vmType(t), config, state, map[string]any{notesKey: n})
+}
+
+// hostPlanOf is planOf for a VM host.
+func hostPlanOf(t *testing.T, config, state object, n hostNotes) *planned {
+	t.Helper()
+	ty := hostSchema(t.Context()).Type().TerraformType(t.Context())
+	return planOfType(t, "maaslxd_vm_host", ty, config, state, map[string]any{hostNotesKey: n})
+}
+
+func planOfType(t *testing.T, name string, ty tftypes.Type, config, state object, notes map[string]any) *planned {
+	t.Helper()
+	prior, err := tfprotov6.NewDynamicValue(ty, tftypes.NewValue(ty, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if state != nil {
 		prior = *state.dynamic(t)
 	}
-	note, err := json.Marshal(n)
-	if err != nil {
-		t.Fatal(err)
+	raw := map[string][]byte{}
+	for key, n := range notes {
+		if raw[key], err = json.Marshal(n); err != nil {
+			t.Fatal(err)
+		}
 	}
-	private, err := json.Marshal(map[string][]byte{notesKey: note})
+	private, err := json.Marshal(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp, err := providerserver.NewProtocol6(New("test")())().PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: "maaslxd_vm", PriorState: &prior, PriorPrivate: private,
+		TypeName: name, PriorState: &prior, PriorPrivate: private,
 		Config: config.dynamic(t), ProposedNewState: proposed(config, state).dynamic(t),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := resp.PlannedState.Unmarshal(vmType(t))
+	value, err := resp.PlannedState.Unmarshal(ty)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &planned{t: t, resp: resp, value: value}
+	return &planned{t: t, ty: ty, resp: resp, value: value}
 }
 
 // planned is a plan as the provider answered it.
 type planned struct {
 	t     *testing.T
+	ty    tftypes.Type
 	resp  *tfprotov6.PlanResourceChangeResponse
 	value tftypes.Value
 }
@@ -136,7 +157,7 @@ func (p *planned) replaces() []string {
 // changed lists the attributes that are planned to differ from the state.
 func (p *planned) changed(state object) []string {
 	p.t.Helper()
-	before, err := state.dynamic(p.t).Unmarshal(vmType(p.t))
+	before, err := state.dynamic(p.t).Unmarshal(p.ty)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -38,7 +39,7 @@ func (p *maaslxdProvider) Metadata(_ context.Context, _ provider.MetadataRequest
 
 func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Makes LXD virtual machines on the VM hosts of a [MAAS](https://canonical.com/maas).\n\n" +
+		MarkdownDescription: "Makes LXD hosts of the machines of a [MAAS](https://canonical.com/maas), and LXD virtual machines on them.\n\n" +
 			"MAAS is first called when a resource needs it, so that plans of other things, and plans whose MAAS is not " +
 			"there yet, work without one. Composing VMs needs the API key of a MAAS administrator, and a MAAS that has VM " +
 			"hosts: 3.8 or older.",
@@ -89,6 +90,37 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 					"duration. One look serves all of them. Between `10ms` and `5m`; default `5s`.",
 				Validators: []validator.String{durationBetween(minPollInterval, maxPollInterval)},
 			},
+			"composer": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Who makes the VMs: `maas` lets MAAS compose them on its VM hosts, which MAAS has up to 3.8; `auto` takes what " +
+					"this MAAS can do, which is the same so far. `lxd`, for a MAAS without VM hosts, is not there yet and refused. Default `auto`.",
+				Validators: []validator.String{composerName()},
+			},
+			"probe": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How a new LXD host is seen to be ready. `direct`: this machine asks its LXD, and waits until it answers. `maas`: MAAS's " +
+					"inventory of it suffices, for sites where only MAAS reaches the hosts. `auto`: LXD is asked, and where it could not be reached " +
+					"for five minutes, MAAS's word is taken. What cannot be asked cannot be seen to be empty, either: an LXD that runs already is then " +
+					"only registered with `adopt_existing_vms`. Default `auto`.",
+				Validators: []validator.String{stringvalidator.OneOf(probeAuto, probeDirect, probeMAAS)},
+			},
+			"lxd_client_cert": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Certificate of the key pair by which the LXD hosts of this fleet know MAAS and this provider: PEM text, or the path of a " +
+					"file with it. Hosts are made to trust it at their first boot. Without a pair, one is made once beside the ledger, as " +
+					"`lxd-client.pem`, readable by this user alone: keep a copy of it. May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_CERT`.",
+			},
+			"lxd_client_key": schema.StringAttribute{
+				Optional:  true,
+				Sensitive: true,
+				MarkdownDescription: "Private key of `lxd_client_cert`, not encrypted: PEM text, or the path of a file with it. It goes to MAAS with the " +
+					"registration of a host, and nowhere else. May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_KEY`.",
+			},
+			"allow_insecure_key": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Send the private key to a MAAS whose `api_url` is plain http, where anybody on the way can read it. Without this, VM hosts are " +
+					"not registered there, unless MAAS runs on this very machine. Default `false`.",
+			},
 		},
 	}
 }
@@ -123,7 +155,7 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newVMResource}
+	return []func() resource.Resource{newVMResource, newHostResource}
 }
 
 func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource {

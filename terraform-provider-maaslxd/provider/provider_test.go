@@ -69,6 +69,9 @@ func TestSchemaImplementation(t *testing.T) {
 	if diags := vmIdentitySchema().ValidateImplementation(ctx); diags.HasError() {
 		t.Error(describe(diags))
 	}
+	if diags := hostSchema(ctx).ValidateImplementation(ctx); diags.HasError() {
+		t.Error(describe(diags))
+	}
 	var resp provider.SchemaResponse
 	New("test")().Schema(ctx, provider.SchemaRequest{}, &resp)
 	if diags := resp.Schema.ValidateImplementation(ctx); diags.HasError() {
@@ -91,6 +94,15 @@ func TestModelTypes(t *testing.T) {
 			t.Errorf("%s (-schema +model):\n%s", name, diff)
 		}
 	}
+	attributes = hostSchema(ctx).Attributes
+	for name, want := range map[string]interface{ String() string }{
+		"lxd": lxdType, "deploy": hostDeployType, "cores": amountType, "memory_mib": amountType,
+		"storage_pools": types.MapType{ElemType: hostPoolSeenType},
+	} {
+		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
+			t.Errorf("%s of a VM host (-schema +model):\n%s", name, diff)
+		}
+	}
 }
 
 const anyKey = "consumer:token:secret"
@@ -107,7 +119,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x", "MAASLXD_LEDGER": "/env/ledger.db"},
 			want: settings{
 				apiURL: "http://env/MAAS", apiKey: anyKey, caCert: []byte("-----BEGIN x"), ledger: "/env/ledger.db",
-				owner: defaultOwner, requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
+				owner: defaultOwner, requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},
 		"BlockWins": {
@@ -115,11 +127,12 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAASLXD_LEDGER": "/env/ledger.db"},
 			model: providerModel{
 				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"), Ledger: types.StringValue(memoryLedger),
+				Probe: types.StringValue(probeMAAS), AllowInsecure: types.BoolValue(true),
 				PollInterval: types.StringValue("100ms"), RequestTimeout: types.StringValue("2m"),
 			},
 			want: settings{
 				apiURL: "http://block/MAAS", owner: "team", ledger: memoryLedger, caCert: []byte(""),
-				requestTimeout: 2 * 60e9, pollInterval: 100e6,
+				requestTimeout: 2 * 60e9, pollInterval: 100e6, probe: probeMAAS, key: keySettings{insecure: true},
 			},
 		},
 		"Unknown": {
@@ -128,7 +141,7 @@ func TestSettings(t *testing.T) {
 			model:  providerModel{APIURL: types.StringUnknown()},
 			want: settings{
 				owner: defaultOwner, caCert: []byte(""), unknown: true,
-				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
+				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},
 		"UnknownLedger": {
@@ -137,20 +150,28 @@ func TestSettings(t *testing.T) {
 			model:  providerModel{Ledger: types.StringUnknown()},
 			want: settings{
 				owner: defaultOwner, caCert: []byte(""), unknown: true,
-				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval,
+				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
+			},
+		},
+		"UnknownKey": {
+			reason: "So is a key that comes from elsewhere.",
+			model:  providerModel{LXDClientCert: types.StringUnknown()},
+			want: settings{
+				owner: defaultOwner, caCert: []byte(""), unknown: true,
+				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
+			for _, v := range []string{"MAASLXD_LXD_CLIENT_CERT", "MAASLXD_LXD_CLIENT_KEY", "MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
 				t.Setenv(v, tc.env[v])
 			}
 			got, diags := tc.model.settings()
 			if diags.HasError() {
 				t.Fatal(describe(diags))
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(settings{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(settings{}, keySettings{})); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -266,7 +287,7 @@ func TestPlanWithoutMAAS(t *testing.T) {
 			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tc.severity {
 				t.Fatalf("%s\ngot %+v", tc.reason, resp.Diagnostics)
 			}
-			kept := planned{t: t}
+			kept := planned{t: t, ty: vmType(t)}
 			if kept.value, err = resp.NewState.Unmarshal(vmType(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -283,8 +304,8 @@ func providerBlock(t *testing.T, apiURL any) *tfprotov6.DynamicValue {
 	var resp provider.SchemaResponse
 	New("test")().Schema(t.Context(), provider.SchemaRequest{}, &resp)
 	values := map[string]tftypes.Value{}
-	for name := range resp.Schema.Attributes {
-		values[name] = tftypes.NewValue(tftypes.String, nil)
+	for name, a := range resp.Schema.Attributes {
+		values[name] = tftypes.NewValue(a.GetType().TerraformType(t.Context()), nil)
 	}
 	values["api_url"] = tftypes.NewValue(tftypes.String, apiURL)
 	typ := resp.Schema.Type().TerraformType(t.Context())

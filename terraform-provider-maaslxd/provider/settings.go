@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -31,6 +32,11 @@ type providerModel struct {
 	Ledger         types.String `tfsdk:"ledger"`
 	RequestTimeout types.String `tfsdk:"request_timeout"`
 	PollInterval   types.String `tfsdk:"poll_interval"`
+	Composer       types.String `tfsdk:"composer"`
+	Probe          types.String `tfsdk:"probe"`
+	LXDClientCert  types.String `tfsdk:"lxd_client_cert"`
+	LXDClientKey   types.String `tfsdk:"lxd_client_key"`
+	AllowInsecure  types.Bool   `tfsdk:"allow_insecure_key"`
 }
 
 // settings are the provider block and the environment, read and put together.
@@ -42,6 +48,8 @@ type settings struct {
 	ledger         string // path, memoryLedger, or empty for the default
 	requestTimeout time.Duration
 	pollInterval   time.Duration
+	probe          string // one of the probe constants
+	key            keySettings
 	userAgent      string
 	unknown        bool // a value depends on something that is not made yet
 }
@@ -55,14 +63,19 @@ func (m providerModel) settings() (settings, diag.Diagnostics) {
 		owner:  defaultOwner,
 		ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
-	for _, v := range []types.String{m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.RequestTimeout, m.PollInterval} {
+	for _, v := range []types.String{
+		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.LXDClientCert, m.LXDClientKey,
+	} {
 		s.unknown = s.unknown || v.IsUnknown()
 	}
+	s.unknown = s.unknown || m.AllowInsecure.IsUnknown()
 	if v := m.Owner.ValueString(); v != "" {
 		s.owner = v
 	}
 	s.requestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
 	s.pollInterval = durationOr(m.PollInterval, defaultPollInterval)
+	s.probe = cmp.Or(m.Probe.ValueString(), probeAuto)
+	s.key = m.keySettings(&diags)
 	pem, err := readPEM(fromEnv(m.CACert, "MAAS_API_CACERT"))
 	if err != nil {
 		diags.AddAttributeError(path.Root("ca_cert"), "Cannot read the CA certificates",

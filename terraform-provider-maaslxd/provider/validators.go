@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
 var (
@@ -21,6 +23,7 @@ var (
 	tagName       = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
 	ownerPattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	groupPattern  = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
+	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	imageName     = regexp.MustCompile(`^[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)?$`)
 )
 
@@ -132,6 +135,57 @@ func durationBetween(shortest, longest time.Duration) validator.String {
 			return fmt.Sprintf("%q is not %s. Write a number and a unit: \"500ms\", \"90s\", \"2m\".", s, about)
 		}
 		return ""
+	}}
+}
+
+// hostName passes names of VM hosts. The name is part of the mark on the
+// machine, and of paths in messages.
+func hostName() validator.String {
+	return stringvalidator.RegexMatches(hostPattern, "must be 1 to 63 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
+}
+
+// positive passes numbers above zero.
+type positive struct{}
+
+// Description says what passes.
+func (positive) Description(context.Context) string { return "above 0" }
+
+// MarkdownDescription says what passes.
+func (p positive) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
+
+// ValidateFloat64 refuses zero and less.
+func (positive) ValidateFloat64(_ context.Context, req validator.Float64Request, resp *validator.Float64Response) {
+	if v := req.ConfigValue; !v.IsNull() && !v.IsUnknown() && !(v.ValueFloat64() > 0) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(),
+			fmt.Sprintf("%g is no over-commit ratio: it must be above 0; 1 is none.", v.ValueFloat64()))
+	}
+}
+
+// publicCertificate passes one certificate in PEM, and nothing secret.
+func publicCertificate() validator.String {
+	return stringRule{"one certificate in PEM", func(s string) string {
+		_, err := lxd.Trusted(time.Now(), s)
+		var bad *engine.SpecError
+		if errors.As(err, &bad) {
+			return "The certificate " + sentence(bad.Message) + " " + bad.Hint
+		}
+		if strings.TrimSpace(s) == "" {
+			return "It is empty. Give one certificate in PEM."
+		}
+		return ""
+	}}
+}
+
+// composerName passes what there is, and says what is not there yet.
+func composerName() validator.String {
+	return stringRule{`"auto" or "maas"`, func(s string) string {
+		switch s {
+		case "auto", "maas":
+			return ""
+		case "lxd":
+			return "VMs cannot be made in LXD itself, past MAAS, by this version of the provider. Use \"maas\" with a MAAS up to 3.8, which has VM hosts."
+		}
+		return fmt.Sprintf("%q is no composer. Write \"auto\" or \"maas\".", s)
 	}}
 }
 

@@ -39,6 +39,13 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 		report(diags, doing, err)
 	case done:
 	}
+	if vm.Leftover != "" {
+		diags.AddWarning(
+			fmt.Sprintf("Something of VM %s is left behind", spec.Name),
+			fmt.Sprintf("An earlier run was cut off while MAAS composed this VM, and its ledger was lost, so the VM was composed twice. "+
+				"MAAS kept one of them; now %s. Delete it there.", vm.Leftover),
+		)
+	}
 	plan.fill(ctx, vm, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)
 	writeNotes(ctx, resp.Private, notes{Pending: err != nil}, diags)
@@ -60,7 +67,7 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 		return engine.VM{}, err
 	}
 	key := r.client.key(spec.Name)
-	if err := r.client.claim(key, spec.Name); err != nil {
+	if err := r.client.claim(key, "VM "+spec.Name); err != nil {
 		return engine.VM{}, err
 	}
 	return engine.Wait(ctx, b.vms.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))

@@ -53,6 +53,11 @@ func (r *vmResource) find(ctx context.Context, id string) (engine.Machine, error
 	if id == "" {
 		return engine.Machine{}, fmt.Errorf("no VM is named. %s", importUsage)
 	}
+	return machineNamed(ctx, b, id)
+}
+
+// machineNamed finds a machine by system id, hostname or FQDN.
+func machineNamed(ctx context.Context, b *backend, id string) (engine.Machine, error) {
 	hostname, _, qualified := strings.Cut(id, ".")
 	if !qualified {
 		m, err := b.machines.Machine(ctx, id)
@@ -81,7 +86,7 @@ func only(id string, named []engine.Machine) (engine.Machine, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return engine.Machine{}, fmt.Errorf("MAAS knows no such machine. %s", importUsage)
+		return engine.Machine{}, fmt.Errorf("MAAS knows no such machine: a system id, a hostname or an FQDN is wanted")
 	default:
 		return engine.Machine{}, fmt.Errorf("%d machines have that name: %s. Import by system id", len(ids), strings.Join(ids, ", "))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // ValidateConfig checks what concerns several attributes at once.
@@ -19,7 +20,9 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	}
 	checkHost(config, &resp.Diagnostics)
 	checkAddresses(config.interfaces(ctx, &resp.Diagnostics), &resp.Diagnostics)
-	checkUserData(config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	if d := config.deploy(ctx, &resp.Diagnostics); d != nil {
+		checkUserData("VM", d.UserDataWO, d.UserDataWOVersion, &resp.Diagnostics)
+	}
 }
 
 // checkAddresses refuses a fixed address outside of its subnet, where the
@@ -46,17 +49,17 @@ func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostic
 }
 
 // checkUserData warns of a version of nothing, and of user-data without a
-// version.
-func checkUserData(d *deployModel, diags *diag.Diagnostics) {
+// version. what is made with it.
+func checkUserData(what string, data types.String, version types.Int64, diags *diag.Diagnostics) {
 	at := path.Root("deploy")
 	switch {
-	case d == nil || d.UserDataWOVersion.IsUnknown():
-	case d.UserDataWO.IsNull() && !d.UserDataWOVersion.IsNull():
+	case version.IsUnknown():
+	case data.IsNull() && !version.IsNull():
 		diags.AddAttributeWarning(at.AtName("user_data_wo_version"), "A version of no user-data",
-			"user_data_wo_version is set and user_data_wo is not. A change of the version replaces the VM all the same.")
-	case !d.UserDataWO.IsNull() && d.UserDataWOVersion.IsNull():
+			fmt.Sprintf("user_data_wo_version is set and user_data_wo is not. A change of the version replaces the %s all the same.", what))
+	case !data.IsNull() && version.IsNull():
 		diags.AddAttributeWarning(at.AtName("user_data_wo"), "Changes of the user-data will not be seen",
-			"user_data_wo is write-only, so nothing tells a later value from this one. Set user_data_wo_version, "+
-				"and change it with the user-data. Giving it for the first time changes nothing on the VM.")
+			fmt.Sprintf("user_data_wo is write-only, so nothing tells a later value from this one. Set user_data_wo_version, "+
+				"and change it with the user-data. Giving it for the first time changes nothing on the %s.", what))
 	}
 }

@@ -25,6 +25,8 @@ type bootedLXD struct {
 	projects []string
 	profiles map[string]map[string]map[string]any // devices, by project/name
 	rootPool string                               // where the profile that MAAS uses puts disks
+	// config of storage pools, projects, networks and profiles, by kind and name.
+	config   map[string]map[string]string
 	trusted  []trust
 	password string
 	listen   string // core.https_address as host:port, empty: nowhere
@@ -59,6 +61,7 @@ func (b *bootedLXD) clone() *bootedLXD {
 	c := *b
 	c.disks, c.pools, c.networks = slices.Clone(b.disks), slices.Clone(b.pools), slices.Clone(b.networks)
 	c.projects, c.trusted, c.profiles = slices.Clone(b.projects), slices.Clone(b.trusted), maps.Clone(b.profiles)
+	c.config = maps.Clone(b.config)
 	return &c
 }
 

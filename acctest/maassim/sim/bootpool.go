@@ -38,6 +38,7 @@ func (b *bootedLXD) addPool(name, driver string, config map[string]string) error
 		return fmt.Errorf("failed to create storage pool %q: %w", name, err)
 	}
 	b.pools = append(b.pools, StoragePoolModel{Name: name, Driver: driver, SizeBytes: size})
+	b.config["storage-pool "+name] = config
 	return nil
 }
 

@@ -158,8 +158,9 @@ func (w *world) buildLXD(h HostModel) *lxdServer {
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
 		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: trustsAll(h.TrustedCertificates),
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
-		projects: map[string]map[string]*instance{"default": {}},
+		projects: map[string]map[string]*instance{}, lxdWorld: newLXDWorld(),
 	}
+	l.ensureProject("default")
 	for _, n := range w.networks {
 		isNICs := h.NICSubnet == n.name || h.NICSubnet == n.cidr.String()
 		if isNICs {
@@ -170,6 +171,7 @@ func (w *world) buildLXD(h HostModel) *lxdServer {
 			l.bridgeMACs[n] = w.newMAC()
 		}
 	}
+	l.furnishDefaultProfile()
 	w.lxds[l.address] = l
 	return l
 }

@@ -17,6 +17,7 @@ type call struct {
 	query   url.Values
 	form    url.Values // the body's fields; what a handler of POST and PUT reads
 	op      string
+	lxd     bool // of an LXD; then it is only what faults match
 }
 
 // field is the last value of a form field, as Django reads it.

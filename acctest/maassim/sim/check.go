@@ -75,7 +75,7 @@ func (m Model) check() error {
 			return fmt.Errorf("latency.%s: %v is negative", name, *d)
 		}
 	}
-	for _, check := range []func() error{m.Nasty.check, m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
+	for _, check := range []func() error{m.Nasty.check, m.checkLXDListen, m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
 		if err := check(); err != nil {
 			return err
 		}

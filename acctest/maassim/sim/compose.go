@@ -134,6 +134,7 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 		disks = append(disks, volume{sizeBytes: d.sizeBytes, pool: pool})
 	}
 	i := w.addInstance(l, project, v.hostname, v.cores, v.memoryMiB, disks, v.subnets(w))
+	i.describeComposed(v)
 	i.busy = "create"
 	took := w.model.Latency.Compose/2 + w.lateBy(v)
 	if took <= regionTimeout {

@@ -299,6 +299,7 @@ func (w *world) addInstance(l *lxdServer, project, name string, cores int, memor
 		i.macs = append(i.macs, w.newMAC())
 	}
 	l.projects[project][name] = i
+	i.describe()
 	w.measure(l)
 	return i
 }

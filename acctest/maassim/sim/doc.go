@@ -9,6 +9,9 @@
 // or remove VMs, VM hosts that are saved although nobody could reach them, and
 // a region that goes on composing after its caller has gone.
 //
+// Each LXD also serves its own API over TLS, to who dials it with
+// [Sim.DialContext] or, where [Model].LXDListen says so, over loopback.
+//
 // A test steers the world through the methods of [Sim], or over HTTP below
 // /_sim/: faults, unreachable LXDs, transitions that finish or fail now,
 // changes that an operator makes behind the client's back. [Sim.Journal] says

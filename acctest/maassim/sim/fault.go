@@ -31,12 +31,18 @@ const (
 	After  = "after"  // the call has its effect, its answer is broken
 )
 
-// Fault breaks calls of MAAS's API. Empty fields match every call.
+// lxdFaults begins the paths of faults that break calls of LXDs.
+const lxdFaults = "lxd/"
+
+// Fault breaks calls of MAAS's API, or of an LXD's. Empty fields match every
+// call of MAAS's.
 type Fault struct {
 	ID int `json:"id,omitempty"` // given by AddFault
 	// Method is an HTTP method.
 	Method string `json:"method,omitempty"`
-	// Path is a path below /MAAS/api/2.0/ as "machines/*/": * is one part.
+	// Path is a path below /MAAS/api/2.0/ as "machines/*/": * is one part. Those
+	// of LXDs are like "lxd/host1/1.0/instances/*", host1 being the LXD's name,
+	// or *; a last part "**" is all that follows.
 	Path string `json:"path,omitempty"`
 	// Op is the call's op; "-" matches only calls without one.
 	Op string `json:"op,omitempty"`
@@ -222,6 +228,7 @@ func (f *Fault) strikes(r *rand.Rand) bool {
 
 func (f *Fault) matches(c *call) bool {
 	switch {
+	case c.lxd != strings.HasPrefix(f.Path, lxdFaults):
 	case c.pattern == "" && f.Path != "":
 	case f.Method != "" && !strings.EqualFold(f.Method, c.method):
 	case f.Op == "-" && c.op != "":
@@ -238,6 +245,9 @@ func (f *Fault) matches(c *call) bool {
 func samePath(pattern, path string) bool {
 	want := strings.Split(strings.Trim(strings.TrimPrefix(pattern, apiRoot), "/"), "/")
 	have := strings.Split(strings.Trim(path, "/"), "/")
+	if last := len(want) - 1; want[last] == "**" && len(have) >= len(want) {
+		want, have = want[:last], have[:last]
+	}
 	return len(want) == len(have) && !slices.ContainsFunc(slices.Collect(indexes(want)), func(i int) bool {
 		return want[i] != "*" && want[i] != have[i]
 	})

@@ -66,7 +66,7 @@ func (m *machine) passFirstBoot() {
 
 // runUserData is what the user-data makes of the machine's own LXD.
 func (m *machine) runUserData() *bootedLXD {
-	b := &bootedLXD{version: preinstalled[m.series], series: m.series, addresses: m.addresses(), projects: []string{"default"}, files: map[string]string{}, profiles: map[string]map[string]map[string]any{}}
+	b := &bootedLXD{version: preinstalled[m.series], series: m.series, addresses: m.addresses(), projects: []string{"default"}, files: map[string]string{}, profiles: map[string]map[string]map[string]any{}, config: map[string]map[string]string{}}
 	for _, n := range m.nics {
 		b.interfaces = append(b.interfaces, n.name)
 	}
@@ -84,7 +84,7 @@ func (m *machine) runUserData() *bootedLXD {
 // serveLXD puts the machine's LXD on the network, where it listens.
 func (m *machine) serveLXD(b *bootedLXD) bool {
 	host, port, _ := net.SplitHostPort(b.listen)
-	if b.version == "" || b.listen == "" || isLoopback(host) || len(b.addresses) == 0 {
+	if b.version == "" || b.listen == "" || isLoopback(host) && !slices.Contains(b.addresses, host) || len(b.addresses) == 0 {
 		return false
 	}
 	if isWildcard(host) {
@@ -95,7 +95,7 @@ func (m *machine) serveLXD(b *bootedLXD) bool {
 		address: net.JoinHostPort(host, port), name: m.hostname, condition: OK, cores: m.cores, memoryMiB: m.memoryMiB,
 		version: b.version, pools: b.storagePools(), password: b.password, trusted: b.trusted, osystem: m.osystem,
 		series: m.series, mac: m.nics[0].mac, bridgeMACs: map[*subnet]string{}, projects: map[string]map[string]*instance{},
-		metal: m, listen: b.listen,
+		metal: m, listen: b.listen, lxdWorld: newLXDWorld(),
 	}
 	if m.w.lxds[l.address] != nil {
 		b.problem("%s: another server has this address", l.address)
@@ -104,6 +104,7 @@ func (m *machine) serveLXD(b *bootedLXD) bool {
 	for _, name := range b.projects {
 		l.ensureProject(name)
 	}
+	l.furnish(b)
 	for _, n := range m.nics {
 		if s := m.w.subnetOn(n.vlan); s != nil && n.kind == "bridge" && !slices.Contains(l.subnets, s) {
 			l.subnets, l.bridgeMACs[s] = append(l.subnets, s), n.mac

@@ -25,7 +25,20 @@ type Journal struct {
 	MachineObjects int `json:"machine_objects"`
 	// Bytes is the size of all answers' bodies.
 	Bytes int64 `json:"bytes"`
+	// LXD is what the LXDs were asked, which nothing else here counts.
+	LXD LXDJournal `json:"lxd"`
 }
+
+// LXDJournal is what the LXDs' API was asked, by others than MAAS.
+type LXDJournal struct {
+	// Routes counts the calls by route, "GET 1.0/instances/{name}", of all LXDs.
+	Routes []RouteCount `json:"routes"`
+	// Calls are the calls in the order in which they came.
+	Calls []Call `json:"calls,omitzero"`
+}
+
+// Count is the number of calls of a route.
+func (j LXDJournal) Count(route string) int { return countOf(j.Routes, route) }
 
 // RouteCount counts the calls of one route.
 type RouteCount struct {
@@ -38,8 +51,11 @@ type RouteCount struct {
 	MachineObjects int   `json:"machine_objects,omitempty"`
 }
 
-// Call is one call of MAAS's API. Values that may be secret are "…".
+// Call is one call of MAAS's API, or of an LXD's. Values that may be secret are
+// "…".
 type Call struct {
+	// Host is the name of the LXD that was called, empty for MAAS.
+	Host  string              `json:"host,omitempty"`
 	Route string              `json:"route"`
 	Path  string              `json:"path"`
 	Query map[string][]string `json:"query,omitempty"`
@@ -60,12 +76,14 @@ func (j Journal) Total() int { return len(j.Calls) }
 
 // Count is the number of calls of a route, as "GET machines/" or
 // "POST vm-hosts/{id}/ compose".
-func (j Journal) Count(route string) int {
-	i := slices.IndexFunc(j.Routes, func(r RouteCount) bool { return r.Route == route })
+func (j Journal) Count(route string) int { return countOf(j.Routes, route) }
+
+func countOf(routes []RouteCount, route string) int {
+	i := slices.IndexFunc(routes, func(r RouteCount) bool { return r.Route == route })
 	if i < 0 {
 		return 0
 	}
-	return j.Routes[i].Calls
+	return routes[i].Calls
 }
 
 // entry is a call while it may still change. Sim.mu guards it.
@@ -99,6 +117,13 @@ func (j *journal) begin(c *call, r *http.Request) *entry {
 	return e
 }
 
+// beginLXD notes a call of an LXD, without its body.
+func (j *journal) beginLXD(l *lxdServer, c *lxdCall) *entry {
+	e := &entry{Host: l.name, Route: c.r.Method + " " + c.pattern, Path: c.r.URL.Path, Query: withoutSecrets(c.query), At: time.Now()}
+	j.calls = append(j.calls, e)
+	return e
+}
+
 func withoutSecrets(form map[string][]string) map[string][]string {
 	out := maps.Clone(form)
 	for name := range out {
@@ -112,7 +137,7 @@ func withoutSecrets(form map[string][]string) map[string][]string {
 func (j *journal) answered(s *Sim, e *entry, rep reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j.underWay--
+	j.over(e)
 	e.Took, e.Status = time.Since(e.At), rep.status
 	e.Bytes, e.MachineObjects = int64(len(rep.body)), rep.objects
 }
@@ -120,8 +145,15 @@ func (j *journal) answered(s *Sim, e *entry, rep reply) {
 func (j *journal) lost(s *Sim, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j.underWay--
+	j.over(e)
 	e.Took, e.Lost = time.Since(e.At), true
+}
+
+// over notes that a call is not under way any more.
+func (j *journal) over(e *entry) {
+	if e.Host == "" {
+		j.underWay--
+	}
 }
 
 // Journal is a copy of the journal.
@@ -132,17 +164,30 @@ func (s *Sim) Journal() Journal {
 	if !s.journal.sockets {
 		out.Connections = s.journal.maximum
 	}
-	routes := map[string]*RouteCount{}
+	routes, lxdRoutes := map[string]*RouteCount{}, map[string]*RouteCount{}
+	out.LXD.Calls = []Call{}
 	for _, e := range s.journal.calls {
+		if e.Host != "" {
+			out.LXD.Calls = append(out.LXD.Calls, *e)
+			countRoute(lxdRoutes, e)
+			continue
+		}
 		out.Calls = append(out.Calls, *e)
 		out.MachineObjects += e.MachineObjects
 		out.Bytes += e.Bytes
 		countRoute(routes, e)
 	}
+	out.Routes, out.LXD.Routes = byCalls(routes), byCalls(lxdRoutes)
+	return out
+}
+
+// byCalls lists routes, those that were called most first.
+func byCalls(routes map[string]*RouteCount) []RouteCount {
+	out := []RouteCount{}
 	for _, r := range routes {
-		out.Routes = append(out.Routes, *r)
+		out = append(out, *r)
 	}
-	slices.SortFunc(out.Routes, func(a, b RouteCount) int {
+	slices.SortFunc(out, func(a, b RouteCount) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Route, b.Route))
 	})
 	return out
@@ -157,7 +202,7 @@ func countRoute(routes map[string]*RouteCount, e *entry) {
 	r.Calls++
 	r.Bytes += e.Bytes
 	r.MachineObjects += e.MachineObjects
-	if e.Status < 200 || e.Status > 299 {
+	if (e.Status < 200 || e.Status > 299) && e.Status != http.StatusSwitchingProtocols {
 		r.Failed++
 	}
 }

@@ -46,6 +46,8 @@ type lxdServer struct {
 
 	peak Use
 	over map[string]excess // by what there was too little of
+
+	lxdWorld
 }
 
 // instance is a VM in an LXD.
@@ -58,8 +60,9 @@ type instance struct {
 	macs          []string
 	subnets       []*subnet
 	running       bool
-	busy          string // "create" or "start": an operation that refuses others
+	busy          string // "create", "start", …: an operation that refuses others
 	number        int    // order of creation
+	lxdDefinition
 }
 
 // volume is a disk of an instance.
@@ -106,6 +109,9 @@ func (w *world) lxdAt(address string) *lxdServer {
 			return l
 		}
 	}
+	if original := w.sim.sockets.original(address); original != "" {
+		return w.lxdAt(original)
+	}
 	return nil
 }
 
@@ -133,12 +139,14 @@ func (l *lxdServer) listed(project string) []*instance {
 func (l *lxdServer) ensureProject(name string) {
 	if l.projects[name] == nil {
 		l.projects[name] = map[string]*instance{}
+		l.describeProject(name)
 	}
 }
 
 func (l *lxdServer) remove(i *instance) {
 	if l.projects[i.project][i.name] == i {
 		delete(l.projects[i.project], i.name)
+		l.removeVolumesOf(i)
 	}
 }
 

@@ -73,11 +73,7 @@ func (c *command) lxc() error {
 	case "project show":
 		return c.query("/1.0/projects/" + args[2])
 	case "storage create":
-		config := map[string]string{}
-		for _, pair := range args[4:] {
-			key, value, _ := strings.Cut(pair, "=")
-			config[key] = value
-		}
+		config := pairsOf(args[4:])
 		if slices.ContainsFunc(b.pools, func(p StoragePoolModel) bool { return p.Name == args[2] }) {
 			return errors.New("the storage pool already exists")
 		}
@@ -86,6 +82,7 @@ func (c *command) lxc() error {
 		return c.query("/1.0/storage-pools/" + args[2])
 	case "network create":
 		b.networks = append(b.networks, args[2])
+		b.config["network "+args[2]] = pairsOf(args[3:])
 	case "config set":
 		key, value, joined := strings.Cut(args[2], "=")
 		if !joined {
@@ -110,6 +107,17 @@ func (c *command) lxc() error {
 		return c.query(args[1])
 	}
 	return nil
+}
+
+// pairsOf reads words like "key=value".
+func pairsOf(words []string) map[string]string {
+	config := map[string]string{}
+	for _, word := range words {
+		if key, value, isPair := strings.Cut(word, "="); isPair {
+			config[key] = value
+		}
+	}
+	return config
 }
 
 // trust adds certificates from a file or standard input, or lists them.

@@ -56,6 +56,13 @@ type Model struct {
 	Latency Latency `json:"latency,omitzero"`
 	// Nasty says how much goes wrong. Flags: see Nasty.
 	Nasty Nasty `json:"nasty,omitzero"`
+	// LXDListen says where LXD's API is served, over TLS: "off" (if empty), so
+	// that only [Sim.DialContext] reaches it; a loopback network like
+	// "127.77.0.0/16"; "auto", for the first of those that is free; or "ports",
+	// each LXD on a port of 127.0.0.1. What the model gives no address of its own
+	// (the subnet, hosts) lies in the network; an LXD elsewhere has a port.
+	// Flag: -lxd-listen, whose default is auto.
+	LXDListen string `json:"lxd_listen,omitempty"`
 	// Seed makes names, system ids and probabilities repeatable. Flag: -seed.
 	Seed int64 `json:"seed,omitempty"`
 }

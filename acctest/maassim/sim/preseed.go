@@ -77,11 +77,13 @@ func (b *bootedLXD) applyPreseed(in lxdPreseed) error {
 	}
 	for _, n := range in.Networks {
 		b.networks = append(b.networks, n.Name)
+		b.config["network "+n.Name] = texts(n.Config)
 	}
 	for _, p := range in.Projects {
 		if err := b.addProject(p.Name); err != nil {
 			return err
 		}
+		b.config["project "+p.Name] = texts(p.Config)
 	}
 	for _, p := range in.Profiles {
 		if err := b.applyProfile(p); err != nil {
@@ -104,6 +106,7 @@ func (b *bootedLXD) applyProfile(p lxdProfile) error {
 		}
 	}
 	b.profiles[or(p.Project, "default")+"/"+p.Name] = p.Devices
+	b.config["profile "+or(p.Project, "default")+"/"+p.Name] = texts(p.Config)
 	return nil
 }
 

@@ -131,6 +131,9 @@ func (s *Sim) breakCall(ctx context.Context, c *call, plan callPlan, f *Fault) (
 	switch f.Kind {
 	case FaultStatus:
 		rep := refused(f.Status, or(f.Body, http.StatusText(f.Status)))
+		if c.lxd {
+			rep = lxdRefused(f.Status, "%s", or(f.Body, http.StatusText(f.Status)))
+		}
 		s.journal.answered(s, plan.entry, rep)
 		return rep, nil
 	case FaultHang:

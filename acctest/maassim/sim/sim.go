@@ -11,24 +11,38 @@ import (
 type Sim struct {
 	model  Model
 	routes []route
-	built  time.Time
+	// lxdRoutes are those of each LXD.
+	lxdRoutes []lxdRoute
+	built     time.Time
 
-	mu      sync.Mutex
+	mu      guard
 	idle    *sync.Cond // a handler has ended
 	running int        // handlers that are under way
 	world   *world
 	faults  faults
 	journal journal
+
+	sockets   *sockets // nil: the LXDs do not listen
+	endpoints map[*lxdServer]*endpoint
+	serving   sync.WaitGroup // what runs for the endpoints
 }
 
 // New builds the world of a model. The error of a contradictory model names
 // the field.
 func New(m Model) (*Sim, error) {
-	m = m.withDefaults()
-	if err := m.check(); err != nil {
+	if err := m.withDefaults().check(); err != nil {
 		return nil, fmt.Errorf("cannot build the model: %w", err)
 	}
-	s := &Sim{model: m, routes: allRoutes()}
+	sockets, err := openSockets(m.LXDListen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the model: %w", err)
+	}
+	if sockets != nil {
+		m = m.inNetwork(sockets.network)
+	}
+	m = m.withDefaults()
+	s := &Sim{model: m, routes: allRoutes(), lxdRoutes: lxdRoutes(), sockets: sockets, endpoints: map[*lxdServer]*endpoint{}}
+	s.mu.leave = s.tendLXDs
 	s.idle = sync.NewCond(&s.mu)
 	s.faults.init(m.Seed)
 	s.journal.reset()
@@ -55,15 +69,18 @@ func (s *Sim) Reset() {
 	s.journal.reset()
 }
 
-// Close stops all timers, ends the calls that are under way and waits for
-// them. The world stays readable.
+// Close stops all timers, ends the calls that are under way and the LXDs'
+// connections, and waits for them. The world stays readable.
 func (s *Sim) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.world.end()
 	for s.running > 0 {
 		s.idle.Wait()
 	}
+	s.tendLXDs()
+	s.sockets.release()
+	s.mu.Unlock()
+	s.serving.Wait()
 }
 
 // Settle finishes every transition and power action of machines, every

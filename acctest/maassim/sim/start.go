@@ -34,6 +34,7 @@ func Start(t TB, m Model) *Server {
 	}
 	server, err := Listen(s, "127.0.0.1:0")
 	if err != nil {
+		s.Close()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })

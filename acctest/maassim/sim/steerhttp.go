@@ -240,7 +240,7 @@ func steerJournal(s *Sim, vars map[string]string, _ []byte) (any, error) {
 	j := s.Journal()
 	switch calls := vars["?calls"]; calls {
 	case "0":
-		j.Calls = nil
+		j.Calls, j.LXD.Calls = nil, nil
 	case "", "1":
 	default:
 		return nil, fmt.Errorf("calls: %q is neither 0 nor 1", calls)

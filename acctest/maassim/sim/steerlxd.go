@@ -32,6 +32,11 @@ type LXD struct {
 	Peak Use `json:"peak"`
 	// Trusted are the certificates that it lets in.
 	Trusted []TrustedCertificate `json:"trusted"`
+	// Listening is where its API is served: host:port, none where only
+	// DialContext reaches it.
+	Listening []string `json:"listening"`
+	// Certificate is what it shows to clients, in PEM.
+	Certificate string `json:"certificate"`
 }
 
 // TrustedCertificate is a certificate that an LXD lets in.
@@ -48,7 +53,9 @@ func (s *Sim) LXDs() []LXD {
 	defer s.mu.Unlock()
 	out := []LXD{}
 	for _, l := range sorted(s.world.lxds) {
-		out = append(out, l.public())
+		public := l.public()
+		public.Listening = s.listeningFor(l)
+		out = append(out, public)
 	}
 	return out
 }
@@ -57,6 +64,9 @@ func (l *lxdServer) public() LXD {
 	out := LXD{
 		Name: l.name, Address: l.address, Version: l.version, Condition: l.state(), Cores: l.cores, MemoryMiB: l.memoryMiB,
 		StoragePools: slices.Clone(list(l.pools)), Projects: sorted(projectNames(l)), Subnets: []string{}, Trusted: []TrustedCertificate{},
+	}
+	if shown, err := l.shown(); err == nil {
+		out.Certificate = shown.certificate
 	}
 	out.Used, out.Peak = l.use(), l.peak
 	out.Peak.PoolBytes = maps.Clone(l.peak.PoolBytes)

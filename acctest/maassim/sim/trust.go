@@ -9,6 +9,7 @@ import (
 
 // trust is a certificate that an LXD lets in.
 type trust struct {
+	name        string
 	certificate string // PEM
 	restricted  bool   // to the projects
 	projects    []string
@@ -26,6 +27,18 @@ func trustsAll(certificates []string) []trust {
 // trusting is what the LXD has on a certificate.
 func (l *lxdServer) trusting(certificate string) (trust, bool) {
 	i := slices.IndexFunc(l.trusted, func(t trust) bool { return sameCertificate(t.certificate, certificate) })
+	if i < 0 {
+		return trust{}, false
+	}
+	return l.trusted[i], true
+}
+
+// trustingDER is what the LXD has on a client's certificate.
+func (l *lxdServer) trustingDER(der []byte) (trust, bool) {
+	i := slices.IndexFunc(l.trusted, func(t trust) bool {
+		block, _ := pem.Decode([]byte(strings.TrimSpace(t.certificate)))
+		return der != nil && block != nil && bytes.Equal(block.Bytes, der)
+	})
 	if i < 0 {
 		return trust{}, false
 	}

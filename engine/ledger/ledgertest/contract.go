@@ -36,6 +36,7 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 		"Order":        order,
 		"Move":         moves,
 		"Lists":        lists,
+		"Drops":        drops,
 		"Handles":      handles,
 		"OneWinner":    oneWinner,
 		"Crowd":        crowd,

@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -10,19 +11,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// lister lists all rows of a region, sorted by key.
-type lister interface {
-	Rows(ctx context.Context) ([]engine.Row, error)
-}
-
 // lists checks which rows are listed, and that they are told in full.
 func lists(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
-	all, is := l.(lister)
-	if !is {
-		t.Fatalf("%T lists no rows", l)
-	}
-	for name, list := range map[string]func(context.Context) ([]engine.Row, error){"Pending": l.Pending, "Rows": all.Rows} {
+	for name, list := range map[string]func(context.Context) ([]engine.Row, error){"Pending": l.Pending, "Rows": l.Rows} {
 		if rows, err := list(t.Context()); err != nil || len(rows) != 0 {
 			t.Errorf("%s of an empty ledger: %+v, %v", name, rows, err)
 		}
@@ -41,7 +33,7 @@ func lists(t *testing.T, handle func() engine.Ledger) {
 		want   []engine.Key
 	}{
 		"Pending": {"vm-2 is being deleted, but MAAS may still be composing it.", l.Pending, []engine.Key{"vm-0", "vm-2", "vm-3"}},
-		"Rows":    {"What is known or leaving is listed, too.", all.Rows, []engine.Key{"vm-0", "vm-1", "vm-2", "vm-3", "vm-4"}},
+		"Rows":    {"What is known or leaving is listed, too.", l.Rows, []engine.Key{"vm-0", "vm-1", "vm-2", "vm-3", "vm-4"}},
 	} {
 		list, err := tc.list(t.Context())
 		ok(t, err)
@@ -74,9 +66,36 @@ func regions(t *testing.T, s Store) {
 		t.Errorf("What happens in a region stays there.\ngot %+v, %v", row, err)
 	}
 	for name, want := range map[engine.Ledger]int{one: 1, other: 0} {
-		rows, err := name.(lister).Rows(t.Context())
+		rows, err := name.Rows(t.Context())
 		if err != nil || len(rows) != want {
 			t.Errorf("A region lists its own rows, which are %d.\ngot %+v, %v", want, rows, err)
 		}
 	}
+}
+
+// drops checks that a row is dropped only as it was read.
+func drops(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	row := func() engine.Row {
+		r, err := l.Row(t.Context(), key)
+		ok(t, err)
+		return r
+	}
+	placed(t, l, key, candidate(1, "az1", 2))
+	pending := row()
+	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"}))
+	bound := row()
+	ok(t, l.Leaving(t.Context(), key))
+	for _, old := range []engine.Row{pending, bound} {
+		ok(t, l.Drop(t.Context(), old))
+		if row().State != engine.RowLeaving {
+			t.Errorf("a row that has moved on since it was read as %+v was dropped", old)
+		}
+	}
+	ok(t, l.Drop(t.Context(), row()))
+	if _, err := l.Row(t.Context(), key); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("the row is still there: %v", err)
+	}
+	placed(t, l, key, candidate(1, "az1", 2)) // its room is free again
+	ok(t, l.Drop(t.Context(), engine.Row{Key: "nobody"}))
 }

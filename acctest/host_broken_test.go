@@ -1,0 +1,326 @@
+package acctest_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+const shortly = `timeouts = { create = "3s" }`
+
+// TestAccHostTimeoutIsResumed cuts a create off in each phase, and wants the
+// next apply to go on with the same machine.
+func TestAccHostTimeoutIsResumed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		world  func(*sim.Model)
+		warn   string
+		heal   func(t *testing.T, x *metalTarget)
+	}{
+		"Deploying": {
+			reason: "Metal takes long.", warn: "not finished: Deploying timeouts.create",
+			world: func(m *sim.Model) { m.Latency.Deploy = 5 * time.Second },
+		},
+		"FirstBootFails": {
+			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
+			world: func(m *sim.Model) { m.Machines[0].FirstBoot = sim.BootNever },
+			heal: func(t *testing.T, x *metalTarget) {
+				if err := x.sim.SetFirstBoot("node1", sim.BootOK, ""); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, tc.world)
+			w := newWorkspace(t, x.config(node1(shortly)))
+			t.Log(tc.reason)
+			if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words(tc.warn).MatchString(out) {
+				t.Errorf("want a warning with the words %q, got:\n%s", tc.warn, out)
+			}
+			if tc.heal != nil {
+				tc.heal(t, x)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if got := w.status(t); got != "Deployed" {
+				t.Errorf("after the second apply it is %s", got)
+			}
+			if n := x.deployments(); n != 1 {
+				t.Errorf("it was deployed %d times", n)
+			}
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkReady("node1")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAccHostFailsForGood lets a deployment fail: the machine is kept for a
+// look and replaced by the next apply, or given back at once.
+func TestAccHostFailsForGood(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"keep", "release"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, slow)
+			w := newWorkspace(t, x.config(node1(fmt.Sprintf("on_create_failure = %q", policy))))
+			run := startAll(t, w)[0]
+			x.when(t, "node1", "Deploying", func(m sim.Machine) {
+				if err := x.sim.Fail(m.SystemID, "no disk answers"); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := run.cmd.Wait(); err == nil || !words("Cannot create VM host kvm1 Failed deployment").MatchString(run.out.String()) {
+				t.Errorf("want an error that says why, got %v:\n%s", err, run.out)
+			}
+			want := map[string]string{"keep": "Failed deployment", "release": "Ready"}[policy]
+			if m := x.machine(t, "node1"); m.StatusName != want {
+				t.Errorf("with %s the machine is %s, want %s", policy, m.StatusName, want)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if got := w.status(t); got != "Deployed" {
+				t.Errorf("after the second apply it is %s", got)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkReady("node1")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAccHostDestroyRefused: a host with VMs of others stays, and they are
+// named, unless the configuration forces it.
+func TestAccHostDestroyRefused(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.records(t)[0].ID), map[string][]string{"hostname": {"precious"}})
+	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words("Cannot delete VM host kvm1 has VMs of others: precious").MatchString(out.String()) {
+		t.Errorf("want it refused with the VM named, got %v:\n%s", err, out)
+	}
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || len(x.records(t)) != 1 {
+		t.Errorf("the host was touched: %+v", m)
+	}
+	w.configure(t, x.config(node1(`force_destroy = true`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccHostDrift changes things behind Terraform's back, and wants a plan
+// that puts them right.
+func TestAccHostDrift(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		drift  func(t *testing.T, x *metalTarget)
+		action plancheck.ResourceActionType
+	}{
+		"Zone": {
+			reason: "A VM host that was moved is moved back.", action: plancheck.ResourceActionUpdate,
+			drift: func(t *testing.T, x *metalTarget) { x.change(t, "zone=az2") },
+		},
+		"Ratio": {
+			reason: "So is its over-commit.", action: plancheck.ResourceActionUpdate,
+			drift: func(t *testing.T, x *metalTarget) { x.change(t, "cpu_over_commit_ratio=9") },
+		},
+		"Name": {
+			reason: "And its name.", action: plancheck.ResourceActionUpdate,
+			drift: func(t *testing.T, x *metalTarget) { x.change(t, "name=other") },
+		},
+		"Tag": {
+			reason: "A tag that was taken off is put back.", action: plancheck.ResourceActionUpdate,
+			drift: func(t *testing.T, x *metalTarget) {
+				x.post(t, fmt.Sprintf("vm-hosts/%d/?op=remove_tag", x.records(t)[0].ID), map[string][]string{"tag": {"rack1"}})
+			},
+		},
+		"Forgotten": {
+			reason: "A VM host that MAAS was made to forget is registered again, in place.", action: plancheck.ResourceActionUpdate,
+			drift: func(t *testing.T, x *metalTarget) { x.forget(t, "kvm1") },
+		},
+		"Released": {
+			reason: "Of a machine that was released nothing is left.", action: plancheck.ResourceActionCreate,
+			drift: func(t *testing.T, x *metalTarget) {
+				x.forget(t, "kvm1")
+				x.post(t, "machines/"+x.machine(t, "node1").SystemID+"/?op=release", nil)
+				x.when(t, "node1", "Ready", func(sim.Machine) {})
+			},
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			config := x.config(node1(`zone = "az1"`, `cpu_overcommit = 2`, `tags = ["rack1"]`, `adopt_existing_vms = true`))
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				CheckDestroy:             x.checkReady("node1"),
+				Steps: []resource.TestStep{
+					{Config: config},
+					{
+						PreConfig: func() { t.Log(tc.reason); tc.drift(t, x) },
+						Config:    config, ConfigPlanChecks: hostPlans(tc.action),
+						ConfigStateChecks: []statecheck.StateCheck{
+							hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("zone", text("az1")),
+						},
+					},
+				},
+			})
+		})
+	}
+}
+
+// TestAccHostRedeployed: a machine that someone released and deployed for
+// himself is his.
+func TestAccHostRedeployed(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.forget(t, "kvm1")
+	path := "machines/" + x.machine(t, "node1").SystemID
+	x.post(t, path+"/?op=release", nil)
+	x.when(t, "node1", "Ready", func(sim.Machine) {})
+	x.post(t, path+"/?op=deploy", nil)
+	x.when(t, "node1", "Deployed", func(sim.Machine) {})
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words("machine node1 not Ready but Deployed adopt it").MatchString(out.String()) {
+		t.Errorf("want the machine left to its new owner, got %v:\n%s", err, out)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+		t.Errorf("it is %s", m.StatusName)
+	}
+}
+
+// TestAccHostImportUnmarked imports a VM host that nobody made with this
+// provider: the next apply adopts it, and a destroy leaves its machine.
+func TestAccHostImportUnmarked(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	maker := newWorkspace(t, x.config(vmHost("made", `machine = "node1"`)))
+	maker.run(t, "apply", "-auto-approve", "-no-color")
+	x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	for _, apply := range []bool{true, false} {
+		w := newWorkspace(t, x.config(vmHost("kvm1", `machine = "node1"`, `adopt = true`)))
+		w.run(t, "import", "-no-color", hostAddress, "node1")
+		if apply {
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			if m := x.machine(t, "node1"); m.OwnerData["maaslxd-state"] != "adopted" {
+				t.Errorf("it was not marked: %v", m.OwnerData)
+			}
+			x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+			continue
+		}
+		w.run(t, "destroy", "-auto-approve", "-no-color")
+	}
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" {
+		t.Errorf("want it Deployed without a VM host, got %+v", m)
+	}
+	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 1 {
+		t.Errorf("it was registered %d times", n)
+	}
+}
+
+// TestAccHostKey: a key that is lost, or another one, is an error that names
+// what the host trusts; a host is destroyed without.
+func TestAccHostKey(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	fingerprint := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
+	if info, err := os.Stat(x.keyFile()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("want a key that only this user can read, got %v, %v", info, err)
+	}
+	refused := func(reason, want string) {
+		t.Helper()
+		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+		if err := cmd.Run(); err == nil || !words(want).MatchString(strings.ReplaceAll(out.String(), "\n", " ")) || !strings.Contains(unwrapped(out.String()), fingerprint) {
+			t.Errorf("%s\nwant the words %q and the fingerprint %s, got %v:\n%s", reason, want, fingerprint, err, out)
+		}
+	}
+	if err := os.Rename(x.keyFile(), x.keyFile()+".away"); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color") // nothing needs it
+	w.configure(t, x.config(node1(`zone = "az2"`)))
+	refused("The key is lost.", "client key pair is lost kvm1 trusts")
+	x.trustAt(t, "node1") // makes another one
+	if out := w.run(t, "plan", "-no-color"); !words("Warning: LXD client certificate at hand is").MatchString(out) {
+		t.Errorf("want the plan to warn, got:\n%s", out)
+	}
+	refused("Another key is at hand.", "LXD client certificate at hand is")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// unwrapped takes the CLI's frame and line ends off a message.
+func unwrapped(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("│╷╵ \n", r) }), " ")
+}
+
+// TestAccHostKeyRotated changes the key of a host that runs: noted first, then
+// taken.
+func TestAccHostKeyRotated(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	before := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
+	old := x.keyFile() + ".old"
+	if err := os.Rename(x.keyFile(), old); err != nil {
+		t.Fatal(err)
+	}
+	x.trustAt(t, "node1")
+	next := x.keyFile() + ".next"
+	if err := os.Rename(x.keyFile(), next); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(old, x.keyFile()); err != nil {
+		t.Fatal(err)
+	}
+	certificate := fmt.Sprintf("lxd = { trusted_certificates = [regex(\"(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\", file(%q))] }", next)
+	w.configure(t, x.config(node1(certificate)))
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words("must be told itself lxc config trust add").MatchString(out) {
+		t.Errorf("want a warning that says what to do on the host, got:\n%s", out)
+	}
+	if err := os.Rename(next, x.keyFile()); err != nil {
+		t.Fatal(err)
+	}
+	w.configure(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if after := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]; after == before || after == "" {
+		t.Errorf("the fingerprint is %s, and was %s", after, before)
+	}
+	handed := slices.ContainsFunc(x.sim.Journal().Calls, func(c sim.Call) bool {
+		return c.Route == "PUT vm-hosts/{id}/" && len(c.Form["certificate"]) > 0
+	})
+	if !handed {
+		t.Error("MAAS was not given the next key")
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}

@@ -1,0 +1,172 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// hostExamples is where the examples of maaslxd_vm_host are, fleetExample the
+// module of a fleet.
+const (
+	hostExamples = "examples/resources/maaslxd_vm_host/"
+	fleetExample = "examples/fleet/"
+)
+
+// hostExampleWorld has what the examples name.
+func hostExampleWorld(m *sim.Model) {
+	m.Zones, m.Pools, m.Domains = []string{"az1", "az2"}, []string{"kvm"}, []string{"example.com"}
+	m.Subnets = []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true}}
+	m.Hosts = []sim.HostModel{{Name: "old", Cores: 8, MemoryMiB: 32768, Unregistered: true, Address: "10.0.0.250:8443"}}
+	m.Machines = nil
+	for name, zone := range map[string]string{"node1": "az1", "node2": "az1", "node3": "az2"} {
+		m.Machines = append(m.Machines, sim.MachineModel{
+			Hostname: name, Cores: 16, MemoryMiB: 65536, DiskGB: 480, MoreDisksGB: []int64{960}, Zone: zone, Tags: []string{"metal"}, Domain: "example.com",
+		})
+	}
+}
+
+func newHostExamples(t *testing.T) *metalTarget {
+	t.Helper()
+	return newMetal(t, hostExampleWorld)
+}
+
+// TestAccExampleHosts applies, re-plans, imports and destroys the examples.
+func TestAccExampleHosts(t *testing.T) {
+	t.Parallel()
+	x := newHostExamples(t)
+	x.trustAt(t, "old")
+	w := newWorkspace(t, x.config(""))
+	for _, name := range []string{"resource.tf", "resource_selector.tf", "resource_registered.tf", "packages.yaml"} {
+		w.take(t, hostExamples+name)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	id := x.machine(t, "node1").SystemID
+	for _, command := range commandsOf(t, hostExamples+"import.sh") {
+		w.run(t, "state", "rm", "maaslxd_vm_host.node1")
+		w.run(t, strings.Fields(strings.ReplaceAll(command, exampleID, id))...)
+	}
+	w.run(t, "state", "rm", "maaslxd_vm_host.node1")
+	w.take(t, hostExamples+"import-by-string-id.tf")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	t.Run("ByIdentity", func(t *testing.T) {
+		if w.cli.Before(1, 12) {
+			t.Skipf("%s has no import by identity: that came with 1.12", w.cli)
+		}
+		w.run(t, "state", "rm", "maaslxd_vm_host.node1")
+		byIdentity, err := os.ReadFile("../" + hostExamples + "import-by-identity.tf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+	})
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1", "node2", "node3")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// commandsOf are the commands of a script, without the CLI's name.
+func commandsOf(t *testing.T, path string) []string {
+	t.Helper()
+	script, err := os.ReadFile("../" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for line := range strings.Lines(string(script)) {
+		if command, ok := strings.CutPrefix(line, "terraform "); ok {
+			commands = append(commands, command)
+		}
+	}
+	if len(commands) == 0 {
+		t.Fatalf("%s holds no command", path)
+	}
+	return commands
+}
+
+// fleetFolder is a folder with the module of a fleet, as a root module.
+func (x *metalTarget) fleetFolder(t *testing.T) workspace {
+	t.Helper()
+	w := emptyWorkspace(t)
+	w.write(t, "provider.tf", x.config(""))
+	for _, pattern := range []string{"*.tf", "tests/*.tftest.hcl"} {
+		found, err := filepath.Glob("../" + fleetExample + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("there is no %s in %s: %v", pattern, fleetExample, err)
+		}
+		for _, path := range found {
+			w.take(t, strings.TrimPrefix(path, "../"))
+		}
+	}
+	return w
+}
+
+// TestAccExampleFleet applies, re-plans and destroys the fleet, and looks at
+// its table.
+func TestAccExampleFleet(t *testing.T) {
+	t.Parallel()
+	x := newHostExamples(t)
+	w := x.fleetFolder(t)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	table := w.fleetTable(t)
+	want := fleetRow{Zone: "az2", Cores: "6/16", MemoryGiB: "12/64"}
+	row := table["kvm-node3"]
+	vms := len(row.VMs)
+	row.VMs = nil
+	if diff := cmp.Diff(want, row); diff != "" || vms != 3 {
+		t.Errorf("the only host of az2 has %d VMs, want 3 (-want +got):\n%s", vms, diff)
+	}
+	if n := len(table["kvm-node1"].VMs) + len(table["kvm-node2"].VMs); len(table) != 3 || n != 3 {
+		t.Errorf("want the other three VMs on the hosts of az1, got %+v", table)
+	}
+	zones := map[string]int{}
+	for _, i := range x.sim.Instances() {
+		zones[x.machine(t, i.Host).Zone]++
+	}
+	if diff := cmp.Diff(map[string]int{"az1": 3, "az2": 3}, zones); diff != "" {
+		t.Errorf("VMs in the zones (-want +got):\n%s", diff)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1", "node2", "node3")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// fleetRow is a line of the fleet's table.
+type fleetRow struct {
+	Zone, Cores string
+	MemoryGiB   string `json:"memory_gib"`
+	VMs         []string
+}
+
+func (w workspace) fleetTable(t *testing.T) (table map[string]fleetRow) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(w.run(t, "output", "-json", "fleet")), &table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// TestAccExampleFleetTests runs the module's own tests.
+func TestAccExampleFleetTests(t *testing.T) {
+	t.Parallel()
+	x := newHostExamples(t)
+	w := x.fleetFolder(t)
+	if out := w.run(t, "test", "-no-color"); !words("4 passed, 0 failed").MatchString(out) {
+		t.Errorf("want four runs that pass, got:\n%s", out)
+	}
+	if err := x.checkReady("node1", "node2", "node3")(nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,174 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+const hostAddress = "maaslxd_vm_host.test"
+
+// bareMetal gives the simulated MAAS machines to make hosts of, and an LXD that
+// it does not know.
+func bareMetal(m *sim.Model) {
+	m.Hosts = []sim.HostModel{{
+		Name: "stray", Cores: 16, MemoryMiB: 65536, Unregistered: true, Address: "10.200.0.9:8443",
+	}}
+	m.Machines = []sim.MachineModel{
+		{Hostname: "node1", Cores: 8, MemoryMiB: 32768, DiskGB: 500, Zone: "az1", Tags: []string{"metal"}},
+		{Hostname: "node2", Cores: 16, MemoryMiB: 65536, DiskGB: 500, Zone: "az2", Tags: []string{"metal"}},
+		{Hostname: "small", Cores: 2, MemoryMiB: 4096, DiskGB: 40, Zone: "az1"},
+	}
+	m.Latency.FirstBoot, m.Latency.Inventory = 200*time.Millisecond, 100*time.Millisecond
+}
+
+// metalTarget is a simulated MAAS with bare metal, and a ledger of its own, so
+// that each test has a key of its own.
+type metalTarget struct {
+	*target
+	folder string // of the ledger and the key
+}
+
+func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
+	t.Helper()
+	return &metalTarget{target: simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...), folder: t.TempDir()}
+}
+
+// config is a whole configuration. The simulator's hosts can be reached through
+// MAAS alone.
+func (x *metalTarget) config(body string, settings ...string) string {
+	ledger := fmt.Sprintf("ledger = %q", filepath.Join(x.folder, "ledger.db"))
+	return x.configWith(strings.Join(append([]string{`poll_interval = "50ms"`, `probe = "maas"`, ledger}, settings...), "\n  "), body)
+}
+
+// vmHost is a resource maaslxd_vm_host.test.
+func vmHost(name string, attributes ...string) string {
+	return fmt.Sprintf("resource \"maaslxd_vm_host\" \"test\" {\n  name = %q\n  %s\n}\n", name, strings.Join(attributes, "\n  "))
+}
+
+const noble = `deploy = { image = "ubuntu/noble" }`
+
+// node1 is a host on the machine node1.
+func node1(attributes ...string) string {
+	return vmHost("kvm1", append([]string{`machine = "node1"`, noble}, attributes...)...)
+}
+
+func hostIs(attribute string, value knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New(attribute), value)
+}
+
+func hostPlans(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(hostAddress, action)}}
+}
+
+// checkReady checks that the machines are Ready and nobody's, and that MAAS has
+// no VM host left.
+func (x *metalTarget) checkReady(names ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		for _, m := range x.sim.Machines() {
+			ours := slices.ContainsFunc(keysOf(m.OwnerData), func(k string) bool { return strings.HasPrefix(k, "maaslxd") })
+			if slices.Contains(names, m.Hostname) && (m.StatusName != "Ready" || m.Owner != "" || ours) {
+				return fmt.Errorf("machine %s is left %s of %q, with %v", m.Hostname, m.StatusName, m.Owner, m.OwnerData)
+			}
+			if m.HostedHosts != "" {
+				return fmt.Errorf("MAAS still has the VM hosts %s", m.HostedHosts)
+			}
+		}
+		return nil
+	}
+}
+
+func keysOf(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// keyFile is where the key of the fleet is made.
+func (x *metalTarget) keyFile() string { return filepath.Join(x.folder, "lxd-client.pem") }
+
+// privateKey is the secret half of the fleet's key, in lines that must not be
+// found anywhere else.
+func (x *metalTarget) privateKey(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(x.keyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, private, _ := strings.Cut(string(text), "PRIVATE KEY-----\n")
+	return strings.Split(strings.TrimSpace(strings.Split(private, "-----END")[0]), "\n")
+}
+
+// hostRecord is a VM host as MAAS lists it.
+type hostRecord struct {
+	ID   int
+	Name string
+	Zone struct{ Name string }
+	Tags []string
+}
+
+// records lists the VM hosts of MAAS.
+func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
+	t.Helper()
+	if err := json.Unmarshal(x.call(t, http.MethodGet, "vm-hosts/", ""), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// call asks MAAS as an operator's script would.
+func (x *metalTarget) call(t *testing.T, method, path, form string) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/api/2.0/"+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	x.sign(req)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %s %s %v", method, path, res.Status, body, err)
+	}
+	return body
+}
+
+// change edits the only VM host, as an operator would: "zone=az2".
+func (x *metalTarget) change(t *testing.T, form string) {
+	t.Helper()
+	x.call(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.records(t)[0].ID), form)
+}
+
+// forget makes MAAS forget a VM host, as an operator would.
+func (x *metalTarget) forget(t *testing.T, name string) {
+	t.Helper()
+	for _, r := range x.records(t) {
+		if r.Name == name {
+			x.call(t, http.MethodDelete, fmt.Sprintf("vm-hosts/%d/", r.ID), "")
+			return
+		}
+	}
+	t.Fatalf("MAAS has no VM host %s", name)
+}

@@ -1,0 +1,309 @@
+package acctest_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	fleetkey "github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// TestAccHostLife takes one host through everything that a user does to it.
+func TestAccHostLife(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	total := statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("total"), knownvalue.Int64Exact(8))
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkReady("node1"),
+		Steps: []resource.TestStep{
+			{ // create; the framework also checks that a second plan is empty
+				Config: x.config(node1(`zone = "az1"`, `pool = "kvm"`, `tags = ["a", "b"]`, `cpu_overcommit = 2`)),
+				ConfigStateChecks: []statecheck.StateCheck{
+					hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("hostname", text("node1")), hostIs("zone", text("az1")),
+					hostIs("vm_host_id", knownvalue.NotNull()), hostIs("lxd_version", text("5.21.3")), hostIs("ip_addresses", knownvalue.ListSizeExact(1)),
+					hostIs("certificate_fingerprint", knownvalue.StringRegexp(words("0"))), hostIs("default_storage_pool", text("default")), total,
+					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("free"), knownvalue.Int64Exact(16)),
+				},
+			},
+			{ // what MAAS changes in place, the name too
+				Config: x.config(vmHost("renamed", `machine = "node1.maas"`, noble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
+					`memory_overcommit = 1.5`, `default_storage_pool = "default"`, `lxd = { channel = "5.21/stable", project = "maas" }`, `force_destroy = true`)),
+				ConfigPlanChecks: hostPlans(plancheck.ResourceActionUpdate),
+				ConfigStateChecks: []statecheck.StateCheck{
+					hostIs("name", text("renamed")), hostIs("zone", text("az2")), hostIs("pool", text("kvm")),
+					hostIs("tags", knownvalue.SetExact([]knownvalue.Check{text("b")})), hostIs("memory_overcommit", knownvalue.Float64Exact(1.5)),
+				},
+			},
+			{
+				Config: x.config(vmHost("renamed", `machine = "node1"`, noble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
+					`memory_overcommit = 1.5`)),
+				ConfigPlanChecks: hostPlans(plancheck.ResourceActionUpdate),
+			},
+			{
+				ResourceName: hostAddress, ImportState: true, ImportStateVerify: true,
+				ImportStateVerifyIgnore: []string{"cores", "memory_mib"},
+			},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true},
+			{ // another first boot is another host
+				Config: x.config(vmHost("renamed", `machine = "node1"`, noble,
+					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
+				ConfigPlanChecks: hostPlans(plancheck.ResourceActionReplace),
+				ConfigStateChecks: []statecheck.StateCheck{
+					hostIs("status", text("Deployed")),
+					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("storage_pools").AtMapKey("default").AtMapKey("driver"), text("btrfs")),
+				},
+			},
+			{ // and so is another machine
+				Config: x.config(vmHost("renamed", `machine = "node2"`, noble,
+					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
+				ConfigPlanChecks:  hostPlans(plancheck.ResourceActionReplace),
+				ConfigStateChecks: []statecheck.StateCheck{hostIs("hostname", text("node2"))},
+			},
+		},
+	})
+	if err := x.checkReady("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccHostImportByIdentity needs a CLI that has resource identity.
+func TestAccHostImportByIdentity(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkReady("node1"),
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
+		Steps: []resource.TestStep{
+			{Config: x.config(node1())},
+			{ResourceName: hostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity},
+		},
+	})
+}
+
+// TestAccHostWaysIn makes hosts in each way.
+func TestAccHostWaysIn(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(t *testing.T, x *metalTarget)
+		body   string
+		checks []statecheck.StateCheck
+	}{
+		"SmallestThatFits": {
+			reason: "The large machines stay for those who need them.",
+			body:   vmHost("kvm", `selector = { tags = ["metal"], min_cores = 4, min_disk_gb = 100, architecture = "amd64" }`, noble),
+			checks: []statecheck.StateCheck{hostIs("hostname", text("node1"))},
+		},
+		"SelectorZone": {
+			reason: "Where the machine is.", body: vmHost("kvm", `selector = { zone = "az2" }`, noble),
+			checks: []statecheck.StateCheck{hostIs("hostname", text("node2"))},
+		},
+		"DefaultImage": {reason: "Without deploy, MAAS's default image is installed.", body: vmHost("kvm", `machine = "node1"`)},
+		"OwnUserData": {
+			reason: "A user's first boot runs beside ours.",
+			body: vmHost("kvm", `machine = "node1"`,
+				`deploy = { image = "ubuntu/noble", user_data_wo = "#cloud-config\npackages: [htop]\n", user_data_wo_version = 1 }`),
+		},
+		"OtherBridge": {
+			reason: "The network of VMs is the bridge that MAAS was told to make.",
+			body:   vmHost("kvm", `machine = "node1"`, noble, `bridge = { name = "br-lan", subnet = "lan" }`),
+		},
+		"ByAddress": {
+			reason: "An LXD that runs already is only registered.",
+			before: func(t *testing.T, x *metalTarget) { x.trustAt(t, "stray") },
+			body:   vmHost("kvm", `address = "10.200.0.9"`, `adopt_existing_vms = true`),
+			checks: []statecheck.StateCheck{hostIs("address", text("10.200.0.9"))},
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			t.Log(tc.reason)
+			if tc.before != nil {
+				tc.before(t, x)
+			}
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				CheckDestroy:             x.checkReady("node1", "node2"),
+				Steps: []resource.TestStep{{
+					Config: x.config(tc.body),
+					ConfigStateChecks: append(tc.checks, hostIs("status", text("Deployed")), hostIs("vm_host_id", knownvalue.NotNull()),
+						hostIs("id", knownvalue.NotNull())),
+				}},
+			})
+		})
+	}
+}
+
+// trustAt gives the fleet a key, and lets an LXD trust it, as its operator
+// would.
+func (x *metalTarget) trustAt(t *testing.T, lxd string) {
+	t.Helper()
+	key, err := fleetkey.LoadOrCreate(x.keyFile(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.sim.TrustCertificate(lxd, key.Certificate); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAccHostAdopt takes a machine that an earlier owner made a host of, and
+// leaves it as it was.
+func TestAccHostAdopt(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	maker := newWorkspace(t, x.config(node1()))
+	maker.run(t, "apply", "-auto-approve", "-no-color")
+	x.forget(t, "kvm1")
+	x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	adopter := newWorkspace(t, x.config(vmHost("taken", `machine = "node1"`, `adopt = true`, `adopt_existing_vms = true`)))
+	adopter.run(t, "apply", "-auto-approve", "-no-color")
+	adopter.run(t, "plan", "-detailed-exitcode", "-no-color")
+	adopter.run(t, "destroy", "-auto-approve", "-no-color")
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" || len(m.OwnerData) != 0 {
+		t.Errorf("an adopted machine is not released, only let go; got %+v", m)
+	}
+}
+
+// TestAccHostThenVMs makes VMs on a host of the same apply, by its name and by
+// placement, and wants the key nowhere but in its file.
+func TestAccHostThenVMs(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1(`zone = "az1"`)+`
+resource "maaslxd_vm" "named" {
+  count   = 2
+  name    = "tf-acc-named-${count.index}"
+  vm_host = maaslxd_vm_host.test.name
+}
+resource "maaslxd_vm" "placed" {
+  name       = "tf-acc-placed"
+  placement  = { zone = "az1" }
+  depends_on = [maaslxd_vm_host.test]
+}
+`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	for _, i := range x.sim.Instances() {
+		if i.Host != "node1" || i.Project != "maas" {
+			t.Errorf("a VM is in the wrong place: %+v", i)
+		}
+	}
+	if n := len(x.sim.Instances()); n != 3 {
+		t.Errorf("want three VMs, got %d", n)
+	}
+	w.checkNowhere(t, x.privateKey(t))
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+	w.checkNowhere(t, x.privateKey(t))
+}
+
+// checkNowhere searches all that the runs wrote, traces included.
+func (w workspace) checkNowhere(t *testing.T, secrets []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // a folder
+		}
+		for _, line := range secrets {
+			if line == "" || bytes.Contains(data, []byte(line)) {
+				t.Errorf("%s holds a line of the private key", filepath.Base(file))
+			}
+		}
+	}
+}
+
+// TestAccHostTwoAtOnce lets two runs of one owner want the same host, and two
+// of different owners the same machine.
+func TestAccHostTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	for title, second := range map[string]string{"OneName": "kvm1", "OneMachine": "kvm2"} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, slow)
+			first := newWorkspace(t, x.config(node1()))
+			other := newWorkspace(t, x.config(vmHost(second, `machine = "node1"`, noble)))
+			failed := 0
+			var outs []string
+			for _, r := range startAll(t, first, other) {
+				if err := r.cmd.Wait(); err != nil {
+					failed++
+				}
+				outs = append(outs, r.out.String())
+			}
+			if failed > 1 || title == "OneMachine" && failed != 1 {
+				t.Errorf("%d runs failed:\n%s", failed, strings.Join(outs, "\n=====\n"))
+			}
+			if got := x.records(t); len(got) != 1 {
+				t.Errorf("want one VM host, got %+v", got)
+			}
+			if n := x.deployments(); n != 1 {
+				t.Errorf("the machine was deployed %d times:\n%s", n, strings.Join(outs, "\n=====\n"))
+			}
+			for _, w := range []workspace{first, other} {
+				if strings.Contains(w.run(t, "state", "list"), hostAddress) {
+					w.run(t, "destroy", "-auto-approve", "-no-color")
+				}
+			}
+			if err := x.checkReady("node1")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// startedRun is a run of the CLI that is under way.
+type startedRun struct {
+	cmd *exec.Cmd
+	out *bytes.Buffer
+}
+
+// startAll begins an apply in each folder.
+func startAll(t *testing.T, spaces ...workspace) []startedRun {
+	t.Helper()
+	var runs []startedRun
+	for _, w := range spaces {
+		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, startedRun{cmd, out})
+	}
+	return runs
+}
+
+// deployments counts those that MAAS accepted.
+func (x *metalTarget) deployments() int {
+	n := 0
+	for _, c := range x.sim.Journal().Calls {
+		if c.Route == deployRoute && c.Status == http.StatusOK {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// How the LXDs of a simulator listen; see Model.LXDListen.
+const (
+	// LXDListenOff: not at all. In-process users have DialContext.
+	LXDListenOff = "off"
+	// LXDListenAuto: at their own addresses, in a loopback network that is free;
+	// where the system has none, on ports.
+	LXDListenAuto = "auto"
+	// LXDListenPorts: each on a port of 127.0.0.1.
+	LXDListenPorts = "ports"
+)
+
+// lxdPort is where LXD listens by default.
+const lxdPort = "8443"
+
+// sockets are how the LXDs listen. A network is held by a socket of its own, so
+// that two simulators never share one.
+type sockets struct {
+	network netip.Prefix // invalid: none of its own
+	hold    net.Listener
+	ports   map[string]string // where what could not listen at its address does
+}
+
+// checkLXDListen says what is wrong with the field.
+func (m Model) checkLXDListen() error {
+	switch m.LXDListen {
+	case "", LXDListenOff, LXDListenAuto, LXDListenPorts:
+		return nil
+	}
+	_, err := loopbackNetwork(m.LXDListen)
+	return err
+}
+
+// loopbackNetwork reads a network of LXDs.
+func loopbackNetwork(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || !p.Addr().Is4() || p.Bits() != 16 || p != p.Masked() || !p.Addr().IsLoopback() || p.Addr().As4()[1] == 0 {
+		return p, fmt.Errorf(`lxd_listen: %q is none of off, auto, ports, or a network of 127.1.0.0/16 to 127.255.0.0/16`, text)
+	}
+	return p, nil
+}
+
+// openSockets takes the network that the model wants, nil for LXDs that do not
+// listen.
+func openSockets(listen string) (*sockets, error) {
+	s := &sockets{ports: map[string]string{}}
+	switch listen {
+	case "", LXDListenOff:
+		return nil, nil
+	case LXDListenPorts:
+		return s, nil
+	case LXDListenAuto:
+		s.takeAny()
+		return s, nil
+	}
+	network, err := loopbackNetwork(listen)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(network); err != nil {
+		return nil, fmt.Errorf("lxd_listen: cannot have %s: %w; another simulator may have it: take another, or auto", network, err)
+	}
+	return s, nil
+}
+
+// takeAny takes the first network that is free, beginning at 127.77.0.0/16;
+// none where the system has no loopback addresses but one.
+func (s *sockets) takeAny() {
+	for i := range 250 {
+		second := byte(77 + i)
+		if i >= 178 {
+			second = byte(i - 176) // from 2
+		}
+		if s.take(netip.PrefixFrom(netip.AddrFrom4([4]byte{127, second, 0, 0}), 16)) == nil {
+			return
+		}
+	}
+}
+
+func (s *sockets) take(network netip.Prefix) (err error) {
+	last := network.Addr().As4()
+	last[2], last[3] = 255, 254
+	if s.hold, err = net.Listen("tcp", net.JoinHostPort(netip.AddrFrom4(last).String(), lxdPort)); err == nil {
+		s.network = network
+	}
+	return err
+}
+
+// release gives the network back.
+func (s *sockets) release() {
+	if s != nil && s.hold != nil {
+		_ = s.hold.Close()
+	}
+}
+
+// open listens at an address if it is a loopback address, else, or where that
+// is not to be had, on a port of 127.0.0.1, the same each time.
+func (s *sockets) open(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if isLoopback(host) {
+		if l, err := net.Listen("tcp", address); err == nil {
+			return l, nil
+		}
+	}
+	l, err := net.Listen("tcp", or(s.ports[address], "127.0.0.1:0"))
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen for %s: %w", address, err)
+	}
+	s.ports[address] = l.Addr().String()
+	return l, nil
+}
+
+// original is the address whose LXD listens on a port of 127.0.0.1, empty for
+// none.
+func (s *sockets) original(port string) string {
+	if s == nil {
+		return ""
+	}
+	for address, at := range s.ports {
+		if at == port && address != port {
+			return address
+		}
+	}
+	return ""
+}
+
+// loopbackHosts is the part of a loopback network that hosts are in, above the
+// subnet of machines.
+const loopbackHosts = 200
+
+// inNetwork moves what the model leaves open into the network: its subnet, and
+// the addresses of its hosts.
+func (m Model) inNetwork(network netip.Prefix) Model {
+	prefix, found := strings.CutSuffix(network.String(), ".0.0/16")
+	if !found {
+		return m
+	}
+	if len(m.Subnets) == 0 {
+		m.Subnets = []SubnetModel{{CIDR: prefix + ".0.0/24", DHCP: true}}
+	}
+	m.Hosts = slices.Clone(m.Hosts)
+	for i := range m.Hosts {
+		address := fmt.Sprintf("https://%s.%d.%d:%s", prefix, loopbackHosts+i/250, i%250+2, lxdPort)
+		m.Hosts[i].Address = or(m.Hosts[i].Address, address)
+	}
+	return m
+}

@@ -1,0 +1,218 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// What TestChaos found, one story each.
+
+// TestResumeOfAPlacedVM: a VM that was placed somewhere is gone on with there.
+func TestResumeOfAPlacedVM(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		spec := wanted()
+		spec.Host = ""
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, spec)); err == nil || vm.SystemID == "" {
+			t.Fatalf("want a VM that is not finished, got %+v, %v", vm, err)
+		}
+		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(unborn, spec)); err != nil {
+			t.Error(err)
+		}
+		r.wantOne(t)
+	})
+}
+
+// TestCreateAfterACutOffDelete: a delete that died before its last step leaves
+// a row that is leaving. The VM can be made again all the same.
+func TestCreateAfterACutOffDelete(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		rows := ledger.NewMemory(nil)
+		q := r.start(t, rows, 0, breakage{})
+		vm, err := q.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.Leaving(t.Context(), vmKey); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.delete(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.create(unborn); err != nil {
+			t.Error(err)
+		}
+		r.wantOne(t)
+	})
+}
+
+// TestWantedAgain: a delete that was cut off before it touched the VM can be
+// thought better of.
+func TestWantedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, _ process) {
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		vm, err := p.create(unborn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.Leaving(t.Context(), vmKey); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.create(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true}); err != nil {
+			t.Error(err)
+		}
+		row, err := rows.Row(t.Context(), vmKey)
+		if err != nil || row.State != engine.RowBound || row.Need.DiskBytes["default"] != 8e9 {
+			t.Errorf("want it bound again with all that it takes, got %+v, %v", row, err)
+		}
+		r.wantOne(t)
+	})
+}
+
+// reserveDead leaves a row as a process does that dies before its compose.
+func reserveDead(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
+	t.Helper()
+	tag, err := rows.Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	disks := map[string]int64{"default": 100e9}
+	_, _, err = rows.Place(t.Context(), engine.Reservation{
+		Key: vmKey, Name: spec.Name, Need: engine.Need{Cores: 8, MemoryMiB: 8192}, Inventory: tag,
+		Candidates: []engine.Candidate{{HostID: 1, Free: engine.Need{Cores: 8, MemoryMiB: 16384, DiskBytes: disks}, DefaultPool: "default"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeadReservationIsGivenUp: a create that ends with an error leaves no room
+// taken by an earlier one that died.
+func TestDeadReservationIsGivenUp(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*engine.VMSpec)
+	}{
+		"NameTaken":  {"The name has gone to someone else meanwhile.", func(*engine.VMSpec) {}},
+		"NoSuchHost": {"What is wanted now cannot be had.", func(s *engine.VMSpec) { s.Name, s.Host = "web-2", "mars" }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				if _, err := engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "other/web-1"}, wanted())); err != nil {
+					t.Fatal(err)
+				}
+				rows := ledger.NewMemory(nil)
+				spec := wanted()
+				tc.change(&spec)
+				reserveDead(t, rows, spec)
+				time.Sleep(131 * time.Second)
+				q := r.start(t, rows, 0, breakage{})
+				if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(engine.Ref{Key: vmKey}, spec)); err == nil {
+					t.Fatalf("%s\nwant an error", tc.reason)
+				}
+				if row, err := rows.Row(t.Context(), vmKey); !errors.Is(err, engine.ErrNotFound) {
+					t.Errorf("%s\nthe room is still taken: %+v, %v", tc.reason, row, err)
+				}
+			})
+		})
+	}
+}
+
+// TestFullPoolMayPass: a storage pool that is full now need not be so for ever,
+// nor is an inventory of a moment ago the last word.
+func TestFullPoolMayPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := inMemory(t)
+		rows := ledger.NewMemory(nil)
+		p, q := r.start(t, rows, 0, breakage{}), r.start(t, rows, 0, breakage{})
+		spec := wanted()
+		spec.Disks[0].SizeGB = 60
+		vm, err := engine.Wait(t.Context(), p.engine.VMs.Steps(unborn, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := spec
+		second.Name = "web-2"
+		other := engine.Ref{Key: "default/web-2"}
+		if _, err := q.engine.VMs.Reconcile(t.Context(), other, second); !isShort(err) || engine.IsTerminal(err) {
+			t.Errorf("want InsufficientResources for now, got %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		if err := p.delete(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.engine.VMs.Reconcile(t.Context(), other, second); err != nil {
+			t.Errorf("the pool has room again, and the answer is %v", err)
+		}
+	})
+}
+
+// TestAdoptedWhileInterrupted: a sync adopts the newborn inside its compose, and
+// the caller gives up before the compose has failed. The VM is marked all the
+// same, so that a delete still finds it when it has been commissioned.
+func TestAdoptedWhileInterrupted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, wanted())); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("want the deadline, got %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := p.delete(unborn); err != nil {
+			t.Error(err)
+		}
+		r.wantNone(t)
+	})
+}
+
+// TestDeleteOfABrokenVMThatStarts: LXD says "off" of a VM that it is starting,
+// and refuses to delete it, which MAAS does not tell.
+func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		ref := p.reach(t, engine.StatusDeploying)
+		r.set(t, sim.MachineEdit{StatusName: ptr("Broken")})
+		if err := p.delete(ref); err != nil {
+			t.Error(err)
+		}
+		r.wantNone(t)
+	})
+}
+
+// TestNoStrangerIsAdopted: MAAS adopts what it finds in LXD, without any mark.
+// That we asked for a VM of that name and never heard of it proves nothing.
+func TestNoStrangerIsAdopted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		rows := ledger.NewMemory(nil)
+		reserveDead(t, rows, wanted())
+		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 2, MemoryMiB: 2048}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sim.RefreshHost("lxd1"); err != nil {
+			t.Fatal(err)
+		}
+		q := r.start(t, rows, 0, breakage{})
+		if _, err := q.create(unborn); !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("want a conflict, got %v", err)
+		}
+		if err := q.delete(unborn); err != nil {
+			t.Error(err)
+		}
+		if m := r.machine(t, "web-1"); m.Description != "" || len(r.sim.Instances()) != 1 {
+			t.Errorf("a stranger was taken over: %+v", m)
+		}
+	})
+}

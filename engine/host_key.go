@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+)
+
+// fingerprintData is the owner data by which a host's machine says which client
+// certificate its LXD was made to trust.
+const fingerprintData = "maaslxd-fingerprint"
+
+// Fingerprint is the SHA-256 of the certificate, in hex, as LXD names it. It is
+// empty for what is no PEM.
+func (c Credentials) Fingerprint() string {
+	block, _ := pem.Decode([]byte(c.Certificate))
+	if block == nil {
+		return ""
+	}
+	sum := sha256.Sum256(block.Bytes)
+	return hex.EncodeToString(sum[:])
+}
+
+// trusts refuses to register a machine that was deployed with another
+// certificate than the one at hand: its LXD would let nobody in.
+func (want HostSpec) trusts(m Machine) error {
+	noted, atHand := m.OwnerData[fingerprintData], want.Credentials.Fingerprint()
+	if noted == "" || noted == atHand {
+		return nil
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("machine %s was deployed to trust the client certificate %s, and the one at hand is %s", m.Hostname, noted, atHand),
+		Hint:    "Give the pair with which it was deployed; if that is lost, release the machine and deploy it anew.", Err: ErrForbidden,
+	}
+}
+
+// handOver gives MAAS the credentials at hand where the VM host was registered
+// with others, and notes them on its machine. That the LXD trusts them is for
+// the caller to know.
+func (h *hosts) handOver(ctx context.Context, want HostSpec, record VMHost, m Machine) (Machine, error) {
+	noted, atHand := m.OwnerData[fingerprintData], want.Credentials.Fingerprint()
+	if noted != "" && noted != atHand {
+		if err := h.update(ctx, record, HostUpdate{Credentials: &want.Credentials}); err != nil {
+			return m, err
+		}
+	}
+	return h.annotate(ctx, m, map[string]string{fingerprintData: atHand})
+}

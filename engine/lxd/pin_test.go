@@ -1,0 +1,159 @@
+package lxd
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestPin: a server that shows another certificate than the pinned one is told
+// nothing.
+func TestPin(t *testing.T) {
+	t.Parallel()
+	key := makeKey(t)
+	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
+	pinned := strings.Repeat("ab", 32)
+	_, err := NewProber(Config{Pin: func(string) string { return pinned }}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
+	if sentinels(err) != "ErrForbidden" || !engine.IsTerminal(err) {
+		t.Fatalf("got %v (%s)", err, sentinels(err))
+	}
+	for _, want := range []string{pinned, f.fingerprint(t), f.address(), "lxc info"} {
+		if !strings.Contains(said(err), want) {
+			t.Errorf("the error does not name %s: %s", want, said(err))
+		}
+	}
+	if n := f.requests.Load(); n != 0 {
+		t.Errorf("%d requests reached a server that is not trusted", n)
+	}
+	noSecret(t, said(err), key)
+}
+
+// TestPinHoldsAfterLearning changes the server between the handshake that
+// learns its certificate and the connection that carries something.
+func TestPinHoldsAfterLearning(t *testing.T) {
+	t.Parallel()
+	key := makeKey(t)
+	var handshakes atomic.Int64
+	other, impostor := serverPair(t)
+	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, func(f *fakeLXD) {
+		changed := f.TLS.Clone()
+		changed.Certificates = []tls.Certificate{impostor}
+		f.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			if handshakes.Add(1) == 1 {
+				return nil, nil // the configuration as it is
+			}
+			return changed, nil
+		}
+	})
+	_, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
+	if sentinels(err) != "ErrForbidden" || !strings.Contains(err.Error(), f.fingerprint(t)) || !strings.Contains(err.Error(), fingerprintOf(t, other)) {
+		t.Errorf("got %v (%s), want both fingerprints", err, sentinels(err))
+	}
+	if n := f.requests.Load(); n != 0 {
+		t.Errorf("%d requests reached the impostor", n)
+	}
+}
+
+// TestLearningShowsNothing: whose server it is, is not known yet.
+func TestLearningShowsNothing(t *testing.T) {
+	t.Parallel()
+	key := makeKey(t)
+	f := startLXD(t, nil)
+	got, err := NewProber(Config{}).learn(t.Context(), f.address())
+	if err != nil || got != f.fingerprint(t) {
+		t.Fatalf("learned %q, %v; want %s", got, err, f.fingerprint(t))
+	}
+	if n := f.requests.Load(); n != 0 || !f.allClosed() {
+		t.Errorf("%d requests, %d connections left", n, f.open.Load())
+	}
+	noSecret(t, got, key)
+}
+
+// TestConnections: one for a look at a known server, one more to get to know
+// it.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	key := makeKey(t)
+	for name, want := range map[string]int64{"Pinned": 1, "Unpinned": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
+			p := NewProber(Config{Pin: func(string) string {
+				if name == "Pinned" {
+					return f.fingerprint(t)
+				}
+				return ""
+			}})
+			if _, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.accepted.Load(); got != want || f.requests.Load() != 4 {
+				t.Errorf("%d connections for %d requests, want %d for 4", got, f.requests.Load(), want)
+			}
+			if !f.allClosed() {
+				t.Errorf("%d connections stay open", f.open.Load())
+			}
+		})
+	}
+}
+
+// tunnel is a proxy that only connects.
+func tunnel(t *testing.T, tunnels *atomic.Int64) *url.URL {
+	t.Helper()
+	s := quiet(httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
+			return
+		}
+		there, err := net.Dial("tcp", r.Host)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer there.Close()
+		here, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer here.Close()
+		tunnels.Add(1)
+		io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { io.Copy(there, here); there.Close() }()
+		io.Copy(here, there)
+	})))
+	t.Cleanup(s.Close)
+	proxy, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proxy
+}
+
+// TestProxy: what holds on a direct way holds through a proxy.
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	key := makeKey(t)
+	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
+	var tunnels atomic.Int64
+	proxy := tunnel(t, &tunnels)
+	p := NewProber(Config{})
+	p.proxy = http.ProxyURL(proxy)
+	got, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
+	if err != nil || got.Fingerprint != f.fingerprint(t) || tunnels.Load() != 2 {
+		t.Fatalf("got %+v, %v through %d tunnels", got, err, tunnels.Load())
+	}
+	served := f.requests.Load()
+	p.pin = func(string) string { return strings.Repeat("ab", 32) }
+	_, err = p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
+	if sentinels(err) != "ErrForbidden" || f.requests.Load() != served {
+		t.Errorf("another certificate than the pinned one passes through a proxy: %v", err)
+	}
+}

@@ -1,0 +1,164 @@
+// Package lxd reaches LXD servers over their HTTPS API, and keeps the key pair
+// by which a fleet's LXD servers know who manages them.
+//
+// Both sides are known by the SHA-256 of their certificates, which no
+// authority signs: the client's is trusted on the host at its first boot, the
+// server's is pinned when it is first seen.
+package lxd
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	client "github.com/canonical/lxd/client"
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// defaultTimeout bounds a look at one LXD. What a look asks for, an LXD
+// answers within milliseconds; one behind a firewall never does.
+const defaultTimeout = 10 * time.Second
+
+// defaultProject is the project that every LXD has.
+const defaultProject = api.ProjectDefaultName
+
+// Config is what a Prober is made of. The zero value will do.
+type Config struct {
+	// Pin returns the fingerprint of the certificate that the LXD at an
+	// address, "host:port", was first seen with, or nothing if it was not seen
+	// yet: what it shows then is believed, and is to be noted from
+	// engine.LXDServer.Fingerprint. Nil: none was seen yet.
+	Pin func(address string) string
+	// Timeout of a whole look; 0: 10 s.
+	Timeout time.Duration
+	// UserAgent is how the program introduces itself; empty: LXD's default.
+	UserAgent string
+}
+
+// Prober asks LXD servers. It keeps nothing between two looks, no connection
+// either, and is safe for concurrent use.
+type Prober struct {
+	pin       func(address string) string
+	timeout   time.Duration
+	userAgent string
+	proxy     func(*http.Request) (*url.URL, error)
+}
+
+var _ engine.Probe = (*Prober)(nil)
+
+// NewProber returns a Prober. It heeds HTTPS_PROXY and NO_PROXY.
+func NewProber(c Config) *Prober {
+	p := &Prober{pin: c.Pin, timeout: cmp.Or(c.Timeout, defaultTimeout), userAgent: c.UserAgent, proxy: http.ProxyFromEnvironment}
+	if p.pin == nil {
+		p.pin = func(string) string { return "" }
+	}
+	return p
+}
+
+// Server implements engine.Probe. An empty project is LXD's "default". Beyond
+// what the port says: ErrForbidden also if the server's certificate is not the
+// pinned one; an *engine.Error of type ProjectNotFound if the project does not
+// exist or the certificate may not see it; an *engine.SpecError for an address
+// or a key pair that cannot be used; the ctx's own error if it ends first.
+func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
+	address, err := hostPort(e.Address)
+	if err != nil {
+		return engine.LXDServer{}, err
+	}
+	key, err := Parse(c.Certificate, c.Key, time.Now())
+	if err != nil {
+		return engine.LXDServer{}, err
+	}
+	t := target{address: address, project: cmp.Or(e.Project, defaultProject), key: key}
+	limited, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	server, err := p.look(limited, t)
+	switch {
+	case err == nil:
+		return server, nil
+	case ctx.Err() != nil:
+		return engine.LXDServer{}, t.givenUp(ctx.Err())
+	case limited.Err() != nil:
+		return engine.LXDServer{}, t.silent(p.timeout)
+	}
+	return engine.LXDServer{}, t.explain(err)
+}
+
+// target is what is looked at, and as whom.
+type target struct {
+	address string // "host:port"
+	project string
+	key     Key
+}
+
+// look learns the server's certificate, unless it is known, and then takes
+// everything over one connection that is held to it.
+func (p *Prober) look(ctx context.Context, t target) (engine.LXDServer, error) {
+	pin := normalFingerprint(p.pin(t.address))
+	if pin == "" {
+		var err error
+		if pin, err = p.learn(ctx, t.address); err != nil {
+			return engine.LXDServer{}, err
+		}
+	}
+	conn, err := p.connect(ctx, t, pin)
+	if err != nil {
+		return engine.LXDServer{}, err
+	}
+	server := engine.LXDServer{Fingerprint: pin}
+	err = t.read(conn, &server)
+	return server, err
+}
+
+// trusted is what LXD calls a client whose certificate it knows.
+const trusted = "trusted"
+
+// needed are the API extensions without which neither MAAS (its LXD driver,
+// drivers/pod/lxd.py) nor we can do anything with an LXD. 4.16 has them all.
+var needed = []string{"projects", "virtual-machines", "custom_block_volumes"}
+
+// read fills in what the LXD shows. conn ends with the look's ctx.
+func (t target) read(conn client.InstanceServer, server *engine.LXDServer) error {
+	info, _, err := conn.GetServer()
+	if err != nil {
+		return err
+	}
+	if err := t.refuses(info); err != nil {
+		return err
+	}
+	server.Version = info.Environment.ServerVersion
+	if _, _, err := conn.GetProject(t.project); err != nil {
+		return t.missing(err)
+	}
+	if server.Instances, err = conn.UseProject(t.project).GetInstanceNames(api.InstanceTypeAny); err != nil {
+		return t.missing(err)
+	}
+	if server.StoragePools, err = conn.GetStoragePoolNames(); err != nil {
+		return err
+	}
+	slices.Sort(server.Instances)
+	slices.Sort(server.StoragePools)
+	return nil
+}
+
+// refuses says why an LXD that answers is of no use. One that does not trust
+// the certificate shows its extensions, but not its version.
+func (t target) refuses(info *api.Server) error {
+	if info.APIVersion == "" {
+		return errNotLXD
+	}
+	if info.Auth != trusted {
+		return t.untrusted()
+	}
+	for _, extension := range needed {
+		if !slices.Contains(info.APIExtensions, extension) {
+			return t.tooOld(info.Environment.ServerVersion, extension)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package lxd
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	client "github.com/canonical/lxd/client"
+	"github.com/canonical/lxd/shared"
+	"github.com/canonical/lxd/shared/api"
+)
+
+// maxAnswer bounds an answer of LXD, in bytes. A name in a list takes about
+// 50.
+const maxAnswer = 16 << 20
+
+var (
+	errLearned = errors.New("the certificate is known now")
+	errNotLXD  = errors.New("not the answer of an LXD")
+)
+
+// learn makes a TLS handshake, and breaks it off when it has seen the server's
+// certificate: nothing is sent, and nobody's certificate is shown.
+func (p *Prober) learn(ctx context.Context, address string) (fingerprint string, err error) {
+	seen := make(chan string, 1)
+	t := &http.Transport{Proxy: p.proxy, TLSClientConfig: shared.InitTLSConfig(), DisableKeepAlives: true}
+	prepare(ctx, t, func(fingerprint string) error {
+		select {
+		case seen <- fingerprint:
+		default:
+		}
+		return errLearned
+	})
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, nil)
+	if err != nil {
+		return "", err
+	}
+	if _, err := (&http.Client{Transport: t}).Do(r); !errors.Is(err, errLearned) {
+		return "", err
+	}
+	return <-seen, nil
+}
+
+// connect prepares a connection that serves one look and ends with its ctx.
+func (p *Prober) connect(ctx context.Context, t target, pin string) (client.InstanceServer, error) {
+	return client.ConnectLXDWithContext(ctx, "https://"+t.address, &client.ConnectionArgs{
+		TLSClientCert: t.key.Certificate,
+		TLSClientKey:  t.key.Key,
+		UserAgent:     p.userAgent,
+		Proxy:         p.proxy,
+		SkipGetServer: true,
+		TransportWrapper: func(base *http.Transport) client.HTTPTransporter {
+			base.DisableKeepAlives = false // one handshake for all calls
+			prepare(ctx, base, holdTo(pin))
+			return transport{base}
+		},
+	})
+}
+
+// prepare lets the transport dial by Go's own means, and judge the server's
+// certificate by its fingerprint alone, before anything is sent. No connection
+// outlives ctx: the client's own way to dial, and Go's when connections are
+// kept, would go on with a handshake that nobody waits for any more.
+func prepare(ctx context.Context, t *http.Transport, judge func(fingerprint string) error) {
+	t.DialTLSContext = nil
+	t.DialContext = func(_ context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
+	// LXD's certificates are self-signed, and name the host as it was called
+	// when LXD first started. To compare them as a whole is stricter than what
+	// is skipped here: no authority can vouch for another one.
+	t.TLSClientConfig.InsecureSkipVerify = true
+	t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error {
+		sum := sha256.Sum256(s.PeerCertificates[0].Raw)
+		return judge(hex.EncodeToString(sum[:]))
+	}
+}
+
+// holdTo accepts one certificate.
+func holdTo(pin string) func(fingerprint string) error {
+	return func(fingerprint string) error {
+		if fingerprint != pin {
+			return &otherCertificate{pinned: pin, shown: fingerprint}
+		}
+		return nil
+	}
+}
+
+// otherCertificate is the error of a server that shows another certificate
+// than the pinned one. Both are fingerprints.
+type otherCertificate struct{ pinned, shown string }
+
+func (e *otherCertificate) Error() string {
+	return fmt.Sprintf("the server shows the certificate %s instead of %s", e.shown, e.pinned)
+}
+
+// transport takes answers whole, so that the connection can be used again, and
+// only such as LXD gives to a question: JSON of a bounded size, and no redirection.
+type transport struct{ base *http.Transport }
+
+// Transport implements client.HTTPTransporter.
+func (t transport) Transport() *http.Transport { return t.base }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	redirects := answer.StatusCode/100 == 3
+	if redirects || !isLXD(body) { // nor is one that was cut
+		return nil, errNotLXD
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
+}
+
+// isLXD reports whether the body is in the envelope of LXD's answers.
+func isLXD(body []byte) bool {
+	var envelope api.Response
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		return false
+	}
+	return envelope.Type == api.SyncResponse || envelope.Type == api.ErrorResponse
+}

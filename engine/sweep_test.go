@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// TestOldReservationsGiveWay fills a host with what runs that were cut off left
+// in the ledger, and wants a later create to find its room.
+func TestOldReservationsGiveWay(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		leave  func(t *testing.T, r region, rows engine.Ledger)
+		age    time.Duration
+		fits   bool
+		waits  bool // for a compose window to end
+	}{
+		"Pending": {
+			reason: "MAAS can no longer be composing it.", age: 10 * time.Minute, fits: true,
+			leave: func(t *testing.T, _ region, rows engine.Ledger) { reserve(t, rows) },
+		},
+		"JustPending": {
+			reason: "MAAS may still be composing it.", age: time.Second, fits: true, waits: true,
+			leave: func(t *testing.T, _ region, rows engine.Ledger) { reserve(t, rows) },
+		},
+		"Leaving": {
+			reason: "It was being deleted, and is gone.", age: 10 * time.Minute, fits: true,
+			leave: func(t *testing.T, _ region, rows engine.Ledger) {
+				reserve(t, rows)
+				if err := rows.Leaving(t.Context(), "default/old"); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"Composed": {
+			reason: "The VM is there: its row is bound, and its room stays taken.", age: 10 * time.Minute, fits: false,
+			leave: func(t *testing.T, r region, rows engine.Ledger) {
+				p := r.start(t, rows, 0, breakage{})
+				if _, err := p.apply(placed("old", engine.Placement{})); err != nil {
+					t.Fatal(err)
+				}
+				if err := rows.Forget(t.Context(), "default/old"); err != nil {
+					t.Fatal(err)
+				}
+				reserve(t, rows)
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, 1, 1, "az1")
+				rows := ledger.NewMemory(nil)
+				tc.leave(t, r, rows)
+				time.Sleep(tc.age)
+				began := time.Now()
+				spec := placed("new", engine.Placement{})
+				p := r.start(t, rows, 0, breakage{})
+				_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/new", Name: "new"}, spec))
+				if tc.fits != (err == nil) {
+					t.Errorf("%s\nfits is %v: %v", tc.reason, err == nil, err)
+				}
+				if took := time.Since(began); tc.fits && tc.waits != (took > 2*time.Minute) {
+					t.Errorf("%s\nit took %v", tc.reason, took)
+				}
+				for _, excess := range r.sim.Overcommits() {
+					t.Error(excess)
+				}
+			})
+		})
+	}
+}
+
+// reserve promises all the room of the first host to a VM called old.
+func reserve(t *testing.T, rows engine.Ledger) {
+	t.Helper()
+	tag, err := rows.Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = rows.Place(t.Context(), engine.Reservation{
+		Key: "default/old", Name: "old", Need: engine.Need{Cores: 2, MemoryMiB: 2048}, Inventory: tag,
+		Candidates: []engine.Candidate{{HostID: 1, Zone: "az1", Free: engine.Need{Cores: 2, MemoryMiB: 2048}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

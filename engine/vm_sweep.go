@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// sweepEvery is how often one process looks for what others left in the ledger.
+const sweepEvery = time.Minute
+
+// sweep ends what runs that were cut off, and never repeated, left in the
+// ledger: reservations whose compose never bore fruit, and rows of VMs that
+// were being deleted and are gone. Their room would stay taken for ever. It is
+// only worth the looks when room is missing.
+func (v *vms) sweep(ctx context.Context) {
+	if !v.sweeps.due(v.Now()) {
+		return
+	}
+	rows, err := v.Ledger.Rows(ctx)
+	for _, row := range rows {
+		if err == nil && row.State != RowBound && v.unclear(row) == 0 {
+			err = v.sweepRow(ctx, row)
+		}
+	}
+	if err != nil {
+		v.Log.DebugContext(ctx, "cannot clear old rows off the ledger", slog.Any("error", err))
+	}
+}
+
+func (v *vms) sweepRow(ctx context.Context, row Row) error {
+	m, err := v.ofRow(ctx, row)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		v.Log.InfoContext(ctx, "dropping the reservation of a VM that is not there", "key", row.Key, "name", row.Name)
+		return v.Ledger.Drop(ctx, row)
+	case err != nil || row.State == RowLeaving:
+		return err
+	}
+	if err := v.Ledger.Bind(ctx, boundTo(row.Key, row.Group, m)); !errors.Is(err, ErrBusy) {
+		return err
+	}
+	return nil // it is being deleted by now
+}
+
+// ofRow finds the machine of a row: by system id, else by name and mark.
+func (v *vms) ofRow(ctx context.Context, row Row) (Machine, error) {
+	if row.SystemID != "" {
+		return v.Machines.Machine(ctx, row.SystemID)
+	}
+	named, err := v.Machines.MachinesNamed(ctx, row.Name)
+	if err != nil {
+		return Machine{}, err
+	}
+	for _, m := range named {
+		if seenAs(m, row.Key).Ours {
+			return m, nil
+		}
+	}
+	return Machine{}, ErrNotFound
+}

@@ -1,0 +1,7 @@
+# Terraform 1.12 or newer, OpenTofu 1.12 or newer.
+import {
+  to = maaslxd_vm_host.node1
+  identity = {
+    system_id = "4y3h7n"
+  }
+}

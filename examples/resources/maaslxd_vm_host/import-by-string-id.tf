@@ -1,0 +1,4 @@
+import {
+  to = maaslxd_vm_host.node1
+  id = "node1"
+}

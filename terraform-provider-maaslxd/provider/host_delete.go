@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Delete makes MAAS forget the VM host and gives its machine back, unless that
+// was deployed by someone else. One that is gone already is no error.
+func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state hostState
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	n := readHostNotes(ctx, req.Private, diags)
+	wait, cancel := within(ctx, state.Timeouts.Delete, hostDeleteTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	ref := r.ref(state, n)
+	ref.Release = state.release(ctx, diags)
+	err := r.remove(wait, ref, state, n)
+	switch {
+	case err == nil || vanished(err):
+	case wait.Err() != nil:
+		diags.AddError(fmt.Sprintf("VM host %s is not gone yet", state.Name.ValueString()),
+			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
+				stoppedWaiting(wait.Err(), "timeouts.delete"), paragraph(said(err))))
+	default:
+		report(diags, fmt.Sprintf("delete VM host %s (%s)", state.Name.ValueString(), state.ID.ValueString()), err)
+	}
+}
+
+func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostState, n hostNotes) error {
+	b, err := r.client.use()
+	if err != nil {
+		return err
+	}
+	if n.Foreign { // without a mark, nothing would be taken for ours
+		_, spec, err := r.changedSpec(ctx, state, hostState{}, state, n)
+		if err != nil {
+			return err
+		}
+		spec.RemovedTags = nil
+		if _, err := engine.Wait(ctx, b.hosts.Steps(ref, spec)); err != nil {
+			return err
+		}
+	}
+	return removeHost(ctx, b, ref)
+}

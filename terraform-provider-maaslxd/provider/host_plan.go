@@ -1,0 +1,163 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// ModifyPlan says what replaces the host, plans to go on with what an apply
+// left unfinished, and warns early of what the key of the fleet forbids.
+func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return // a destroy
+	}
+	p := hostPlan{diags: &resp.Diagnostics}
+	p.diags.Append(req.Config.Get(ctx, &p.config)...)
+	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
+	if !req.State.Raw.IsNull() {
+		p.state = new(hostState)
+		p.diags.Append(req.State.Get(ctx, p.state)...)
+		p.notes = readHostNotes(ctx, req.Private, p.diags)
+	}
+	if p.diags.HasError() {
+		return
+	}
+	if b, err := r.client.use(); err == nil {
+		p.checkKey(b)
+	}
+	if p.state != nil {
+		p.decide(ctx)
+		p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
+		resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
+	}
+}
+
+// hostPlan is a plan being made.
+type hostPlan struct {
+	config  hostState
+	state   *hostState // nil for a host that is to be made
+	plan    hostState
+	notes   hostNotes
+	replace path.Paths
+	diags   *diag.Diagnostics
+}
+
+// checkKey warns of a key that cannot be used for this host, and plans to hand
+// over one that is new to MAAS. It is no error yet, because Terraform makes a
+// plan of the configuration before it destroys, too.
+func (p *hostPlan) checkKey(b *backend) {
+	key, err := b.key.load()
+	switch {
+	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.ledger.path == memoryLedger:
+		_, err = b.key.loadOrCreate() // says why not
+	case errors.Is(err, engine.ErrNotFound):
+		return // it is made when a host is
+	}
+	if err == nil && p.state == nil {
+		err = b.key.mayTravel()
+	}
+	if err == nil && p.state != nil {
+		err = p.state.trustsKey(key)
+	}
+	if err != nil {
+		p.diags.AddWarning(fmt.Sprintf("VM host %s cannot be made or changed", p.plan.Name.ValueString()), explain(err))
+		return
+	}
+	if p.state != nil && set(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
+		p.plan.Fingerprint = types.StringUnknown()
+	}
+}
+
+func (p *hostPlan) decide(ctx context.Context) {
+	p.planReplacement(ctx)
+	if p.goesOn() {
+		p.planWork()
+		p.planAnew()
+	}
+	if !p.plan.CPUOvercommit.Equal(p.state.CPUOvercommit) {
+		p.plan.Cores = types.ObjectUnknown(amountType.AttrTypes)
+	}
+	if !p.plan.MemoryOvercommit.Equal(p.state.MemoryOvercommit) {
+		p.plan.MemoryMiB = types.ObjectUnknown(amountType.AttrTypes)
+	}
+	if !p.plan.DefaultStoragePool.Equal(p.state.DefaultStoragePool) {
+		p.plan.StoragePools = types.MapUnknown(hostPoolSeenType)
+	}
+	p.warnChoiceStays()
+}
+
+// goesOn tells whether an apply has something to do that no attribute tells: an
+// earlier one left it unfinished, MAAS has forgotten the VM host, or it was
+// imported without a mark.
+func (p *hostPlan) goesOn() bool {
+	return p.notes.Pending || p.notes.Foreign || p.state.VMHostID.IsNull()
+}
+
+// planWork marks as unknown what changes while a host is made.
+func (p *hostPlan) planWork() {
+	open := func(v *types.String, config types.String) {
+		if config.IsNull() {
+			*v = types.StringUnknown()
+		}
+	}
+	open(&p.plan.Status, types.StringNull())
+	open(&p.plan.LXDVersion, types.StringNull())
+	open(&p.plan.Fingerprint, types.StringNull())
+	open(&p.plan.Address, p.config.Address)
+	open(&p.plan.Zone, p.config.Zone)
+	open(&p.plan.Pool, p.config.Pool)
+	open(&p.plan.DefaultStoragePool, p.config.DefaultStoragePool)
+	if p.config.CPUOvercommit.IsNull() {
+		p.plan.CPUOvercommit = types.Float64Unknown()
+	}
+	if p.config.MemoryOvercommit.IsNull() {
+		p.plan.MemoryOvercommit = types.Float64Unknown()
+	}
+	p.plan.VMHostID = types.Int64Unknown()
+	p.plan.IPAddresses = types.ListUnknown(types.StringType)
+	p.plan.Cores, p.plan.MemoryMiB = types.ObjectUnknown(amountType.AttrTypes), types.ObjectUnknown(amountType.AttrTypes)
+	p.plan.StoragePools = types.MapUnknown(hostPoolSeenType)
+}
+
+// planAnew replaces a host whose machine MAAS gave up before it was finished.
+func (p *hostPlan) planAnew() {
+	status := p.state.Status.ValueString()
+	if !p.notes.Pending || !givenUp(status) {
+		return
+	}
+	p.replace.Append(path.Root("status"))
+	p.diags.AddAttributeWarning(path.Root("status"), "The host will be replaced", fmt.Sprintf(
+		"Machine %s ended in the state %q before the host was finished. There is nothing to go on with, so it is released and the host made anew.",
+		p.state.Hostname.ValueString(), status))
+}
+
+// warnChoiceStays tells that another selector moves nothing.
+func (p *hostPlan) warnChoiceStays() {
+	had, want := p.state.Selector, p.plan.Selector
+	if had.IsNull() || want.IsNull() || want.Equal(had) || len(p.replace) > 0 {
+		return
+	}
+	p.diags.AddAttributeWarning(path.Root("selector"), "The machine stays", fmt.Sprintf(
+		"selector is looked at when a host is made. %s stays on machine %s; only the state changes. `terraform apply -replace=ADDRESS` chooses anew.",
+		p.state.Name.ValueString(), p.state.Hostname.ValueString()))
+}
+
+// sameEndpoint tells whether two texts are one address of an LXD.
+func sameEndpoint(a, b string) bool { return endpointText(a) == endpointText(b) }
+
+func endpointText(address string) string {
+	_, host, found := strings.Cut(address, "://")
+	if !found {
+		host = address
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(host, "/"), ":8443"))
+}

@@ -1,0 +1,126 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// planReplacement lists the attributes whose change cannot be made in place.
+func (p *hostPlan) planReplacement(ctx context.Context) {
+	installed := p.config.deploys()
+	rules := []struct {
+		attribute  string
+		unreadable bool // nothing tells it of an imported host
+		replaces   bool
+	}{
+		{"machine", false, !p.config.Machine.IsNull() && !p.sameMachine()},
+		{"address", false, p.config.registers() && !sameEndpoint(p.config.Address.ValueString(), p.state.Address.ValueString())},
+		{"lxd", false, p.otherProject(ctx)},
+		{"lxd", true, installed && !p.sameLXD(ctx)},
+		{"bridge", true, installed && !p.sameBridge(ctx)},
+	}
+	for _, rule := range rules {
+		at := path.Root(rule.attribute)
+		switch {
+		case !rule.replaces:
+		case rule.unreadable && p.notes.Imported:
+			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
+				"Nothing tells how the imported host %s was set up, so %s is believed. The host is not changed.", p.state.Name.ValueString(), rule.attribute))
+		default:
+			p.replace.Append(at)
+		}
+	}
+	if why := p.reinstall(ctx); why != "" && installed {
+		at := path.Root("deploy")
+		p.replace.Append(at)
+		p.diags.AddAttributeWarning(at, "The host will be replaced", fmt.Sprintf(
+			"%s. Installing again destroys what is on the disks of machine %s, so the host is made anew.", why, p.state.Hostname.ValueString()))
+	}
+	p.planTrust(ctx)
+}
+
+// sameMachine tells whether machine still names the machine that the host is
+// on.
+func (p *hostPlan) sameMachine() bool {
+	want, had := p.config.Machine, p.state
+	if want.IsUnknown() {
+		return false
+	}
+	hostname, _, _ := strings.Cut(want.ValueString(), ".")
+	return want.Equal(had.Machine) || want.Equal(had.ID) || hostname == had.Hostname.ValueString()
+}
+
+// otherProject tells whether the project differs. MAAS would delete the VMs of
+// the former one.
+func (p *hostPlan) otherProject(ctx context.Context) bool {
+	return p.plan.LXD.IsUnknown() || p.plan.project(ctx, p.diags) != p.state.project(ctx, p.diags)
+}
+
+// sameLXD tells whether both describe one first boot, whatever they leave to
+// the defaults. What is not known yet may be anything.
+func (p *hostPlan) sameLXD(ctx context.Context) bool {
+	if !knownThroughout(ctx, p.plan.LXD) || !knownThroughout(ctx, p.plan.Bridge) {
+		return false
+	}
+	had, want := p.state.firstBoot(ctx, p.diags), p.plan.firstBoot(ctx, p.diags)
+	return sameFirstBoot(had, want)
+}
+
+func (p *hostPlan) sameBridge(ctx context.Context) bool {
+	if !knownThroughout(ctx, p.plan.Bridge) {
+		return false
+	}
+	had, want := p.state.bridge(ctx, p.diags), p.plan.bridge(ctx, p.diags)
+	return had == want || had != nil && want != nil && *had == *want
+}
+
+// knownThroughout tells whether nothing in the value is still to be found out.
+func knownThroughout(ctx context.Context, v attr.Value) bool {
+	raw, err := v.ToTerraformValue(ctx)
+	return err == nil && raw.IsFullyKnown()
+}
+
+// reinstall says why what is installed has to be installed anew, "" if it has
+// not.
+func (p *hostPlan) reinstall(ctx context.Context) string {
+	had, want := p.deployOf(ctx, p.state.Deploy), p.deployOf(ctx, p.config.Deploy)
+	switch {
+	case p.config.Deploy.IsUnknown():
+		return "deploy is not known yet"
+	case want.Image.IsUnknown() || set(want.Image) && set(had.Image) && !sameImage(want.Image.ValueString(), had.Image.ValueString()):
+		return "deploy.image changes"
+	case differs(want.Kernel, had.Kernel, p.notes.Imported):
+		return "deploy.kernel changes"
+	case differs(want.UserDataWOVersion, had.UserDataWOVersion, had.UserDataWOVersion.IsNull()):
+		return "deploy.user_data_wo_version changes"
+	}
+	return ""
+}
+
+// deployOf is what is to be installed; nothing said is all nulls.
+func (p *hostPlan) deployOf(ctx context.Context, o types.Object) hostDeployModel {
+	if d := decoded[hostDeployModel](ctx, o, p.diags); d != nil {
+		return *d
+	}
+	return hostDeployModel{}
+}
+
+// planTrust notes further certificates on a host that runs already, which only
+// its operator can let it trust.
+func (p *hostPlan) planTrust(ctx context.Context) {
+	had, want := p.state.trusted(ctx, p.diags), p.plan.trusted(ctx, p.diags)
+	if strings.Join(had, "\n") == strings.Join(want, "\n") {
+		return
+	}
+	p.plan.TrustedFingerprints = types.SetUnknown(types.StringType)
+	if len(removedTags(want, had)) > 0 && len(p.replace) == 0 {
+		p.diags.AddAttributeWarning(path.Root("lxd").AtName("trusted_certificates"), "The host must be told itself", fmt.Sprintf(
+			"%s runs already, and the certificate that it trusts may not add others. On the host, run `lxc config trust add FILE --restricted --projects %s` "+
+				"for each new one. This apply only notes that it trusts them.", p.state.Name.ValueString(), p.plan.project(ctx, p.diags)))
+	}
+}

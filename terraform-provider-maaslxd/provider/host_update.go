@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Update changes in place what MAAS lets be changed, registers a host that MAAS
+// has forgotten, and goes on with what was left unfinished. An error here
+// taints nothing: the next apply goes on.
+func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, config, state hostState
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	diags.Append(req.State.Get(ctx, &state)...)
+	n := readHostNotes(ctx, req.Private, diags)
+	wait, cancel := within(ctx, plan.Timeouts.Update, hostPatience(plan), diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	doing := fmt.Sprintf("update VM host %s (%s)", plan.Name.ValueString(), state.ID.ValueString())
+	b, spec, err := r.changedSpec(ctx, plan, config, state, n)
+	if err != nil {
+		report(diags, doing, err)
+		return
+	}
+	ref := r.ref(state, n)
+	ref.Finished = !n.Pending && !n.Foreign
+	h, err := engine.Wait(stepping(wait, spec), b.hosts.Steps(ref, spec))
+	switch {
+	case err == nil:
+		plan.trusting(ctx, state, spec, diags)
+		plan.fill(ctx, h, diags)
+		saveHost(ctx, &resp.State, resp.Identity, plan, diags)
+		writeHostNotes(ctx, resp.Private, hostNotes{Key: ref.Key}, diags)
+		return
+	case wait.Err() != nil:
+		diags.AddError(fmt.Sprintf("VM host %s is not finished", spec.Name),
+			fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.%s",
+				stoppedWaiting(wait.Err(), "timeouts.update"), paragraph(said(err))))
+	default:
+		report(diags, doing, err)
+	}
+	if h.Machine.SystemID != "" {
+		state.Tags = unionTags(state, plan)
+		state.refresh(ctx, h, diags)
+		saveHost(ctx, &resp.State, resp.Identity, state, diags)
+		writeHostNotes(ctx, resp.Private, n.seen(h), diags)
+	}
+}
+
+// changedSpec is what an existing host is to be. One that carries no mark yet
+// is adopted on the way.
+func (r *hostResource) changedSpec(ctx context.Context, plan, config, state hostState, n hostNotes) (*backend, engine.HostSpec, error) {
+	b, err := r.client.use()
+	if err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	pair, err := b.pairFor(state)
+	if err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	lxdPair := pair
+	if pair == unknownPair {
+		lxdPair.Certificate = standIn() // nothing is installed with it
+	}
+	spec, ds := plan.spec(ctx, config, lxdPair, nil)
+	spec.Credentials = pair
+	spec.RemovedTags = removedTags(state.tags(), spec.Tags)
+	if n.Foreign {
+		spec.Address, spec.Bridge = "", nil
+		spec.Machine = engine.MachineSpec{Machine: state.ID.ValueString(), Adopt: true}
+	}
+	if ds.HasError() {
+		return nil, spec, fmt.Errorf("%s: %s", ds[0].Summary(), ds[0].Detail())
+	}
+	return b, spec, nil
+}
+
+// unionTags keeps the tags of both the state and the plan known, so that those
+// which are on the host are looked after.
+func unionTags(state, plan hostState) types.Set {
+	if state.Tags.IsNull() && plan.Tags.IsNull() {
+		return state.Tags
+	}
+	return tagSet(append(state.tags(), removedTags(plan.tags(), state.tags())...))
+}
+
+// hostPatience allows a host that is still on its way the time of a create.
+func hostPatience(plan hostState) time.Duration {
+	if plan.Status.IsUnknown() {
+		return hostCreateTimeout
+	}
+	return hostUpdateTimeout
+}

@@ -1,0 +1,161 @@
+package provider
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// ValidateConfig checks what concerns several attributes at once, and what LXD
+// would fail on at the first boot.
+func (r *hostResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config hostState
+	diags := &resp.Diagnostics
+	diags.Append(req.Config.Get(ctx, &config)...)
+	if diags.HasError() {
+		return
+	}
+	checkWayIn(config, diags)
+	checkUnused(ctx, config, diags)
+	if d := decoded[hostDeployModel](ctx, config.Deploy, diags); d != nil {
+		checkUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
+	}
+	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") {
+		checkFirstBoot(ctx, config, diags)
+	}
+}
+
+// checkWayIn wants one thing that the host is made of. What is not known yet
+// may still turn out to be absent.
+func checkWayIn(config hostState, diags *diag.Diagnostics) {
+	var given, perhaps []string
+	for _, way := range []struct {
+		name          string
+		null, unknown bool
+	}{
+		{"machine", config.Machine.IsNull(), config.Machine.IsUnknown()},
+		{"selector", config.Selector.IsNull(), config.Selector.IsUnknown()},
+		{"address", config.Address.IsNull(), config.Address.IsUnknown()},
+	} {
+		switch {
+		case way.unknown:
+			perhaps = append(perhaps, way.name)
+		case !way.null:
+			given = append(given, way.name)
+		}
+	}
+	switch {
+	case len(given) > 1:
+		diags.AddAttributeError(path.Root(given[1]), "More than one thing to make the host of",
+			"Both "+strings.Join(given, " and ")+" are set. machine names a machine, selector describes one, address is an LXD that runs already: leave one.")
+	case len(given)+len(perhaps) == 0:
+		diags.AddAttributeError(path.Root("machine"), "Nothing to make the host of",
+			"Name a machine by machine, say by selector which ones will do, or give the address of an LXD that runs already.")
+	case config.Adopt.ValueBool() && len(given) == 1 && given[0] != "machine":
+		diags.AddAttributeError(path.Root("adopt"), "Nothing to adopt", "Only a machine that is named can be adopted: set machine, or leave adopt out.")
+	}
+}
+
+// checkUnused refuses settings of a first boot where there is none.
+func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	adopted := config.Adopt.ValueBool()
+	if config.Adopt.IsUnknown() || !adopted && !config.registers() {
+		return
+	}
+	refuse := func(at path.Path) {
+		diags.AddAttributeError(at, "Nothing is installed on this host",
+			"The host is taken as it is, so this would have no effect. Leave it out; or leave out adopt and address, to have a machine installed.")
+	}
+	if !config.Deploy.IsNull() {
+		refuse(path.Root("deploy"))
+	}
+	if !config.Bridge.IsNull() {
+		refuse(path.Root("bridge"))
+	}
+	l := decoded[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return
+	}
+	for name, null := range map[string]bool{
+		"channel": l.Channel.IsNull(), "project_features": l.ProjectFeatures.IsNull(), "project_limits": l.ProjectLimits.IsNull(),
+		"listen_address": l.ListenAddress.IsNull(), "listen_port": l.ListenPort.IsNull() || adopted, "storage_pools": l.StoragePools.IsNull(),
+		"networks": l.Networks.IsNull(), "profile": l.Profile.IsNull(),
+	} {
+		if !null {
+			refuse(path.Root("lxd").AtName(name))
+		}
+	}
+}
+
+// checkFirstBoot lets the engine judge the whole, and renders the first boot as
+// it will be, but for the key.
+func checkFirstBoot(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	const doing = "make such a host"
+	spec, ds := config.spec(ctx, config, engine.Credentials{Certificate: standIn(), Key: "of the fleet"}, nil)
+	diags.Append(ds...)
+	if diags.HasError() {
+		return
+	}
+	if err := spec.Validate(); err != nil {
+		report(diags, doing, err)
+		return
+	}
+	if !config.deploys() {
+		return
+	}
+	if _, err := spec.UserData(); err != nil {
+		report(diags, doing, err)
+	}
+}
+
+// fullyKnown tells whether nothing in the attributes is still to be found out.
+func fullyKnown(config tfsdk.Config, attributes ...string) bool {
+	var values map[string]tftypes.Value
+	if err := config.Raw.As(&values); err != nil {
+		return false
+	}
+	for _, name := range attributes {
+		if v := values[name]; !v.IsFullyKnown() {
+			return false
+		}
+	}
+	return true
+}
+
+// standIn is a certificate of nobody's, for first boots that are only looked at.
+var standIn = sync.OnceValue(func() string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return ""
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return ""
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+})
+
+// sameFirstBoot tells whether two descriptions come to the same.
+func sameFirstBoot(a, b cloudinit.Host) bool {
+	a.TrustedCertificates, b.TrustedCertificates = []string{standIn()}, []string{standIn()}
+	x, errX := a.Render()
+	y, errY := b.Render()
+	return errX == nil && errY == nil && string(x) == string(y)
+}
