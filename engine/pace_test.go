@@ -71,3 +71,53 @@ func TestPaceOfAFleet(t *testing.T) {
 		}
 	})
 }
+
+// TestPaceOfADestroy deletes what was created: what MAAS needs for a release is
+// learned as well.
+func TestPaceOfADestroy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := world()
+		m.Hosts = []sim.HostModel{{Name: "lxd", Cores: 256, MemoryMiB: 1 << 20, LXDVersion: "5.21.3", StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: 2000}}}}
+		m.Latency = sim.Latency{Release: 2 * time.Second, Call: 20 * time.Millisecond}
+		s, err := sim.New(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r := region{sim: s, url: "http://maas.example/MAAS", transport: func() http.RoundTripper { return s.RoundTripper() }}
+		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		var refs []engine.Ref
+		for i := range 100 {
+			spec := placed(fmt.Sprintf("vm-%d", i), engine.Placement{})
+			spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
+			vm, err := p.apply(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refs = append(refs, engine.Ref{Key: engine.Key("default/" + spec.Name), Name: spec.Name, SystemID: vm.SystemID})
+		}
+		began := time.Now()
+		jobs := make(chan engine.Ref)
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				for ref := range jobs {
+					if err := p.delete(ref); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for _, ref := range refs {
+			jobs <- ref
+		}
+		close(jobs)
+		wg.Wait()
+		took, needed := time.Since(began), 10*2*time.Second
+		ratio := took.Seconds() / needed.Seconds()
+		t.Logf("100 VMs, 10 at a time: %.2f x the time that MAAS needs", ratio)
+		if ratio > 1.6 {
+			t.Errorf("it took %v, %.2f x the %v that MAAS needs", took, ratio, needed)
+		}
+	})
+}

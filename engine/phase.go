@@ -68,7 +68,7 @@ func (s Status) Phase() Phase {
 // in is the machine as MAAS is about to show it: what is waited for begins from
 // there.
 func (m Machine) in(s Status) Machine {
-	names := map[Status]string{StatusCommissioning: "Commissioning", StatusDeploying: "Deploying"}
+	names := map[Status]string{StatusCommissioning: "Commissioning", StatusDeploying: "Deploying", StatusReleasing: "Releasing"}
 	m.Status, m.StatusName = s, names[s]
 	return m
 }

@@ -35,10 +35,10 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	case PhaseReleasing:
 		return v.wait(ctx, ref.Key, m), nil
 	case PhaseDeployed, PhaseAllocated:
-		return v.stop(ctx, ref.Key, m, "release", v.release)
+		return v.stop(ctx, ref.Key, m, m.in(StatusReleasing), "release", v.release)
 	case PhaseDeploying, PhaseCommissioning:
 		if m.Status != StatusNew {
-			return v.stop(ctx, ref.Key, m, "abort", v.Machines.Abort)
+			return v.stop(ctx, ref.Key, m, m, "abort", v.Machines.Abort)
 		}
 	}
 	off, err := v.off(ctx, ref.Key, m)
@@ -71,20 +71,21 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 	return Result[VM]{Done: true, Reason: "Deleted"}, nil
 }
 
-// stop asks MAAS to end what the machine does. A refusal because of its state
-// or of a power action in flight is a reason to look again, not an error.
-func (v *vms) stop(ctx context.Context, key Key, m Machine, verb string, call func(context.Context, string) error) (Result[VM], error) {
-	err := call(ctx, m.SystemID)
-	res := v.wait(ctx, key, m)
-	switch {
+// stop asks MAAS to end what the machine does, and waits for what is then to
+// be seen next. A refusal because of its state or of a power action in flight
+// is a reason to look again, not an error.
+func (v *vms) stop(ctx context.Context, key Key, m, next Machine, verb string, call func(context.Context, string) error) (Result[VM], error) {
+	switch err := call(ctx, m.SystemID); {
 	case err == nil:
 		v.Log.InfoContext(ctx, "stopping VM", "verb", verb, "name", m.Hostname, "system_id", m.SystemID)
+		return v.wait(ctx, key, next), nil
 	case errors.Is(err, ErrConflict):
+		res := v.wait(ctx, key, m)
 		res.After = shortly
+		return res, nil
 	default:
-		return res, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, err)
+		return result(key, m), fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, err)
 	}
-	return res, nil
 }
 
 // release gives the VM back. Its disks are going to be deleted.

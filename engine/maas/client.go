@@ -37,7 +37,7 @@ var (
 const (
 	defaultTimeout  = 60 * time.Second
 	defaultInterval = 5 * time.Second
-	defaultMaxConns = 16
+	defaultMaxConns = 14
 
 	// slowTimeout is for requests in which MAAS waits for a rack controller,
 	// which it does for up to 120 s (clusterrpc/pods.py, compose).
@@ -101,8 +101,8 @@ func New(c Config) (*Client, error) {
 		now: c.Now, interval: c.Interval, visits: map[string]*visit{}, stays: map[engine.Phase][]stay{},
 	}}
 	client.looks = looks{now: c.Now}
-	client.byID = newCoalescer(client.sharedLimit(), client.fetchByID)
-	client.byName = newCoalescer(client.sharedLimit(), client.fetchByName)
+	client.byID = newCoalescer(client.sharedLimit(), maxIDs, client.fetchByID)
+	client.byName = newCoalescer(client.sharedLimit(), maxNames, client.fetchByName)
 	client.makeLists(c.Now)
 	return client, nil
 }

@@ -44,27 +44,91 @@ func TestReadsCoalesce(t *testing.T) {
 		"One":       {"A single read takes the same path.", ids(1), 1},
 		"Ten":       {"Terraform's parallelism.", ids(10), 1},
 		"Same":      {"Everybody wants the same machine.", []string{"m001", "m001", "m001"}, 1},
-		"Chunk":     {"A full chunk is one request.", ids(50), 1},
-		"TwoChunks": {"A URL has an end.", ids(51), 2},
-		"Many":      {"And so on.", ids(120), 3},
+		"Chunk":     {"A full chunk is one request.", ids(200), 1},
+		"TwoChunks": {"A URL has an end.", ids(201), 2},
+		"Many":      {"And so on.", ids(480), 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ids(120)...)
+				w := newWorld(ids(480)...)
 				readAll(t, testClient(t, w), tc.reads)
 				if got := len(w.all()); got != tc.calls {
 					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
 				}
 				for _, s := range w.all() {
-					if n := len(s.Query["id"]); n > maxKeys {
+					if n := len(s.Query["id"]); n > maxIDs {
 						t.Errorf("%d ids in one request", n)
 					}
 				}
 			})
 		})
 	}
+}
+
+// TestReadsCoalesceAtTheirPace reads in the manner of Terraform, whose own work
+// sets the pace: so many walk at once, and each has something to do before the
+// next read.
+func TestReadsCoalesceAtTheirPace(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason      string
+		parallelism int
+		work        time.Duration // of which one is done at a time
+		calls       int           // at most, for 200 machines
+		took        time.Duration // at most; the work alone is a share of it
+	}{
+		"Quick":  {"Work is nearly nothing.", 10, time.Millisecond, 25, 2 * time.Second},
+		"Idle":   {"A computer with nothing else to do.", 10, 5 * time.Millisecond, 25, 2500 * time.Millisecond},
+		"Busy":   {"Readers come further apart than the shortest window.", 10, 30 * time.Millisecond, 25, 9 * time.Second},
+		"Crowd":  {"More readers share a call, and lose no time but at the end.", 64, 5 * time.Millisecond, 5, 2 * time.Second},
+		"Busier": {"The same where a computer is busy.", 64, 30 * time.Millisecond, 8, 7 * time.Second},
+		"Lonely": {"Who is alone waits for nobody, once that is known.", 1, 200 * time.Millisecond, 200, 200*(200+15+10+1)*time.Millisecond + 100*time.Millisecond},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ids(200)...)
+				w.slow(10 * time.Millisecond)
+				c := testClient(t, w)
+				began := time.Now()
+				walk(t, c, ids(200), tc.parallelism, tc.work)
+				if got := len(w.all()); got > tc.calls {
+					t.Errorf("%s: %d calls, want at most %d", tc.reason, got, tc.calls)
+				}
+				if took := time.Since(began); took > tc.took {
+					t.Errorf("%s: it took %v, want at most %v", tc.reason, took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// walk reads all machines, so many at once, with work before each read that
+// only one does at a time.
+func walk(t *testing.T, c *Client, ids []string, parallelism int, work time.Duration) {
+	next := make(chan string)
+	processor := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	for range parallelism {
+		wg.Go(func() {
+			for id := range next {
+				processor <- struct{}{}
+				time.Sleep(work)
+				<-processor
+				if _, err := c.Machine(t.Context(), id); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, id := range ids {
+		next <- id
+	}
+	close(next)
+	wg.Wait()
 }
 
 func TestReadsOfNamesCoalesce(t *testing.T) {

@@ -31,7 +31,9 @@ type Config struct {
 	Timeout time.Duration
 	// Interval is the time between two looks of the poller; zero means 5 s.
 	Interval time.Duration
-	// MaxConns bounds the connections to MAAS; zero means 16.
+	// MaxConns bounds the connections to MAAS; zero means 14:
+	// Terraform plans in one process and applies in another, which together
+	// shall stay within 16.
 	MaxConns int
 	// Backoff says how long to pause before a try is repeated; nil means
 	// Exponential with Rand.

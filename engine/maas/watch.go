@@ -138,6 +138,7 @@ func (p *poller) read(ctx context.Context, watches []*watch) map[string][]engine
 			batches[id] = p.client.byID.join(ctx, id)
 		}
 	}
+	p.client.byID.start() // all that are due are in it
 	found := map[string][]engine.Machine{}
 	for id, b := range batches {
 		machines, err := b.wait(ctx)

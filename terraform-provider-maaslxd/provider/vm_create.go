@@ -56,13 +56,15 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	if err != nil {
 		return engine.VM{}, err
 	}
+	// Before any call: an inventory of the hosts from before there was a ledger
+	// places nothing, and would have to be read again after a pause.
+	if _, err := b.ledger.open(ctx); err != nil {
+		return engine.VM{}, aboutLedger(err)
+	}
 	// Asked here besides, outside of Wait and its patience: a MAAS that was
 	// never there is not waited for.
 	if _, err := b.catalog.Capabilities(ctx); err != nil {
 		return engine.VM{}, err
-	}
-	if _, err := b.ledger.open(ctx); err != nil {
-		return engine.VM{}, aboutLedger(err)
 	}
 	key := r.client.key(spec.Name)
 	if err := r.client.claim(key, "VM "+spec.Name); err != nil {

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestMain lets the test's program be the stand-in of the providers that it
+// has Terraform start.
+func TestMain(m *testing.M) {
+	if provider := os.Getenv(providerVariable); provider != "" {
+		os.Exit(standIn(provider, os.Getenv(usageVariable)))
+	}
+	// What the race detector waits for at the end of each process adds up.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// quick are times with which a test is soon over.
+var quick = sim.Latency{
+	Call: time.Millisecond, Compose: 20 * time.Millisecond, Commission: 100 * time.Millisecond,
+	Deploy: 100 * time.Millisecond, Release: 50 * time.Millisecond, Delete: 10 * time.Millisecond,
+}
+
+// TestAccBench runs the bench small, with our provider in both columns, and
+// holds the counts that do not depend on time.
+func TestAccBench(t *testing.T) {
+	t.Parallel()
+	const vms = 4
+	sides := bothOurs(t)
+	finder, err := cli.NewFinder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := finder.Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bench{cli: found, log: t.Output(), began: time.Now(), load: load(), journals: t.TempDir()}
+	err = b.measure(t.Context(), sides, []workload{
+		{vms: vms, times: quick, poll: "50ms", turns: []turn{{10, life}}},
+		{vms: vms, times: instant, poll: "50ms", prepare: true, turns: []turn{{10, reading}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range b.tables {
+		for i, s := range table.steps {
+			for n, m := range table.cells[i] {
+				checkCounts(t, sides[n].name+" "+s.name, s, m, vms)
+			}
+		}
+	}
+	for _, v := range b.verdicts {
+		timely := strings.Contains(v.budget, "looks") // as many as the short interval wants
+		if v.missed() && !timely {
+			t.Errorf("%s, %s: %v, want at most %v", v.budget, v.where, v.have, v.limit)
+		}
+	}
+	for name, write := range map[string]printer{"text": plainText, "Markdown": markdown} {
+		var out bytes.Buffer
+		b.print(&out, write, sides)
+		for _, want := range []string{"apply maaslxd", "apply peer", "POST vm-hosts/{id}/ compose", "Budgets", ", load "} {
+			if !strings.Contains(strings.ToLower(out.String()), strings.ToLower(want)) {
+				t.Errorf("the report as %s lacks %q:\n%s", name, want, out.String())
+			}
+		}
+	}
+	if kept, err := os.ReadDir(b.journals); err != nil || len(kept) != 2*(len(life)+len(reading)) {
+		t.Errorf("%d journals were kept, %v", len(kept), err)
+	}
+}
+
+// bothOurs builds our provider, and makes it the peer of itself.
+func bothOurs(t *testing.T) []side {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), cli.ProviderBinary)
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the provider: %v\n%s", err, out)
+	}
+	ours, err := ourSide(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := newSide("peer", binary, os.DirFS("config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []side{ours, peer}
+}
+
+// checkCounts holds what a step must have counted, however busy the computer.
+func checkCounts(t *testing.T, name string, s step, m measurement, vms int) {
+	t.Helper()
+	own := map[string]int{"apply": 5, "plan": 0, "refresh": 0, "update": 1, "destroy": 3}
+	if got, want := m.Calls-m.Shared, own[s.name]*vms; got != want {
+		t.Errorf("%s: %d calls of the VMs' own, want %d: %v", name, got, want, m.Routes)
+	}
+	if s.name == "apply" && m.Routes["POST vm-hosts/{id}/ compose"] != vms {
+		t.Errorf("%s: %d composes, want %d", name, m.Routes["POST vm-hosts/{id}/ compose"], vms)
+	}
+	if (s.name == "plan" || s.name == "refresh") && (m.Objects != vms || m.Calls > vms) {
+		t.Errorf("%s: %d machines in %d calls, want each of %d once", name, m.Objects, m.Calls, vms)
+	}
+	if m.Failed != 0 || m.Connections < 1 || m.Connections > 16 || m.Wall <= 0 {
+		t.Errorf("%s: %d calls failed, %d connections, %v", name, m.Failed, m.Connections, m.Wall)
+	}
+	if u := m.Used; u.Processes < 1 || u.Unknown > u.Processes || u.Unknown == 0 && (u.CPU <= 0 || u.PeakKiB < 1024) {
+		t.Errorf("%s: the provider used %+v", name, u)
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		args   []string
+		err    string
+	}{
+		"Defaults":      {"Nothing need be said.", nil, ""},
+		"Small":         {"Reading may be left out.", []string{"-vms", "4, 8", "-reads", "", "-parallelism", "2"}, ""},
+		"HalfAPeer":     {"A binary alone does nothing.", []string{"-peer", "x"}, "-peer-config"},
+		"OtherHalf":     {"Nor does a configuration.", []string{"-peer-config", "x"}, "give both"},
+		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
+		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", ""}, "nothing to measure"},
+		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
+		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := parse(tc.args, io.Discard)
+			if text := textOf(err); tc.err == "" && err != nil || !strings.Contains(text, tc.err) {
+				t.Errorf("%s\nerror is %q, want %q in it", tc.reason, text, tc.err)
+			}
+		})
+	}
+}
+
+func TestSidesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	two := t.TempDir()
+	text := "source = \"a/b\"\nsource = \"c/d\"\nsource = \"./module\"\n"
+	if err := os.WriteFile(filepath.Join(two, "main.tf"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct{ reason, binary, config, err string }{
+		"NoBinary":  {"What is not there cannot be measured.", filepath.Join(empty, "x"), "config", "no such file"},
+		"Directory": {"A directory is easily given instead.", empty, "config", "name the provider's binary"},
+		"NoConfig":  {"Without a configuration there is no address.", self, empty, "name 0 providers"},
+		"Two":       {"One provider does the work.", self, two, `"a/b" "c/d"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newSide("peer", tc.binary, os.DirFS(tc.config))
+			if !strings.Contains(textOf(err), tc.err) {
+				t.Errorf("%s\nerror is %v, want %q in it", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	at := func(seconds float64) time.Time {
+		return time.Unix(0, 0).Add(time.Duration(seconds * float64(time.Second)))
+	}
+	const machines = "/MAAS/api/2.0/machines/"
+	j := sim.Journal{Connections: 2, MachineObjects: 6, Calls: []sim.Call{
+		{Route: "GET vm-hosts/", Path: "/MAAS/api/2.0/vm-hosts/", Status: 200},
+		{Route: "GET machines/", Path: machines, Query: map[string][]string{"hostname": {"x"}}, Status: 200},
+		{Route: "POST machines/{id}/ deploy", Path: machines + "aaa/", Status: 409, At: at(1), MachineObjects: 1},
+		{Route: "GET machines/", Path: machines, Query: map[string][]string{"id": {"aaa", "bbb"}}, Status: 200, At: at(4), MachineObjects: 2},
+		{Route: "GET machines/{id}/", Path: machines + "aaa/", Status: 200, At: at(6.5), MachineObjects: 1},
+		{Route: "GET machines/", Path: machines, Query: map[string][]string{"id": {"aaa", "bbb"}}, Status: 200, At: at(8), MachineObjects: 2},
+	}}
+	want := measurement{
+		Calls: 6, Polls: 2, Shared: 4, Failed: 1, Objects: 6, Looks: 5, Connections: 2, Wall: time.Minute,
+		Routes: map[string]int{
+			"GET vm-hosts/": 1, namesRoute: 1, pollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
+		},
+		// aaa is met at 1 s and seen last at 8 s: two intervals have begun; bbb
+		// from 4 s to 8 s: one has.
+		AllowedLooks: (1 + 2) + (1 + 1),
+	}
+	if diff := cmp.Diff(want, measure(j, time.Minute, usage{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	good := measurement{Calls: 600, Shared: 100, Connections: 16, Looks: 300, AllowedLooks: 300, Wall: 11 * time.Second, Ideal: 10 * time.Second}
+	cases := map[string]struct {
+		reason string
+		change func(*measurement)
+		missed string
+	}{
+		"Met":         {"At the limit is within it.", func(*measurement) {}, ""},
+		"Calls":       {"Each VM costs more.", func(m *measurement) { m.Calls++ }, "5.01, want at most 5"},
+		"Connections": {"A connection for each call.", func(m *measurement) { m.Connections = 17 }, "TCP connections of a command: 17"},
+		"Looks":       {"Looks come too often.", func(m *measurement) { m.Looks++ }, "301, want at most 300"},
+		"Time":        {"Time is wasted.", func(m *measurement) { m.Wall = 12 * time.Second }, "1.2, want at most 1.15"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := good
+			tc.change(&m)
+			table := table{vms: 100, parallelism: 10, steps: life[:1], cells: [][]measurement{{m, {Calls: 10000}}}}
+			err := missed(table.verdicts())
+			if (err == nil) != (tc.missed == "") || !strings.Contains(textOf(err), tc.missed) {
+				t.Errorf("%s\ngot %v, want %q in it", tc.reason, err, tc.missed)
+			}
+		})
+	}
+}
+
+// TestProviderThatOutlives: what a process used that was not seen to end is
+// unknown, and said to be.
+func TestProviderThatOutlives(t *testing.T) {
+	t.Parallel()
+	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const ended = 1 << 30 // no process has this id
+	notes := filepath.Join(t.TempDir(), "usage.json")
+	for _, n := range []note{{PID: sleeper.Process.Pid}, {PID: ended}, {PID: ended, Ended: true, CPU: time.Second, PeakKiB: 2048}} {
+		if err := write(notes, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := readUsage(notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(usage{Processes: 2, CPU: time.Second, PeakKiB: 2048, Unknown: 1}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := sleeper.Wait(); err == nil {
+		t.Error("the process that outlived its command ran on to its end")
+	}
+	if got := measures[len(measures)-2].of(measurement{Used: got}, 1); got != "≥ 1.0 s" {
+		t.Errorf("the report says %q", got)
+	}
+	if _, err := readUsage(notes + "x"); err == nil {
+		t.Error("no error where no provider was started")
+	}
+}

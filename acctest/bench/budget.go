@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// budget is what our own provider may cost in a step.
+type budget struct {
+	name  string
+	step  string // empty: every step
+	fits  func(t table) bool
+	limit func(t table, m measurement) float64
+	have  func(t table, m measurement) float64
+}
+
+// budgets are the limits. A create is five calls: compose, its mark, commission,
+// deploy, and the mark that it is finished; a destroy is three: release, is it
+// off, delete.
+var budgets = []budget{
+	{
+		name: "calls of a VM's own, to create it", step: "apply",
+		limit: fixed(5), have: ownCalls,
+	},
+	{
+		name: "calls of a VM's own, to destroy it", step: "destroy",
+		limit: fixed(3), have: ownCalls,
+	},
+	{
+		name: "calls to refresh all, an eighth of a call each", step: "plan",
+		fits:  func(t table) bool { return t.parallelism < 64 && t.vms >= 16 },
+		limit: share(8), have: calls,
+	},
+	{
+		name: "calls to refresh all, a fortieth of a call each", step: "plan",
+		fits:  func(t table) bool { return t.parallelism >= 64 && t.vms >= 80 },
+		limit: share(40), have: calls,
+	},
+	{
+		name:  "TCP connections of a command",
+		limit: fixed(16), have: func(_ table, m measurement) float64 { return float64(m.Connections) },
+	},
+	{
+		name: "machine objects in looks, while VMs are made", step: "apply",
+		limit: func(_ table, m measurement) float64 { return float64(m.AllowedLooks) },
+		have:  func(_ table, m measurement) float64 { return float64(m.Looks) },
+	},
+	{
+		name: "time over simulated time, from ten waves on", step: "apply",
+		fits:  func(t table) bool { return waves(t.vms, t.parallelism) >= 10 },
+		limit: fixed(1.15), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+	},
+}
+
+func fixed(limit float64) func(table, measurement) float64 {
+	return func(table, measurement) float64 { return limit }
+}
+
+// share allows one call for so many VMs.
+func share(vms int) func(table, measurement) float64 {
+	return func(t table, _ measurement) float64 { return float64(t.vms) / float64(vms) }
+}
+
+func calls(_ table, m measurement) float64 { return float64(m.Calls) }
+
+func ownCalls(t table, m measurement) float64 { return float64(m.Calls-m.Shared) / float64(t.vms) }
+
+// verdict is a budget, held against one measurement.
+type verdict struct {
+	budget, where string
+	limit, have   float64
+}
+
+func (v verdict) missed() bool { return v.have > v.limit }
+
+// verdicts holds our own provider, the first side, to the budgets that fit.
+func (t table) verdicts() []verdict {
+	var out []verdict
+	for _, b := range budgets {
+		if b.fits != nil && !b.fits(t) {
+			continue
+		}
+		for i, s := range t.steps {
+			if b.step != "" && b.step != s.name {
+				continue
+			}
+			m := t.cells[i][0]
+			where := fmt.Sprintf("%s, %s", s.name, t.title())
+			out = append(out, verdict{b.name, where, b.limit(t, m), b.have(t, m)})
+		}
+	}
+	return out
+}
+
+// verdictGrid shows the budgets.
+func verdictGrid(verdicts []verdict) grid {
+	g := grid{title: "Budgets", head: []string{"at most", "in", "limit", "measured", ""}}
+	for _, v := range verdicts {
+		word := "met"
+		if v.missed() {
+			word = "MISSED"
+		}
+		g.rows = append(g.rows, []string{v.budget, v.where, number(v.limit), number(v.have), word})
+	}
+	return g
+}
+
+// number has at most two digits after the point.
+func number(f float64) string {
+	text := strconv.FormatFloat(f, 'f', 2, 64)
+	for text[len(text)-1] == '0' {
+		text = text[:len(text)-1]
+	}
+	if text[len(text)-1] == '.' {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// missed is an error for each budget that was missed.
+func missed(verdicts []verdict) error {
+	var errs []error
+	for _, v := range verdicts {
+		if v.missed() {
+			errs = append(errs, fmt.Errorf("budget missed: %s: %s, want at most %s (%s)", v.budget, number(v.have), number(v.limit), v.where))
+		}
+	}
+	return errors.Join(errs...)
+}

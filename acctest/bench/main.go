@@ -1,0 +1,128 @@
+// Bench measures what a Terraform provider asks of MAAS, and of the machine
+// that it runs on, and holds it to budgets.
+//
+//	bench [-bin DIR] [-vms N,N] [-reads N] [-parallelism P,P] [-markdown]
+//	      [-journals DIR] [-peer BINARY -peer-config DIR]
+//
+// A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
+// simulated MAAS with 50 VM hosts, which counts what it is asked. Calls,
+// connections and machine objects come from the simulator's journal; CPU time
+// and memory are the provider processes' own, without Terraform's. Where a
+// budget is missed, bench says which and exits with 1.
+//
+// -peer does the same work with another provider, on a MAAS of the same kind
+// in the same run, and prints it as a second column. DIR holds that provider's
+// configuration: *.tf files that name one provider in required_providers, and
+// may declare the variables of config/main.tf.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+)
+
+func main() {
+	if provider := os.Getenv(providerVariable); provider != "" {
+		os.Exit(standIn(provider, os.Getenv(usageVariable)))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o)
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command line.
+type options struct {
+	bin              string
+	peer, peerConfig string
+	vms, reads       numbers
+	parallelism      numbers
+	markdown         bool
+	journals         string
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{vms: numbers{10, 100}, reads: numbers{1000}, parallelism: numbers{10, 64}}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
+	f.StringVar(&o.peer, "peer", "", "`binary` of another provider to compare with")
+	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration")
+	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
+	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
+	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform may do at once")
+	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
+	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("%q is no flag; bench -h lists them", f.Arg(0))
+	case (o.peer == "") != (o.peerConfig == ""):
+		return o, errors.New("-peer and -peer-config belong together: give both, or neither")
+	case len(o.parallelism) == 0:
+		return o, errors.New("-parallelism: name at least one number, as 10")
+	case len(o.vms)+len(o.reads) == 0:
+		return o, errors.New("-vms and -reads are both empty: there is nothing to measure")
+	}
+	return o, nil
+}
+
+// sides are our provider and, where there is one, the other.
+func (o options) sides() ([]side, error) {
+	ours, err := ourSide(filepath.Join(o.bin, cli.ProviderBinary))
+	if err != nil || o.peer == "" {
+		return []side{ours}, err
+	}
+	peer, err := newSide("peer", o.peer, os.DirFS(o.peerConfig))
+	if err != nil {
+		return nil, fmt.Errorf("-peer: %w", err)
+	}
+	return []side{ours, peer}, nil
+}
+
+// run measures all that was asked for, prints it, and fails where a budget is
+// missed.
+func run(ctx context.Context, o options) error {
+	sides, err := o.sides()
+	if err != nil {
+		return err
+	}
+	finder, err := cli.NewFinder(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := finder.Find(ctx)
+	if err != nil {
+		return err
+	}
+	b := bench{cli: found, log: os.Stderr, journals: o.journals, began: time.Now(), load: load()}
+	if err := b.measure(ctx, sides, plan(o)); err != nil {
+		return err
+	}
+	out := printer(plainText)
+	if o.markdown {
+		out = markdown
+	}
+	b.print(os.Stdout, out, sides)
+	return missed(b.verdicts)
+}

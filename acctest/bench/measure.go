@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// measurement is one command of one side.
+type measurement struct {
+	Calls        int
+	Polls        int            // calls that read machines by their ids, for all who wait for one
+	Shared       int            // calls that can serve several VMs: polls and lists; see isShared
+	Failed       int            // calls that were not answered with 2xx
+	Routes       map[string]int // calls by route; polls have their own
+	Objects      int            // machine objects in all answers
+	Looks        int            // machine objects in answers to reads of machines
+	AllowedLooks int            // the most of them that are in pace; see allowedLooks
+	Connections  int
+	Wall         time.Duration
+	Ideal        time.Duration // what MAAS itself needs; zero: nothing to compare with
+	Used         usage
+}
+
+// pollRoute and namesRoute are how reads of several machines are listed among
+// the routes.
+const (
+	pollRoute  = "GET machines/ ?id=…"
+	namesRoute = "GET machines/ ?hostname=…"
+)
+
+// isPoll tells a shared poll: one read of machines by their ids.
+func isPoll(c sim.Call) bool {
+	return c.Route == "GET machines/" && len(c.Query["id"]) > 0
+}
+
+// isShared tells a read that is no single thing's: of machines by ids or by
+// names, or of a list of hosts, zones, pools or images. A provider that reads
+// them anew for each VM does so by its own choice, and the calls a VM show it.
+func isShared(c sim.Call) bool {
+	return strings.HasPrefix(c.Route, http.MethodGet+" ") && !strings.Contains(c.Route, "{")
+}
+
+// routeOf is the line on which a call is counted.
+func routeOf(c sim.Call) string {
+	switch {
+	case isPoll(c):
+		return pollRoute
+	case c.Route == "GET machines/" && len(c.Query["hostname"]) > 0:
+		return namesRoute
+	}
+	return c.Route
+}
+
+// measure sums up a journal.
+func measure(j sim.Journal, wall time.Duration, used usage) measurement {
+	m := measurement{
+		Calls: j.Total(), Objects: j.MachineObjects, Connections: j.Connections,
+		Wall: wall, Used: used, Routes: map[string]int{}, AllowedLooks: allowedLooks(j.Calls),
+	}
+	for _, c := range j.Calls {
+		m.Routes[routeOf(c)]++
+		if isPoll(c) {
+			m.Polls++
+		}
+		if isShared(c) {
+			m.Shared++
+		}
+		if strings.HasPrefix(c.Route, "GET machines/") {
+			m.Looks += c.MachineObjects
+		}
+		if c.Status < 200 || c.Status > 299 {
+			m.Failed++
+		}
+	}
+	return m
+}
+
+// lookInterval is the time between two looks at a machine that is in flight.
+const lookInterval = 5 * time.Second
+
+// allowedLooks is how many machine objects looks at machines may bring: for
+// each machine one when it is first met, and one for each interval begun from
+// then until the last call that is about it.
+func allowedLooks(calls []sim.Call) int {
+	first, last := map[string]time.Time{}, map[string]time.Time{}
+	for _, c := range calls {
+		for _, id := range machinesOf(c) {
+			if _, met := first[id]; !met {
+				first[id] = c.At
+			}
+			last[id] = c.At.Add(c.Took)
+		}
+	}
+	allowed := 0
+	for id := range first {
+		allowed += 1 + int((last[id].Sub(first[id])+lookInterval-1)/lookInterval)
+	}
+	return allowed
+}
+
+// machinesOf are the system ids of the machines that a call is about.
+func machinesOf(c sim.Call) []string {
+	_, below, ok := strings.Cut(c.Path, "/machines/")
+	if !ok {
+		return nil
+	}
+	if id, _, _ := strings.Cut(below, "/"); id != "" {
+		return []string{id}
+	}
+	return c.Query["id"]
+}
+
+// routesOf lists the routes of several measurements, the busiest first.
+func routesOf(ms []measurement) []string {
+	calls := map[string]int{}
+	for _, m := range ms {
+		for route, n := range m.Routes {
+			calls[route] += n
+		}
+	}
+	return slices.SortedFunc(maps.Keys(calls), func(a, b string) int {
+		return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// numbers is a flag with positive numbers, comma separated; an empty text is
+// none.
+type numbers []int
+
+// String is how the flag is written.
+func (n *numbers) String() string {
+	var words []string
+	for _, number := range *n {
+		words = append(words, strconv.Itoa(number))
+	}
+	return strings.Join(words, ",")
+}
+
+// Set reads the flag.
+func (n *numbers) Set(text string) error {
+	*n = nil
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		number, err := strconv.Atoi(word)
+		if err != nil || number < 1 {
+			return fmt.Errorf("%q is no number from 1 on", word)
+		}
+		*n = append(*n, number)
+	}
+	return nil
+}

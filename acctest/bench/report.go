@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// grid is a table for people.
+type grid struct {
+	title string
+	head  []string
+	rows  [][]string // as wide as head
+}
+
+// printer writes a grid.
+type printer func(io.Writer, grid)
+
+// nothing stands where a measure has no meaning.
+const nothing = "–"
+
+// measures are the rows of a table, before those of the routes.
+var measures = []struct {
+	name string
+	of   func(m measurement, vms int) string
+}{
+	{"MAAS calls", func(m measurement, _ int) string { return strconv.Itoa(m.Calls) }},
+	{"a VM", func(m measurement, vms int) string { return perVM(m.Calls, vms) }},
+	{"a VM, beyond polls by id", func(m measurement, vms int) string { return perVM(m.Calls-m.Polls, vms) }},
+	{"a VM's own", func(m measurement, vms int) string { return perVM(m.Calls-m.Shared, vms) }},
+	{"calls that failed", func(m measurement, _ int) string { return strconv.Itoa(m.Failed) }},
+	{"machine objects", func(m measurement, _ int) string { return strconv.Itoa(m.Objects) }},
+	{"of them in looks", func(m measurement, _ int) string { return strconv.Itoa(m.Looks) }},
+	{"TCP connections", func(m measurement, _ int) string { return strconv.Itoa(m.Connections) }},
+	{"wall time", func(m measurement, _ int) string { return seconds(m.Wall) }},
+	{"over simulated time", func(m measurement, _ int) string { return ratio(m) }},
+	{"provider CPU time", func(m measurement, _ int) string { return atLeast(m.Used) + seconds(m.Used.CPU) }},
+	{"provider peak memory", func(m measurement, _ int) string {
+		return atLeast(m.Used) + strconv.FormatInt(m.Used.PeakKiB/1024, 10) + " MiB"
+	}},
+}
+
+func perVM(calls, vms int) string {
+	return strconv.FormatFloat(float64(calls)/float64(vms), 'f', 2, 64)
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s" }
+
+func ratio(m measurement) string {
+	if m.Ideal == 0 {
+		return nothing
+	}
+	return strconv.FormatFloat(m.overIdeal(), 'f', 2, 64)
+}
+
+// overIdeal is the wall time over what MAAS itself needs.
+func (m measurement) overIdeal() float64 { return m.Wall.Seconds() / m.Ideal.Seconds() }
+
+// atLeast marks the usage of processes that were not all seen to end.
+func atLeast(u usage) string {
+	if u.Unknown > 0 {
+		return "≥ "
+	}
+	return ""
+}
+
+// print writes the whole report.
+func (b *bench) print(out io.Writer, write printer, sides []side) {
+	fmt.Fprintf(out, "%s; %s before and %s after; took %s.\n", b.cli.Product+" "+b.cli.Version, b.load, load(),
+		time.Since(b.began).Round(time.Second))
+	fmt.Fprintf(out, "Simulated: compose %v, commission %v, deploy %v, release %v, delete %v, a call %v.\n",
+		simulated.Compose, simulated.Commission, simulated.Deploy, simulated.Release, simulated.Delete, simulated.Call)
+	for _, t := range b.tables {
+		write(out, t.grid(sides))
+	}
+	write(out, verdictGrid(b.verdicts))
+}
+
+func (t table) title() string { return fmt.Sprintf("%d VMs, parallelism %d", t.vms, t.parallelism) }
+
+// grid shows the measures, and then the calls by route. Each step has a column
+// for each side.
+func (t table) grid(sides []side) grid {
+	g := grid{title: t.title(), head: []string{""}}
+	var flat []measurement
+	for i, s := range t.steps {
+		flat = append(flat, t.cells[i]...)
+		for _, side := range sides {
+			name := s.name
+			if len(sides) > 1 {
+				name += " " + side.name
+			}
+			g.head = append(g.head, name)
+		}
+	}
+	for _, measure := range measures {
+		row := []string{measure.name}
+		for _, m := range flat {
+			row = append(row, measure.of(m, t.vms))
+		}
+		g.rows = append(g.rows, row)
+	}
+	for _, route := range routesOf(flat) {
+		row := []string{route}
+		for _, m := range flat {
+			row = append(row, countOrNothing(m.Routes[route]))
+		}
+		g.rows = append(g.rows, row)
+	}
+	return g
+}
+
+func countOrNothing(n int) string {
+	if n == 0 {
+		return nothing
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Variables that make this program a provider's stand-in. Terraform passes
+// its environment on.
+const (
+	providerVariable = "MAASLXD_BENCH_PROVIDER" // path of the real provider
+	usageVariable    = "MAASLXD_BENCH_USAGE"    // path of the file for notes
+)
+
+// standIn is what Terraform starts in a provider's place: it starts the real
+// one, which speaks with Terraform by itself, waits for it, and writes down
+// what it used. It returns the exit status.
+func standIn(provider, notes string) int {
+	cmd := exec.Command(provider, os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return strings.HasPrefix(entry, providerVariable+"=") || strings.HasPrefix(entry, usageVariable+"=")
+	})
+	// An interrupt of the terminal reaches the provider, too, and is its matter.
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: cannot start the provider:", err)
+		return 1
+	}
+	go func() {
+		for s := range ended {
+			if s == syscall.SIGTERM {
+				_ = cmd.Process.Signal(s) // it may just have ended
+			}
+		}
+	}()
+	err := write(notes, note{PID: cmd.Process.Pid})
+	_ = cmd.Wait() // its exit status is passed on
+	if err == nil {
+		err = write(notes, noteOf(cmd.ProcessState))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: cannot write down what the provider used:", err)
+		return 1
+	}
+	return max(cmd.ProcessState.ExitCode(), 0) // -1: ended by a signal, as Terraform does in the end
+}
+
+// write adds a line to the notes. Several stand-ins write to one file.
+func write(path string, n note) error {
+	line, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}

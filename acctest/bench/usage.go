@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// note is what a stand-in writes down about a provider process: when it has
+// begun, and when it has ended.
+type note struct {
+	PID      int           `json:"pid"`
+	Ended    bool          `json:"ended"`
+	CPU      time.Duration `json:"cpu_ns"` // user and system
+	PeakKiB  int64         `json:"peak_kib"`
+	ExitCode int           `json:"exit_code"`
+}
+
+// noteOf is wait4's account of a process that has ended.
+func noteOf(p *os.ProcessState) note {
+	n := note{PID: p.Pid(), Ended: true, CPU: p.UserTime() + p.SystemTime(), ExitCode: p.ExitCode()}
+	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
+		n.PeakKiB = int64(r.Maxrss)
+		if runtime.GOOS == "darwin" { // which counts in bytes
+			n.PeakKiB /= 1024
+		}
+	}
+	return n
+}
+
+// usage is what the provider processes of one command used together.
+type usage struct {
+	Processes int
+	CPU       time.Duration
+	PeakKiB   int64 // of the largest process
+	Unknown   int   // processes that outlived the command: what they used is not in here
+}
+
+// readUsage sums up the notes of one command. Terraform kills a provider that
+// does not end within two seconds; what it used is unknown then, and it is
+// ended here.
+func readUsage(path string) (usage, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage{}, fmt.Errorf("the provider was never started in its stand-in's place")
+	} else if err != nil {
+		return usage{}, err
+	}
+	defer file.Close()
+	var u usage
+	alive := map[int]bool{}
+	for decoder := json.NewDecoder(file); ; {
+		var n note
+		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return u, fmt.Errorf("cannot read what the provider used: %w", err)
+		}
+		alive[n.PID] = !n.Ended
+		if !n.Ended {
+			u.Processes++
+			continue
+		}
+		u.CPU += n.CPU
+		u.PeakKiB = max(u.PeakKiB, n.PeakKiB)
+	}
+	for pid, is := range alive {
+		if is {
+			u.Unknown++
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended since
+		}
+	}
+	return u, nil
+}

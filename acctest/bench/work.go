@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// step is one command.
+type step struct {
+	name    string
+	args    []string
+	changed bool                            // the configuration's variable of that name
+	ideal   func(sim.Latency) time.Duration // what MAAS needs for a VM; nil: no time worth comparing with
+	want    func(vms int) int               // VMs that there must be, Deployed, at its end
+}
+
+func all(vms int) int { return vms }
+
+func none(int) int { return 0 }
+
+// life is a VM's whole life.
+var life = []step{
+	{name: "apply", args: []string{"apply", "-auto-approve"}, ideal: created, want: all},
+	{name: "plan", args: []string{"plan"}, want: all},
+	{name: "update", args: []string{"apply", "-auto-approve"}, changed: true, want: all},
+	{name: "destroy", args: []string{"destroy", "-auto-approve"}, changed: true, ideal: destroyed, want: none},
+}
+
+// reading is what is done most often: nothing changes.
+var reading = []step{
+	{name: "plan", args: []string{"plan"}, want: all},
+	{name: "refresh", args: []string{"apply", "-refresh-only", "-auto-approve"}, want: all},
+}
+
+// workload is a number of VMs, and what is done with them on a MAAS of their
+// own.
+type workload struct {
+	vms     int
+	times   sim.Latency
+	poll    string // time between two looks of ours; empty: the provider's default
+	prepare bool   // the VMs are made first, unmeasured
+	turns   []turn
+}
+
+// turn is steps at one parallelism: a table of the report.
+type turn struct {
+	parallelism int
+	steps       []step
+}
+
+// plan lists the workloads.
+func plan(o options) []workload {
+	var work []workload
+	for _, vms := range o.vms {
+		for _, p := range o.parallelism {
+			work = append(work, workload{vms: vms, times: simulated, turns: []turn{{p, life}}})
+		}
+	}
+	for _, vms := range o.reads {
+		w := workload{vms: vms, times: instant, prepare: true}
+		for _, p := range o.parallelism {
+			w.turns = append(w.turns, turn{p, reading})
+		}
+		work = append(work, w)
+	}
+	return work
+}
+
+// bench is one run of this program.
+type bench struct {
+	cli      cli.CLI
+	log      io.Writer
+	began    time.Time
+	load     string // of the machine, before the bench
+	journals string // directory to keep them in; empty: none are kept
+	tables   []table
+	verdicts []verdict
+}
+
+// table is a turn, measured on every side.
+type table struct {
+	vms, parallelism int
+	steps            []step
+	cells            [][]measurement // by step, then by side
+}
+
+// measure does all workloads, each on one side after the other.
+func (b *bench) measure(ctx context.Context, sides []side, work []workload) error {
+	for _, load := range work {
+		first := len(b.tables)
+		for _, t := range load.turns {
+			b.tables = append(b.tables, table{load.vms, t.parallelism, t.steps, make([][]measurement, len(t.steps))})
+		}
+		for _, s := range sides {
+			if err := b.workOn(ctx, s, load, b.tables[first:]); err != nil {
+				return fmt.Errorf("%s, %d VMs: %w", s.name, load.vms, err)
+			}
+		}
+		for _, t := range b.tables[first:] {
+			b.verdicts = append(b.verdicts, t.verdicts()...)
+		}
+	}
+	return nil
+}
+
+// workOn does one workload on one side, and adds its measurements to the
+// tables of its turns.
+func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) error {
+	w, err := newWorkspace(b.cli, s, l)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if l.prepare {
+		b.say("%s: making %d VMs to read", s.name, l.vms)
+		if err := w.prepare(ctx, l.vms); err != nil {
+			return err
+		}
+	}
+	for i, t := range l.turns {
+		for n, step := range t.steps {
+			b.say("%s: %s of %d VMs, parallelism %d", s.name, step.name, l.vms, t.parallelism)
+			m, journal, err := w.step(ctx, step, l, t.parallelism)
+			if err == nil {
+				err = b.keep(journal, fmt.Sprintf("%s-%d-%d-%d%s", s.name, l.vms, t.parallelism, n+1, step.name))
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", step.name, err)
+			}
+			tables[i].cells[n] = append(tables[i].cells[n], m)
+		}
+	}
+	return nil
+}
+
+// step runs and measures a step, and sees that its work was really done.
+func (w *workspace) step(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
+	args := append([]string{s.args[0], "-no-color", "-parallelism=" + strconv.Itoa(parallelism)}, s.args[1:]...)
+	variables := []string{"TF_VAR_changed=" + strconv.FormatBool(s.changed)}
+	if l.poll != "" {
+		variables = append(variables, "TF_VAR_poll_interval="+l.poll)
+	}
+	m, journal, err := w.do(ctx, args, variables)
+	if err != nil {
+		return m, journal, err
+	}
+	if s.ideal != nil {
+		m.Ideal = waves(l.vms, parallelism) * s.ideal(l.times)
+	}
+	want := s.want(l.vms)
+	if have, deployed := w.left(); have != want || deployed != want {
+		return m, journal, fmt.Errorf("there are %d VMs at its end, %d of them Deployed, want %d", have, deployed, want)
+	}
+	return m, journal, nil
+}
+
+// keep writes a journal down where that was asked for.
+func (b *bench) keep(j sim.Journal, name string) error {
+	if b.journals == "" {
+		return nil
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.journals, name+".json"), text, 0o600)
+}
+
+// prepare makes the VMs in a hurry.
+func (w *workspace) prepare(ctx context.Context, vms int) error {
+	_, _, err := w.do(ctx, []string{"apply", "-no-color", "-auto-approve", "-parallelism=64"}, []string{"TF_VAR_poll_interval=100ms"})
+	if err != nil {
+		return err
+	}
+	if have, deployed := w.left(); have != vms || deployed != vms {
+		return fmt.Errorf("%d VMs were made, %d of them Deployed, want %d", have, deployed, vms)
+	}
+	return nil
+}
+
+// say tells people, who wait, what is going on.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.log, "%6s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// graceful is how long an interrupted CLI may take to save its state.
+const graceful = 30 * time.Second
+
+// workspace is a folder with one side's configuration and state, and the
+// simulated MAAS that it is for.
+type workspace struct {
+	dir  string
+	cli  cli.CLI
+	env  []string
+	maas *sim.Server
+}
+
+// newWorkspace makes a folder and a MAAS, both for one side and one load.
+func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
+	maas, err := sim.New(world(l.vms, l.times))
+	if err != nil {
+		return nil, err
+	}
+	server, err := sim.Listen(maas, "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "maaslxd-bench-")
+	if err != nil {
+		_ = server.Stop()
+		return nil, err
+	}
+	w := &workspace{dir: dir, cli: found, maas: server}
+	rc, err := s.install(dir)
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	w.env = append(found.WithOverrides(os.Environ(), rc),
+		"TF_INPUT=0", "MAAS_API_URL="+server.URL, "MAAS_API_KEY="+server.APIKey(),
+		"MAASLXD_LEDGER="+filepath.Join(dir, "ledger.db"),
+		providerVariable+"="+s.binary, usageVariable+"="+w.notes(),
+		"TF_VAR_vms="+strconv.Itoa(l.vms), "TF_VAR_hosts="+strconv.Itoa(hosts))
+	return w, nil
+}
+
+// close ends the MAAS and removes the folder.
+func (w *workspace) close() {
+	_ = w.maas.Stop()
+	_ = os.RemoveAll(w.dir)
+}
+
+// notes is the file in which stand-ins write.
+func (w *workspace) notes() string { return filepath.Join(w.dir, "usage.json") }
+
+// do runs one command with the variables, from an empty journal on, and
+// measures it. The journal is what it was measured by.
+func (w *workspace) do(ctx context.Context, args, variables []string) (measurement, sim.Journal, error) {
+	if err := os.RemoveAll(w.notes()); err != nil {
+		return measurement{}, sim.Journal{}, err
+	}
+	w.maas.ResetJournal()
+	cmd := exec.CommandContext(ctx, w.cli.Path, args...)
+	var out bytes.Buffer
+	cmd.Dir, cmd.Env = w.dir, slices.Concat(w.env, variables)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = graceful
+	began := time.Now()
+	err := cmd.Run()
+	wall := time.Since(began)
+	used, usageErr := readUsage(w.notes())
+	switch {
+	case err != nil:
+		return measurement{}, sim.Journal{}, fmt.Errorf("%s %s: %w\n%s", filepath.Base(w.cli.Path), strings.Join(args, " "), err, out.Bytes())
+	case usageErr != nil:
+		return measurement{}, sim.Journal{}, usageErr
+	}
+	journal := w.maas.Journal()
+	return measure(journal, wall, used), journal, nil
+}
+
+// left is how many VMs are in the simulated LXDs, and how many of them MAAS
+// has deployed.
+func (w *workspace) left() (vms, deployed int) {
+	for _, m := range w.maas.Machines() {
+		if m.Host != "" && m.StatusName == "Deployed" {
+			deployed++
+		}
+	}
+	return len(w.maas.Instances()), deployed
+}

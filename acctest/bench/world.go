@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+const (
+	// hosts is the number of VM hosts in the simulated MAAS.
+	hosts = 50
+	// vmCores, vmMemoryMiB and vmDiskGB are what a VM of a configuration may
+	// take at most, so that all of them find room.
+	vmCores, vmMemoryMiB, vmDiskGB = 2, 4096, 20
+)
+
+// simulated are the times that MAAS takes in a run that is measured. Real ones
+// are minutes: what a provider wastes shows the better the shorter they are.
+var simulated = sim.Latency{
+	Call: 20 * time.Millisecond, Compose: 300 * time.Millisecond,
+	Commission: 5 * time.Second, Deploy: 5 * time.Second,
+	Release: 2 * time.Second, Delete: 100 * time.Millisecond,
+}
+
+// instant is a MAAS in which only calls take time: for making VMs that are
+// then read.
+var instant = sim.Latency{Call: simulated.Call}
+
+// world is a MAAS with room for so many VMs even if all of them go to the
+// same host: a provider that places badly is to be measured, not stopped.
+func world(vms int, times sim.Latency) sim.Model {
+	m := sim.Model{
+		MAASVersion: sim.Version37,
+		Pools:       []string{"changed"},
+		Subnets:     []sim.SubnetModel{{Name: "lan", CIDR: "10.64.0.0/16", DHCP: true}},
+		Latency:     times,
+		Seed:        1,
+	}
+	for i := range hosts {
+		m.Hosts = append(m.Hosts, sim.HostModel{
+			Name: fmt.Sprintf("host%d", i+1), Cores: vmCores * vms, MemoryMiB: int64(vmMemoryMiB * vms),
+			StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: int64(vmDiskGB * vms), Default: true}},
+		})
+	}
+	return m
+}
+
+// waves is how often so many at once must be begun until all are done.
+func waves(vms, parallelism int) time.Duration {
+	return time.Duration((vms + parallelism - 1) / parallelism)
+}
+
+// created is the time in which MAAS itself makes and deploys one VM.
+func created(l sim.Latency) time.Duration { return l.Compose + l.Commission + l.Deploy }
+
+// destroyed is the time in which MAAS itself releases and deletes one VM.
+func destroyed(l sim.Latency) time.Duration { return l.Release + l.Delete }
