@@ -52,5 +52,5 @@ resource "maaslxd_vm" "all" {
 data "maaslxd_vm_hosts" "all" {
   filter = { tags = ["fleet"] }
 
-  depends_on = [maaslxd_vm.all]
+  depends_on = [maaslxd_vm_host.all, maaslxd_vm.all]
 }
