@@ -93,7 +93,7 @@ func TestHostDoesNotFit(t *testing.T) {
 			m.Machines[0].DiskGB = tc.disk
 			inHostsOf(t, m, func(t *testing.T, r region, p process) {
 				spec := metalHost()
-				spec.DefaultStoragePool = ""
+				spec.DefaultStoragePool, spec.LXD = "", cloudinit.Host{}
 				if tc.spec != nil {
 					tc.spec(&spec)
 				}
