@@ -205,9 +205,13 @@ func (c *exchange) forward(ctx context.Context) (*http.Response, error) {
 func (c *exchange) compose(ctx context.Context) (*http.Response, error) {
 	w := c.life.s.weather
 	late, leak := time.Duration(0), false
+	var broken <-chan time.Time // when the connection breaks; MAAS goes on
 	if !c.life.calm {
 		if c.dice.Float64() < w.late {
 			late = time.Duration(c.dice.IntN(115_000)) * time.Millisecond
+			if c.dice.IntN(2) == 0 {
+				broken = time.After(time.Duration(c.dice.IntN(10_000)) * time.Millisecond)
+			}
 		}
 		leak = c.dice.Float64() < w.leak
 	}
@@ -235,6 +239,9 @@ func (c *exchange) compose(ctx context.Context) (*http.Response, error) {
 			c.life.s.witness.heard(asked)
 		}
 		return o.res, o.err
+	case <-broken:
+		c.life.s.note(c.life.name, "%s: the connection breaks, MAAS goes on", c.route)
+		return nil, errReset
 	case <-ctx.Done():
 		c.life.s.note(c.life.name, "%s: nobody waits any more", c.route)
 		return nil, ctx.Err()

@@ -8,7 +8,9 @@ import (
 )
 
 // sweepEvery is how often one process looks for what others left in the ledger.
-const sweepEvery = time.Minute
+// Wait tries at least every 15 s, and for 20 s longer than a compose may still
+// bear fruit: one of those tries has to sweep, so that the next one finds room.
+const sweepEvery = 5 * time.Second
 
 // sweep ends what runs that were cut off, and never repeated, left in the
 // ledger: reservations whose compose never bore fruit, and rows of VMs that
