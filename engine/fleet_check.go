@@ -93,6 +93,10 @@ func (v *vms) checkFleet(ctx context.Context) (*checkedFleet, error) {
 			if row.HostID == h.ID {
 				placeable[n].Cores.Used += row.Need.Cores
 				placeable[n].MemoryMiB.Used += row.Need.MemoryMiB
+				for p := range placeable[n].StoragePools {
+					pool := &placeable[n].StoragePools[p]
+					pool.FreeBytes = max(0, pool.FreeBytes-row.Need.DiskBytes[pool.Name])
+				}
 			}
 		}
 	}

@@ -195,6 +195,9 @@ type Composition struct {
 	Pool         string
 	Domain       string
 	Marker       string // a tag for the root disk: tells whose the newborn is
+	// Begin is called when nothing holds the request up any more, right before
+	// it is sent. If it fails, nothing is sent, and Compose returns its error.
+	Begin func(context.Context) error
 }
 
 // Composer makes VMs on LXD hosts, and takes them away.
@@ -353,6 +356,10 @@ type Ledger interface {
 	// it may be left on its host. Errors as for Place, ErrNotFound if there is
 	// no row, ErrBusy if it is leaving.
 	Move(ctx context.Context, attempt int, r Reservation) (row Row, fresh bool, err error)
+	// Renew notes that the compose of a pending row begins only now, in Since.
+	// ErrBusy if the row is no longer the attempt that it was: then nothing may
+	// be composed for it.
+	Renew(ctx context.Context, row Row) error
 	// Bind notes the SystemID that the VM got, and the host that it is on. It
 	// creates the row as given if there is none, which is how a VM found by
 	// its marker gets back into an empty ledger; otherwise only Key, HostID,

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -50,6 +51,29 @@ func (s *sweeps) due(now time.Time) bool {
 	return true
 }
 
+// groupEvery is how long the members of a group are taken for alive.
+const groupEvery = 10 * time.Minute
+
+// groups remembers when the members of groups were looked at.
+type groups struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// due says whether it is time again, and takes it that it is then done.
+func (g *groups) due(group string, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if last, ok := g.last[group]; ok && now.Sub(last) < groupEvery {
+		return false
+	}
+	if g.last == nil {
+		g.last = map[string]time.Time{}
+	}
+	g.last[group] = now
+	return true
+}
+
 // leftovers remembers, as long as the process lives, what a create left where
 // MAAS does not show it.
 type leftovers struct {
@@ -62,6 +86,9 @@ func (l *leftovers) note(key Key, what string) {
 	defer l.mu.Unlock()
 	if l.was == nil {
 		l.was = map[Key]string{}
+	}
+	if had := l.was[key]; had != "" && !strings.Contains(had, what) {
+		what = had + "; " + what
 	}
 	l.was[key] = what
 }

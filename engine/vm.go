@@ -80,8 +80,8 @@ type VM struct {
 	Ours bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
-	// Leftover says, in a sentence's words, what this process found to be left
-	// in an LXD by the making of the VM, where MAAS does not show it; empty:
-	// nothing.
+	// Leftover says, in a sentence's words, what the making of the VM by this
+	// process left in an LXD, or may have left, where MAAS does not show it;
+	// empty: nothing.
 	Leftover string
 }

@@ -15,6 +15,9 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 	if err != nil {
 		return Result[VM]{}, err
 	}
+	if err := v.sweepGroup(ctx, want.Placement.Group); err != nil {
+		return Result[VM]{}, err
+	}
 	row, fresh, err := v.Ledger.Place(ctx, where.reservation(key, want))
 	if err != nil {
 		return Result[VM]{}, v.unreserved(ctx, want, err)
@@ -59,22 +62,25 @@ func (v *vms) moveFrom(ctx context.Context, where sites, row Row, want VMSpec) (
 // composeOn composes where the row says, and on another of the sites each time
 // that one fails.
 func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) (Result[VM], error) {
-	for {
+	for tried := 1; ; tried++ {
 		host, ok := where.host(row.HostID)
 		if !ok {
 			return Result[VM]{}, fmt.Errorf("the ledger chose VM host %d, which is no candidate for %s: %w", row.HostID, want.Name, ErrBusy)
 		}
-		m, failure := v.compose(ctx, host, row.Key, want)
+		m, failure := v.compose(ctx, host, row, want)
 		if failure == nil {
 			v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
 			v.tries.forget(row.Key)
 			return v.composed(ctx, host, row.Key, want, m)
 		}
+		if errors.Is(failure, ErrBusy) {
+			return Result[VM]{}, failure // nothing was sent: the row is another one by now
+		}
 		failure = notComposed(want.Name, host, failure)
 		if errors.Is(failure, ErrUnclear) {
 			return Result[VM]{}, failure // the row stays: it knows since when
 		}
-		mayMove := want.Host == "" && elsewhere(failure)
+		mayMove := want.Host == "" && elsewhere(failure) && tried < maxAttempts
 		if mayMove {
 			settleDown(ctx)
 		}
@@ -97,6 +103,8 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		if err != nil || !fresh {
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
 		}
+		// MAAS says no in the same way before and after LXD has made the instance.
+		v.leftovers.note(row.Key, mayBeLeft(want.Name, host))
 		v.Log.InfoContext(ctx, "compose failed, trying another VM host", "name", want.Name, "host", host.Name, "error", failure)
 		row = next
 	}
@@ -137,16 +145,18 @@ func (v *vms) takeOn(ctx context.Context, row Row, want VMSpec, m Machine) (Resu
 }
 
 // compose makes the VM and reads it.
-func (v *vms) compose(ctx context.Context, host VMHost, key Key, want VMSpec) (Machine, error) {
+func (v *vms) compose(ctx context.Context, host VMHost, row Row, want VMSpec) (Machine, error) {
 	unlock, err := v.hosts.share(ctx, host.ID)
 	if err != nil {
 		return Machine{}, err
 	}
 	defer unlock()
-	c, err := v.composition(ctx, host, key, want)
+	c, err := v.composition(ctx, host, row.Key, want)
 	if err != nil {
 		return Machine{}, err
 	}
+	// Only from now on can MAAS be at it: the row has waited for others so far.
+	c.Begin = func(ctx context.Context) error { return v.Ledger.Renew(ctx, row) }
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
 	systemID, err := v.Composer.Compose(ctx, host, c)
@@ -218,6 +228,8 @@ func elsewhere(failure error) bool {
 	switch {
 	case errors.Is(failure, ErrForbidden), errors.Is(failure, ErrGone), errors.Is(failure, ErrNotFound):
 		return false
+	case late(failure):
+		return false
 	case !errors.As(failure, &refusal):
 		return true
 	}
@@ -227,6 +239,13 @@ func elsewhere(failure error) bool {
 		}
 	}
 	return true
+}
+
+// late reports whether MAAS may have refused the compose after LXD had made the
+// instance: it then names no parameter, as where it lacks boot images.
+func late(failure error) bool {
+	var refusal FieldError
+	return errors.Is(failure, ErrInvalid) && (!errors.As(failure, &refusal) || len(refusal.Fields()) == 0)
 }
 
 // giveUp ends an attempt of which nothing is left in MAAS.

@@ -13,8 +13,18 @@ const shortly = 2 * time.Second
 // delete implements Kind.Delete: abort or release, power off, delete, see that
 // it is gone. The row turns leaving first and is forgotten last.
 func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
-	if err := v.Ledger.Leaving(ctx, ref.Key); err != nil {
-		return Result[VM]{}, fmt.Errorf("cannot mark %s as leaving: %w", ref.Key, err)
+	ref, err := v.follow(ctx, ref)
+	if err != nil {
+		return Result[VM]{}, err
+	}
+	row, err := v.row(ctx, ref.Key)
+	if err != nil {
+		return Result[VM]{}, err
+	}
+	if row.of(ref) {
+		if err := v.Ledger.Leaving(ctx, ref.Key); err != nil {
+			return Result[VM]{}, fmt.Errorf("cannot mark %s as leaving: %w", ref.Key, err)
+		}
 	}
 	m, _, err := v.look(ctx, ref)
 	switch {
@@ -52,21 +62,29 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	return v.decompose(ctx, ref, m)
 }
 
+// of reports whether the row is about the VM of a ref, and not about a later
+// one of the same key.
+func (r Row) of(ref Ref) bool {
+	return r.SystemID == "" || ref.SystemID == "" || r.SystemID == ref.SystemID
+}
+
 // gone forgets the row of a VM that is not there, unless a compose of it may
 // still bear fruit.
 func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
-	row, err := v.Ledger.Row(ctx, ref.Key)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	row, err := v.row(ctx, ref.Key)
+	if err != nil {
 		return Result[VM]{}, err
 	}
-	if left := v.unclear(row); err == nil && ref.SystemID == "" && left > 0 {
+	if left := v.unclear(row); row.Key != "" && ref.SystemID == "" && left > 0 {
 		return Result[VM]{
 			After: min(left, lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
 		}, nil
 	}
-	if err := v.Ledger.Forget(ctx, ref.Key); err != nil {
-		return Result[VM]{}, err
+	if row.of(ref) {
+		if err := v.Ledger.Forget(ctx, ref.Key); err != nil {
+			return Result[VM]{}, err
+		}
 	}
 	return Result[VM]{Done: true, Reason: "Deleted"}, nil
 }

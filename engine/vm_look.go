@@ -21,10 +21,15 @@ type vms struct {
 	sweeps   *sweeps
 
 	leftovers leftovers
+	groups    groups
 }
 
 // observe implements Kind.Observe.
 func (v *vms) observe(ctx context.Context, ref Ref) (VM, error) {
+	ref, err := v.follow(ctx, ref)
+	if err != nil {
+		return VM{}, err
+	}
 	m, _, err := v.look(ctx, ref)
 	if err != nil {
 		return VM{}, err
@@ -39,6 +44,24 @@ func seenAs(m Machine, key Key) VM {
 		Ours:     owner == marker(key) || owner == "" && born(m, key),
 		Finished: finished,
 	}
+}
+
+// follow turns to where a VM went that failed before it was ever Ready: the
+// caller may have been cut off before it learned the new system id, and then
+// only the ledger knows it.
+func (v *vms) follow(ctx context.Context, ref Ref) (Ref, error) {
+	if ref.SystemID == "" || ref.Finished {
+		return ref, nil
+	}
+	row, err := v.row(ctx, ref.Key)
+	if err != nil || row.Attempt < 2 || row.SystemID == ref.SystemID {
+		return ref, err
+	}
+	if _, err := v.Machines.Machine(ctx, ref.SystemID); !errors.Is(err, ErrNotFound) {
+		return ref, err
+	}
+	ref.SystemID = row.SystemID
+	return ref, nil
 }
 
 // look finds the VM of a ref: by its system id, by what the ledger knows, by

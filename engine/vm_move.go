@@ -61,19 +61,3 @@ func (v *vms) makeElsewhere(ctx context.Context, where sites, row Row, want VMSp
 	}
 	return v.composeOn(ctx, where, next, want)
 }
-
-// vanished tells apart a VM that someone removed from one that went to
-// another host since the caller learned its system id.
-func (v *vms) vanished(ctx context.Context, ref Ref, want VMSpec, gone error) (Result[VM], error) {
-	row, err := v.row(ctx, ref.Key)
-	switch {
-	case err != nil:
-		return Result[VM]{}, err
-	case ref.Finished || row.Attempt < 2 || row.SystemID == ref.SystemID:
-		return Result[VM]{}, Terminal(gone)
-	}
-	ref.SystemID = ""
-	res, err := v.reconcile(ctx, ref, want)
-	res.moved = res.systemID == ""
-	return res, err
-}

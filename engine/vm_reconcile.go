@@ -18,7 +18,12 @@ const lookForIt = 5 * time.Second
 
 // reconcile implements Kind.Reconcile.
 func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
-	res, err := v.step(ctx, ref, want)
+	at, err := v.follow(ctx, ref)
+	if err != nil {
+		return Result[VM]{}, err
+	}
+	res, err := v.step(ctx, at, want)
+	res.moved = res.moved || at.SystemID != ref.SystemID && res.systemID == ""
 	res.Object.Leftover = v.leftovers.of(ref.Key)
 	return res, err
 }
@@ -39,7 +44,7 @@ func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error
 	case !errors.Is(err, ErrNotFound):
 		return Result[VM]{}, err
 	case ref.SystemID != "":
-		return v.vanished(ctx, ref, want, err)
+		return Result[VM]{}, Terminal(err)
 	case stranger != nil:
 		return Result[VM]{}, v.abandon(ctx, ref.Key, taken(want.Name, *stranger, ""))
 	}

@@ -14,6 +14,11 @@ func leftover(name string, host VMHost) string {
 	return fmt.Sprintf("the LXD of VM host %s holds an instance %s that MAAS does not know", host.Name, name)
 }
 
+// mayBeLeft names what a compose that MAAS refused late may have left behind.
+func mayBeLeft(name string, host VMHost) string {
+	return fmt.Sprintf("the LXD of VM host %s may hold an instance %s that MAAS does not know", host.Name, name)
+}
+
 // taken says that a name belongs to a machine that is not ours to touch.
 func taken(name string, m Machine, more string) error {
 	return &SpecError{

@@ -3,8 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // sweepEvery is how often one process looks for what others left in the ledger.
@@ -31,13 +34,32 @@ func (v *vms) sweep(ctx context.Context) {
 	}
 }
 
+// sweepGroup drops the rows of a group whose VMs somebody deleted elsewhere:
+// they would count among its members for ever.
+func (v *vms) sweepGroup(ctx context.Context, group string) error {
+	if group == "" || !v.groups.due(group, v.Now()) {
+		return nil
+	}
+	rows, err := v.Ledger.Rows(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	var looks errgroup.Group // which share calls
+	for _, row := range rows {
+		if row.Group == group && row.State == RowBound {
+			looks.Go(func() error { return v.sweepRow(ctx, row) })
+		}
+	}
+	return looks.Wait()
+}
+
 func (v *vms) sweepRow(ctx context.Context, row Row) error {
 	m, err := v.ofRow(ctx, row)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		v.Log.InfoContext(ctx, "dropping the reservation of a VM that is not there", "key", row.Key, "name", row.Name)
 		return v.Ledger.Drop(ctx, row)
-	case err != nil || row.State == RowLeaving:
+	case err != nil || row.State != RowPending:
 		return err
 	}
 	if err := v.Ledger.Bind(ctx, boundTo(row.Key, row.Group, m)); !errors.Is(err, ErrBusy) {

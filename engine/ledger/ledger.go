@@ -75,6 +75,26 @@ func (l *Ledger) find(ctx context.Context, key engine.Key) (engine.Row, string, 
 	return row, token, err
 }
 
+// Renew implements engine.Ledger.
+func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
+	err := l.store.exec(ctx, `
+UPDATE reservations SET since_ms = ?4
+WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending'`, l.region, row.Key, row.Attempt, l.now().UnixMilli())
+	if err != nil {
+		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
+	}
+	now, err := l.Row(ctx, row.Key)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return fmt.Errorf("the reservation of %s was dropped before it was used: %w", row.Name, engine.ErrBusy)
+	case err != nil:
+		return err
+	case now.Attempt != row.Attempt || now.State != engine.RowPending:
+		return fmt.Errorf("the reservation of %s is another one by now: %w", row.Name, engine.ErrBusy)
+	}
+	return nil
+}
+
 const bind = `
 INSERT INTO reservations (region, key, name, host_id, zone, peer_group, cores, memory_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)

@@ -160,6 +160,11 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 		}
 		defer c.slowCalls.Release(1)
 	}
+	if r.begin != nil {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+	}
 	answer, err := c.handle(ctx, r)
 	if err != nil {
 		return err

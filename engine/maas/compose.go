@@ -47,7 +47,7 @@ func (c *Client) Compose(ctx context.Context, host engine.VMHost, comp engine.Co
 	}
 	r := post("compose", hostRoute, strconv.Itoa(host.ID))
 	r.form = composeForm(comp, ids)
-	r.once, r.timeout = true, c.slow
+	r.once, r.timeout, r.begin = true, c.slow, comp.Begin
 	defer c.hosts.drop()
 	var made struct {
 		SystemID string `json:"system_id"`

@@ -1,6 +1,7 @@
 package maas
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,11 +19,12 @@ type request struct {
 	query   url.Values
 	form    url.Values // of POST and PUT
 	header  map[string]string
-	timeout time.Duration // of one try; zero: the client's
-	once    bool          // never repeated, whatever happened
-	secrets []string      // parts of the form that may not show up in a text
-	mute    bool          // the answer holds secrets: no word of it is passed on
-	err     error         // why the request cannot be made
+	timeout time.Duration               // of one try; zero: the client's
+	once    bool                        // never repeated, whatever happened
+	begin   func(context.Context) error // called right before the first try; may be nil
+	secrets []string                    // parts of the form that may not show up in a text
+	mute    bool                        // the answer holds secrets: no word of it is passed on
+	err     error                       // why the request cannot be made
 }
 
 // newRequest fills the placeholders {…} of the route with args, in order. An

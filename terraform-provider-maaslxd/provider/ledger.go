@@ -169,9 +169,21 @@ func (l *lateLedger) Rows(ctx context.Context) ([]engine.Row, error) {
 }
 
 // Row implements engine.Ledger.
-func (l *lateLedger) Row(ctx context.Context, key engine.Key) (row engine.Row, err error) {
-	err = l.do(ctx, func(rows *ledger.Ledger) error { row, err = rows.Row(ctx, key); return err })
-	return row, err
+func (l *lateLedger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
+	rows, err := l.existing(ctx)
+	switch {
+	case err != nil:
+		return engine.Row{}, aboutLedger(err)
+	case rows == nil:
+		return engine.Row{}, fmt.Errorf("there is no ledger yet: %w", engine.ErrNotFound)
+	}
+	row, err := rows.Row(ctx, key)
+	return row, aboutLedger(err)
+}
+
+// Renew implements engine.Ledger.
+func (l *lateLedger) Renew(ctx context.Context, row engine.Row) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Renew(ctx, row) })
 }
 
 // Place implements engine.Ledger.

@@ -37,6 +37,7 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 		"Move":         moves,
 		"Lists":        lists,
 		"Drops":        drops,
+		"Renews":       renews,
 		"Handles":      handles,
 		"OneWinner":    oneWinner,
 		"Crowd":        crowd,

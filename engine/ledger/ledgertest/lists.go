@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,4 +99,30 @@ func drops(t *testing.T, handle func() engine.Ledger) {
 	}
 	placed(t, l, key, candidate(1, "az1", 2)) // its room is free again
 	ok(t, l.Drop(t.Context(), engine.Row{Key: "nobody"}))
+}
+
+// renews checks that only the attempt that was reserved may begin, and that
+// Since says when it did.
+func renews(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	placed(t, l, key, candidate(1, "az1", 2), candidate(2, "az1", 2))
+	first, err := l.Row(t.Context(), key)
+	ok(t, err)
+	time.Sleep(5 * time.Millisecond)
+	ok(t, l.Renew(t.Context(), first))
+	now, err := l.Row(t.Context(), key)
+	ok(t, err)
+	if !now.Since.After(first.Since) || now.Attempt != first.Attempt || now.HostID != first.HostID {
+		t.Errorf("want the same row, since later: got %+v, was %+v", now, first)
+	}
+	ok(t, l.Drop(t.Context(), first)) // as it was before: nothing happens
+	ok(t, l.Renew(t.Context(), now))
+	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"}))
+	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("a bound row was renewed: %v", err)
+	}
+	ok(t, l.Forget(t.Context(), key))
+	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("a row that is gone was renewed: %v", err)
+	}
 }
