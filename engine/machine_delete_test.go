@@ -252,7 +252,7 @@ func TestMachineWhatRanIsLeftAlone(t *testing.T) {
 					if marks == "Unmarked" {
 						edit.OwnerData = &map[string]string{}
 					}
-					ref.Finished = true
+					ref.Finished = marks == "Unmarked" // else its own mark says so
 					r.edit(t, "small", edit)
 					r.sim.ResetJournal()
 					res, err := p.engine.Machines.Reconcile(t.Context(), ref, spec)
