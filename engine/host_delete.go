@@ -103,10 +103,7 @@ func (h *hosts) unshared(ctx context.Context, key Key, m Machine) error {
 // unregister makes MAAS forget a VM host on which no VM is left.
 func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHost) (Result[Host], error) {
 	res := waiting(ref.Key, m, record, "Unregistering", "")
-	if err := h.quiet(ctx, record); err != nil {
-		return res, err
-	}
-	unlock, err := h.locks.alone(ctx, record.ID)
+	unlock, err := h.quiet(ctx, record)
 	if err != nil {
 		return res, err
 	}

@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -185,4 +187,76 @@ func TestHostOfAnotherKey(t *testing.T) {
 		}
 		r.wantRecord(t, "m1")
 	})
+}
+
+// TestHostForced: VMs are lost only where that is asked for.
+func TestHostForced(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		_, ref := p.made(t, metalHost())
+		vm := p.vmOn(t, "web-1", "m1")
+		r.sim.ResetJournal()
+		var refusal *engine.Refusal
+		if err := p.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), vm.SystemID) || len(r.writes()) != 0 {
+			t.Errorf("without force: %v, and %v were sent", err, r.writes())
+		}
+		ref.Release.Force = true
+		for _, which := range []string{"first", "second"} {
+			if err := p.dissolve(ref); err != nil {
+				t.Errorf("%s delete: %v", which, err)
+			}
+		}
+		r.wantNoRecord(t)
+		r.wantReady(t, "m1")
+		r.wantNoDeletes(t)
+	})
+}
+
+// TestHostForcedWaitsForCompose: force is about VMs that are there.
+func TestHostForcedWaitsForCompose(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		h, ref := p.made(t, metalHost())
+		rows := newRows()
+		composing(t, rows, h.VMHost.ID)
+		ref.Release.Force = true
+		if _, err := r.start(t, rows, 0, breakage{}).engine.Hosts.Delete(t.Context(), ref); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("want it busy, got %v", err)
+		}
+		r.wantRecord(t, "m1")
+	})
+}
+
+// TestHostAdoptedForgotten: the caller does not know the machine, and only the
+// VM host leads to it.
+func TestHostAdoptedForgotten(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		r.operated(t)
+		p.made(t, adoptedHost())
+		fails := r
+		fails.transport = func() http.RoundTripper { return undeletable{r.transport()} }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		q := fails.start(t, newRows(), 0, breakage{})
+		q.ctx = ctx
+		if err := q.dissolve(unregistered); err == nil || len(r.records(t)) != 1 {
+			t.Errorf("want the VM host left where MAAS refuses, got %v", err)
+		}
+		if err := r.start(t, newRows(), 0, breakage{}).dissolve(unregistered); err != nil {
+			t.Error(err)
+		}
+		r.wantNoRecord(t)
+		if m := r.machine(t, "run"); m.StatusName != "Deployed" || m.Owner == "" || len(m.OwnerData) != 0 {
+			t.Errorf("it is %s of %q with %v", m.StatusName, m.Owner, m.OwnerData)
+		}
+	})
+}
+
+// undeletable is a MAAS that cannot delete now.
+type undeletable struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (u undeletable) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodDelete {
+		return unavailable(r, nil)
+	}
+	return u.RoundTripper.RoundTrip(r)
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log/slog"
 )
 
 // fingerprintData is the owner data by which a host's machine says which client
@@ -21,6 +23,33 @@ func (c Credentials) Fingerprint() string {
 	}
 	sum := sha256.Sum256(block.Bytes)
 	return hex.EncodeToString(sum[:])
+}
+
+// String names the certificate. The key is never printed, by whatever verb or
+// handler: specs end up in logs and messages.
+func (c Credentials) String() string {
+	if f := c.Fingerprint(); f != "" {
+		return "certificate " + f
+	}
+	return "no certificate"
+}
+
+// Format implements fmt.Formatter, for all verbs and flags.
+func (c Credentials) Format(f fmt.State, _ rune) {
+	io.WriteString(f, c.String()) //nolint:errcheck // a Formatter has nowhere to report to
+}
+
+// LogValue implements slog.LogValuer.
+func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// untrusted says that an LXD which runs already lets nobody in with the
+// certificate: nothing that goes on there will change that.
+func (want HostSpec) untrusted(e Endpoint, cause error) error {
+	return &Error{
+		Type: HostUnavailable, Host: want.Name, Err: cause,
+		Message: fmt.Sprintf("the LXD at %s does not trust the client certificate %s", e.Address, want.Credentials.Fingerprint()),
+		Hint:    fmt.Sprintf("Make it trust the certificate: lxc config trust add FILE.crt --restricted --projects %s", want.Project),
+	}
 }
 
 // trusts refuses to register a machine that was deployed with another

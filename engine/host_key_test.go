@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -107,5 +110,30 @@ func TestHostDoesNotFit(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCredentialsKeepTheKey: whatever prints them, alone or within a spec.
+func TestCredentialsKeepTheKey(t *testing.T) {
+	pair := fleetPair()
+	var logged strings.Builder
+	for _, value := range []any{pair, &pair, metalHost(), engine.Registration{Credentials: pair}, []engine.Credentials{pair}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			fmt.Fprintf(&logged, verb, value)
+		}
+		slog.New(slog.NewTextHandler(&logged, nil)).Info("spec", "value", value)
+		slog.New(slog.NewJSONHandler(&logged, nil)).Info("spec", "value", value)
+	}
+	body := strings.Split(pair.Key, "\n")[1]
+	for _, secret := range []string{body, "PRIVATE KEY", hex.EncodeToString([]byte(body)), pair.Key} {
+		if strings.Contains(logged.String(), secret) {
+			t.Errorf("%q is printed", secret)
+		}
+	}
+	if !strings.Contains(logged.String(), pair.Fingerprint()) {
+		t.Error("the certificate is not named")
+	}
+	if got := (engine.Credentials{}).String(); got != "no certificate" {
+		t.Errorf("without any: %q", got)
 	}
 }

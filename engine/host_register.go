@@ -120,7 +120,9 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	}
 	ours := m.OwnerData[stateData] == stateInProgress && !want.Machine.Adopt
 	switch server, err := h.probe(ctx, e, want.Credentials); {
-	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden):
+	case errors.Is(err, ErrForbidden) && want.Address != "":
+		return waiting(ref.Key, m, VMHost{}, "", ""), want.untrusted(e, err)
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden): // a first boot trusts late
 		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD", fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, err)), nil
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
@@ -248,7 +250,7 @@ func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Ma
 		res.After = shortly
 		return res, nil
 	}
-	unlock, err := h.locks.alone(ctx, record.ID)
+	unlock, err := h.quiet(ctx, record)
 	if err != nil {
 		return res, err
 	}

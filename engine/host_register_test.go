@@ -1,7 +1,10 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -215,4 +218,72 @@ func TestHostRegisteredAgain(t *testing.T) {
 			r.wantNoRecord(t)
 		})
 	}
+}
+
+// TestHostUntrusted: an LXD that runs already, and does not trust the
+// certificate, will not begin to by itself.
+func TestHostUntrusted(t *testing.T) {
+	m := hostWorld()
+	m.Hosts[1].TrustedCertificates = []string{operatorPair().Certificate}
+	inHostsOf(t, m, func(t *testing.T, r region, p process) {
+		begun := time.Now()
+		_, err := p.host(unregistered, serverHost())
+		var failure *engine.Error
+		if !errors.As(err, &failure) || failure.Type != engine.HostUnavailable || !errors.Is(err, engine.ErrForbidden) || !engine.IsTerminal(err) {
+			t.Fatalf("want a terminal HostUnavailable, got %v", err)
+		}
+		if !strings.Contains(failure.Hint, "lxc config trust add") || !strings.Contains(failure.Hint, "--restricted --projects fleet") {
+			t.Errorf("the hint is %q", failure.Hint)
+		}
+		if took := time.Since(begun); took > time.Minute || len(r.writes()) != 0 {
+			t.Errorf("%v were sent, it took %v", r.writes(), took)
+		}
+	})
+}
+
+// TestHostTrustsLate: the LXD of a deployed machine answers before its first
+// boot has come to the certificate.
+func TestHostTrustsLate(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		_, ref := p.made(t, metalHost())
+		r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
+		time.Sleep(time.Minute)
+		r.probe = stranger{}
+		res, err := r.start(t, newRows(), 0, breakage{}).engine.Hosts.Reconcile(t.Context(), ref, metalHost())
+		if err != nil || res.Done || res.Reason != "WaitingForLXD" || !strings.Contains(res.Message, "not authorized") {
+			t.Errorf("want it waited for, and said why, got %+v, %v", res, err)
+		}
+	})
+}
+
+// stranger is a probe that no LXD trusts.
+type stranger struct{}
+
+// Server implements engine.Probe.
+func (stranger) Server(context.Context, engine.Endpoint, engine.Credentials) (engine.LXDServer, error) {
+	return engine.LXDServer{}, fmt.Errorf("not authorized: %w", engine.ErrForbidden)
+}
+
+// TestHostTagLost: a run died after the registration, and an operator took the
+// strange tag off. The machine's note of its project leads to the VM host.
+func TestHostTagLost(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		for len(r.records(t)) == 0 {
+			if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		born := r.records(t)[0]
+		for _, tag := range born.Tags {
+			if strings.HasPrefix(tag, "maaslxd-") {
+				r.call(t, "POST", "vm-hosts/"+itoa(born.ID)+"/?op=remove_tag", url.Values{"tag": {tag}})
+			}
+		}
+		time.Sleep(time.Minute)
+		if _, err := r.start(t, newRows(), 0, breakage{}).host(unregistered, metalHost()); err != nil {
+			t.Error(err)
+		}
+		r.wantRecord(t, "m1")
+	})
 }

@@ -172,10 +172,7 @@ func hostDifference(want HostSpec, have VMHost) (HostUpdate, VMHost, error) {
 
 // update changes the record while nothing is being composed on the host.
 func (h *hosts) update(ctx context.Context, record VMHost, u HostUpdate) error {
-	if err := h.quiet(ctx, record); err != nil {
-		return err
-	}
-	unlock, err := h.locks.alone(ctx, record.ID)
+	unlock, err := h.quiet(ctx, record)
 	if err != nil {
 		return err
 	}
@@ -187,9 +184,23 @@ func (h *hosts) update(ctx context.Context, record VMHost, u HostUpdate) error {
 	return nil
 }
 
-// quiet refuses while a VM is being composed on the host: a sync that ends
-// inside a compose adopts the newborn.
-func (h *hosts) quiet(ctx context.Context, record VMHost) error {
+// quiet has the host alone until unlock is called, and refuses while a VM is
+// being composed on it: a sync that ends inside a compose adopts the newborn.
+// The lock holds off the composes of this process; those of others are asked
+// for under it, lest one begins while the lock is waited for.
+func (h *hosts) quiet(ctx context.Context, record VMHost) (unlock func(), err error) {
+	unlock, err = h.locks.alone(ctx, record.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.composing(ctx, record); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+func (h *hosts) composing(ctx context.Context, record VMHost) error {
 	pending, err := h.Ledger.Pending(ctx)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (b *metal) giveBack(ctx context.Context, ref Ref, m Machine) (Result[BareMe
 	case StatusReady, StatusNew, StatusCommissioning:
 		return b.free(ctx, ref, m) // nothing of ours is there
 	case StatusFailedReleasing, StatusFailedDiskErasing:
-		return b.undo(ctx, ref, m) // the marks went when the release began
+		return b.releaseAgain(ctx, ref, m)
 	}
 	owner, marked := m.OwnerData[keyData]
 	mine, err := b.mine(ctx, ref.Key, m)
@@ -47,6 +47,20 @@ func (b *metal) giveBack(ctx context.Context, ref Ref, m Machine) (Result[BareMe
 		return b.free(ctx, ref, m)
 	case m.adopted():
 		return b.letGo(ctx, ref, m)
+	}
+	return b.undo(ctx, ref, m)
+}
+
+// releaseAgain goes on with a release that failed. The marks went when it
+// began; what is left to tell whose the machine is, is its owner, whom MAAS
+// keeps until it is Ready.
+func (b *metal) releaseAgain(ctx context.Context, ref Ref, m Machine) (Result[BareMetal], error) {
+	can, err := b.Catalog.Capabilities(ctx)
+	switch {
+	case err != nil:
+		return Result[BareMetal]{}, err
+	case m.Owner == "" || m.Owner != can.Username:
+		return Result[BareMetal]{}, strange(m, "release")
 	}
 	return b.undo(ctx, ref, m)
 }

@@ -122,6 +122,18 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 	}
 }
 
+// takenByOther allocates the machine for another user of MAAS.
+func (r region) takenByOther(t *testing.T, ref engine.Ref) {
+	t.Helper()
+	other, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.UserAPIKey(), Transport: r.sim.RoundTripper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Allocate(t.Context(), ref.SystemID, "someone"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMachineNotReleased wants what is not ours left alone.
 func TestMachineNotReleased(t *testing.T) {
 	cases := map[string]struct {
@@ -145,14 +157,20 @@ func TestMachineNotReleased(t *testing.T) {
 		"OtherUser": {"Another user of MAAS allocated it since.", func(t *testing.T, r region, ref engine.Ref) {
 			r.post(t, "machines/"+ref.SystemID+"/", "release")
 			time.Sleep(time.Minute)
-			other, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.UserAPIKey(), Transport: r.sim.RoundTripper()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := other.Allocate(t.Context(), ref.SystemID, "someone"); err != nil {
-				t.Fatal(err)
-			}
+			r.takenByOther(t, ref)
 		}, false, ""},
+		"OtherUserErasing": {"Another user wants its disks erased, which MAAS failed at.", func(t *testing.T, r region, ref engine.Ref) {
+			r.post(t, "machines/"+ref.SystemID+"/", "release")
+			time.Sleep(time.Minute)
+			r.takenByOther(t, ref)
+			r.edit(t, "small", sim.MachineEdit{StatusName: ptr("Failed disk erasing")})
+		}, true, "acquired outside"},
+		"OtherUserReleasing": {"Another user's release failed.", func(t *testing.T, r region, ref engine.Ref) {
+			r.post(t, "machines/"+ref.SystemID+"/", "release")
+			time.Sleep(time.Minute)
+			r.takenByOther(t, ref)
+			r.edit(t, "small", sim.MachineEdit{StatusName: ptr("Releasing failed")})
+		}, true, "acquired outside"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +252,7 @@ func TestMachineWhatRanIsLeftAlone(t *testing.T) {
 					if marks == "Unmarked" {
 						edit.OwnerData = &map[string]string{}
 					}
-					ref.Finished = true
+					ref.Finished = marks == "Unmarked" // else its own mark says so
 					r.edit(t, "small", edit)
 					r.sim.ResetJournal()
 					res, err := p.engine.Machines.Reconcile(t.Context(), ref, spec)

@@ -51,8 +51,12 @@ type Endpoint struct {
 }
 
 // Credentials are the key pair by which LXD servers know a fleet's manager.
-// Certificate and Key are PEM.
-type Credentials struct{ Certificate, Key string }
+// Certificate and Key are PEM. The key is left out of what is printed, logged or
+// written as JSON.
+type Credentials struct {
+	Certificate string
+	Key         string `json:"-"`
+}
 
 // Registration is a VM host to be. Zone and Pool are names; the ratios are
 // MAAS's, 0 to 10.
