@@ -44,6 +44,9 @@ type Release struct {
 	Erase Erase
 	// Force gives a host back although VMs are left on it, which are lost.
 	Force bool
+	// Credentials let a host's LXD be asked for instances that MAAS does not
+	// know, where it can be reached. Without them what MAAS knows suffices.
+	Credentials Credentials
 }
 
 // Erase is a way to erase the disks of a machine when it is released.

@@ -140,6 +140,9 @@ func (h *hosts) bridgeSubnet(ctx context.Context, m Machine, nic MachineInterfac
 		wanted = on[0].CIDR
 	}
 	subnet, err := h.subnet(ctx, "bridge", wanted)
+	if err == nil && have != nil {
+		err = sameSubnet(*have, subnet, m)
+	}
 	if err == nil && !subnet.DHCP {
 		err = &SpecError{
 			Field: "bridge.subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
@@ -147,4 +150,18 @@ func (h *hosts) bridgeSubnet(ctx context.Context, m Machine, nic MachineInterfac
 		}
 	}
 	return subnet, err
+}
+
+// sameSubnet refuses a bridge from an earlier life that is linked elsewhere: the
+// links of a machine are not ours to move.
+func sameSubnet(have MachineBridge, wanted Subnet, m Machine) error {
+	for _, l := range have.Links {
+		if l.addressed() && l.Subnet != wanted.CIDR {
+			return &SpecError{
+				Field: "bridge.subnet", Message: fmt.Sprintf("bridge %s of %s is linked to %s, and not to %s", have.Name, m.Hostname, l.Subnet, wanted.CIDR),
+				Hint: "Use that subnet, or change the link in MAAS.", Err: ErrConflict,
+			}
+		}
+	}
+	return nil
 }

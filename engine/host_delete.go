@@ -109,7 +109,7 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 	}
 	defer unlock()
 	if !ref.Release.Force {
-		if err := h.empty(ctx, record); err != nil {
+		if err := errors.Join(h.empty(ctx, record), h.unknown(ctx, ref, m)); err != nil {
 			return res, err
 		}
 	}
@@ -143,6 +143,28 @@ func (h *hosts) letGoFirst(ctx context.Context, key Key, m Machine, record VMHos
 	}
 	_, err := h.annotate(ctx, m, m.unmarked())
 	return err
+}
+
+// unknown refuses while the LXD holds instances in the host's project of which
+// MAAS may not know: they would go with the machine. An LXD that cannot be asked
+// does not keep its host for ever.
+func (h *hosts) unknown(ctx context.Context, ref Ref, m Machine) error {
+	e := Endpoint{Address: m.OwnerData[addressData], Project: m.OwnerData[projectData]}
+	if h.Probe == nil || ref.Release.Credentials.Key == "" || e.Address == "" || m.adopted() {
+		return nil
+	}
+	server, err := h.Probe.Server(ctx, e, ref.Release.Credentials)
+	if err != nil {
+		h.Log.InfoContext(ctx, "cannot ask the LXD what it holds", "address", e.Address, "error", err)
+		return ctx.Err()
+	}
+	if len(server.Instances) == 0 {
+		return nil
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("will not release machine %s: project %q of its LXD holds %s", m.Hostname, e.Project, strings.Join(server.Instances, ", ")),
+		Hint:    "Delete them first, or move them away. Instances of other projects cannot be seen from here.", Err: ErrConflict,
+	}
 }
 
 // empty refuses while MAAS has VMs on the host, and says whose they are.

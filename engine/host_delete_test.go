@@ -260,3 +260,55 @@ func (u undeletable) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return u.RoundTripper.RoundTrip(r)
 }
+
+// TestHostAdoptedStaysAdopted: what someone else installed is not released,
+// however the spec is written by then.
+func TestHostAdoptedStaysAdopted(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		r.operated(t)
+		h, err := p.host(unregistered, adoptedHost())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}
+		later := metalHost()
+		later.Machine.Machine = "run"
+		if _, err := p.host(ref, later); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.dissolve(ref); err != nil {
+			t.Fatal(err)
+		}
+		if m := r.machine(t, "run"); m.StatusName != "Deployed" {
+			t.Errorf("the machine that someone else installed is %s", m.StatusName)
+		}
+		r.wantNoRecord(t)
+	})
+}
+
+// TestHostWithUnknownInstances: what is in the LXD and not in MAAS goes with the
+// machine, too.
+func TestHostWithUnknownInstances(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		h, err := p.host(unregistered, metalHost())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sim.AddInstance(sim.Instance{Host: "m1", Project: "fleet", Name: "by-hand", Cores: 1, MemoryMiB: 1024}); err != nil {
+			t.Fatal(err)
+		}
+		ref := engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true, Release: engine.Release{Credentials: fleetPair()}}
+		var refusal *engine.Refusal
+		if err := p.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "by-hand") {
+			t.Errorf("want a refusal that names the instance, got %v", err)
+		}
+		if m := r.machine(t, "m1"); m.StatusName != "Deployed" {
+			t.Errorf("the machine is %s", m.StatusName)
+		}
+		ref.Release.Force = true
+		if err := p.dissolve(ref); err != nil {
+			t.Error(err)
+		}
+		r.wantReady(t, "m1")
+	})
+}

@@ -59,6 +59,11 @@ func (want HostSpec) trusts(m Machine) error {
 	if noted == "" || noted == atHand {
 		return nil
 	}
+	for _, certificate := range want.LXD.TrustedCertificates { // a rotation: it was made to trust both
+		if (Credentials{Certificate: certificate}).Fingerprint() == noted {
+			return nil
+		}
+	}
 	return &Refusal{
 		Message: fmt.Sprintf("machine %s was deployed to trust the client certificate %s, and the one at hand is %s", m.Hostname, noted, atHand),
 		Hint:    "Give the pair with which it was deployed; if that is lost, release the machine and deploy it anew.", Err: ErrForbidden,
@@ -70,6 +75,9 @@ func (want HostSpec) trusts(m Machine) error {
 // the caller to know.
 func (h *hosts) handOver(ctx context.Context, want HostSpec, record VMHost, m Machine) (Machine, error) {
 	noted, atHand := m.OwnerData[fingerprintData], want.Credentials.Fingerprint()
+	if atHand == "" {
+		return m, nil // nobody has told the pair
+	}
 	if noted != "" && noted != atHand {
 		if err := h.update(ctx, record, HostUpdate{Credentials: &want.Credentials}); err != nil {
 			return m, err

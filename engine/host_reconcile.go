@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -157,6 +158,9 @@ func (want HostSpec) endpoint(m Machine) (Endpoint, error) {
 		return Endpoint{Address: canonical(want.Address), Project: want.Project}, nil
 	}
 	ip := m.address(want.Bridge)
+	if only, err := netip.ParseAddr(want.LXD.ListenAddress); err == nil && !only.IsUnspecified() {
+		ip = only.String()
+	}
 	if ip == "" {
 		return Endpoint{}, fmt.Errorf("MAAS knows no address of %s yet: %w", m.Hostname, ErrBusy)
 	}

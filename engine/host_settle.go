@@ -39,13 +39,27 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	if record, err = h.settle(ctx, ref.Key, want, record); err != nil {
 		return res, err
 	}
-	if m, err = h.annotate(ctx, m, map[string]string{stateData: finishedState(want)}); err != nil {
+	if m, err = h.annotate(ctx, m, map[string]string{stateData: m.endState(finishedState(want))}); err != nil {
 		return res, err
 	}
 	h.looks.forget(ref.Key)
 	res = waiting(ref.Key, m, record, "Ready", "")
 	res.Done, res.After = true, 0
 	return res, nil
+}
+
+// endState is the state that a machine ends in. What it once was it stays:
+// whether it is released some day depends on who installed it, and not on how
+// the spec is written by then.
+func (m Machine) endState(wanted string) string {
+	switch m.OwnerData[stateData] {
+	case stateAdopting, stateAdopted:
+		return stateAdopted
+	case stateFinished:
+		return stateFinished
+	default:
+		return wanted
+	}
 }
 
 // finishedState: an LXD that runs already is adopted with the machine that it

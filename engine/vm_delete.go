@@ -145,6 +145,11 @@ func (v *vms) powerOff(ctx context.Context, m Machine) error {
 // reached, the sync fails, and the VM stays until it can. If the instance has
 // vanished, MAAS drops its machine in the sync.
 func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
+	unlock, err := v.hosts.alone(ctx, m.HostID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	pending, err := v.Ledger.Pending(ctx)
 	if err != nil {
 		return err
@@ -154,11 +159,6 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, m.HostName, m.Hostname, ErrBusy)
 		}
 	}
-	unlock, err := v.hosts.alone(ctx, m.HostID)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", m.HostName, "name", m.Hostname)
 	if err := v.Composer.Sync(ctx, VMHost{ID: m.HostID, Name: m.HostName}); err != nil {
 		return unanswered(m, err)

@@ -50,5 +50,9 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostSta
 			return err
 		}
 	}
+	// Asked for what MAAS does not know of, where the key opens its LXD.
+	if key, err := b.key.load(); err == nil && state.trustsKey(key) == nil {
+		ref.Release.Credentials = key.Credentials
+	}
 	return removeHost(ctx, b, ref)
 }
