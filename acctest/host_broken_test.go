@@ -17,6 +17,9 @@ import (
 
 const shortly = `timeouts = { create = "3s" }`
 
+// forAWhile is long enough for MAAS to say what is wrong with an LXD.
+const forAWhile = `timeouts = { create = "20s" }`
+
 // TestAccHostTimeoutIsResumed cuts a create off in each phase, and wants the
 // next apply to go on with the same machine.
 func TestAccHostTimeoutIsResumed(t *testing.T) {
@@ -24,15 +27,16 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world  func(*sim.Model)
+		allow  string
 		warn   string
 		heal   func(t *testing.T, x *metalTarget)
 	}{
 		"Deploying": {
-			reason: "Metal takes long.", warn: "not finished: Deploying timeouts.create",
+			reason: "Metal takes long.", allow: shortly, warn: "not finished: Deploying timeouts.create",
 			world: func(m *sim.Model) { m.Latency.Deploy = 5 * time.Second },
 		},
 		"FirstBootFails": {
-			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
+			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", allow: forAWhile, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
 			world: func(m *sim.Model) { m.Machines[0].FirstBoot = sim.BootNever },
 			heal: func(t *testing.T, x *metalTarget) {
 				if err := x.sim.SetFirstBoot("node1", sim.BootOK, ""); err != nil {
@@ -45,7 +49,7 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			x := newMetal(t, tc.world)
-			w := newWorkspace(t, x.config(node1(shortly)))
+			w := newWorkspace(t, x.config(node1(tc.allow)))
 			t.Log(tc.reason)
 			if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words(tc.warn).MatchString(out) {
 				t.Errorf("want a warning with the words %q, got:\n%s", tc.warn, out)
