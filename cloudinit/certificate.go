@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -29,13 +28,13 @@ func readCertificate(text string, now time.Time) (c certificate, message, hint s
 	case block == nil:
 		return c, "this is not PEM", want
 	case block.Type != "CERTIFICATE":
-		return c, fmt.Sprintf("this is a %s, not a certificate", block.Type), want
+		return c, "this is PEM of something else than a certificate", want
 	case strings.TrimSpace(string(rest)) != "":
 		return c, "something follows the certificate", "list each certificate by itself; of a chain only the first is needed"
 	}
 	parsed, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return c, "this is no X.509 certificate: " + err.Error(), want
+		return c, "this is no X.509 certificate", want
 	}
 	if now.After(parsed.NotAfter) {
 		return c, "the certificate expired on " + parsed.NotAfter.UTC().Format(time.DateOnly), "make a new one, or remove it from the list"

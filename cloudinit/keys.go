@@ -1,6 +1,8 @@
 package cloudinit
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -26,7 +28,7 @@ func (p part) keys() ([]string, error) {
 func configKeys(p part, body []byte) ([]string, error) {
 	var config yaml.MapSlice
 	if err := yaml.Unmarshal(body, &config); err != nil {
-		return nil, p.fault("its YAML cannot be read: "+err.Error(), "cloud-init would ignore all of it; correct it")
+		return nil, p.faultYAML(err, "cloud-init would ignore all of it; correct it")
 	}
 	var found []string
 	for _, item := range config {
@@ -42,17 +44,17 @@ func configKeys(p part, body []byte) ([]string, error) {
 func archiveKeys(p part) ([]string, error) {
 	var entries []any
 	if err := yaml.Unmarshal(p.body, &entries); err != nil {
-		return nil, p.fault("its YAML cannot be read: "+err.Error(), "an archive is a list of texts, or of maps with content and type")
+		return nil, p.faultYAML(err, "an archive is a list of texts, or of maps with content and type")
 	}
 	var found []string
-	for _, entry := range entries {
+	for i, entry := range entries {
 		text, _ := entry.(string)
 		kind := ""
 		if fields, ok := entry.(map[any]any); ok {
 			text, _ = fields["content"].(string)
 			kind, _ = fields["type"].(string)
 		}
-		inner := part{kind: or(kind, or(sniff([]byte(text)), kindConfig)), body: []byte(text), from: p.from, label: p.label}
+		inner := part{kind: or(kind, or(sniff([]byte(text)), kindConfig)), body: []byte(text), from: p.from, label: p.label, entry: i + 1}
 		if inner.kind == kindArchive {
 			return nil, p.fault("an archive stands in an archive", "write its entries into one list")
 		}
@@ -63,6 +65,29 @@ func archiveKeys(p part) ([]string, error) {
 		found = append(found, keys...)
 	}
 	return found, nil
+}
+
+// yamlLine is the line number before a text of the YAML reader. Nothing that it
+// quotes can stand there.
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?line ([0-9]+): `)
+
+// faultYAML is a MergeError about what the YAML reader refused: not in its
+// words, which quote what it read.
+func (p part) faultYAML(err error, hint string) *MergeError {
+	what, text := "its YAML", err.Error()
+	if p.entry > 0 {
+		what = fmt.Sprintf("the YAML of its entry %d", p.entry)
+	}
+	message := what + " cannot be read"
+	wrong := (*yaml.TypeError)(nil)
+	if errors.As(err, &wrong) {
+		text = wrong.Errors[0]
+		message += ": a value is not of the kind that belongs there"
+	}
+	if at := yamlLine.FindStringSubmatch(text); at != nil {
+		message += ", near line " + at[1]
+	}
+	return p.fault(message, hint)
 }
 
 var keyLine = regexp.MustCompile(`(?m)^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?[ \t]*:`)

@@ -43,7 +43,7 @@ func checkKinds(parts []part) error {
 	}
 	for _, p := range parts {
 		if !isKnown(p.kind) {
-			return p.fault("cloud-init would ignore a part of the type "+p.kind, "give it a type that cloud-init knows, or leave it out")
+			return p.fault("cloud-init would ignore it: its type is none that cloud-init knows", "give it a type that cloud-init knows, or leave it out")
 		}
 	}
 	return nil
@@ -100,12 +100,21 @@ func checkKeys(parts []part) error {
 				return p.fault("it has an lxd: section, which would replace that of the host",
 					"remove it; what it sets up belongs to the host's own settings")
 			case !merges:
-				return p.fault(fmt.Sprintf("its %s: would replace that of %s", key, place(other.from, other.label)),
+				return p.fault(fmt.Sprintf("%s would replace that of %s", keyName(key), place(other.from, other.label)),
 					"move it there, or say merge_how, such as list(append)+dict(recurse_array)+str()")
 			}
 		}
 	}
 	return nil
+}
+
+// keyName names a key for people, if it is a word of cloud-init; another may
+// be anything.
+func keyName(key string) string {
+	if slices.Contains(words, key) {
+		return "its " + key + ":"
+	}
+	return "a key of it that is not cloud-init's"
 }
 
 // vendored are the keys of MAAS's vendor-data (src/metadataserver/

@@ -2,6 +2,7 @@ package cloudinit
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
@@ -46,10 +47,15 @@ type part struct {
 	body    []byte
 	from    int    // which document it came in
 	label   string // which part of it, for people; empty: the whole
+	entry   int    // which entry of an archive, from 1; 0: it is none
 }
 
 // carried are the headers that mean something to cloud-init.
 var carried = []string{"Launch-Index", "Merge-Type", "X-Merge-Type"}
+
+// labelForm is a file name that can stand in a message as it is; a part with
+// another one goes by its number.
+var labelForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // sniff tells the kind of a text by how it begins; empty: none that is known.
 func sniff(body []byte) string {
@@ -62,7 +68,8 @@ func sniff(body []byte) string {
 	return ""
 }
 
-// fault is a MergeError about the part.
+// fault is a MergeError about the part. User-data is secret: neither text may
+// hold a word of it, and so none of a parser's error, which quotes its input.
 func (p part) fault(message, hint string) *MergeError {
 	return &MergeError{Document: p.from, Part: p.label, Message: message, Hint: hint}
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -21,6 +22,8 @@ import (
 // maxUnpackedBytes is the most that compressed user-data may hold: far above
 // what MAAS is ever given, far below what harms the reader.
 const maxUnpackedBytes = 16 << 20
+
+const mimeHint = "write it with cloud-init devel make-mime"
 
 // maxDepth is how deep multi-parts may be nested.
 const maxDepth = 8
@@ -41,7 +44,7 @@ func readParts(from int, data []byte) ([]part, error) {
 	}
 	message, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
-		return nil, whole.fault("it begins like a MIME message and is none: "+err.Error(), "write it with cloud-init devel make-mime")
+		return nil, whole.fault("it begins like a MIME message, and its header is malformed", mimeHint)
 	}
 	r := reader{from: from}
 	if err := r.read(textproto.MIMEHeader(message.Header), message.Body, 0); err != nil {
@@ -90,11 +93,11 @@ func unpacked(data []byte) ([]byte, error) {
 	}
 	zipped, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("it begins like gzip and is none: %w", err)
+		return nil, errors.New("it begins like gzip and is none")
 	}
 	plain, err := io.ReadAll(io.LimitReader(zipped, maxUnpackedBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("its gzip is damaged: %w", err)
+		return nil, errors.New("its gzip is damaged")
 	}
 	if len(plain) > maxUnpackedBytes {
 		return nil, fmt.Errorf("it unpacks to more than %d MiB", maxUnpackedBytes>>20)
@@ -112,14 +115,16 @@ func (r *reader) read(header textproto.MIMEHeader, body io.Reader, depth int) er
 	p := part{from: r.from, label: strconv.Itoa(len(r.parts) + 1), headers: map[string]string{}}
 	kind, parameters, err := mime.ParseMediaType(or(header.Get("Content-Type"), "text/plain"))
 	if err != nil {
-		return p.fault("its Content-Type cannot be read: "+err.Error(), "write it with cloud-init devel make-mime")
+		return p.fault("its Content-Type cannot be read", mimeHint)
 	}
 	if strings.HasPrefix(kind, "multipart/") {
 		return r.walk(p, multipart.NewReader(body, parameters["boundary"]), depth)
 	}
 	if _, disposition, err := mime.ParseMediaType(header.Get("Content-Disposition")); err == nil {
 		p.name = disposition["filename"]
-		p.label = or(p.name, p.label)
+		if labelForm.MatchString(p.name) {
+			p.label = p.name
+		}
 	}
 	for _, name := range carried {
 		if value := header.Get(name); value != "" {
@@ -127,7 +132,7 @@ func (r *reader) read(header textproto.MIMEHeader, body io.Reader, depth int) er
 		}
 	}
 	if p.body, err = decoded(header.Get("Content-Transfer-Encoding"), body); err != nil {
-		return p.fault("it cannot be decoded: "+err.Error(), "write it with cloud-init devel make-mime")
+		return p.fault("it cannot be decoded: "+decodeProblem(err), mimeHint)
 	}
 	return r.add(p, kind)
 }
@@ -142,7 +147,7 @@ func (r *reader) walk(p part, parts *multipart.Reader, depth int) error {
 			return nil
 		}
 		if err != nil {
-			return p.fault("the multi-part cannot be read: "+err.Error(), "write it with cloud-init devel make-mime")
+			return p.fault("the multi-part cannot be read: it is cut short, or a boundary or a part's header is malformed", mimeHint)
 		}
 		if err := r.read(next.Header, next, depth+1); err != nil {
 			return err
@@ -184,9 +189,26 @@ func decoded(encoding string, body io.Reader) ([]byte, error) {
 	case "quoted-printable":
 		body = quotedprintable.NewReader(body)
 	default:
-		return nil, fmt.Errorf("unknown encoding %q", encoding)
+		return nil, errUnknownEncoding
 	}
 	return io.ReadAll(body)
+}
+
+var errUnknownEncoding = errors.New("its Content-Transfer-Encoding is unknown; known are 7bit, 8bit, binary, base64 and quoted-printable")
+
+// decodeProblem says what is wrong with an encoding. The decoders' own texts
+// quote what they read.
+func decodeProblem(err error) string {
+	var at base64.CorruptInputError
+	switch {
+	case errors.Is(err, errUnknownEncoding):
+		return err.Error()
+	case errors.As(err, &at):
+		return fmt.Sprintf("its base64 is damaged at byte %d", int64(at))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it is cut short"
+	}
+	return "what it contains is not in its Content-Transfer-Encoding"
 }
 
 // isKnown tells whether cloud-init itself runs such a part.

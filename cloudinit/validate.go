@@ -88,8 +88,17 @@ func (h Host) checkProfile(p *problems) {
 	for _, key := range names(h.Profile.Config) {
 		if !configForm.MatchString(key) {
 			p.add("profile.config", fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
+		} else if carriesUserData(key) {
+			p.add("profile.config", key+" is user-data, which would not stay secret in a profile", "leave it out; give each machine its own user-data when it is deployed")
 		}
 	}
+}
+
+// carriesUserData tells whether LXD hands the value of the key to cloud-init in
+// the instance.
+func carriesUserData(key string) bool {
+	return strings.HasPrefix(key, "cloud-init.") ||
+		slices.Contains([]string{"user.meta-data", "user.network-config", "user.user-data", "user.vendor-data"}, key)
 }
 
 // checkChoice wants a name that is one of those described. LXD takes a profile
