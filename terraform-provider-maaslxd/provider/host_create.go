@@ -24,6 +24,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	diags.Append(req.Config.Get(ctx, &config)...)
 	checkWayIn(config, diags) // what was unknown is known by now
 	checkUnused(ctx, config, diags)
+	checkDefaultPool(ctx, config, diags)
 	wait, cancel := within(ctx, plan.Timeouts.Create, hostCreateTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -54,7 +55,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	case done:
 		warnTooNew(h, diags)
 	}
-	plan.trusting(ctx, hostState{}, spec, diags)
+	plan.trusting(ctx, hostState{}, spec, h, diags)
 	plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 	writeHostNotes(ctx, resp.Private, hostNotes{Key: key, Pending: err != nil}, diags)
