@@ -43,6 +43,7 @@ func lxdAttribute() schema.Attribute {
 			"trusted_certificates": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Further public certificates, PEM, that the host is to trust for the project: those to which the key of the fleet is to be changed. " +
+					"A pair in `lxd-client-next.pem` beside the ledger is trusted by new hosts without being named here, unless `lxd_client_cert` is set. " +
 					"A host that runs already must be told on the host itself, by `lxc config trust add FILE --restricted --projects PROJECT`; adding it here then " +
 					"only notes that it was, in place, and `lxd_client_cert` can become that certificate.",
 				Validators: []validator.List{listvalidator.ValueStringsAre(publicCertificate())},
