@@ -42,7 +42,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 		checkVendorData(d.UserDataWO, diags)
 	}
 	checkChannel(ctx, config, diags)
-	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") {
+	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {
 		checkFirstBoot(ctx, config, diags)
 	}
 }
@@ -152,6 +152,30 @@ func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics
 			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can.",
 			l.Channel.ValueString(), cloudinit.DefaultChannel))
 	}
+}
+
+// wellFormed tells whether the validators of single attributes, which run later,
+// will pass: what they refuse is said once.
+func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) bool {
+	l := decoded[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return true
+	}
+	oneOf := func(v types.String, names []string) bool {
+		return v.IsNull() || slices.Contains(names, v.ValueString())
+	}
+	for _, p := range elements[lxdPoolModel](ctx, l.StoragePools, diags) {
+		if !oneOf(p.Driver, poolDrivers) || !p.SizeGB.IsNull() && p.SizeGB.ValueInt64() < cloudinit.MinPoolSizeGB {
+			return false
+		}
+	}
+	for _, n := range elements[lxdNetworkModel](ctx, l.Networks, diags) {
+		if !oneOf(n.Kind, networkKinds) {
+			return false
+		}
+	}
+	port := l.ListenPort
+	return port.IsNull() || port.ValueInt64() >= 1 && port.ValueInt64() <= maxPort
 }
 
 // checkFirstBoot lets the engine judge the whole, and renders the first boot as

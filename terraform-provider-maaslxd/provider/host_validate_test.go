@@ -31,6 +31,45 @@ func TestDefaultPoolOfANewHost(t *testing.T) {
 	}
 }
 
+func TestBadLXDIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	pool := func(o object) object { return object{"storage_pools": object{"default": o}} }
+	network := func(o object) object { return object{"networks": object{"lan": o}} }
+	cases := map[string]struct {
+		reason   string
+		lxd      object
+		at, says string
+	}{
+		"Good":      {reason: "All in bounds.", lxd: object{"listen_port": 65535, "storage_pools": object{"default": object{"driver": "lvm", "size_gb": 5}}}},
+		"Driver":    {"LXD has no such one.", pool(object{"driver": "ntfs"}), "lxd.storage_pools.default.driver", `"zfs"`},
+		"Size":      {"No VM fits in.", pool(object{"size_gb": 4}), "lxd.storage_pools.default.size_gb", "at least 5"},
+		"SizeZero":  {"Zero is not the same as absent.", pool(object{"size_gb": 0}), "lxd.storage_pools.default.size_gb", "at least 5"},
+		"Kind":      {"There are three.", network(object{"kind": "ovn"}), "lxd.networks.lan.kind", `"macvlan"`},
+		"Port":      {"TCP has fewer.", object{"listen_port": 65536}, "lxd.listen_port", "between 1 and 65535"},
+		"PortZero":  {"Zero is not the same as absent.", object{"listen_port": 0}, "lxd.listen_port", "between 1 and 65535"},
+		"NoAddress": {"The first boot is judged as a whole.", network(object{"kind": "managed"}), "lxd.networks.lan.ipv4_address", "no address of a bridge"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkDiagnostics(t, tc.reason, validatedHost(t, object{"lxd": tc.lxd}), tc.at, tc.says)
+		})
+	}
+}
+
+// validatedHost is what is said of the configuration of a host.
+func validatedHost(t *testing.T, o object) []*tfprotov6.Diagnostic {
+	t.Helper()
+	resp, err := providerserver.NewProtocol6(New("test")())().ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: "maaslxd_vm_host", Config: hostConfig.with(o).dynamic(t),
+		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Diagnostics
+}
+
 func TestUserDataReplacesVendorData(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, data, says string }{
@@ -42,15 +81,8 @@ func TestUserDataReplacesVendorData(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := hostConfig.with(object{"deploy": object{"user_data_wo": tc.data, "user_data_wo_version": 1}})
-			resp, err := providerserver.NewProtocol6(New("test")())().ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
-				TypeName: "maaslxd_vm_host", Config: config.dynamic(t),
-				ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkDiagnostics(t, tc.reason, resp.Diagnostics, "deploy.user_data_wo", tc.says)
+			got := validatedHost(t, object{"deploy": object{"user_data_wo": tc.data, "user_data_wo_version": 1}})
+			checkDiagnostics(t, tc.reason, got, "deploy.user_data_wo", tc.says)
 		})
 	}
 }
