@@ -24,6 +24,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	diags.Append(req.Config.Get(ctx, &config)...)
 	checkWayIn(config, diags) // what was unknown is known by now
 	checkUnused(ctx, config, diags)
+	checkDefaultPool(ctx, config, diags)
 	wait, cancel := within(ctx, plan.Timeouts.Create, hostCreateTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -54,7 +55,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	case done:
 		warnTooNew(h, diags)
 	}
-	plan.trusting(ctx, hostState{}, spec, diags)
+	plan.trusting(ctx, hostState{}, spec, h, diags)
 	plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 	writeHostNotes(ctx, resp.Private, hostNotes{Key: key, Pending: err != nil}, diags)
@@ -111,7 +112,7 @@ func outcomeOfHost(ctx context.Context, h engine.Host, err error) outcome {
 		return nothingMade
 	case ctx.Err() != nil:
 		return unfinished
-	case hostHopeless(err):
+	case hostHopeless(h, err):
 		return useless
 	default:
 		return unfinished
@@ -120,18 +121,28 @@ func outcomeOfHost(ctx context.Context, h engine.Host, err error) outcome {
 
 // hostHopeless tells whether the error says that this very host will not get
 // there. A key of MAAS that was revoked, or a proxy's page, say nothing of it.
-func hostHopeless(err error) bool {
+// Once its machine is Deployed nothing does: to make it anew would wipe what
+// another setting, key or project mends in place.
+func hostHopeless(h engine.Host, err error) bool {
+	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy}
+	return h.Machine.Status.Phase() != engine.PhaseDeployed && refusedHere(err) &&
+		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
+}
+
+// refusedHere tells whether the engine refused what was asked of it.
+func refusedHere(err error) bool {
 	_, refused := errors.AsType[*engine.Refusal](err)
 	_, misspelled := errors.AsType[*engine.SpecError](err)
-	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy}
-	return (refused || misspelled) && !slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
+	return refused || misspelled
 }
 
 // givesBack tells whether a machine that will not get there is given back at
-// once: if that is asked for, and if nothing was installed on it by us.
+// once: if that is asked for, and if nothing was installed on it by us. One
+// that is Deployed may hold what nobody wants to lose.
 func givesBack(plan hostState, spec engine.HostSpec, h engine.Host) bool {
-	return plan.OnCreateFailure.ValueString() == failureRelease || spec.Address != "" || spec.Machine.Adopt ||
-		h.Machine.Status.Phase() == engine.PhaseAllocated
+	phase := h.Machine.Status.Phase()
+	return phase != engine.PhaseDeployed &&
+		(plan.OnCreateFailure.ValueString() == failureRelease || spec.Address != "" || spec.Machine.Adopt || phase == engine.PhaseAllocated)
 }
 
 // giveBack undoes a create that failed.
@@ -168,7 +179,7 @@ func warnHostUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.H
 	if ctx.Err() != nil {
 		why = stoppedWaiting(ctx.Err(), "timeouts.create") + paragraph(said(err))
 	}
-	if h.Machine.Status.Phase() == engine.PhaseDeployed {
+	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
 		why += paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
 	}
 	diags.AddWarning(

@@ -47,17 +47,60 @@ func (m hostState) trustsKey(key lxd.Key) error {
 	return lxd.SameKey(key.Fingerprint, slices.Compact(noted)...)
 }
 
-// trusting notes what the host trusts from now on.
-func (m *hostState) trusting(ctx context.Context, before hostState, spec engine.HostSpec, diags *diag.Diagnostics) {
+// undeployed tells whether no deployment was begun yet that a certificate could
+// have gone with.
+func (m hostState) undeployed() bool { return len(m.TrustedFingerprints.Elements()) == 0 }
+
+// trusting notes what the host trusts from now on: what it did before, what its
+// deployment brought it, and what its operator says.
+func (m *hostState) trusting(ctx context.Context, before hostState, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
 	if !m.TrustedFingerprints.IsUnknown() {
 		return
 	}
-	all := sortedStrings(before.TrustedFingerprints)
-	for _, certificate := range slices.Concat([]string{spec.Credentials.Certificate}, spec.LXD.TrustedCertificates, m.trusted(ctx, diags)) {
+	all := append(sortedStrings(before.TrustedFingerprints), deployedWith(spec, h)...)
+	if !notDeployed(h) {
+		all = append(all, fingerprints(m.trusted(ctx, diags)...)...)
+	}
+	slices.Sort(all)
+	m.TrustedFingerprints = fingerprintSet(slices.Compact(all))
+}
+
+// trustingNow notes what a deployment that this run began brought a host that
+// is not finished yet.
+func (m *hostState) trustingNow(n hostNotes, spec engine.HostSpec, h engine.Host) {
+	if n.Pending && !n.Foreign && m.undeployed() {
+		m.TrustedFingerprints = fingerprintSet(deployedWith(spec, h))
+	}
+}
+
+// deployedWith are the fingerprints of the certificates that the host was made
+// to trust, sorted; none before its deployment. Where the machine notes another
+// one than that at hand, it was deployed by another run, which is believed.
+func deployedWith(spec engine.HostSpec, h engine.Host) []string {
+	switch atHand := spec.Credentials.Fingerprint(); {
+	case notDeployed(h):
+		return nil
+	case h.Fingerprint != "" && h.Fingerprint != atHand:
+		return []string{h.Fingerprint}
+	}
+	all := fingerprints(append([]string{spec.Credentials.Certificate}, spec.LXD.TrustedCertificates...)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// notDeployed tells whether the machine is still to be deployed.
+func notDeployed(h engine.Host) bool {
+	phase := h.Machine.Status.Phase()
+	return phase == engine.PhaseReady || phase == engine.PhaseAllocated
+}
+
+// fingerprints are those of the certificates; what is none has none.
+func fingerprints(certificates ...string) []string {
+	var all []string
+	for _, certificate := range certificates {
 		if fingerprint, err := lxd.Fingerprint(certificate); err == nil {
 			all = append(all, fingerprint)
 		}
 	}
-	slices.Sort(all)
-	m.TrustedFingerprints = fingerprintSet(slices.Compact(all))
+	return all
 }

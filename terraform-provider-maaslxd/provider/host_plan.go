@@ -34,7 +34,9 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if b, err := r.client.use(); err == nil {
 		p.checkKey(b)
 	}
-	if p.state != nil {
+	if p.state == nil {
+		checkDefaultPool(ctx, p.config, p.diags)
+	} else {
 		p.decide(ctx)
 		p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 		resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
@@ -121,6 +123,9 @@ func (p *hostPlan) planWork() {
 	}
 	if p.config.MemoryOvercommit.IsNull() {
 		p.plan.MemoryOvercommit = types.Float64Unknown()
+	}
+	if p.notes.Pending && p.state.undeployed() {
+		p.plan.TrustedFingerprints = types.SetUnknown(types.StringType) // its deployment tells
 	}
 	p.plan.VMHostID = types.Int64Unknown()
 	p.plan.IPAddresses = types.ListUnknown(types.StringType)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,6 +94,11 @@ func TestPlanOfHostChanges(t *testing.T) {
 		"Pending": {
 			reason: "An apply stopped waiting.", config: hostConfig, state: madeHost.with(object{"status": statusWaiting, "vm_host_id": nil}),
 			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: both,
+		},
+		"CutOffBeforeDeployment": {
+			reason: "Its deployment tells what it trusts.", config: hostConfig,
+			state: madeHost.with(object{"status": "Allocated", "vm_host_id": nil, "trusted_fingerprints": []string{}}),
+			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: slices.Sorted(slices.Values(append([]string{"trusted_fingerprints"}, both...))),
 		},
 		"Forgotten": {
 			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.with(object{"vm_host_id": nil}), unknown: both,

@@ -169,14 +169,15 @@ func hostEndAttributes() map[string]schema.Attribute {
 		},
 		"force_destroy": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-			MarkdownDescription: "Destroy the host although MAAS has VMs on it, **which are lost**. Otherwise that is refused, with a list of them. Must be " +
-				"applied before the destroy. Default `false`.",
+			MarkdownDescription: "Destroy the host although MAAS has VMs on it. Otherwise that is refused, with a list of them. On a machine that was deployed " +
+				"**they are lost** with it. On a host that is adopted or given by `address` they go on running in LXD, and MAAS knows nothing of them " +
+				"any more. Must be applied before the destroy. Default `false`.",
 		},
 		"on_create_failure": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(failureKeep),
 			MarkdownDescription: "What is done with a machine that was deployed and will not get there, such as one whose deployment failed: `keep` leaves it " +
 				"as it is, to be looked at, until the next apply makes the host anew; `release` gives it back at once. A create that only ran out " +
-				"of time is always kept, and gone on with. Default `keep`.",
+				"of time is always kept, and gone on with; so is a machine that is `Deployed`, whatever is refused after that. Default `keep`.",
 			Validators: []validator.String{stringvalidator.OneOf(failureKeep, failureRelease)},
 		},
 	}

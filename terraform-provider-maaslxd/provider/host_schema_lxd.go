@@ -3,12 +3,25 @@ package provider
 import (
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+// maxPort is the last port of TCP.
+const maxPort = 65535
+
+// What LXD is told by name.
+var (
+	poolDrivers = []string{
+		string(cloudinit.ZFS), string(cloudinit.Btrfs), string(cloudinit.LVM), string(cloudinit.Dir), string(cloudinit.Ceph),
+	}
+	networkKinds = []string{string(cloudinit.Bridge), string(cloudinit.Macvlan), string(cloudinit.Managed)}
 )
 
 func lxdAttribute() schema.Attribute {
@@ -36,13 +49,17 @@ func lxdAttribute() schema.Attribute {
 				MarkdownDescription: "Limits of the project by LXD's names without `limits.`, such as `cpu` or `memory`. Default: none.",
 			},
 			"listen_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IP address at which LXD's API listens, without a port. Default: all of the machine's."},
-			"listen_port":    schema.Int64Attribute{Optional: true, MarkdownDescription: fmt.Sprintf("Port of LXD's API. Default %d.", cloudinit.DefaultPort)},
-			"storage_pools":  lxdPoolsAttribute(),
-			"networks":       lxdNetworksAttribute(),
-			"profile":        lxdProfileAttribute(),
+			"listen_port": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: fmt.Sprintf("Port of LXD's API. Default %d.", cloudinit.DefaultPort),
+				Validators: []validator.Int64{int64validator.Between(1, maxPort)},
+			},
+			"storage_pools": lxdPoolsAttribute(),
+			"networks":      lxdNetworksAttribute(),
+			"profile":       lxdProfileAttribute(),
 			"trusted_certificates": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Further public certificates, PEM, that the host is to trust for the project: those to which the key of the fleet is to be changed. " +
+					"A pair in `lxd-client-next.pem` beside the ledger is trusted by new hosts without being named here, unless `lxd_client_cert` is set. " +
 					"A host that runs already must be told on the host itself, by `lxc config trust add FILE --restricted --projects PROJECT`; adding it here then " +
 					"only notes that it was, in place, and `lxd_client_cert` can become that certificate.",
 				Validators: []validator.List{listvalidator.ValueStringsAre(publicCertificate())},
@@ -56,11 +73,15 @@ func lxdPoolsAttribute() schema.Attribute {
 		Optional:            true,
 		MarkdownDescription: fmt.Sprintf("Storage pools by name. Default: one on ZFS, `%s`, in a file of %d GB.", cloudinit.DefaultPool, cloudinit.DefaultPoolSizeGB),
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"driver": schema.StringAttribute{Optional: true, MarkdownDescription: "`zfs`, `btrfs`, `lvm`, `dir` or `ceph`. Default `zfs`."},
+			"driver": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "`zfs`, `btrfs`, `lvm`, `dir` or `ceph`. Default `zfs`.",
+				Validators: []validator.String{stringvalidator.OneOf(poolDrivers...)},
+			},
 			"size_gb": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: fmt.Sprintf("Size in GB of 1000000000 bytes of a pool in a file on the disk that the machine boots from, for `zfs`, `btrfs` and `lvm`; at least %d. Default %d. Not beside `source`.",
 					cloudinit.MinPoolSizeGB, cloudinit.DefaultPoolSizeGB),
+				Validators: []validator.Int64{int64validator.AtLeast(cloudinit.MinPoolSizeGB)},
 			},
 			"source": schema.StringAttribute{
 				Optional: true,
@@ -93,6 +114,7 @@ func lxdNetworksAttribute() schema.Attribute {
 				Optional: true,
 				MarkdownDescription: "`bridge`: one that MAAS made, see `bridge`; VMs boot from MAAS. `macvlan`: VMs beside a NIC of the machine, which cannot talk to the host itself. " +
 					"`managed`: a bridge that LXD makes, with addresses of its own; MAAS cannot boot VMs on it. Default `bridge`.",
+				Validators: []validator.String{stringvalidator.OneOf(networkKinds...)},
 			},
 			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC below a `macvlan`."},
 			"ipv4_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."},

@@ -37,7 +37,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	h, err := engine.Wait(stepping(wait, spec), b.hosts.Steps(ref, spec))
 	switch {
 	case err == nil:
-		plan.trusting(ctx, state, spec, diags)
+		plan.trusting(ctx, state, spec, h, diags)
 		plan.fill(ctx, h, diags)
 		saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 		writeHostNotes(ctx, resp.Private, hostNotes{Key: ref.Key}, diags)
@@ -51,6 +51,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	if h.Machine.SystemID != "" {
 		state.Tags = unionTags(state, plan)
+		state.trustingNow(n, spec, h)
 		state.refresh(ctx, h, diags)
 		saveHost(ctx, &resp.State, resp.Identity, state, diags)
 		writeHostNotes(ctx, resp.Private, n.seen(h), diags)
@@ -72,7 +73,13 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	if pair == unknownPair {
 		lxdPair.Certificate = standIn() // nothing is installed with it
 	}
-	spec, ds := plan.spec(ctx, config, lxdPair, nil)
+	var next []string
+	if n.Pending && !n.Foreign && state.undeployed() {
+		if next, err = b.key.next(); err != nil {
+			return nil, engine.HostSpec{}, err
+		}
+	}
+	spec, ds := plan.spec(ctx, config, lxdPair, next)
 	spec.Credentials = pair
 	spec.RemovedTags = removedTags(state.tags(), spec.Tags)
 	if n.Foreign {

@@ -8,7 +8,9 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
@@ -36,9 +39,10 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	checkUnused(ctx, config, diags)
 	if d := decoded[hostDeployModel](ctx, config.Deploy, diags); d != nil {
 		checkUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
+		checkVendorData(d.UserDataWO, diags)
 	}
 	checkChannel(ctx, config, diags)
-	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") {
+	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {
 		checkFirstBoot(ctx, config, diags)
 	}
 }
@@ -105,6 +109,37 @@ func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics)
 	}
 }
 
+// checkVendorData warns of what user-data takes from the machine that MAAS would
+// give it, and of what cannot be checked.
+func checkVendorData(data types.String, diags *diag.Diagnostics) {
+	if warnings := cloudinit.Warnings([]byte(data.ValueString())); len(warnings) > 0 {
+		diags.AddAttributeWarning(path.Root("deploy").AtName("user_data_wo"), "The user-data has effects beside its own", strings.Join(warnings, "\n\n"))
+	}
+}
+
+// checkDefaultPool refuses a default that the first boot of a new host does not
+// make. One that was made on a host later is the operator's affair.
+func checkDefaultPool(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	name := config.DefaultStoragePool.ValueString()
+	if name == "" || config.Adopt.IsUnknown() || !config.deploys() || config.LXD.IsUnknown() {
+		return
+	}
+	pools := []string{cloudinit.DefaultPool}
+	if l := decoded[lxdModel](ctx, config.LXD, diags); l != nil && !l.StoragePools.IsNull() {
+		if l.StoragePools.IsUnknown() {
+			return
+		}
+		if described := l.StoragePools.Elements(); len(described) > 0 {
+			pools = slices.Sorted(maps.Keys(described))
+		}
+	}
+	if !slices.Contains(pools, name) {
+		diags.AddAttributeError(path.Root("default_storage_pool"), "No such storage pool", fmt.Sprintf(
+			"The host is made without a storage pool %q; it has: %s. Name one of these, or describe it in lxd.storage_pools. "+
+				"One that you make on the host yourself can be named once the host is there.", name, strings.Join(pools, ", ")))
+	}
+}
+
 // checkChannel warns of an LXD on which MAAS cannot compose: from 6.7 on LXD
 // refuses security.secureboot, which MAAS up to 3.8 always sends.
 func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics) {
@@ -117,6 +152,30 @@ func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics
 			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can.",
 			l.Channel.ValueString(), cloudinit.DefaultChannel))
 	}
+}
+
+// wellFormed tells whether the validators of single attributes, which run later,
+// will pass: what they refuse is said once.
+func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) bool {
+	l := decoded[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return true
+	}
+	oneOf := func(v types.String, names []string) bool {
+		return v.IsNull() || slices.Contains(names, v.ValueString())
+	}
+	for _, p := range elements[lxdPoolModel](ctx, l.StoragePools, diags) {
+		if !oneOf(p.Driver, poolDrivers) || !p.SizeGB.IsNull() && p.SizeGB.ValueInt64() < cloudinit.MinPoolSizeGB {
+			return false
+		}
+	}
+	for _, n := range elements[lxdNetworkModel](ctx, l.Networks, diags) {
+		if !oneOf(n.Kind, networkKinds) {
+			return false
+		}
+	}
+	port := l.ListenPort
+	return port.IsNull() || port.ValueInt64() >= 1 && port.ValueInt64() <= maxPort
 }
 
 // checkFirstBoot lets the engine judge the whole, and renders the first boot as

@@ -108,7 +108,10 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 				Optional: true,
 				MarkdownDescription: "Certificate of the key pair by which the LXD hosts of this fleet know MAAS and this provider: PEM text, or the path of a " +
 					"file with it. Hosts are made to trust it at their first boot. Without a pair, one is made once beside the ledger, as " +
-					"`lxd-client.pem`, readable by this user alone: keep a copy of it. May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_CERT`.",
+					"`lxd-client.pem`, readable by this user alone: keep a copy of it. **To change the pair**, make the next one known first: new hosts " +
+					"trust the one in `lxd-client-next.pem` beside the ledger, or, where this is set, those that `lxd.trusted_certificates` of the VM host " +
+					"lists; hosts that run already are told by hand, see there. Then put the next pair in the place of this one, and apply. " +
+					"May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_CERT`.",
 			},
 			"lxd_client_key": schema.StringAttribute{
 				Optional:  true,

@@ -1,5 +1,6 @@
-# The smallest Ready machine that will do, with two storage pools: one on a disk
-# of its own, and one in a file.
+# The smallest Ready machine that will do, with two storage pools in files on the
+# disk that it boots from. A pool on a disk of its own, by source, is for a
+# machine that is named: only then is it known which disk that is.
 resource "maaslxd_vm_host" "any" {
   name = "kvm-2"
 
@@ -25,7 +26,7 @@ resource "maaslxd_vm_host" "any" {
     channel = "5.21/stable"
     project = "vms"
     storage_pools = {
-      default = { driver = "zfs", source = "/dev/sdb", wipe = true }
+      default = { driver = "zfs", size_gb = 100 }
       scratch = { driver = "btrfs", size_gb = 20 }
     }
   }
