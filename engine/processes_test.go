@@ -18,6 +18,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // What a participant is told by its environment.
@@ -107,7 +108,7 @@ func participate(ctx context.Context) error {
 	var made errgroup.Group
 	for n := range 4 {
 		made.Go(func() error {
-			spec := placed(fmt.Sprintf("vm-%s-%d", os.Getenv(participantNumber), n), engine.Placement{})
+			spec := placed(fmt.Sprintf("vm-%s-%d", os.Getenv(participantNumber), n), engine.Placement{Strategy: placement.Pack}) // all want the same host
 			_, err := engine.Wait(ctx, e.VMs.Steps(engine.Ref{Key: engine.Key("default/" + spec.Name), Name: spec.Name}, spec))
 			return err
 		})
