@@ -27,6 +27,12 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 		}
 	}
 	m, _, err := v.look(ctx, ref)
+	if errors.Is(err, ErrNotFound) && ref.SystemID != "" && row.Key != "" && row.SystemID == "" {
+		// The row is of a compose whose fruit nobody has seen: another VM of this
+		// key, that is to go, too.
+		ref.SystemID = ""
+		m, _, err = v.look(ctx, ref)
+	}
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return v.gone(ctx, ref)
@@ -75,7 +81,7 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 	if err != nil {
 		return Result[VM]{}, err
 	}
-	if left := v.unclear(row); row.Key != "" && ref.SystemID == "" && left > 0 {
+	if left := v.unclear(row); row.Key != "" && left > 0 {
 		return Result[VM]{
 			After: min(left, lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
