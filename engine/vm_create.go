@@ -99,6 +99,14 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		case stranger != nil, !mayMove:
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, stranger, failure)
 		}
+		// Others' composes may have failed meanwhile, too, and left an instance
+		// that only a newer inventory shows.
+		v.Names.Refresh()
+		newer, err := v.sites(ctx, row.Key, want, []int{host.ID})
+		if err != nil {
+			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
+		}
+		where = newer
 		next, fresh, err := v.moveFrom(ctx, where, row, want)
 		if err != nil || !fresh {
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
