@@ -169,7 +169,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	locks := newHostLocks()
-	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries(), sweeps: new(sweeps)}
+	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries()}
 	b := &metal{Config: cfg, tries: newTries(), surplus: newTries()}
 	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{

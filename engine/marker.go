@@ -47,27 +47,30 @@ func describe(description string, key Key, finished bool) string {
 	return text + "\n" + line
 }
 
-// described finds the marker line in a description: whose it is, and whether
-// it says finished. Without one, owner is empty.
-func described(description string) (owner string, finished bool) {
+// markerLine finds the marker line in a description, without its end, and
+// whether it says finished. Without one, it is empty.
+func markerLine(description string) (line string, finished bool) {
 	for line := range strings.SplitSeq(description, "\n") {
 		if strings.HasPrefix(line, markerPrefix) {
-			owner, _, _ = strings.Cut(line, " ")
-			return owner, !strings.HasSuffix(line, unfinished)
+			line, begun := strings.CutSuffix(line, unfinished)
+			return line, !begun
 		}
 	}
 	return "", false
 }
 
+// described says whose a description's marker is, and whether it says finished.
+// Without one, owner is empty.
+func described(description string) (owner string, finished bool) {
+	line, finished := markerLine(description)
+	owner, _, _ = strings.Cut(line, " ")
+	return owner, finished
+}
+
 // markedBy reads the key from the marker line of a description, empty if there
 // is none.
 func markedBy(description string) (key Key, finished bool) {
-	for line := range strings.SplitSeq(description, "\n") {
-		if strings.HasPrefix(line, markerPrefix) {
-			text, done := strings.CutSuffix(line, unfinished)
-			_, name, _ := strings.Cut(text, " ")
-			return Key(name), !done
-		}
-	}
-	return "", false
+	line, finished := markerLine(description)
+	_, name, _ := strings.Cut(line, " ")
+	return Key(name), finished
 }

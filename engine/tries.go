@@ -34,43 +34,24 @@ func (t *tries) forget(key Key) {
 	delete(t.count, key)
 }
 
-// sweeps remembers when the ledger was swept.
-type sweeps struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-// due says whether it is time again, and takes it that it is then done.
-func (s *sweeps) due(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.last.IsZero() && now.Sub(s.last) < sweepEvery {
-		return false
-	}
-	s.last = now
-	return true
-}
-
-// groupEvery is how long the members of a group are taken for alive.
-const groupEvery = 10 * time.Minute
-
-// groups remembers when the members of groups were looked at.
-type groups struct {
+// intervals remembers when something was last done that is worth its calls only
+// now and then.
+type intervals struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// due says whether it is time again, and takes it that it is then done.
-func (g *groups) due(group string, now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if last, ok := g.last[group]; ok && now.Sub(last) < groupEvery {
+// due says whether it is time for it again, and takes it that it is then done.
+func (i *intervals) due(what string, every time.Duration, now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if last, ok := i.last[what]; ok && now.Sub(last) < every {
 		return false
 	}
-	if g.last == nil {
-		g.last = map[string]time.Time{}
+	if i.last == nil {
+		i.last = map[string]time.Time{}
 	}
-	g.last[group] = now
+	i.last[what] = now
 	return true
 }
 
@@ -87,10 +68,13 @@ func (l *leftovers) note(key Key, what string) {
 	if l.was == nil {
 		l.was = map[Key]string{}
 	}
-	if had := l.was[key]; had != "" && !strings.Contains(had, what) {
-		what = had + "; " + what
+	switch had := l.was[key]; {
+	case strings.Contains(had, what):
+	case had == "":
+		l.was[key] = what
+	default:
+		l.was[key] = had + "; " + what
 	}
-	l.was[key] = what
 }
 
 func (l *leftovers) of(key Key) string {

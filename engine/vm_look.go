@@ -18,10 +18,9 @@ type vms struct {
 	hosts    *hostLocks
 	networks *hostNets
 	tries    *tries // composes that failed
-	sweeps   *sweeps
+	sweeps   intervals
 
 	leftovers leftovers
-	groups    groups
 }
 
 // observe implements Kind.Observe.

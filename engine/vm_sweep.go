@@ -15,12 +15,15 @@ import (
 // bear fruit: one of those tries has to sweep, so that the next one finds room.
 const sweepEvery = 5 * time.Second
 
+// groupEvery is how long the members of a group are taken for alive.
+const groupEvery = 10 * time.Minute
+
 // sweep ends what runs that were cut off, and never repeated, left in the
 // ledger: reservations whose compose never bore fruit, and rows of VMs that
 // were being deleted and are gone. Their room would stay taken for ever. It is
 // only worth the looks when room is missing.
 func (v *vms) sweep(ctx context.Context) {
-	if !v.sweeps.due(v.Now()) {
+	if !v.sweeps.due("ledger", sweepEvery, v.Now()) {
 		return
 	}
 	rows, err := v.Ledger.Rows(ctx)
@@ -37,7 +40,7 @@ func (v *vms) sweep(ctx context.Context) {
 // sweepGroup drops the rows of a group whose VMs somebody deleted elsewhere:
 // they would count among its members for ever.
 func (v *vms) sweepGroup(ctx context.Context, group string) error {
-	if group == "" || !v.groups.due(group, v.Now()) {
+	if group == "" || !v.sweeps.due("group "+group, groupEvery, v.Now()) {
 		return nil
 	}
 	rows, err := v.Ledger.Rows(ctx)

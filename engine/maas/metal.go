@@ -9,10 +9,6 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// maxBridgeName is what Linux takes as the name of an interface, in bytes.
-// MAAS does not look at it.
-const maxBridgeName = 15
-
 // Allocate implements engine.Metal. MAAS says that it has no such machine
 // available whether it is absent or in another state; a look tells which.
 func (c *Client) Allocate(ctx context.Context, systemID, agent string) error {
@@ -56,9 +52,9 @@ func (c *Client) CreateBridge(ctx context.Context, systemID string, interfaceID 
 	r := post("create_bridge", "nodes/{id}/interfaces/", systemID)
 	r.put("name", name).put("parent", strconv.Itoa(interfaceID))
 	r.once = true
-	if name == "" || len(name) > maxBridgeName {
+	if name == "" || len(name) > engine.MaxInterfaceName {
 		r.refuse("name", fmt.Sprintf("%q cannot name a bridge", name),
-			fmt.Sprintf("Linux takes 1 to %d bytes: choose a name like br0.", maxBridgeName))
+			fmt.Sprintf("Linux takes 1 to %d bytes: choose a name like br0.", engine.MaxInterfaceName))
 	}
 	return c.write(ctx, systemID, r, nil)
 }

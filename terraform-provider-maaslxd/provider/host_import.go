@@ -17,12 +17,7 @@ const hostImportUsage = "Import a VM host by the system id (\"4y3h7n\"), the hos
 // ImportState finds the VM host; the Read that follows fills in the state.
 func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id := req.ID
-	if id == "" && req.Identity != nil {
-		var identity vmIdentity
-		diags.Append(req.Identity.Get(ctx, &identity)...)
-		id = identity.SystemID.ValueString()
-	}
+	id := importID(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -18,12 +19,7 @@ const importUsage = "Import a VM by its system id (\"4y3h7n\"), its hostname (\"
 // ImportState finds the VM; the Read that follows fills in the state.
 func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id := req.ID
-	if id == "" && req.Identity != nil {
-		var identity vmIdentity
-		diags.Append(req.Identity.Get(ctx, &identity)...)
-		id = identity.SystemID.ValueString()
-	}
+	id := importID(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
@@ -90,4 +86,14 @@ func only(id string, named []engine.Machine) (engine.Machine, error) {
 	default:
 		return engine.Machine{}, fmt.Errorf("%d machines have that name: %s. Import by system id", len(ids), strings.Join(ids, ", "))
 	}
+}
+
+// importID is what an import names: a text, or the system id of an identity.
+func importID(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) string {
+	if req.ID != "" || req.Identity == nil {
+		return req.ID
+	}
+	var identity vmIdentity
+	diags.Append(req.Identity.Get(ctx, &identity)...)
+	return identity.SystemID.ValueString()
 }
