@@ -303,7 +303,7 @@ type Row struct {
 // in the inventory, what was bound later may be missing from it.
 type Tag struct {
 	Generation string // another one each time that a ledger is opened
-	Sequence   int64  // grows with each Bind, Leaving and Forget
+	Sequence   int64  // grows with each Bind, Leaving and Forget, and where a Move gives up a compose
 }
 
 // Candidate is a host that fits a VM as far as an inventory shows.
@@ -345,9 +345,11 @@ type Ledger interface {
 	// row already, that row is returned unchanged; fresh is true only for the
 	// one call that made the row.
 	//
-	// ErrBusy if others' reservations take the room, or the inventory was read
-	// before the ledger was opened anew, by whomever: read the inventory anew
-	// before the next try.
+	// ErrBusy if others' reservations take the room, or the inventory is too
+	// old, because the ledger was opened anew since, by whomever, or a row
+	// without a system id was given up, whose compose may have left an instance
+	// that only a newer inventory shows: read the inventory anew before the next
+	// try.
 	// An *Error InsufficientResources if no candidate has the room anyway.
 	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
 	// Move begins an attempt, which must be higher than the row's, on a host

@@ -68,7 +68,7 @@ best AS (
   LEFT JOIN load ON load.host_id = c.host_id
   LEFT JOIN zone_peer ON zone_peer.zone = c.zone
   LEFT JOIN host_peer ON host_peer.host_id = c.host_id
-  WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND sequence >= ?9)
+  WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND ?9 BETWEEN floor AND sequence)
     AND c.host_id NOT IN (SELECT host_id FROM failed)
     AND (load.vms IS NULL
       OR load.cores <= c.spare_cores AND load.memory_mib <= c.spare_memory
@@ -190,12 +190,14 @@ func onHost(need engine.Need, c engine.Candidate) map[string]int64 {
 
 // refusal says why no candidate was taken.
 func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []int) error {
-	tag, err := l.Tag(ctx)
+	tag, floor, err := l.tag(ctx)
 	switch {
 	case err != nil:
 		return err
 	case tag.Generation != r.Inventory.Generation, tag.Sequence < r.Inventory.Sequence:
 		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened anew: %w", engine.ErrBusy)
+	case r.Inventory.Sequence < floor:
+		return fmt.Errorf("the inventory of the hosts was read before a compose failed, which may have left an instance: %w", engine.ErrBusy)
 	}
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostID)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -132,7 +133,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 99, and this program knows schemas up to 1", is: engine.ErrConflict,
+			says: "has schema 99, and this program knows schemas up to 2", is: engine.ErrConflict,
 		},
 	}
 	for name, tc := range cases {
@@ -146,6 +147,38 @@ func TestUnusableFile(t *testing.T) {
 			}
 			wantRefusal(t, tc.reason, err, path, tc.says, tc.is)
 		})
+	}
+}
+
+// TestUpgrade opens a file of the first schema, with a VM in it.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	first, err := migrations.ReadFile("migrations/0001_reservations.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`CREATE TABLE schema_version (version INTEGER PRIMARY KEY)`, string(first), `INSERT INTO schema_version VALUES (1)`,
+		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 1, 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l := openAt(t, path)
+	if row, err := l.Row(t.Context(), "web-1"); err != nil || row.SystemID != "abc123" || row.HostID != 1 {
+		t.Errorf("got %+v, %v", row, err)
+	}
+	if _, _, err := l.Place(t.Context(), reservation(t, l, "web-2", 1, 1)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -52,11 +52,6 @@ func room(t *testing.T, handle func() engine.Ledger) {
 				ok(t, l.Forget(t.Context(), key))
 			},
 		},
-		"ForgottenAfter": {
-			reason:  "Also for an inventory that was there before: there is nothing on the host.",
-			between: func(*testing.T) {},
-			after:   func(t *testing.T) { ok(t, l.Forget(t.Context(), key)) },
-		},
 		"MovedAway": {
 			reason: "The room of an attempt that was given up is free.",
 			between: func(t *testing.T) {
@@ -217,7 +212,10 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 	if err != nil || !fresh || same.HostID != 1 || same.Attempt != 2 {
 		t.Errorf("A host that did not fail may be tried again, in the room of the first attempt.\ngot %+v, %t, %v", same, fresh, err)
 	}
+	_, _, err = l.Move(t.Context(), 3, r)
+	is(t, "The first attempt may have left an instance, which its inventory does not show.", err, engine.ErrBusy)
 	for _, step := range []struct{ attempt, failed, want int }{{3, 1, 2}, {4, 2, 3}} {
+		r = wish(t, l, key, hosts...)
 		r.Exclude = []int{step.failed}
 		row, fresh, err := l.Move(t.Context(), step.attempt, r)
 		if err != nil || !fresh || row.HostID != step.want || row.Attempt != step.attempt {
@@ -233,6 +231,7 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 	if diff := cmp.Diff([]int{1, 2}, row.Excluded); diff != "" {
 		t.Error("excluded hosts:", diff)
 	}
+	r = wish(t, l, key, hosts...)
 	r.Exclude = []int{3}
 	_, _, err = l.Move(t.Context(), 5, r)
 	if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources {
@@ -271,5 +270,52 @@ func cancelled(t *testing.T, handle func() engine.Ledger) {
 	got, err := l.Row(t.Context(), key)
 	if err != nil || !cmp.Equal(row, got) {
 		t.Errorf("want %+v, got %+v, %v", row, got, err)
+	}
+}
+
+// floors checks that an inventory ends to serve when a compose is given up.
+func floors(t *testing.T, handle func() engine.Ledger) {
+	l := handle()
+	one, two := candidate(1, "az1", 4), candidate(2, "az1", 4)
+	cases := map[string]struct {
+		reason string
+		do     func(*testing.T, engine.Row) error
+		serves bool
+	}{
+		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return l.Forget(t.Context(), row.Key) }, false},
+		"Dropped":   {"So may one that somebody else gives up.", func(t *testing.T, row engine.Row) error { return l.Drop(t.Context(), row) }, false},
+		"BoundElsewhere": {"The VM is on another host, and an instance may be on the one that was meant.", func(t *testing.T, row engine.Row) error {
+			row.HostID = 2
+			return l.Bind(t.Context(), bound(row, "abc123"))
+		}, false},
+		"LeftUnseen": {"A delete saw nothing of it.", func(t *testing.T, row engine.Row) error {
+			ok(t, l.Leaving(t.Context(), row.Key))
+			return l.Forget(t.Context(), row.Key)
+		}, false},
+		"Bound": {"What is there is in the ledger until the inventories show it.", func(t *testing.T, row engine.Row) error {
+			return l.Bind(t.Context(), bound(row, "abc123"))
+		}, true},
+		"Left": {"An inventory that shows it still counts it.", func(t *testing.T, row engine.Row) error {
+			ok(t, l.Bind(t.Context(), bound(row, "abc123")))
+			ok(t, l.Leaving(t.Context(), row.Key))
+			return l.Forget(t.Context(), row.Key)
+		}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			row := placed(t, l, key, one)
+			forgetAfter(t, l, key, "other")
+			old := wish(t, l, "other", one, two)
+			ok(t, tc.do(t, row))
+			var want error
+			if !tc.serves {
+				want = engine.ErrBusy
+			}
+			_, _, err := l.Place(t.Context(), old)
+			is(t, tc.reason, err, want)
+			if !tc.serves {
+				placed(t, l, "other", one, two)
+			}
+		})
 	}
 }

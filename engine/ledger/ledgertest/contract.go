@@ -35,6 +35,7 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 		"Pools":        pools,
 		"Order":        order,
 		"Move":         moves,
+		"Floor":        floors,
 		"Lists":        lists,
 		"Drops":        drops,
 		"Renews":       renews,
@@ -271,7 +272,7 @@ func tags(t *testing.T, handle func() engine.Ledger) {
 		by   int64
 	}{
 		{"a repeated place", func() error { _, _, err := l.Place(t.Context(), wish(t, l, key, host)); return err }, 0},
-		{"a move", func() error { _, _, err := l.Move(t.Context(), 2, wish(t, l, key, host)); return err }, 0},
+		{"a move", func() error { _, _, err := l.Move(t.Context(), 2, wish(t, l, key, host)); return err }, 1},
 		{"a bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 1},
 		{"a repeated bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 0},
 		{"leaving", func() error { return l.Leaving(t.Context(), key) }, 1},

@@ -26,7 +26,7 @@ type interleaving struct {
 }
 
 // figures are what the interleavings of a run came to.
-type figures struct{ steps, placed, moved, busy, lost, restored int }
+type figures struct{ steps, placed, moved, busy, strays, lost, restored int }
 
 // inventory is a read of all hosts, one after the other.
 type inventory struct {
@@ -39,6 +39,7 @@ type creation struct {
 	key  engine.Key
 	need engine.Need
 	row  engine.Row
+	away bool // its host has something of it left
 	next func(*creation)
 }
 
@@ -61,6 +62,9 @@ func (s *schedule) interleaving() *interleaving {
 
 func (in *interleaving) step() {
 	in.sum.steps++
+	if in.rnd.IntN(60) == 0 { // an operator clears up
+		in.region.Clear()
+	}
 	switch in.rnd.IntN(8) {
 	case 0:
 		if len(in.reads) > 2 {
@@ -119,7 +123,7 @@ func (in *interleaving) place(vm *creation) {
 		in.t.Errorf("%s is not fresh", vm.key)
 	}
 	in.sum.placed++
-	vm.row, vm.next = row, in.compose
+	vm.row, vm.next, vm.away = row, in.compose, false
 }
 
 // waits reports whether there is no room for now.
@@ -136,17 +140,25 @@ func (in *interleaving) waits(err error) bool {
 }
 
 func (in *interleaving) compose(vm *creation) {
-	if in.rnd.IntN(4) == 0 { // the host failed before there was anything
+	fate := in.rnd.IntN(12)
+	if fate < 3 { // the host failed before there was anything
 		vm.next = in.move
 		return
 	}
 	in.region.Compose(vm.row)
+	if fate == 3 { // MAAS says that it failed, and then finds what LXD has made
+		in.region.Stray(vm.key)
+		in.sum.strays++
+		vm.away = true
+		vm.next = []func(*creation){in.move, in.forget}[in.rnd.IntN(2)]
+		return
+	}
 	vm.next = in.composed
 }
 
 func (in *interleaving) move(vm *creation) {
 	r := in.wish(vm)
-	if in.rnd.IntN(2) == 0 && len(vm.row.Excluded) == 0 {
+	if vm.away || in.rnd.IntN(2) == 0 && len(vm.row.Excluded) == 0 {
 		r.Exclude = []int{vm.row.HostID}
 	}
 	row, fresh, err := in.ledger().Move(in.t.Context(), vm.row.Attempt+1, r)
@@ -158,7 +170,7 @@ func (in *interleaving) move(vm *creation) {
 		in.t.Errorf("moved to %+v, fresh %t", row, fresh)
 	}
 	in.sum.moved++
-	vm.row, vm.next = row, in.compose
+	vm.row, vm.next, vm.away = row, in.compose, false
 }
 
 func (in *interleaving) composed(vm *creation) {
@@ -222,6 +234,7 @@ func (in *interleaving) resume(vm *creation) {
 // settle removes everything, and then wants all room to be there: what is
 // counted twice must not be counted for ever.
 func (in *interleaving) settle() {
+	in.region.Clear()
 	for _, vm := range in.vms {
 		in.region.Removed(vm.key)
 		in.forget(vm)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -19,6 +20,8 @@ type Region struct {
 	vms  map[engine.Key]instance
 	made map[engine.Key]int
 	over []string
+
+	strays int // that there were
 }
 
 // instance is an LXD instance. MAAS shows it from the end of its compose to
@@ -64,6 +67,27 @@ func (r *Region) change(key engine.Key, do func(*instance)) {
 		do(&vm)
 		r.vms[key] = vm
 	}
+}
+
+// Stray ends a compose that failed after its instance was made, and which MAAS
+// shows from now on as one that is nobody's.
+func (r *Region) Stray(key engine.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	vm := r.vms[key]
+	vm.shown = true
+	delete(r.vms, key)
+	r.strays++
+	r.vms[engine.Key(fmt.Sprint(stray, r.strays))] = vm
+}
+
+const stray = "stray "
+
+// Clear removes all strays.
+func (r *Region) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.vms, func(key engine.Key, _ instance) bool { return strings.HasPrefix(string(key), stray) })
 }
 
 // Rest ends all composes and removals.

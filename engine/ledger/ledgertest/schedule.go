@@ -31,9 +31,9 @@ func NeverOverCommits(t *testing.T, store func(*testing.T) Store) {
 			t.Fatalf("again with -ledger.seed=%d -ledger.runs=1", first+n)
 		}
 	}
-	t.Logf("seed %d: %d interleavings, %d steps, %d VMs placed, %d moved, %d had to wait, %d ledgers lost, %d restored, 0 over-commits",
-		first, *runs, sum.steps, sum.placed, sum.moved, sum.busy, sum.lost, sum.restored)
-	if sum.placed == 0 || sum.busy == 0 || sum.moved == 0 || sum.lost == 0 {
+	t.Logf("seed %d: %d interleavings, %d steps, %d VMs placed, %d moved, %d had to wait, %d composes left an instance, %d ledgers lost, %d restored, 0 over-commits",
+		first, *runs, sum.steps, sum.placed, sum.moved, sum.busy, sum.strays, sum.lost, sum.restored)
+	if sum.placed == 0 || sum.busy == 0 || sum.moved == 0 || sum.strays == 0 || sum.lost == 0 {
 		t.Error("the interleavings prove nothing")
 	}
 }
