@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,6 +215,35 @@ func TestNoStrangerIsAdopted(t *testing.T) {
 		}
 		if m := r.machine(t, "web-1"); m.Description != "" || len(r.sim.Instances()) != 1 {
 			t.Errorf("a stranger was taken over: %+v", m)
+		}
+	})
+}
+
+// TestTwoOwnersOfOneNewborn: two owners, who know nothing of each other, ask for
+// one name on one host at the same moment, and a sync adopts what came of it.
+// MAAS refuses the name to both. One of them has the VM in the end.
+func TestTwoOwnersOfOneNewborn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+			t.Fatal(err)
+		}
+		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		refs := []engine.Ref{{Key: "one/web-1"}, {Key: "two/web-1"}}
+		errs := make([]error, 2)
+		var wg sync.WaitGroup
+		for n, e := range []process{p, q} {
+			wg.Go(func() { _, errs[n] = engine.Wait(t.Context(), e.engine.VMs.Steps(refs[n], wanted())) })
+		}
+		wg.Wait()
+		winner := 0
+		if errs[0] != nil {
+			winner = 1
+		}
+		if errs[winner] != nil || !errors.Is(errs[1-winner], engine.ErrConflict) {
+			t.Fatalf("want one of them to have it, got %v", errs)
+		}
+		if m := r.machine(t, "web-1"); !strings.Contains(m.Description, string(refs[winner].Key)) || len(r.sim.Instances()) != 1 {
+			t.Errorf("want one VM of %s, got %+v", refs[winner].Key, m)
 		}
 	})
 }

@@ -253,6 +253,7 @@ func (w *observer) answered(a *asked, res *http.Response, err error) {
 	w.s.must(err)
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	a.status, a.body = res.StatusCode, string(body)
+	w.fruitful(a)
 	w.s.note("maas", "compose of %s on %s for %s: %d %.160s", a.name, a.host, a.life.name, a.status, a.body)
 }
 
@@ -299,20 +300,6 @@ func (w *observer) look() {
 	}
 }
 
-// askedFor finds the compose that an instance comes from: LXD admits a name
-// once, and the first one gets it.
-func (w *observer) askedFor(i sim.Instance) *asked {
-	for _, a := range w.composes {
-		if a.host == i.Host && a.name == i.Name && a.fruit == nil && a.to.IsZero() && a.sent {
-			return a
-		}
-	}
-	if !w.foreigns[i.Host+"/"+i.Name] {
-		w.s.wrong("nobody asked for the instance %+v", i)
-	}
-	return nil
-}
-
 func (w *observer) update(b *birth, i sim.Instance, m sim.Machine) {
 	if b.Name == "" {
 		w.s.note("lxd", "%s is born on %s (MACs %v)", i.Name, i.Host, i.MACs)
@@ -351,6 +338,7 @@ func (w *observer) before(c *exchange) {
 		if b.gone || b.MachineID != id {
 			continue
 		}
+		w.claimed(b, c)
 		switch key := b.key(); {
 		case b.asked == nil || b.asked.life.owner != c.life.owner:
 			w.figures.wipes++

@@ -67,6 +67,12 @@ func described(description string) (owner string, finished bool) {
 	return owner, finished
 }
 
+// markedByAnother reports whether the machine says that it is another key's.
+func (m Machine) markedByAnother(key Key) bool {
+	owner, _ := described(m.Description)
+	return owner != "" && owner != marker(key)
+}
+
 // markedBy reads the key from the marker line of a description, empty if there
 // is none.
 func markedBy(description string) (key Key, finished bool) {

@@ -22,9 +22,34 @@ func (v *vms) lookAfter(ctx context.Context, host VMHost, row Row, want VMSpec, 
 	case unknown != nil:
 		return Machine{}, nil, unknown
 	case ours:
-		return *stranger, nil, nil
+		return v.claim(ctx, row.Key, want.Placement.Group, *stranger)
 	}
 	return Machine{}, stranger, err
+}
+
+// claim takes a newborn that has no mark, and looks again whose it is after a
+// while. Another owner, with a ledger of his own, may have asked for the same
+// name and size on the same host at the same moment, and take it for his as
+// well: then it goes to the one who marked it last, and nobody has used it yet.
+// It is bound first: where the mark fails, only the ledger knows it, and the
+// caller, who gets the machine with the error.
+func (v *vms) claim(ctx context.Context, key Key, group string, m Machine) (Machine, *Machine, error) {
+	if err := v.bind(ctx, key, group, m); err != nil {
+		return Machine{}, nil, err
+	}
+	text := describe(m.Description, key, false)
+	if err := v.Machines.Update(ctx, m.SystemID, MachineUpdate{Description: &text}); err != nil {
+		return m, nil, fmt.Errorf("cannot mark %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	settleDown(ctx)
+	now, err := v.Machines.Machine(ctx, m.SystemID)
+	switch {
+	case err != nil:
+		return m, nil, fmt.Errorf("cannot read %s again after it was marked: %w", m.Hostname, err)
+	case now.markedByAnother(key):
+		return Machine{}, &now, ErrNotFound
+	}
+	return now, nil, nil
 }
 
 // adopted reports whether a machine without any marker is the fruit of the

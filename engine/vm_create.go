@@ -95,7 +95,7 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		case ctx.Err() != nil:
 			return Result[VM]{}, failure // the row stays: it knows since when
 		case !errors.Is(err, ErrNotFound):
-			return Result[VM]{}, err
+			return result(row.Key, m), err
 		case stranger != nil, !mayMove:
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, stranger, failure)
 		}

@@ -77,7 +77,10 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 	}
 	if row.SystemID != "" {
 		m, err := v.Machines.Machine(ctx, row.SystemID)
-		if !errors.Is(err, ErrNotFound) {
+		switch {
+		case err == nil && m.markedByAnother(ref.Key):
+			return Machine{}, &m, fmt.Errorf("%s (%s) is another owner's by now: %w", m.Hostname, m.SystemID, ErrNotFound)
+		case !errors.Is(err, ErrNotFound):
 			return m, nil, err
 		}
 	}
