@@ -82,7 +82,7 @@ func TestWantedAgain(t *testing.T) {
 }
 
 // reserveDead leaves a row as a process does that dies before its compose.
-func reserveDead(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
+func reserveDead(t *testing.T, r region, rows engine.Ledger, spec engine.VMSpec) {
 	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {
@@ -91,7 +91,7 @@ func reserveDead(t *testing.T, rows engine.Ledger, spec engine.VMSpec) {
 	disks := map[string]int64{"default": 100e9}
 	_, _, err = rows.Place(t.Context(), engine.Reservation{
 		Key: vmKey, Name: spec.Name, Need: engine.Need{Cores: 8, MemoryMiB: 8192}, Inventory: tag,
-		Candidates: []engine.Candidate{{HostID: 1, Free: engine.Need{Cores: 8, MemoryMiB: 16384, DiskBytes: disks}, DefaultPool: "default"}},
+		Candidates: []engine.Candidate{{HostID: r.hostMachine(t, "lxd1"), Free: engine.Need{Cores: 8, MemoryMiB: 16384, DiskBytes: disks}, DefaultPool: "default"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestDeadReservationIsGivenUp(t *testing.T) {
 				rows := ledger.NewMemory(nil)
 				spec := wanted()
 				tc.change(&spec)
-				reserveDead(t, rows, spec)
+				reserveDead(t, r, rows, spec)
 				time.Sleep(131 * time.Second)
 				q := r.start(t, rows, 0, breakage{})
 				if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(engine.Ref{Key: vmKey}, spec)); err == nil {
@@ -199,7 +199,7 @@ func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
 func TestNoStrangerIsAdopted(t *testing.T) {
 	inBubble(t, func(t *testing.T, r region, p process) {
 		rows := ledger.NewMemory(nil)
-		reserveDead(t, rows, wanted())
+		reserveDead(t, r, rows, wanted())
 		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 2, MemoryMiB: 2048}); err != nil {
 			t.Fatal(err)
 		}

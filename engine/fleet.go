@@ -60,17 +60,17 @@ func (e *Engine) Fleet(ctx context.Context) (Fleet, error) {
 
 func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {
 	f := Fleet{Hosts: make([]FleetHost, 0, len(hosts)), VMs: make([]FleetVM, 0, len(machines))}
-	at := map[int]*FleetHost{}
+	at, on := map[int]*FleetHost{}, map[string]*FleetHost{}
 	for _, h := range hosts {
 		f.Hosts = append(f.Hosts, FleetHost{
 			VMHost: h, FreeCores: h.Cores.left(h.CPUOvercommit), FreeMemoryMiB: h.MemoryMiB.left(h.MemoryOvercommit),
 		})
 	}
 	for n := range f.Hosts {
-		at[f.Hosts[n].ID] = &f.Hosts[n]
+		at[f.Hosts[n].ID], on[f.Hosts[n].MachineID] = &f.Hosts[n], &f.Hosts[n]
 	}
 	for _, row := range promised {
-		if h := at[row.HostID]; h != nil {
+		if h := on[row.HostID]; h != nil {
 			h.FreeCores -= row.Need.Cores
 			h.FreeMemoryMiB -= row.Need.MemoryMiB
 		}

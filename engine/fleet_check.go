@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -90,7 +89,7 @@ func (v *vms) checkFleet(ctx context.Context) (*checkedFleet, error) {
 		placeable[n] = h.placeable()
 		placeable[n].Networks = attached[h.MachineID]
 		for _, row := range promised {
-			if row.HostID == h.ID {
+			if row.HostID == h.MachineID {
 				placeable[n].Cores.Used += row.Need.Cores
 				placeable[n].MemoryMiB.Used += row.Need.MemoryMiB
 				for p := range placeable[n].StoragePools {
@@ -108,12 +107,12 @@ type checkedFleet struct {
 	room  *placement.Fleet
 }
 
-// others lists the ids of all hosts but one.
-func (f *checkedFleet) others(id int) []int {
-	var ids []int
+// others lists the machines of all hosts but one.
+func (f *checkedFleet) others(than VMHost) []string {
+	var ids []string
 	for _, h := range f.hosts {
-		if h.ID != id {
-			ids = append(ids, h.ID)
+		if h.ID != than.ID {
+			ids = append(ids, h.MachineID)
 		}
 	}
 	return ids
@@ -155,14 +154,14 @@ func split(failure error) (exists bool, finding, err error) {
 
 // checkRoom takes the VM's room in the fleet, or says why there is none.
 func (v *vms) checkRoom(ctx context.Context, fleet *checkedFleet, w Wanted) (finding, err error) {
-	var exclude []int
+	var exclude []string
 	if w.Spec.Host != "" {
 		host, err := v.host(ctx, w.Spec.Host)
 		if err != nil {
 			_, finding, err := split(err)
 			return finding, err
 		}
-		exclude = fleet.others(host.ID)
+		exclude = fleet.others(host)
 	}
 	need, err := v.placementNeed(ctx, w.Key, w.Spec, exclude)
 	if err != nil {
@@ -178,9 +177,9 @@ func (v *vms) checkRoom(ctx context.Context, fleet *checkedFleet, w Wanted) (fin
 }
 
 // namedMisfit speaks of the one host that was named.
-func namedMisfit(name string, misfit *placement.FitError, others []int) error {
+func namedMisfit(name string, misfit *placement.FitError, others []string) error {
 	for _, m := range misfit.Misfits() {
-		if slices.ContainsFunc(others, func(id int) bool { return strconv.Itoa(id) == m.HostID }) {
+		if slices.Contains(others, m.HostID) {
 			continue
 		}
 		return &Error{

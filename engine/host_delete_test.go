@@ -216,7 +216,7 @@ func TestHostForcedWaitsForCompose(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
 		h, ref := p.made(t, metalHost())
 		rows := newRows()
-		composing(t, rows, h.VMHost.ID)
+		composing(t, rows, h.VMHost.MachineID)
 		ref.Release.Force = true
 		if _, err := r.start(t, rows, 0, breakage{}).engine.Hosts.Delete(t.Context(), ref); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("want it busy, got %v", err)

@@ -92,7 +92,7 @@ func TestHostQuietUnderLock(t *testing.T) {
 					first <- err
 				}()
 				time.Sleep(3 * time.Second)
-				time.AfterFunc(3*time.Second, func() { composing(t, rows, h.VMHost.ID) })
+				time.AfterFunc(3*time.Second, func() { composing(t, rows, h.VMHost.MachineID) })
 				if err := tc.step(t, q, ref); !errors.Is(err, engine.ErrBusy) {
 					t.Errorf("want it busy, got %v", err)
 				}
@@ -119,7 +119,7 @@ func TestHostInventoryWaitsForCompose(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		composing(t, rows, r.records(t)[0].ID)
+		composing(t, rows, r.machine(t, "m1").SystemID)
 		r.sim.ResetJournal()
 		if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("want it busy, got %v", err)

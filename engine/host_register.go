@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,6 +251,7 @@ func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Ma
 		res.After = shortly
 		return res, nil
 	}
+	record.MachineID = cmp.Or(record.MachineID, m.SystemID) // which MAAS has yet to find out
 	unlock, err := h.quiet(ctx, record)
 	if err != nil {
 		return res, err

@@ -96,7 +96,7 @@ func TestHostWaitsForCompose(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
 		h, ref := p.made(t, metalHost())
 		rows := newRows()
-		composing(t, rows, h.VMHost.ID)
+		composing(t, rows, h.VMHost.MachineID)
 		q := r.start(t, rows, 0, breakage{})
 		spec := metalHost()
 		spec.CPUOvercommit = 2
@@ -116,7 +116,7 @@ func TestHostWaitsForCompose(t *testing.T) {
 }
 
 // composing puts a row into the ledger whose compose is under way on the host.
-func composing(t *testing.T, rows engine.Ledger, hostID int) {
+func composing(t *testing.T, rows engine.Ledger, hostID string) {
 	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {

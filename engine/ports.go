@@ -159,8 +159,8 @@ type VMHost struct {
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 	Architectures    []string // "amd64/generic"
-	// MachineID is the system id of the machine that its LXD runs on, empty as
-	// long as MAAS never reached it.
+	// MachineID is the system id of the machine that its LXD runs on: what a
+	// ledger calls the host. Empty as long as MAAS never reached it.
 	MachineID string
 	// Inventory is the ledger's tag as it was before this was read.
 	Inventory Tag
@@ -215,6 +215,9 @@ type Composer interface {
 	// machine is no error. MAAS answers with success even when LXD could not
 	// be reached, so ask Machines.Power before and look afterwards.
 	Decompose(ctx context.Context, systemID string) error
+	// HostOf finds the host that a VM runs on: its ID, Name and MachineID at
+	// least. ErrNotFound for a machine that is on none.
+	HostOf(ctx context.Context, m Machine) (VMHost, error)
 	// Sync makes MAAS list the host's instances anew: vanished VMs leave
 	// MAAS, unknown ones are adopted and power-cycled. A last resort.
 	Sync(ctx context.Context, host VMHost) error
@@ -287,12 +290,12 @@ type Need struct {
 type Row struct {
 	Key      Key
 	Name     string // hostname
-	HostID   int
+	HostID   string // system id of the machine whose LXD is to have, or has, the VM
 	Zone     string // of the host
 	Group    string // VMs that are to stand apart; empty: none
 	Need     Need
-	Attempt  int   // 1 for the first
-	Excluded []int // hosts that failed earlier attempts, sorted; never chosen again
+	Attempt  int      // 1 for the first
+	Excluded []string // hosts that failed earlier attempts, sorted; never chosen again
 	State    RowState
 	SystemID string    // empty while pending
 	Since    time.Time // when this attempt was placed: a compose of it began after
@@ -308,7 +311,7 @@ type Tag struct {
 
 // Candidate is a host that fits a VM as far as an inventory shows.
 type Candidate struct {
-	HostID int
+	HostID string // system id of its machine
 	Zone   string
 	// Rank orders the candidates, the least first. Each VM on the host that
 	// the inventory cannot show adds Step: zero fills one host after the other,
@@ -327,8 +330,8 @@ type Reservation struct {
 	Group      string // VMs of a group spread over zones, then over hosts; empty: none
 	Need       Need
 	Candidates []Candidate
-	Inventory  Tag   // of the inventory that the candidates come from
-	Exclude    []int // hosts that failed, for Move: kept in the row
+	Inventory  Tag      // of the inventory that the candidates come from
+	Exclude    []string // hosts that failed, for Move: kept in the row
 }
 
 // Ledger keeps what was decided until MAAS shows it, and so what an inventory

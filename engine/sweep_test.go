@@ -21,16 +21,16 @@ func TestOldReservationsGiveWay(t *testing.T) {
 	}{
 		"Pending": {
 			reason: "MAAS can no longer be composing it.", age: 10 * time.Minute, fits: true,
-			leave: func(t *testing.T, _ region, rows engine.Ledger) { reserve(t, rows) },
+			leave: func(t *testing.T, r region, rows engine.Ledger) { reserve(t, r, rows) },
 		},
 		"JustPending": {
 			reason: "MAAS may still be composing it.", age: time.Second, fits: true, waits: true,
-			leave: func(t *testing.T, _ region, rows engine.Ledger) { reserve(t, rows) },
+			leave: func(t *testing.T, r region, rows engine.Ledger) { reserve(t, r, rows) },
 		},
 		"Leaving": {
 			reason: "It was being deleted, and is gone.", age: 10 * time.Minute, fits: true,
-			leave: func(t *testing.T, _ region, rows engine.Ledger) {
-				reserve(t, rows)
+			leave: func(t *testing.T, r region, rows engine.Ledger) {
+				reserve(t, r, rows)
 				if err := rows.Leaving(t.Context(), "default/old"); err != nil {
 					t.Fatal(err)
 				}
@@ -46,7 +46,7 @@ func TestOldReservationsGiveWay(t *testing.T) {
 				if err := rows.Forget(t.Context(), "default/old"); err != nil {
 					t.Fatal(err)
 				}
-				reserve(t, rows)
+				reserve(t, r, rows)
 			},
 		},
 	}
@@ -76,7 +76,7 @@ func TestOldReservationsGiveWay(t *testing.T) {
 }
 
 // reserve promises all the room of the first host to a VM called old.
-func reserve(t *testing.T, rows engine.Ledger) {
+func reserve(t *testing.T, r region, rows engine.Ledger) {
 	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {
@@ -84,7 +84,7 @@ func reserve(t *testing.T, rows engine.Ledger) {
 	}
 	_, _, err = rows.Place(t.Context(), engine.Reservation{
 		Key: "default/old", Name: "old", Need: engine.Need{Cores: 2, MemoryMiB: 2048}, Inventory: tag,
-		Candidates: []engine.Candidate{{HostID: 1, Zone: "az1", Free: engine.Need{Cores: 2, MemoryMiB: 2048}}},
+		Candidates: []engine.Candidate{{HostID: r.hostMachine(t, "lxd1"), Zone: "az1", Free: engine.Need{Cores: 2, MemoryMiB: 2048}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -77,6 +77,6 @@ func (v *vms) adopted(ctx context.Context, host VMHost, row Row, want VMSpec, m 
 		return false, fmt.Errorf("cannot read the ledger: %w", err)
 	}
 	return !slices.ContainsFunc(rows, func(other Row) bool {
-		return other.Key != row.Key && (other.SystemID == m.SystemID || other.SystemID == "" && other.Name == want.Name && other.HostID == host.ID)
+		return other.Key != row.Key && (other.SystemID == m.SystemID || other.SystemID == "" && other.Name == want.Name && other.HostID == host.MachineID)
 	}), nil
 }

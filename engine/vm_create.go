@@ -55,7 +55,7 @@ func (v *vms) nextAttempt(ctx context.Context, where sites, row Row, want VMSpec
 // moveFrom begins the next attempt on another host than the row's.
 func (v *vms) moveFrom(ctx context.Context, where sites, row Row, want VMSpec) (Row, bool, error) {
 	r := where.reservation(row.Key, want)
-	r.Exclude = []int{row.HostID}
+	r.Exclude = []string{row.HostID}
 	return v.Ledger.Move(ctx, row.Attempt+1, r)
 }
 
@@ -65,7 +65,7 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 	for tried := 1; ; tried++ {
 		host, ok := where.host(row.HostID)
 		if !ok {
-			return Result[VM]{}, fmt.Errorf("the ledger chose VM host %d, which is no candidate for %s: %w", row.HostID, want.Name, ErrBusy)
+			return Result[VM]{}, fmt.Errorf("the ledger chose the VM host on machine %s, which is no candidate for %s: %w", row.HostID, want.Name, ErrBusy)
 		}
 		m, failure := v.compose(ctx, host, row, want)
 		if failure == nil {
@@ -102,7 +102,7 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		// Others' composes may have failed meanwhile, too, and left an instance
 		// that only a newer inventory shows.
 		v.Names.Refresh()
-		newer, err := v.sites(ctx, row.Key, want, []int{host.ID})
+		newer, err := v.sites(ctx, row.Key, want, []string{host.MachineID})
 		if err != nil {
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
 		}

@@ -151,7 +151,11 @@ func (v *vms) powerOff(ctx context.Context, m Machine) error {
 // reached, the sync fails, and the VM stays until it can. If the instance has
 // vanished, MAAS drops its machine in the sync.
 func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
-	unlock, err := v.hosts.alone(ctx, m.HostID)
+	host, err := v.Composer.HostOf(ctx, m)
+	if err != nil {
+		return fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	unlock, err := v.hosts.alone(ctx, host.ID)
 	if err != nil {
 		return err
 	}
@@ -161,12 +165,12 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 		return err
 	}
 	for _, row := range pending {
-		if row.HostID == m.HostID && row.Key != key && v.unclear(row) > 0 {
-			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, m.HostName, m.Hostname, ErrBusy)
+		if row.HostID == host.MachineID && row.Key != key && v.unclear(row) > 0 {
+			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, host.Name, m.Hostname, ErrBusy)
 		}
 	}
-	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", m.HostName, "name", m.Hostname)
-	if err := v.Composer.Sync(ctx, VMHost{ID: m.HostID, Name: m.HostName}); err != nil {
+	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", host.Name, "name", m.Hostname)
+	if err := v.Composer.Sync(ctx, host); err != nil {
 		return unanswered(m, err)
 	}
 	_, err = v.Machines.Machine(ctx, m.SystemID)

@@ -21,7 +21,11 @@ func (v *vms) move(ctx context.Context, key Key, want VMSpec, m Machine) (Result
 	if want.Host != "" || m.HostID == 0 || owner != marker(key) || finished || row.Attempt >= maxAttempts {
 		return Result[VM]{}, failed(m)
 	}
-	where, err := v.sites(ctx, key, want, append(row.Excluded, m.HostID))
+	host, err := v.Composer.HostOf(ctx, m)
+	if err != nil {
+		return Result[VM]{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	where, err := v.sites(ctx, key, want, append(row.Excluded, host.MachineID))
 	var short *Error
 	switch {
 	case errors.As(err, &short) && short.Type == InsufficientResources:

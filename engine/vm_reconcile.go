@@ -116,7 +116,10 @@ func (v *vms) bind(ctx context.Context, key Key, group string, m Machine) error 
 	case row.SystemID == m.SystemID && row.State == RowBound:
 		return nil
 	}
-	bound := boundTo(key, group, m)
+	bound, err := v.boundTo(ctx, key, group, m)
+	if err != nil {
+		return err
+	}
 	if row.State == RowLeaving {
 		// A delete was cut off, and the VM is wanted again.
 		if err := v.Ledger.Drop(ctx, row); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
@@ -17,8 +16,8 @@ type sites struct {
 	candidates []Candidate
 }
 
-func (s sites) host(id int) (VMHost, bool) {
-	i := slices.IndexFunc(s.hosts, func(h VMHost) bool { return h.ID == id })
+func (s sites) host(machineID string) (VMHost, bool) {
+	i := slices.IndexFunc(s.hosts, func(h VMHost) bool { return h.MachineID == machineID })
 	if i < 0 {
 		return VMHost{}, false
 	}
@@ -26,7 +25,7 @@ func (s sites) host(id int) (VMHost, bool) {
 }
 
 // sites finds the hosts on which the VM fits, without those that are excluded.
-func (v *vms) sites(ctx context.Context, key Key, want VMSpec, exclude []int) (sites, error) {
+func (v *vms) sites(ctx context.Context, key Key, want VMSpec, exclude []string) (sites, error) {
 	if want.Host != "" {
 		return v.namedSite(ctx, want)
 	}
@@ -47,7 +46,7 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 	}
 	// A VM host that was just registered shows no cores until its inventory
 	// has come, a second or two later.
-	if host.Cores.Total == 0 {
+	if host.Cores.Total == 0 || host.MachineID == "" {
 		v.Names.Refresh()
 		return sites{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
 	}
@@ -59,7 +58,7 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 
 // placedSites asks placement, once more on a fresh inventory if nothing fits:
 // VMs may just have gone, or hosts come.
-func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []int) (sites, error) {
+func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []string) (sites, error) {
 	need, err := v.placementNeed(ctx, key, want, exclude)
 	if err != nil {
 		return sites{}, err
@@ -74,11 +73,11 @@ func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []i
 }
 
 // placementNeed is the VM as placement sees it. Networks go by CIDR.
-func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude []int) (placement.Need, error) {
+func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude []string) (placement.Need, error) {
 	need := placement.Need{
 		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags,
 		Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
-		Strategy: want.Placement.Strategy,
+		Strategy: want.Placement.Strategy, Excluded: exclude,
 	}
 	for _, d := range want.Disks {
 		need.Disks = append(need.Disks, placement.Disk{SizeGB: d.SizeGB, Pool: d.Pool})
@@ -89,9 +88,6 @@ func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude [
 			return need, err
 		}
 		need.Networks = append(need.Networks, subnet.CIDR)
-	}
-	for _, id := range exclude {
-		need.Excluded = append(need.Excluded, strconv.Itoa(id))
 	}
 	return need, nil
 }
@@ -163,12 +159,12 @@ func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, 
 // pages, and looks at none when it composes.
 func (h VMHost) placeable() placement.Host {
 	p := placement.Host{
-		ID: strconv.Itoa(h.ID), Name: h.Name, Type: placement.TypeLXD,
+		ID: h.MachineID, Name: h.Name, Type: placement.TypeLXD,
 		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures,
 		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB),
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
 		// Without cores its inventory has not come yet.
-		NeverReached: h.Version == "" || h.Cores.Total == 0,
+		NeverReached: h.Version == "" || h.Cores.Total == 0 || h.MachineID == "",
 	}
 	for _, s := range h.StoragePools {
 		p.StoragePools = append(p.StoragePools, placement.StoragePool{

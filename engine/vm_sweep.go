@@ -65,7 +65,11 @@ func (v *vms) sweepRow(ctx context.Context, row Row) error {
 	case err != nil || row.State != RowPending:
 		return err
 	}
-	if err := v.Ledger.Bind(ctx, boundTo(row.Key, row.Group, m)); !errors.Is(err, ErrBusy) {
+	bound, err := v.boundTo(ctx, row.Key, row.Group, m)
+	if err != nil {
+		return err
+	}
+	if err := v.Ledger.Bind(ctx, bound); !errors.Is(err, ErrBusy) {
 		return err
 	}
 	return nil // it is being deleted by now

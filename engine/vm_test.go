@@ -60,6 +60,18 @@ func (r region) machine(t *testing.T, hostname string) sim.Machine {
 	return sim.Machine{}
 }
 
+// hostMachine is the system id of the machine that a VM host runs on.
+func (r region) hostMachine(t *testing.T, host string) string {
+	t.Helper()
+	for _, m := range r.sim.Machines() {
+		if slices.Contains(strings.Split(m.HostedHosts, ", "), host) {
+			return m.SystemID
+		}
+	}
+	t.Fatalf("no machine has the VM host %s", host)
+	return ""
+}
+
 func (r region) set(t *testing.T, e sim.MachineEdit) {
 	t.Helper()
 	if err := r.sim.EditMachine(r.machine(t, "web-1").SystemID, e); err != nil {

@@ -13,7 +13,7 @@ import (
 // spare is left on the host after the VM, if nothing is missing from the
 // inventory.
 type wireCandidate struct {
-	Host        int              `json:"host"`
+	Host        string           `json:"host"`
 	Zone        string           `json:"zone"`
 	Rank        int64            `json:"rank"`
 	Step        int64            `json:"step"`
@@ -189,7 +189,7 @@ func onHost(need engine.Need, c engine.Candidate) map[string]int64 {
 }
 
 // refusal says why no candidate was taken.
-func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []int) error {
+func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []string) error {
 	tag, floor, err := l.tag(ctx)
 	switch {
 	case err != nil:

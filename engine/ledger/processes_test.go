@@ -104,7 +104,7 @@ func exactRegion() *ledgertest.Region {
 	const hosts = 4
 	for id := range hosts {
 		region.Hosts = append(region.Hosts, engine.Candidate{
-			HostID: id + 1, Zone: fmt.Sprintf("az%d", id%2), Step: 1, DefaultPool: "default",
+			HostID: fmt.Sprint("h", id+1), Zone: fmt.Sprintf("az%d", id%2), Step: 1, DefaultPool: "default",
 			Free: engine.Need{Cores: processes * creators / hosts, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"default": 1e15}},
 		})
 	}
@@ -160,7 +160,7 @@ func wantSettled(t *testing.T, region *ledgertest.Region, path string) {
 	for _, over := range region.OverCommits() {
 		t.Error(over)
 	}
-	if diff := cmp.Diff(map[int]int{1: 8, 2: 8, 3: 8, 4: 8}, region.VMs()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"h1": 8, "h2": 8, "h3": 8, "h4": 8}, region.VMs()); diff != "" {
 		t.Errorf("VMs by host, -want +got:\n%s", diff)
 	}
 	rows, err := openAt(t, path).Rows(t.Context())

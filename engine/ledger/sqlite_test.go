@@ -164,7 +164,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, statement := range []string{
 		`CREATE TABLE schema_version (version INTEGER PRIMARY KEY)`, string(first), `INSERT INTO schema_version VALUES (1)`,
-		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 1, 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`,
+		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 'h1', 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`,
 	} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := openAt(t, path)
-	if row, err := l.Row(t.Context(), "web-1"); err != nil || row.SystemID != "abc123" || row.HostID != 1 {
+	if row, err := l.Row(t.Context(), "web-1"); err != nil || row.SystemID != "abc123" || row.HostID != "h1" {
 		t.Errorf("got %+v, %v", row, err)
 	}
 	if _, _, err := l.Place(t.Context(), reservation(t, l, "web-2", 1, 1)); err != nil {
@@ -288,7 +288,7 @@ func TestOpenTogether(t *testing.T) {
 				return
 			}
 			defer l.Close()
-			row := engine.Row{Key: engine.Key(fmt.Sprint("vm-", n)), HostID: 1, SystemID: fmt.Sprint(n)}
+			row := engine.Row{Key: engine.Key(fmt.Sprint("vm-", n)), HostID: "h1", SystemID: fmt.Sprint(n)}
 			if err := l.Bind(t.Context(), row); err != nil {
 				t.Error(err)
 			}

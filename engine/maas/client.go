@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -66,6 +67,7 @@ type Client struct {
 	poller poller
 
 	hosts   *cached[[]engine.VMHost]
+	hostIDs sync.Map // int, MAAS's number, to engine.VMHost
 	zones   *cached[[]named]
 	pools   *cached[[]named]
 	domains *cached[[]named]

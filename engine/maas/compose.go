@@ -2,6 +2,7 @@ package maas
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,25 @@ import (
 func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	hosts, err := c.hosts.get(ctx)
 	return slices.Clone(hosts), err
+}
+
+// HostOf implements engine.Composer. Which machine a VM host's LXD runs on does
+// not change, so the list is read once, and again for one that is new.
+func (c *Client) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, error) {
+	if m.HostID == 0 {
+		return engine.VMHost{}, fmt.Errorf("%s is on no VM host: %w", m.Hostname, engine.ErrNotFound)
+	}
+	if host, ok := c.hostIDs.Load(m.HostID); ok {
+		return host.(engine.VMHost), nil
+	}
+	c.hosts.drop() // it may be newer than the list
+	if _, err := c.Hosts(ctx); err != nil {
+		return engine.VMHost{}, err
+	}
+	if host, ok := c.hostIDs.Load(m.HostID); ok {
+		return host.(engine.VMHost), nil
+	}
+	return engine.VMHost{}, fmt.Errorf("MAAS does not list VM host %s: %w", m.HostName, engine.ErrNotFound)
 }
 
 func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
@@ -30,6 +50,9 @@ func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 		if h.Type == "lxd" {
 			host := h.host()
 			host.Inventory = tag
+			if host.MachineID != "" {
+				c.hostIDs.Store(host.ID, engine.VMHost{ID: host.ID, Name: host.Name, MachineID: host.MachineID})
+			}
 			hosts = append(hosts, host)
 		}
 	}

@@ -210,6 +210,33 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestHostOf asks for the hosts of VMs, and counts the listings.
+func TestHostOf(t *testing.T) {
+	t.Parallel()
+	list := []wireHost{{ID: 8, Name: "lxd1", Type: "lxd"}}
+	list[0].Machine.SystemID = "hhh111"
+	f := byRoute(map[string]func() *http.Response{"GET vm-hosts/": func() *http.Response { return value(list)() }})
+	c := testClient(t, f)
+	on := func(id int) engine.Machine { return engine.Machine{Hostname: "web1", HostID: id} }
+	for range 2 {
+		host, err := c.HostOf(t.Context(), on(8))
+		if want := (engine.VMHost{ID: 8, Name: "lxd1", MachineID: "hhh111"}); err != nil || !cmp.Equal(want, host) {
+			t.Errorf("got %+v, %v", host, err)
+		}
+	}
+	if _, err := c.HostOf(t.Context(), on(0)); !errors.Is(err, engine.ErrNotFound) || len(f.all()) != 1 {
+		t.Errorf("bare metal is on no host, and needs no listing: %v, %v", err, f.routes())
+	}
+	if _, err := c.HostOf(t.Context(), on(9)); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("there is no such host yet: %v", err)
+	}
+	list = append(list, wireHost{ID: 9, Type: "lxd"})
+	list[1].Machine.SystemID = "hhh222"
+	if host, err := c.HostOf(t.Context(), on(9)); err != nil || host.MachineID != "hhh222" || len(f.all()) != 3 {
+		t.Errorf("a new host is found by listing anew: %+v, %v, %v", host, err, f.routes())
+	}
+}
+
 func TestDecomposeOfNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

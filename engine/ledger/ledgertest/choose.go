@@ -29,18 +29,18 @@ func room(t *testing.T, handle func() engine.Ledger) {
 		},
 		"BoundBefore": {
 			reason:  "An inventory that began after the bind shows the VM.",
-			between: func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"})) },
+			between: func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"})) },
 		},
 		"BoundAfter": {
 			reason:  "An inventory that began before the bind may lack the VM.",
 			between: func(*testing.T) {},
-			after:   func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"})) },
+			after:   func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"})) },
 			want:    engine.ErrBusy,
 		},
 		"Leaving": {
 			reason: "MAAS forgets a VM before its instance is gone.",
 			between: func(t *testing.T) {
-				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: 1, SystemID: "abc123"}))
+				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"}))
 				ok(t, l.Leaving(t.Context(), key))
 			},
 			want: engine.ErrBusy,
@@ -78,7 +78,7 @@ func room(t *testing.T, handle func() engine.Ledger) {
 // pools checks the room of storage pools beside that of the host.
 func pools(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
-	host := engine.Candidate{HostID: 1, DefaultPool: "fast", Free: engine.Need{
+	host := engine.Candidate{HostID: "h1", DefaultPool: "fast", Free: engine.Need{
 		Cores: 100, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"fast": 10e9, `a "pool".x`: 20e9, "whole": math.MaxInt64},
 	}}
 	unknown := host
@@ -141,23 +141,23 @@ func order(t *testing.T, handle func() engine.Ledger) {
 		reason string
 		group  string
 		hosts  []engine.Candidate
-		want   []int // of VMs placed one after the other by the same inventory
+		want   []string // of VMs placed one after the other by the same inventory
 	}{
-		"Rank":        {"The least rank wins, in whatever order the hosts come.", "", []engine.Candidate{b1, a2, a1}, []int{1, 1, 1, 1, 2}},
-		"Step":        {"What the inventory lacks moves a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []int{1, 2, 1, 2, 1, 2, 1, 2}},
-		"Share":       {"Hosts of different size fill in proportion.", "", []engine.Candidate{ranked(a1, 1, 3), ranked(a2, 2, 1)}, []int{1, 2, 2, 1, 2, 2}},
-		"Less":        {"A host that is the better the fuller it is stays first.", "", []engine.Candidate{ranked(a1, 1, 0), ranked(a2, 0, -5)}, []int{2, 2, 2, 2, 1}},
-		"Whole":       {"Ranks are whole numbers of 64 bits: the last one counts.", "", []engine.Candidate{ranked(a1, 1<<60+1, 1<<40), ranked(a2, 1<<60, 1<<40)}, []int{2, 1, 2, 1}},
-		"Ties":        {"Equal ranks fall to the lowest id, so callers make them differ.", "", []engine.Candidate{ranked(a2, 7, 7), ranked(a1, 7, 7)}, []int{1, 2, 1, 2}},
-		"Zones":       {"A group spreads over zones before hosts.", "web", []engine.Candidate{a1, a2, b1}, []int{1, 3, 2, 3}},
-		"Hosts":       {"Within a zone a group spreads over hosts.", "web", []engine.Candidate{a1, a2}, []int{1, 2, 1, 2}},
-		"FullZone":    {"Spreading is a wish, room is not.", "web", []engine.Candidate{a1, candidate(3, "az2", 1)}, []int{1, 3, 1, 1, 1}},
-		"GroupOfNone": {"No group is no group of its own.", "", []engine.Candidate{a1, a2, b1}, []int{1, 1, 1, 1, 2}},
+		"Rank":        {"The least rank wins, in whatever order the hosts come.", "", []engine.Candidate{b1, a2, a1}, []string{"h1", "h1", "h1", "h1", "h2"}},
+		"Step":        {"What the inventory lacks moves a host back.", "", []engine.Candidate{stepping(a1), stepping(a2)}, []string{"h1", "h2", "h1", "h2", "h1", "h2", "h1", "h2"}},
+		"Share":       {"Hosts of different size fill in proportion.", "", []engine.Candidate{ranked(a1, 1, 3), ranked(a2, 2, 1)}, []string{"h1", "h2", "h2", "h1", "h2", "h2"}},
+		"Less":        {"A host that is the better the fuller it is stays first.", "", []engine.Candidate{ranked(a1, 1, 0), ranked(a2, 0, -5)}, []string{"h2", "h2", "h2", "h2", "h1"}},
+		"Whole":       {"Ranks are whole numbers of 64 bits: the last one counts.", "", []engine.Candidate{ranked(a1, 1<<60+1, 1<<40), ranked(a2, 1<<60, 1<<40)}, []string{"h2", "h1", "h2", "h1"}},
+		"Ties":        {"Equal ranks fall to the first id, so callers make them differ.", "", []engine.Candidate{ranked(a2, 7, 7), ranked(a1, 7, 7)}, []string{"h1", "h2", "h1", "h2"}},
+		"Zones":       {"A group spreads over zones before hosts.", "web", []engine.Candidate{a1, a2, b1}, []string{"h1", "h3", "h2", "h3"}},
+		"Hosts":       {"Within a zone a group spreads over hosts.", "web", []engine.Candidate{a1, a2}, []string{"h1", "h2", "h1", "h2"}},
+		"FullZone":    {"Spreading is a wish, room is not.", "web", []engine.Candidate{a1, candidate(3, "az2", 1)}, []string{"h1", "h3", "h1", "h1", "h1"}},
+		"GroupOfNone": {"No group is no group of its own.", "", []engine.Candidate{a1, a2, b1}, []string{"h1", "h1", "h1", "h1", "h2"}},
 	}
 	l := handle()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var got []int
+			var got []string
 			r := wish(t, l, key, tc.hosts...)
 			r.Group = tc.group
 			for i := range tc.want {
@@ -173,28 +173,28 @@ func order(t *testing.T, handle func() engine.Ledger) {
 		})
 	}
 	t.Run("BoundPeers", func(t *testing.T) {
-		for i, host := range []int{1, 3} {
+		for i, host := range []string{"h1", "h3"} {
 			k := engine.Key(fmt.Sprintf("vm-%d", i))
 			forgetAfter(t, l, k, key)
-			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: host, Zone: map[int]string{1: "az1", 3: "az2"}[host], SystemID: string(k)}))
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: host, Zone: map[string]string{"h1": "az1", "h3": "az2"}[host], SystemID: string(k)}))
 		}
 		ok(t, l.Leaving(t.Context(), "vm-0"))
 		r := wish(t, l, key, a2, b1)
 		r.Group = "web"
 		r.Candidates[0].Rank = 99
-		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 2 {
-			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %d, %v", row.HostID, err)
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != "h2" {
+			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %s, %v", row.HostID, err)
 		}
 	})
 	t.Run("MovedZone", func(t *testing.T) {
 		for _, k := range []engine.Key{"vm-0", "vm-1"} {
 			forgetAfter(t, l, k)
-			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: 1, Zone: "az2", SystemID: string(k)}))
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: "h1", Zone: "az2", SystemID: string(k)}))
 		}
 		r := wish(t, l, key, a1, a2, b1)
 		r.Group = "web"
-		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != 3 {
-			t.Errorf("Peers count in the zone that their host is in now.\ngot host %d, %v", row.HostID, err)
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != "h3" {
+			t.Errorf("Peers count in the zone that their host is in now.\ngot host %s, %v", row.HostID, err)
 		}
 	})
 }
@@ -209,17 +209,20 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 	placed(t, l, key, hosts...)
 	r := wish(t, l, key, hosts...)
 	same, fresh, err := l.Move(t.Context(), 2, r)
-	if err != nil || !fresh || same.HostID != 1 || same.Attempt != 2 {
+	if err != nil || !fresh || same.HostID != "h1" || same.Attempt != 2 {
 		t.Errorf("A host that did not fail may be tried again, in the room of the first attempt.\ngot %+v, %t, %v", same, fresh, err)
 	}
 	_, _, err = l.Move(t.Context(), 3, r)
 	is(t, "The first attempt may have left an instance, which its inventory does not show.", err, engine.ErrBusy)
-	for _, step := range []struct{ attempt, failed, want int }{{3, 1, 2}, {4, 2, 3}} {
+	for _, step := range []struct {
+		attempt      int
+		failed, want string
+	}{{3, "h1", "h2"}, {4, "h2", "h3"}} {
 		r = wish(t, l, key, hosts...)
-		r.Exclude = []int{step.failed}
+		r.Exclude = []string{step.failed}
 		row, fresh, err := l.Move(t.Context(), step.attempt, r)
 		if err != nil || !fresh || row.HostID != step.want || row.Attempt != step.attempt {
-			t.Errorf("Attempt %d must go to host %d.\ngot %+v, %t, %v", step.attempt, step.want, row, fresh, err)
+			t.Errorf("Attempt %d must go to host %s.\ngot %+v, %t, %v", step.attempt, step.want, row, fresh, err)
 		}
 		again, fresh, err := l.Move(t.Context(), step.attempt, r)
 		if err != nil || fresh || !cmp.Equal(row, again) {
@@ -228,11 +231,11 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 	}
 	row, err := l.Row(t.Context(), key)
 	ok(t, err)
-	if diff := cmp.Diff([]int{1, 2}, row.Excluded); diff != "" {
+	if diff := cmp.Diff([]string{"h1", "h2"}, row.Excluded); diff != "" {
 		t.Error("excluded hosts:", diff)
 	}
 	r = wish(t, l, key, hosts...)
-	r.Exclude = []int{3}
+	r.Exclude = []string{"h3"}
 	_, _, err = l.Move(t.Context(), 5, r)
 	if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources {
 		t.Errorf("No host is left.\ngot %v", err)
@@ -240,7 +243,7 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 	placed(t, l, "other", hosts[0])
 	placed(t, l, "third", hosts...)
 	r = wish(t, l, "other", hosts...)
-	r.Exclude = []int{1}
+	r.Exclude = []string{"h1"}
 	_, _, err = l.Move(t.Context(), 2, r)
 	is(t, "Others' reservations are in the way.", err, engine.ErrBusy)
 }
@@ -285,7 +288,7 @@ func floors(t *testing.T, handle func() engine.Ledger) {
 		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return l.Forget(t.Context(), row.Key) }, false},
 		"Dropped":   {"So may one that somebody else gives up.", func(t *testing.T, row engine.Row) error { return l.Drop(t.Context(), row) }, false},
 		"BoundElsewhere": {"The VM is on another host, and an instance may be on the one that was meant.", func(t *testing.T, row engine.Row) error {
-			row.HostID = 2
+			row.HostID = "h2"
 			return l.Bind(t.Context(), bound(row, "abc123"))
 		}, false},
 		"LeftUnseen": {"A delete saw nothing of it.", func(t *testing.T, row engine.Row) error {

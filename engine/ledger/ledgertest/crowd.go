@@ -70,7 +70,7 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 				r.Candidates = append(r.Candidates, h)
 			}
 			var mu sync.Mutex
-			got, busy := map[int]int{}, 0
+			got, busy := map[string]int{}, 0
 			together(64, all, func(i int, l engine.Ledger) {
 				mine := r
 				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
@@ -85,7 +85,7 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 				}
 				got[row.HostID]++
 			})
-			if diff := cmp.Diff(map[int]int{1: 10, 2: 20, 3: 10}, got); diff != "" || busy != 24 {
+			if diff := cmp.Diff(map[string]int{"h1": 10, "h2": 20, "h3": 10}, got); diff != "" || busy != 24 {
 				t.Errorf("%d had to wait, want 24; VMs by host, -want +got:\n%s", busy, diff)
 			}
 		})
@@ -101,12 +101,12 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 		group string
 		step  int64
 		n     int
-		want  map[int]int
+		want  map[string]int
 	}{
-		"EightOnTwo": {hosts[:2], "", 2, 8, map[int]int{1: 4, 2: 4}},
-		"Group":      {hosts, "web", 0, 32, map[int]int{1: 8, 2: 8, 3: 8, 4: 8}},
-		"Packed":     {hosts, "", 0, 32, map[int]int{1: 32}},
-		"PackedMore": {hosts, "", -2, 32, map[int]int{1: 32}},
+		"EightOnTwo": {hosts[:2], "", 2, 8, map[string]int{"h1": 4, "h2": 4}},
+		"Group":      {hosts, "web", 0, 32, map[string]int{"h1": 8, "h2": 8, "h3": 8, "h4": 8}},
+		"Packed":     {hosts, "", 0, 32, map[string]int{"h1": 32}},
+		"PackedMore": {hosts, "", -2, 32, map[string]int{"h1": 32}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 			}
 			r.Group = tc.group
 			var mu sync.Mutex
-			got := map[int]int{}
+			got := map[string]int{}
 			together(tc.n, all, func(i int, l engine.Ledger) {
 				mine := r
 				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))

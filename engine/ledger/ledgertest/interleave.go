@@ -159,7 +159,7 @@ func (in *interleaving) compose(vm *creation) {
 func (in *interleaving) move(vm *creation) {
 	r := in.wish(vm)
 	if vm.away || in.rnd.IntN(2) == 0 && len(vm.row.Excluded) == 0 {
-		r.Exclude = []int{vm.row.HostID}
+		r.Exclude = []string{vm.row.HostID}
 	}
 	row, fresh, err := in.ledger().Move(in.t.Context(), vm.row.Attempt+1, r)
 	if in.waits(err) {
@@ -253,7 +253,7 @@ func (in *interleaving) settle() {
 		in.region.Composed(vm.key)
 		ok(in.t, in.ledger().Bind(in.t.Context(), bound(vm.row, string(vm.key))))
 	}
-	if diff := cmp.Diff(map[int]int{1: 4, 2: 4, 3: 4}, in.region.VMs()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"h1": 4, "h2": 4, "h3": 4}, in.region.VMs()); diff != "" {
 		in.t.Errorf("VMs by host, -want +got:\n%s", diff)
 	}
 }

@@ -27,7 +27,7 @@ type Region struct {
 // instance is an LXD instance. MAAS shows it from the end of its compose to
 // the beginning of its removal; it takes room before and after, too.
 type instance struct {
-	host  int
+	host  string
 	need  engine.Need
 	shown bool
 	going bool // is being removed
@@ -42,12 +42,12 @@ func (r *Region) Compose(row engine.Row) {
 	}
 	r.made[row.Key]++
 	if old, ok := r.vms[row.Key]; ok {
-		r.over = append(r.over, fmt.Sprintf("%s is composed on host %d, and was on host %d already", row.Key, row.HostID, old.host))
+		r.over = append(r.over, fmt.Sprintf("%s is composed on host %s, and was on host %s already", row.Key, row.HostID, old.host))
 	}
 	r.vms[row.Key] = instance{host: row.HostID, need: row.Need}
 	for _, h := range r.Hosts {
 		if free := r.free(h, func(instance) bool { return true }); h.HostID == row.HostID && negative(free) {
-			r.over = append(r.over, fmt.Sprintf("host %d has %+v left after %s", h.HostID, free, row.Key))
+			r.over = append(r.over, fmt.Sprintf("host %s has %+v left after %s", h.HostID, free, row.Key))
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (r *Region) Rest() {
 }
 
 // VM says where a VM is that MAAS shows.
-func (r *Region) VM(key engine.Key) (host int, need engine.Need, there bool) {
+func (r *Region) VM(key engine.Key) (host string, need engine.Need, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	vm := r.vms[key]
@@ -135,10 +135,10 @@ func (r *Region) Made(key engine.Key) int {
 }
 
 // VMs counts the instances by host.
-func (r *Region) VMs() map[int]int {
+func (r *Region) VMs() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	count := map[int]int{}
+	count := map[string]int{}
 	for _, vm := range r.vms {
 		count[vm.host]++
 	}
