@@ -114,6 +114,7 @@ func (p *hostPlan) planWork() {
 	open(&p.plan.Status, types.StringNull())
 	open(&p.plan.LXDVersion, types.StringNull())
 	open(&p.plan.Fingerprint, types.StringNull())
+	open(&p.plan.ServerFingerprint, p.config.ServerFingerprint)
 	open(&p.plan.Address, p.config.Address)
 	open(&p.plan.Zone, p.config.Zone)
 	open(&p.plan.Pool, p.config.Pool)
