@@ -108,6 +108,8 @@ func TestAccHostServerChanged(t *testing.T) {
 		t.Errorf("deployed anew, the machine notes %q, and its LXD shows %s", noted, anew)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	x.renew(t, "node1")
+	w.configure(t, x.direct("maas", node1(`zone = "az2"`))) // asks no LXD
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)

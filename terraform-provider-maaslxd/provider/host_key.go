@@ -17,8 +17,9 @@ import (
 var unknownPair = engine.Credentials{Certificate: "unknown", Key: "unknown"}
 
 // pairFor is the key pair by which a host of the state is managed. That which
-// is at hand must be one that the host trusts.
-func (b *backend) pairFor(state hostState) (engine.Credentials, error) {
+// is at hand must be one that the host trusts, or of which the plan says so by
+// listing its certificate.
+func (b *backend) pairFor(state hostState, listed []string) (engine.Credentials, error) {
 	noted := state.Fingerprint.ValueString()
 	if noted == "" && !state.VMHostID.IsNull() {
 		return unknownPair, nil
@@ -28,20 +29,25 @@ func (b *backend) pairFor(state hostState) (engine.Credentials, error) {
 	case errors.Is(err, engine.ErrNotFound):
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, and %v", state.Name.ValueString(), noted, err),
-			Hint:    "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger beside which it was made.",
-			Err:     engine.ErrForbidden,
+			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger beside which it was made. " +
+				"If it is gone for good, make another, let the host trust it (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.",
+			Err: engine.ErrForbidden,
 		}
 	case err != nil:
 		return engine.Credentials{}, err
 	}
-	if err := state.trustsKey(key); err != nil {
+	if err := state.trustsKey(key, listed...); err != nil {
 		return engine.Credentials{}, err
 	}
 	return key.Credentials, b.key.mayTravel()
 }
 
-// trustsKey refuses another key than those that the host trusts.
-func (m hostState) trustsKey(key lxd.Key) error {
+// trustsKey refuses another key than those that the host trusts: as its state
+// says, or a list of certificates that its operator has seen to.
+func (m hostState) trustsKey(key lxd.Key, listed ...string) error {
+	if slices.Contains(fingerprints(listed...), key.Fingerprint) {
+		return nil
+	}
 	noted := append(sortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())
 	slices.Sort(noted)
 	return lxd.SameKey(key.Fingerprint, slices.Compact(noted)...)
