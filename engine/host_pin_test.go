@@ -124,12 +124,11 @@ func TestHostServerIsNotedFirst(t *testing.T) {
 // TestHostServerUnseen: where MAAS alone reaches LXDs, there is nothing to note,
 // and nothing that could be demanded.
 func TestHostServerUnseen(t *testing.T) {
-	inHosts(t, func(t *testing.T, r region, p process) {
-		shown := strings.Repeat("ab", 32)
+	inHosts(t, func(t *testing.T, r region, _ process) {
 		r.probe = nil
-		p = r.start(t, newRows(), 0, breakage{})
+		p := r.start(t, newRows(), 0, breakage{})
 		spec := metalHost()
-		spec.ServerFingerprint = shown
+		spec.ServerFingerprint = strings.Repeat("ab", 32)
 		var bad *engine.SpecError
 		if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field != "server_fingerprint" || bad.Hint == "" || len(r.writes()) != 0 {
 			t.Errorf("want it refused before anything is done, got %v and %v", err, r.writes())

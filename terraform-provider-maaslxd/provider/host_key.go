@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -51,6 +52,21 @@ func (m hostState) trustsKey(key lxd.Key, listed ...string) error {
 	noted := append(sortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())
 	slices.Sort(noted)
 	return lxd.SameKey(key.Fingerprint, slices.Compact(noted)...)
+}
+
+// expiryNotice is how long before its end a pair is warned of: its change takes
+// a word to each host.
+const expiryNotice = 60 * 24 * time.Hour
+
+// warnExpiry tells of a pair that ends soon. It says the same for all hosts, so
+// that Terraform shows it once.
+func warnExpiry(key lxd.Key, diags *diag.Diagnostics) {
+	if time.Until(key.NotAfter) > expiryNotice {
+		return
+	}
+	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(
+		"%s expires on %s. From then on no LXD lets MAAS or this provider in, and the hosts cannot be managed. Change the pair before that: "+
+			"see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
 }
 
 // undeployed tells whether no deployment was begun yet that a certificate could

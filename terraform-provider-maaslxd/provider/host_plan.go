@@ -74,6 +74,7 @@ func (p *hostPlan) checkKey(ctx context.Context, b *backend) {
 		p.diags.AddWarning(fmt.Sprintf("VM host %s cannot be made or changed", p.plan.Name.ValueString()), explain(err))
 		return
 	}
+	warnExpiry(key, p.diags)
 	if p.state != nil && set(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
 		p.plan.Fingerprint = types.StringUnknown()
 	}
