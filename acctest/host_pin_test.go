@@ -141,6 +141,34 @@ func TestAccHostServerDemanded(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccHostServerUnexpected deploys a machine whose LXD does not show what the
+// configuration names. It is not registered, and gone on with once that is mended.
+func TestAccHostServerUnexpected(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	w := newWorkspace(t, x.direct("direct", node1(fmt.Sprintf("server_fingerprint = %q", strings.Repeat("ab", 32)))))
+	out := w.run(t, "apply", "-auto-approve", "-no-color")
+	for _, want := range []string{"not finished: Waiting for LXD", strings.Repeat("ab", 32), x.shows(t, "node1"), "server_fingerprint"} {
+		if !strings.Contains(unwrapped(out), want) {
+			t.Errorf("want a warning with %q, got:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "cloud-init-output") {
+		t.Errorf("the first boot is blamed:\n%s", out)
+	}
+	w.fails(t, "It is so still.", []string{"Error:", x.shows(t, "node1")}, "apply", "-auto-approve", "-no-color")
+	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+		t.Errorf("it was registered %d times", n)
+	}
+	w.configure(t, x.direct("direct", node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if got := w.status(t); got != "Deployed" || x.deployments() != 1 {
+		t.Errorf("it is %s after %d deployments", got, x.deployments())
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccHostServerIsTold reads the fingerprint from the resource, the data
 // sources and an import; it is null where MAAS alone reaches the LXD.
 func TestAccHostServerIsTold(t *testing.T) {

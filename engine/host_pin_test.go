@@ -210,7 +210,7 @@ func TestHostServerForced(t *testing.T) {
 func TestHostServerForgotten(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
 		h, ref := p.made(t, metalHost())
-		r.call(t, "DELETE", "vm-hosts/"+itoa(h.VMHost.ID)+"/", nil)
+		r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
 		after := r.renew(t, "m1")
 		time.Sleep(time.Minute)
 		r.sim.ResetJournal()
