@@ -33,6 +33,10 @@ type Ref struct {
 	// Finished: the caller knows that the object once reached what was wanted.
 	// Then nothing is installed or commissioned, whatever state it is in.
 	Finished bool
+	// ServerFingerprint is that of the certificate which the LXD of a host was
+	// seen with, as far as the caller remembers. It counts where the machine
+	// does not say.
+	ServerFingerprint string
 	// Release is how Delete goes about a machine or host; VMs need none.
 	Release Release
 }

@@ -21,6 +21,9 @@ var (
 	ErrGone = errors.New("gone")
 	// ErrForbidden: the credentials are wrong or do not suffice.
 	ErrForbidden = errors.New("forbidden")
+	// ErrOtherServer: an LXD shows another certificate than the one by which it
+	// is known. Nothing was sent to it.
+	ErrOtherServer = errors.New("another server")
 	// ErrInvalid: MAAS refused a value; no retry helps.
 	ErrInvalid = errors.New("invalid")
 	// ErrUnavailable: MAAS, its rack controller or an LXD could not be
@@ -93,7 +96,7 @@ func (e *Refusal) Error() string { return e.Message + because(e.Err) }
 func (e *Refusal) Unwrap() error { return e.Err }
 
 var sentinels = []error{
-	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrInvalid, ErrUnavailable, ErrUnclear,
+	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrOtherServer, ErrInvalid, ErrUnavailable, ErrUnclear,
 }
 
 // because is the text of a cause. A bare sentinel only sorts an error; for
@@ -120,12 +123,12 @@ func Terminal(err error) error {
 
 // IsTerminal reports whether err was marked by Terminal, is a SpecError or a
 // Refusal, or wraps a sentinel that repetition cannot mend (ErrGone, ErrForbidden,
-// ErrInvalid, ErrConflict).
+// ErrOtherServer, ErrInvalid, ErrConflict).
 func IsTerminal(err error) bool {
 	var t terminalError
 	var s *SpecError
 	var r *Refusal
 	return errors.As(err, &t) || errors.As(err, &s) || errors.As(err, &r) ||
-		errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
+		errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrOtherServer) ||
 		errors.Is(err, ErrInvalid) || errors.Is(err, ErrConflict)
 }

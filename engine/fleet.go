@@ -3,8 +3,11 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Fleet is what a MAAS has of LXD hosts and VMs at one moment.
@@ -24,6 +27,9 @@ type FleetHost struct {
 	// carry a mark of this program.
 	VMs     int
 	OursVMs int
+	// ServerFingerprint is that of the certificate which its LXD was seen with,
+	// as its machine says; empty: it does not.
+	ServerFingerprint string
 }
 
 // FleetVM is a VM on a VM host, and whose it is.
@@ -55,7 +61,27 @@ func (e *Engine) Fleet(ctx context.Context) (Fleet, error) {
 			return Fleet{}, fmt.Errorf("cannot list the VMs: %w", err)
 		}
 	}
-	return newFleet(hosts, machines, promised), nil
+	f := newFleet(hosts, machines, promised)
+	return f, e.readServers(ctx, f.Hosts)
+}
+
+// readServers fills in what the machines of the hosts say.
+func (e *Engine) readServers(ctx context.Context, hosts []FleetHost) error {
+	var reads errgroup.Group // which share calls
+	for n := range hosts {
+		if hosts[n].MachineID == "" {
+			continue
+		}
+		reads.Go(func() error {
+			m, err := e.cfg.Machines.Machine(ctx, hosts[n].MachineID)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return fmt.Errorf("cannot read the machine of VM host %s: %w", hosts[n].Name, err)
+			}
+			hosts[n].ServerFingerprint = m.OwnerData[serverData]
+			return nil
+		})
+	}
+	return reads.Wait()
 }
 
 func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {

@@ -42,8 +42,8 @@ func TestFleet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(r.sim.Journal().Calls) - calls; n != 2 {
-			t.Errorf("a fleet takes 2 calls, not %d", n)
+		if n := len(r.sim.Journal().Calls) - calls; n != 3 {
+			t.Errorf("a fleet takes 3 calls, not %d", n)
 		}
 		type host struct {
 			Name                                string

@@ -17,6 +17,10 @@ type HostSpec struct {
 	Project string
 	// Credentials by which MAAS, and we, are known to LXD.
 	Credentials Credentials
+	// ServerFingerprint is that of the certificate which the LXD must show from
+	// the first contact on: its SHA-256, in hex. A new one is accepted by it.
+	// Empty: the one that it is first seen with.
+	ServerFingerprint string
 	// LXD is how the machine sets LXD up at its first boot; not used where it
 	// is adopted, or given by Address. Project, and the certificate of
 	// Credentials among the trusted ones, are filled in; so is the user-data
@@ -72,4 +76,7 @@ type Host struct {
 	// Fingerprint of the client certificate that its LXD was made to trust, as
 	// its machine says; empty: it does not.
 	Fingerprint string
+	// ServerFingerprint is that of the certificate which its LXD was seen with,
+	// as its machine says; empty: only MAAS has seen it.
+	ServerFingerprint string
 }

@@ -153,8 +153,11 @@ func (h *hosts) unknown(ctx context.Context, ref Ref, m Machine) error {
 	if h.Probe == nil || ref.Release.Credentials.Key == "" || e.Address == "" || m.adopted() {
 		return nil
 	}
-	server, err := h.Probe.Server(ctx, e, ref.Release.Credentials)
-	if err != nil {
+	server, err := h.Probe.Server(ctx, e, ref.Release.Credentials, m.pinned(ref, ""))
+	switch {
+	case errors.Is(err, ErrOtherServer):
+		return fmt.Errorf("will not release machine %s without a look at what its LXD holds: %w", m.Hostname, err)
+	case err != nil:
 		h.Log.InfoContext(ctx, "cannot ask the LXD what it holds", "address", e.Address, "error", err)
 		return ctx.Err()
 	}

@@ -31,6 +31,9 @@ func (s HostSpec) Validate() error {
 			return &SpecError{Field: ratio.field, Message: fmt.Sprintf("%g is no over-commit ratio", ratio.value), Hint: "MAAS takes up to 10; 1 is none."}
 		}
 	}
+	if err := s.validateServer(); err != nil {
+		return err
+	}
 	switch {
 	case s.Project == "":
 		return &SpecError{Field: "project", Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
@@ -68,6 +71,7 @@ func hostAs(m Machine, record VMHost, key Key) Host {
 	return Host{
 		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished,
 		Key: Key(m.OwnerData[keyData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
+		ServerFingerprint: m.OwnerData[serverData],
 	}
 }
 
@@ -84,6 +88,9 @@ func hostResult(key Key, res Result[BareMetal], record VMHost) Result[Host] {
 func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[Host], error) {
 	if err := want.Validate(); err != nil {
 		return Result[Host]{}, err
+	}
+	if want.ServerFingerprint != "" && h.Probe == nil {
+		return Result[Host]{}, unprovable("only MAAS reaches it")
 	}
 	if err := h.capable(ctx); err != nil {
 		return Result[Host]{}, err

@@ -120,7 +120,8 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	}
 	ours := m.OwnerData[stateData] == stateInProgress && !want.Machine.Adopt
-	switch server, err := h.probe(ctx, e, want.Credentials); {
+	server, err := h.probe(ctx, ref, want, m, e)
+	switch {
 	case errors.Is(err, ErrForbidden) && want.Address != "":
 		return waiting(ref.Key, m, VMHost{}, "", ""), want.untrusted(e, err)
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden): // a first boot trusts late
@@ -139,19 +140,10 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 			Hint:    "MAAS would take them over and power-cycle them. Use another project, or set adopt_existing_vms if that is what you want.", Err: ErrConflict,
 		}
 	}
+	if m, err = h.noteServer(ctx, ref.Key, m, server); err != nil {
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	}
 	return h.post(ctx, ref, want, m, e)
-}
-
-// probe asks the LXD itself; nil where that cannot be done from here.
-func (h *hosts) probe(ctx context.Context, e Endpoint, c Credentials) (*LXDServer, error) {
-	if h.Probe == nil {
-		return nil, nil
-	}
-	server, err := h.Probe.Server(ctx, e, c)
-	if err != nil {
-		return nil, err
-	}
-	return &server, nil
 }
 
 func (h *hosts) post(ctx context.Context, ref Ref, want HostSpec, m Machine, e Endpoint) (Result[Host], error) {

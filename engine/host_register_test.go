@@ -260,7 +260,7 @@ func TestHostTrustsLate(t *testing.T) {
 type stranger struct{}
 
 // Server implements engine.Probe.
-func (stranger) Server(context.Context, engine.Endpoint, engine.Credentials) (engine.LXDServer, error) {
+func (stranger) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
 	return engine.LXDServer{}, fmt.Errorf("not authorized: %w", engine.ErrForbidden)
 }
 

@@ -28,12 +28,16 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 		}
 	}
 	res := waiting(ref.Key, m, record, "Settling", "")
-	m, err := h.handOver(ctx, want, record, m)
+	server, err := h.recognize(ctx, ref, want, m)
 	if err != nil {
 		return res, err
 	}
-	m, err = h.annotate(ctx, m, h.memory(ref.Key, want, record, m))
-	if err != nil {
+	if m, err = h.handOver(ctx, want, record, m); err != nil {
+		return res, err
+	}
+	memory := h.memory(ref.Key, want, record, m)
+	memory[serverData] = server
+	if m, err = h.annotate(ctx, m, memory); err != nil {
 		return res, err
 	}
 	if record, err = h.settle(ctx, ref.Key, want, record); err != nil {

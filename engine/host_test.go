@@ -38,7 +38,7 @@ func TestHostOfMetal(t *testing.T) {
 				"maaslxd-project": "fleet", "maaslxd-address": "https://" + m.IPAddresses[0] + ":8443",
 				"maaslxd-zone": "az1", "maaslxd-pool": "fleet", "maaslxd-tags": "blue",
 				"maaslxd-cpu-overcommit": "4", "maaslxd-memory-overcommit": "1.5", "maaslxd-storage-pool": "fast",
-				"maaslxd-fingerprint": fleetPair().Fingerprint(),
+				"maaslxd-fingerprint": fleetPair().Fingerprint(), serverData: r.shows(t, "m1"),
 			}
 			if diff := cmp.Diff(want, m.OwnerData); diff != "" {
 				t.Errorf("owner data (-want +got):\n%s", diff)

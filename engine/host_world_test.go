@@ -72,7 +72,7 @@ lxc config trust add /run/fleet.crt --restricted --projects %[1]s
 type neighbour struct{ sim *sim.Sim }
 
 // Server implements engine.Probe.
-func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
+func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	address := strings.TrimPrefix(e.Address, "https://")
 	if !strings.Contains(address, ":") {
 		address += ":8443"
@@ -82,13 +82,19 @@ func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credent
 	if i < 0 {
 		return engine.LXDServer{}, fmt.Errorf("dial tcp %s: connection refused: %w", address, engine.ErrUnavailable)
 	}
+	shown := engine.Credentials{Certificate: lxds[i].Certificate}.Fingerprint()
+	if pinned != "" && pinned != shown {
+		return engine.LXDServer{}, &engine.Error{
+			Type: engine.HostUnavailable, Message: fmt.Sprintf("%s shows %s, but is known by %s", address, shown, pinned), Hint: "accept it", Err: engine.ErrOtherServer,
+		}
+	}
 	trusted := slices.ContainsFunc(lxds[i].Trusted, func(t sim.TrustedCertificate) bool {
 		return strings.TrimSpace(t.Certificate) == strings.TrimSpace(c.Certificate)
 	})
 	if !trusted {
 		return engine.LXDServer{}, fmt.Errorf("not authorized: %w", engine.ErrForbidden)
 	}
-	server := engine.LXDServer{Version: lxds[i].Version}
+	server := engine.LXDServer{Version: lxds[i].Version, Fingerprint: shown}
 	for _, v := range n.sim.Instances() {
 		if v.Host == lxds[i].Name && v.Project == e.Project {
 			server.Instances = append(server.Instances, v.Name)

@@ -86,9 +86,11 @@ type HostUpdate struct {
 // Probe asks an LXD server itself, where it can be reached from here.
 type Probe interface {
 	// Server returns what the LXD shows to the holder of the credentials.
-	// ErrUnavailable if it cannot be reached, ErrForbidden if it does not
-	// trust the certificate.
-	Server(ctx context.Context, e Endpoint, c Credentials) (LXDServer, error)
+	// pinned is the fingerprint of the certificate that the server must show:
+	// with another one it is told nothing, and the error is ErrOtherServer.
+	// Empty: whatever it shows is believed. ErrUnavailable if it cannot be
+	// reached, ErrForbidden if it does not trust the client's certificate.
+	Server(ctx context.Context, e Endpoint, c Credentials, pinned string) (LXDServer, error)
 }
 
 // LXDServer is an LXD as it shows itself.
@@ -96,6 +98,8 @@ type LXDServer struct {
 	Version      string
 	Instances    []string // names of all instances in the project
 	StoragePools []string
-	// Fingerprint is the SHA-256 of the server's certificate, in hex.
+	// Fingerprint is the SHA-256 of the server's certificate, in hex. Empty: the
+	// LXD could not be seen from here, and others vouch for it; never where one
+	// was demanded.
 	Fingerprint string
 }

@@ -48,10 +48,13 @@ func (t target) silent(timeout time.Duration) error {
 }
 
 func (t target) changed(e *otherCertificate) error {
-	return forbidden(
-		fmt.Sprintf("the LXD at %s shows the certificate %s, but was first seen with %s", t.address, e.shown, e.pinned),
-		"If LXD was installed anew there, or its certificate renewed, compare what `lxc info` says on the host as certificate_fingerprint, "+
-			"and have the old fingerprint forgotten. Otherwise something else answers at that address: nothing was sent to it.")
+	return &engine.Error{
+		Type:    engine.HostUnavailable,
+		Message: fmt.Sprintf("the LXD at %s shows the certificate %s, but is known by %s", t.address, e.shown, e.pinned),
+		Hint: fmt.Sprintf("If LXD was installed anew there, or its certificate renewed, compare what `lxc info` says on the host as certificate_fingerprint, "+
+			"and accept it: server_fingerprint = %q. Otherwise something else answers at that address: nothing was sent to it.", e.shown),
+		Err: engine.ErrOtherServer,
+	}
 }
 
 func (t target) untrusted() error {

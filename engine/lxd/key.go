@@ -93,7 +93,7 @@ func SameKey(atHand string, noted ...string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the LXD client certificate at hand is %s, but the host was made to trust %s", atHand, strings.Join(noted, ", ")),
 		Hint: fmt.Sprintf("Give the pair that the host trusts as %s and %s, or use the ledger beside which it was made. "+
-			"If it is lost, trust the one at hand on the host: lxc config trust add FILE.", certField, keyField),
+			"If it is lost, trust the one at hand on the host (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.", certField, keyField),
 		Err: engine.ErrForbidden,
 	}
 }

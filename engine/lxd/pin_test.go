@@ -2,6 +2,7 @@ package lxd
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -21,11 +22,11 @@ func TestPin(t *testing.T) {
 	key := makeKey(t)
 	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
 	pinned := strings.Repeat("ab", 32)
-	_, err := NewProber(Config{Pin: func(string) string { return pinned }}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
-	if sentinels(err) != "ErrForbidden" || !engine.IsTerminal(err) {
+	_, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned)
+	if sentinels(err) != "ErrOtherServer" || !engine.IsTerminal(err) {
 		t.Fatalf("got %v (%s)", err, sentinels(err))
 	}
-	for _, want := range []string{pinned, f.fingerprint(t), f.address(), "lxc info"} {
+	for _, want := range []string{pinned, f.fingerprint(t), f.address(), "lxc info", fmt.Sprintf("server_fingerprint = %q", f.fingerprint(t))} {
 		if !strings.Contains(said(err), want) {
 			t.Errorf("the error does not name %s: %s", want, said(err))
 		}
@@ -53,8 +54,8 @@ func TestPinHoldsAfterLearning(t *testing.T) {
 			return changed, nil
 		}
 	})
-	_, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
-	if sentinels(err) != "ErrForbidden" || !strings.Contains(err.Error(), f.fingerprint(t)) || !strings.Contains(err.Error(), fingerprintOf(t, other)) {
+	_, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
+	if sentinels(err) != "ErrOtherServer" || !strings.Contains(err.Error(), f.fingerprint(t)) || !strings.Contains(err.Error(), fingerprintOf(t, other)) {
 		t.Errorf("got %v (%s), want both fingerprints", err, sentinels(err))
 	}
 	if n := f.requests.Load(); n != 0 {
@@ -86,13 +87,11 @@ func TestConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
-			p := NewProber(Config{Pin: func(string) string {
-				if name == "Pinned" {
-					return f.fingerprint(t)
-				}
-				return ""
-			}})
-			if _, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials); err != nil {
+			pinned := ""
+			if name == "Pinned" {
+				pinned = f.fingerprint(t)
+			}
+			if _, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned); err != nil {
 				t.Fatal(err)
 			}
 			if got := f.accepted.Load(); got != want || f.requests.Load() != 4 {
@@ -146,14 +145,13 @@ func TestProxy(t *testing.T) {
 	proxy := tunnel(t, &tunnels)
 	p := NewProber(Config{})
 	p.proxy = http.ProxyURL(proxy)
-	got, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
+	got, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
 	if err != nil || got.Fingerprint != f.fingerprint(t) || tunnels.Load() != 2 {
 		t.Fatalf("got %+v, %v through %d tunnels", got, err, tunnels.Load())
 	}
 	served := f.requests.Load()
-	p.pin = func(string) string { return strings.Repeat("ab", 32) }
-	_, err = p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
-	if sentinels(err) != "ErrForbidden" || f.requests.Load() != served {
+	_, err = p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, strings.Repeat("ab", 32))
+	if sentinels(err) != "ErrOtherServer" || f.requests.Load() != served {
 		t.Errorf("another certificate than the pinned one passes through a proxy: %v", err)
 	}
 }

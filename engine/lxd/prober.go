@@ -29,11 +29,6 @@ const defaultProject = api.ProjectDefaultName
 
 // Config is what a Prober is made of. The zero value will do.
 type Config struct {
-	// Pin returns the fingerprint of the certificate that the LXD at an
-	// address, "host:port", was first seen with, or nothing if it was not seen
-	// yet: what it shows then is believed, and is to be noted from
-	// engine.LXDServer.Fingerprint. Nil: none was seen yet.
-	Pin func(address string) string
 	// Timeout of a whole look; 0: 10 s.
 	Timeout time.Duration
 	// UserAgent is how the program introduces itself; empty: LXD's default.
@@ -43,7 +38,6 @@ type Config struct {
 // Prober asks LXD servers. It keeps nothing between two looks, no connection
 // either, and is safe for concurrent use.
 type Prober struct {
-	pin       func(address string) string
 	timeout   time.Duration
 	userAgent string
 	proxy     func(*http.Request) (*url.URL, error)
@@ -53,19 +47,15 @@ var _ engine.Probe = (*Prober)(nil)
 
 // NewProber returns a Prober. It heeds HTTPS_PROXY and NO_PROXY.
 func NewProber(c Config) *Prober {
-	p := &Prober{pin: c.Pin, timeout: cmp.Or(c.Timeout, defaultTimeout), userAgent: c.UserAgent, proxy: http.ProxyFromEnvironment}
-	if p.pin == nil {
-		p.pin = func(string) string { return "" }
-	}
-	return p
+	return &Prober{timeout: cmp.Or(c.Timeout, defaultTimeout), userAgent: c.UserAgent, proxy: http.ProxyFromEnvironment}
 }
 
 // Server implements engine.Probe. An empty project is LXD's "default". Beyond
-// what the port says: ErrForbidden also if the server's certificate is not the
-// pinned one; an *engine.Error of type ProjectNotFound if the project does not
-// exist or the certificate may not see it; an *engine.SpecError for an address
-// or a key pair that cannot be used; the ctx's own error if it ends first.
-func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
+// what the port says: an *engine.Error of type ProjectNotFound if the project
+// does not exist or the certificate may not see it; an *engine.SpecError for an
+// address or a key pair that cannot be used; the ctx's own error if it ends
+// first.
+func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	address, err := hostPort(e.Address)
 	if err != nil {
 		return engine.LXDServer{}, err
@@ -74,7 +64,7 @@ func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credent
 	if err != nil {
 		return engine.LXDServer{}, err
 	}
-	t := target{address: address, project: cmp.Or(e.Project, defaultProject), key: key}
+	t := target{address: address, project: cmp.Or(e.Project, defaultProject), key: key, pinned: normalFingerprint(pinned)}
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	server, err := p.look(limited, t)
@@ -94,12 +84,13 @@ type target struct {
 	address string // "host:port"
 	project string
 	key     Key
+	pinned  string // fingerprint of the server's certificate; empty: not known yet
 }
 
 // look learns the server's certificate, unless it is known, and then takes
 // everything over one connection that is held to it.
 func (p *Prober) look(ctx context.Context, t target) (engine.LXDServer, error) {
-	pin := normalFingerprint(p.pin(t.address))
+	pin := t.pinned
 	if pin == "" {
 		var err error
 		if pin, err = p.learn(ctx, t.address); err != nil {

@@ -17,7 +17,7 @@ import (
 func sentinels(err error) string {
 	var names []string
 	for name, sentinel := range map[string]error{
-		"ErrUnavailable": engine.ErrUnavailable, "ErrForbidden": engine.ErrForbidden,
+		"ErrUnavailable": engine.ErrUnavailable, "ErrForbidden": engine.ErrForbidden, "ErrOtherServer": engine.ErrOtherServer,
 		"ErrInvalid": engine.ErrInvalid, "ErrNotFound": engine.ErrNotFound,
 	} {
 		if errors.Is(err, sentinel) {
@@ -73,13 +73,8 @@ func TestServer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := NewProber(Config{UserAgent: "maaslxd/test", Pin: func(address string) string {
-				if address != f.address() {
-					t.Errorf("asked for the pin of %s", address)
-				}
-				return tc.pin
-			}})
-			got, err := p.Server(t.Context(), endpoint("https://"+f.address()+"/", tc.project), tc.key.Credentials)
+			p := NewProber(Config{UserAgent: "maaslxd/test"})
+			got, err := p.Server(t.Context(), endpoint("https://"+f.address()+"/", tc.project), tc.key.Credentials, tc.pin)
 			if err != nil {
 				t.Fatalf("%s: %s", tc.reason, said(err))
 			}
@@ -154,7 +149,7 @@ func TestServerRefuses(t *testing.T) {
 			if tc.change != nil {
 				tc.change(f)
 			}
-			got, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), tc.project), tc.key.Credentials)
+			got, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), tc.project), tc.key.Credentials, "")
 			e, ok := errors.AsType[*engine.Error](err)
 			if !ok || e.Type != tc.typed || sentinels(err) != tc.kind || e.Hint == "" {
 				t.Fatalf("%s: got %v, sentinels %q, hint of %#v", tc.reason, err, sentinels(err), e)
@@ -184,7 +179,7 @@ func TestServerGivenUp(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}))
-	_, err := NewProber(Config{Timeout: time.Minute}).Server(ctx, endpoint(f.address(), "maas"), key.Credentials)
+	_, err := NewProber(Config{Timeout: time.Minute}).Server(ctx, endpoint(f.address(), "maas"), key.Credentials, "")
 	if !errors.Is(err, context.Canceled) || sentinels(err) != "" {
 		t.Errorf("got %v (%s), want the caller's own end", err, sentinels(err))
 	}
@@ -209,7 +204,7 @@ func TestServerBadInput(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NewProber(Config{}).Server(t.Context(), endpoint(tc.address, "maas"), tc.credentials)
+			_, err := NewProber(Config{}).Server(t.Context(), endpoint(tc.address, "maas"), tc.credentials, "")
 			e, ok := errors.AsType[*engine.SpecError](err)
 			if !ok || e.Field != tc.field || e.Hint == "" || !engine.IsTerminal(err) {
 				t.Fatalf("%s: got %v, want an error of %s", tc.reason, err, tc.field)

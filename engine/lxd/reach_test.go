@@ -108,7 +108,7 @@ func TestServerUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := tc.address(t)
-			_, err := NewProber(Config{Timeout: timeoutFor(tc.message)}).Server(t.Context(), endpoint(address, "maas"), key.Credentials)
+			_, err := NewProber(Config{Timeout: timeoutFor(tc.message)}).Server(t.Context(), endpoint(address, "maas"), key.Credentials, "")
 			e, ok := errors.AsType[*engine.Error](err)
 			if !ok || e.Type != engine.HostUnavailable || sentinels(err) != "ErrUnavailable" || engine.IsTerminal(err) {
 				t.Fatalf("%s: got %v (%s)", tc.reason, err, sentinels(err))
@@ -157,7 +157,7 @@ func TestSlow(t *testing.T) {
 			return false
 		}
 	})
-	if _, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials); err != nil {
+	if _, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, ""); err != nil {
 		t.Error(said(err))
 	}
 }
@@ -174,9 +174,9 @@ func TestNothingLeaks(t *testing.T) {
 	p := NewProber(Config{Timeout: short})
 	for range looks {
 		for _, f := range servers {
-			p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials)
+			p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
 		}
-		if _, err := p.Server(t.Context(), endpoint(hole, "maas"), key.Credentials); err == nil {
+		if _, err := p.Server(t.Context(), endpoint(hole, "maas"), key.Credentials, ""); err == nil {
 			t.Fatal("a black hole answered")
 		}
 	}

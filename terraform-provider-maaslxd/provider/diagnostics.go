@@ -62,7 +62,7 @@ func said(err error) string {
 
 var sentinels = []error{
 	engine.ErrNotFound, engine.ErrConflict, engine.ErrBusy, engine.ErrGone, engine.ErrForbidden,
-	engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
+	engine.ErrOtherServer, engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
 func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
@@ -81,7 +81,7 @@ var specFields = map[string]string{
 	"disks": "disks", "interfaces": "interfaces",
 	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy",
 	"machine": "machine", "selector": "selector", "address": "address", "bridge": "bridge", "lxd": "lxd", "project": "lxd",
-	"cpu_overcommit": "cpu_overcommit", "memory_overcommit": "memory_overcommit", "default_storage_pool": "default_storage_pool",
+	"cpu_overcommit": "cpu_overcommit", "memory_overcommit": "memory_overcommit", "default_storage_pool": "default_storage_pool", "server_fingerprint": "server_fingerprint",
 }
 
 // attributePath is where a field of the spec stands in the configuration:

@@ -27,6 +27,7 @@ type hostModel struct {
 	StoragePools     map[string]storagePoolModel `tfsdk:"storage_pools"`
 	VMCount          int64                       `tfsdk:"vm_count"`
 	ManagedVMCount   int64                       `tfsdk:"managed_vm_count"`
+	Server           *string                     `tfsdk:"server_fingerprint"`
 }
 
 type amountModel struct {
@@ -50,6 +51,7 @@ func newHostModel(h engine.FleetHost) hostModel {
 		MemoryMiB:     amountModel{Total: h.MemoryMiB.Total, Used: h.MemoryMiB.Used, Free: h.FreeMemoryMiB},
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
 		StoragePools: map[string]storagePoolModel{}, VMCount: int64(h.VMs), ManagedVMCount: int64(h.OursVMs),
+		Server: textOrNull(h.ServerFingerprint),
 	}
 	for _, p := range h.StoragePools {
 		m.StoragePools[p.Name] = newStoragePoolModel(p)
@@ -105,6 +107,11 @@ func hostAttributes() map[string]schema.Attribute {
 		"memory_overcommit": schema.Float64Attribute{Computed: true, MarkdownDescription: "Over-commit ratio of memory."},
 		"storage_pools":     storagePoolsAttribute(),
 		"vm_count":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of VMs on it that MAAS knows."},
+		"server_fingerprint": schema.StringAttribute{
+			Computed: true,
+			MarkdownDescription: "SHA-256, in hex, of the certificate that its LXD was seen with by `maaslxd_vm_host`. Null for hosts that were made otherwise, " +
+				"and for those whose LXD only MAAS has seen.",
+		},
 		"managed_vm_count": schema.Int64Attribute{
 			Computed: true, MarkdownDescription: "How many of them carry a mark of this provider, whoever's they are.",
 		},

@@ -133,7 +133,7 @@ func hostHopeless(h engine.Host, err error) bool {
 func refusedHere(err error) bool {
 	_, refused := errors.AsType[*engine.Refusal](err)
 	_, misspelled := errors.AsType[*engine.SpecError](err)
-	return refused || misspelled
+	return refused || misspelled || errors.Is(err, engine.ErrOtherServer)
 }
 
 // givesBack tells whether a machine that will not get there is given back at

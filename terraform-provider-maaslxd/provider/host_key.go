@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -17,8 +18,9 @@ import (
 var unknownPair = engine.Credentials{Certificate: "unknown", Key: "unknown"}
 
 // pairFor is the key pair by which a host of the state is managed. That which
-// is at hand must be one that the host trusts.
-func (b *backend) pairFor(state hostState) (engine.Credentials, error) {
+// is at hand must be one that the host trusts, or of which the plan says so by
+// listing its certificate.
+func (b *backend) pairFor(state hostState, listed []string) (engine.Credentials, error) {
 	noted := state.Fingerprint.ValueString()
 	if noted == "" && !state.VMHostID.IsNull() {
 		return unknownPair, nil
@@ -28,23 +30,43 @@ func (b *backend) pairFor(state hostState) (engine.Credentials, error) {
 	case errors.Is(err, engine.ErrNotFound):
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, and %v", state.Name.ValueString(), noted, err),
-			Hint:    "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger beside which it was made.",
-			Err:     engine.ErrForbidden,
+			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger beside which it was made. " +
+				"If it is gone for good, make another, let the host trust it (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.",
+			Err: engine.ErrForbidden,
 		}
 	case err != nil:
 		return engine.Credentials{}, err
 	}
-	if err := state.trustsKey(key); err != nil {
+	if err := state.trustsKey(key, listed...); err != nil {
 		return engine.Credentials{}, err
 	}
 	return key.Credentials, b.key.mayTravel()
 }
 
-// trustsKey refuses another key than those that the host trusts.
-func (m hostState) trustsKey(key lxd.Key) error {
+// trustsKey refuses another key than those that the host trusts: as its state
+// says, or a list of certificates that its operator has seen to.
+func (m hostState) trustsKey(key lxd.Key, listed ...string) error {
+	if slices.Contains(fingerprints(listed...), key.Fingerprint) {
+		return nil
+	}
 	noted := append(sortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())
 	slices.Sort(noted)
 	return lxd.SameKey(key.Fingerprint, slices.Compact(noted)...)
+}
+
+// expiryNotice is how long before its end a pair is warned of: its change takes
+// a word to each host.
+const expiryNotice = 60 * 24 * time.Hour
+
+// warnExpiry tells of a pair that ends soon. It says the same for all hosts, so
+// that Terraform shows it once.
+func warnExpiry(key lxd.Key, diags *diag.Diagnostics) {
+	if time.Until(key.NotAfter) > expiryNotice {
+		return
+	}
+	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(
+		"%s expires on %s. From then on no LXD lets MAAS or this provider in, and the hosts cannot be managed. Change the pair before that: "+
+			"see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
 }
 
 // undeployed tells whether no deployment was begun yet that a certificate could

@@ -25,6 +25,64 @@ func newKey(t *testing.T) lxd.Key {
 	return key
 }
 
+// TestTrustsKey: a host is managed by a pair that it trusts, as its state says or
+// its operator does.
+func TestTrustsKey(t *testing.T) {
+	t.Parallel()
+	key, other := newKey(t), newKey(t)
+	state := func(fingerprint string, trusted ...string) hostState {
+		return hostState{Fingerprint: types.StringValue(fingerprint), TrustedFingerprints: fingerprintSet(trusted)}
+	}
+	cases := map[string]struct {
+		reason  string
+		state   hostState
+		listed  []string
+		refused bool
+	}{
+		"Same":      {reason: "It was made with it.", state: state(key.Fingerprint)},
+		"Next":      {reason: "It was made to trust both.", state: state(other.Fingerprint, key.Fingerprint, other.Fingerprint)},
+		"Listed":    {reason: "Its operator has told it.", state: state(other.Fingerprint), listed: []string{key.Certificate}},
+		"Other":     {reason: "Its LXD lets nobody in with it.", state: state(other.Fingerprint), refused: true},
+		"OtherList": {reason: "It was told of another one.", state: state(other.Fingerprint), listed: []string{other.Certificate}, refused: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := tc.state.trustsKey(key, tc.listed...); (err != nil) != tc.refused {
+				t.Errorf("%s\ngot %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestKeyExpiry warns while there is time to change the pair.
+func TestKeyExpiry(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for left, warned := range map[time.Duration]bool{10 * 365 * day: false, 61 * day: false, 59 * day: true, time.Hour: true} {
+		var diags diag.Diagnostics
+		key := newKey(t)
+		key.NotAfter = time.Now().Add(left)
+		warnExpiry(key, &diags)
+		if (diags.WarningsCount() == 1) != warned || diags.HasError() {
+			t.Errorf("%s before its end: %v", left, diags)
+		}
+	}
+}
+
+// TestHostRemembersItsServer: what is not finished may be deployed anew, so its
+// state does not count.
+func TestHostRemembersItsServer(t *testing.T) {
+	t.Parallel()
+	r := &hostResource{client: &client{owner: "default"}}
+	state := hostState{Name: types.StringValue("kvm1"), ID: types.StringValue("4y3h7n"), ServerFingerprint: types.StringValue("aa")}
+	for pending, want := range map[bool]string{false: "aa", true: ""} {
+		if got := r.ref(state, hostNotes{Pending: pending}).ServerFingerprint; got != want {
+			t.Errorf("pending %t: it remembers %q, want %q", pending, got, want)
+		}
+	}
+}
+
 func TestTrustedIsWhatWasDeployed(t *testing.T) {
 	t.Parallel()
 	key, next := newKey(t), newKey(t)

@@ -52,7 +52,7 @@ func TestHostFieldsAreAttributes(t *testing.T) {
 type mute struct{ err error }
 
 // Server implements engine.Probe.
-func (m *mute) Server(context.Context, engine.Endpoint, engine.Credentials) (engine.LXDServer, error) {
+func (m *mute) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
 	return engine.LXDServer{Version: "5.21.3"}, m.err
 }
 
@@ -62,6 +62,7 @@ func TestPatientProbe(t *testing.T) {
 		reason  string
 		unseen  bool
 		reached bool
+		known   bool
 		after   time.Duration
 		refused bool
 		err     error
@@ -70,6 +71,7 @@ func TestPatientProbe(t *testing.T) {
 		"Ours":        {reason: "MAAS's word is taken: nobody else made VMs there.", unseen: true, after: 6 * time.Minute},
 		"Theirs":      {reason: "VMs there would be power-cycled.", after: 6 * time.Minute, refused: true, err: engine.ErrConflict},
 		"WasReached":  {reason: "It can be reached, and will be again.", unseen: true, reached: true, after: time.Hour, err: engine.ErrUnavailable},
+		"Known":       {reason: "It has to show its certificate.", unseen: true, known: true, after: time.Hour, err: engine.ErrUnavailable},
 		"ReachedElse": {reason: "That holds for theirs, too.", reached: true, after: time.Hour, err: engine.ErrUnavailable},
 	}
 	for name, tc := range cases {
@@ -82,7 +84,11 @@ func TestPatientProbe(t *testing.T) {
 				lxd := &mute{}
 				p := &patientProbe{probe: lxd, patience: directPatience, silent: map[string]time.Time{}}
 				e := engine.Endpoint{Address: "https://10.0.0.5:8443", Project: "maas"}
-				ask := func() error { _, err := p.Server(ctx, e, engine.Credentials{}); return err }
+				pinned := ""
+				if tc.known {
+					pinned = "aa"
+				}
+				ask := func() error { _, err := p.Server(ctx, e, engine.Credentials{}, pinned); return err }
 				if tc.reached {
 					if err := ask(); err != nil {
 						t.Fatal(err)

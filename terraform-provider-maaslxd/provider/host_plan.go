@@ -32,7 +32,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		return
 	}
 	if b, err := r.client.use(); err == nil {
-		p.checkKey(b)
+		p.checkKey(ctx, b)
 	}
 	if p.state == nil {
 		checkDefaultPool(ctx, p.config, p.diags)
@@ -56,7 +56,7 @@ type hostPlan struct {
 // checkKey warns of a key that cannot be used for this host, and plans to hand
 // over one that is new to MAAS. It is no error yet, because Terraform makes a
 // plan of the configuration before it destroys, too.
-func (p *hostPlan) checkKey(b *backend) {
+func (p *hostPlan) checkKey(ctx context.Context, b *backend) {
 	key, err := b.key.load()
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.ledger.path == memoryLedger:
@@ -68,12 +68,13 @@ func (p *hostPlan) checkKey(b *backend) {
 		err = b.key.mayTravel()
 	}
 	if err == nil && p.state != nil {
-		err = p.state.trustsKey(key)
+		err = p.state.trustsKey(key, p.plan.trusted(ctx, p.diags)...)
 	}
 	if err != nil {
 		p.diags.AddWarning(fmt.Sprintf("VM host %s cannot be made or changed", p.plan.Name.ValueString()), explain(err))
 		return
 	}
+	warnExpiry(key, p.diags)
 	if p.state != nil && set(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
 		p.plan.Fingerprint = types.StringUnknown()
 	}
@@ -114,6 +115,7 @@ func (p *hostPlan) planWork() {
 	open(&p.plan.Status, types.StringNull())
 	open(&p.plan.LXDVersion, types.StringNull())
 	open(&p.plan.Fingerprint, types.StringNull())
+	open(&p.plan.ServerFingerprint, p.config.ServerFingerprint)
 	open(&p.plan.Address, p.config.Address)
 	open(&p.plan.Zone, p.config.Zone)
 	open(&p.plan.Pool, p.config.Pool)

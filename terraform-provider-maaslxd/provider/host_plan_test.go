@@ -18,7 +18,7 @@ var (
 		"vm_host_id": 3, "lxd_version": "5.21.3", "status": "Deployed", "ip_addresses": []string{"10.0.0.5"},
 		"cores": object{"total": 8, "used": 0, "free": 8}, "memory_mib": object{"total": 8192, "used": 0, "free": 8192},
 		"storage_pools":           object{"default": object{"driver": "zfs", "total_gb": 50, "free_gb": 50, "default": true}},
-		"certificate_fingerprint": "aa", "trusted_fingerprints": []string{"aa"},
+		"certificate_fingerprint": "aa", "server_fingerprint": "bb", "trusted_fingerprints": []string{"aa"},
 	}
 	hostMade = hostNotes{Key: "default/vm-hosts/kvm1"}
 )
@@ -27,7 +27,7 @@ func TestPlanOfHostChanges(t *testing.T) {
 	t.Parallel()
 	inventory := []string{
 		"certificate_fingerprint", "cores", "cpu_overcommit", "default_storage_pool", "ip_addresses", "lxd_version", "memory_mib",
-		"memory_overcommit", "pool", "status", "storage_pools", "vm_host_id",
+		"memory_overcommit", "pool", "server_fingerprint", "status", "storage_pools", "vm_host_id",
 	}
 	both := append([]string{"address"}, inventory...)
 	lxd := func(o object) object { return hostConfig.with(object{"lxd": o}) }
@@ -45,6 +45,7 @@ func TestPlanOfHostChanges(t *testing.T) {
 		"MachineFQDN":  {reason: "It is the same machine.", config: hostConfig.with(object{"machine": "node1.example.com"})},
 		"MachineID":    {reason: "It is the same machine.", config: hostConfig.with(object{"machine": "4y3h7n"})},
 		"OtherMachine": {reason: "It is another one.", config: hostConfig.with(object{"machine": "node2"}), replaces: []string{"machine"}},
+		"OtherServer":  {reason: "The new certificate is accepted.", config: hostConfig.with(object{"server_fingerprint": "cc"})},
 		"BySelector": {
 			reason: "A selector takes what was chosen.",
 			config: hostConfig.with(object{"machine": nil, "selector": object{"tags": []string{"a"}}}),

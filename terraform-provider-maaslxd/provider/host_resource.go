@@ -57,7 +57,11 @@ func (r *hostResource) ref(state hostState, n hostNotes) engine.Ref {
 	if key == "" {
 		key = r.client.hostKey(state.Name.ValueString())
 	}
-	return engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
+	ref := engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
+	if !n.Pending { // one that is not finished may be deployed anew, and only its machine knows
+		ref.ServerFingerprint = state.ServerFingerprint.ValueString()
+	}
+	return ref
 }
 
 // saveHost writes the state of a VM host that exists.

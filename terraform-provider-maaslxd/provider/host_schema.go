@@ -102,6 +102,15 @@ func wayInAttributes() map[string]schema.Attribute {
 			Validators:    []validator.String{notEmpty()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
+		"server_fingerprint": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "SHA-256, in hex, of the certificate that the host's LXD shows, as `lxc info` says there. **If it is set, LXD must show that one from the first " +
+				"contact on.** If not, the first one that is seen is kept, and another one later is an error that names both, until it is set to the new one. A machine " +
+				"that is deployed anew has another certificate: leave it unset there. Null where this machine has not asked the LXD itself (see `probe` of the provider); " +
+				"it can only be set where it does.",
+			Validators:    []validator.String{serverFingerprint()},
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
 		"adopt_existing_vms": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 			MarkdownDescription: "Register an LXD whose project holds VMs already, or of which that cannot be seen. MAAS makes machines of them, " +

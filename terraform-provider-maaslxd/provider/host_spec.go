@@ -19,7 +19,8 @@ func (m hostState) spec(ctx context.Context, config hostState, pair engine.Crede
 	var diags diag.Diagnostics
 	spec := engine.HostSpec{
 		Name: m.Name.ValueString(), Project: m.project(ctx, &diags), Credentials: pair,
-		Zone: config.Zone.ValueString(), Pool: config.Pool.ValueString(), Tags: m.tags(),
+		ServerFingerprint: config.ServerFingerprint.ValueString(),
+		Zone:              config.Zone.ValueString(), Pool: config.Pool.ValueString(), Tags: m.tags(),
 		CPUOvercommit: config.CPUOvercommit.ValueFloat64(), MemoryOvercommit: config.MemoryOvercommit.ValueFloat64(),
 		DefaultStoragePool: config.DefaultStoragePool.ValueString(),
 		AdoptExistingVMs:   m.AdoptExistingVMs.ValueBool(),

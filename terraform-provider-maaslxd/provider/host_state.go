@@ -39,6 +39,7 @@ func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnos
 	setString(&m.DefaultStoragePool, defaultPool(v))
 	setString(&m.LXDVersion, v.Version)
 	setString(&m.Fingerprint, h.Fingerprint)
+	setString(&m.ServerFingerprint, h.ServerFingerprint)
 	setString(&m.Status, hostStatus(h))
 	setList(&m.IPAddresses, h.Machine.IPAddresses)
 	setRatio(&m.CPUOvercommit, v.CPUOvercommit)
@@ -82,6 +83,9 @@ func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	}
 	if h.Fingerprint != "" {
 		m.Fingerprint = types.StringValue(h.Fingerprint)
+	}
+	if h.ServerFingerprint != "" {
+		m.ServerFingerprint = types.StringValue(h.ServerFingerprint)
 	}
 	if v.ID == 0 {
 		return // what it was set to is MAAS's to tell once it is registered

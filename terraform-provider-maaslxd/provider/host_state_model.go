@@ -20,6 +20,7 @@ type hostState struct {
 	Adopt               types.Bool     `tfsdk:"adopt"`
 	Selector            types.Object   `tfsdk:"selector"`
 	Address             types.String   `tfsdk:"address"`
+	ServerFingerprint   types.String   `tfsdk:"server_fingerprint"`
 	AdoptExistingVMs    types.Bool     `tfsdk:"adopt_existing_vms"`
 	Zone                types.String   `tfsdk:"zone"`
 	Pool                types.String   `tfsdk:"pool"`

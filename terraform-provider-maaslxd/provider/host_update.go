@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -65,7 +66,7 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	pair, err := b.pairFor(state)
+	pair, err := b.pairFor(state, plan.trusted(ctx, new(diag.Diagnostics)))
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}

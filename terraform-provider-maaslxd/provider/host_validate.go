@@ -187,6 +187,7 @@ func checkFirstBoot(ctx context.Context, config hostState, diags *diag.Diagnosti
 	if diags.HasError() {
 		return
 	}
+	spec.ServerFingerprint = "" // its validator has the word
 	if err := spec.Validate(); err != nil {
 		report(diags, doing, err)
 		return

@@ -47,10 +47,11 @@ type patientProbe struct {
 
 // Server implements engine.Probe. An LXD that was asked in vain for too long
 // shows itself as empty if nobody can have made VMs there, or if that does not
-// matter; otherwise that is refused.
-func (p *patientProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials) (engine.LXDServer, error) {
-	server, err := p.probe.Server(ctx, e, c)
-	if ctx.Err() != nil || !p.gaveUp(e.Address, err) {
+// matter; otherwise that is refused. One whose certificate is known is asked
+// until it shows that.
+func (p *patientProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
+	server, err := p.probe.Server(ctx, e, c, pinned)
+	if ctx.Err() != nil || pinned != "" || !p.gaveUp(e.Address, err) {
 		return server, err
 	}
 	if mayBeUnseen(ctx) {

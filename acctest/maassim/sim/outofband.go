@@ -217,3 +217,25 @@ func (s *Sim) TrustCertificate(host, certificate string) error {
 	l.trusted = append(l.trusted, trust{certificate: certificate})
 	return nil
 }
+
+// RenewCertificate lets the LXD of a host show another certificate, as one that
+// was installed anew, or something else at its address, would. Connections of
+// before are cut. It returns the new certificate, in PEM.
+func (s *Sim) RenewCertificate(host string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.lxdFor(host)
+	if err != nil {
+		return "", err
+	}
+	if e := s.endpoints[l]; e != nil {
+		delete(s.endpoints, l) // made anew when the world is left, or asked for
+		e.close()
+	}
+	l.identity = nil
+	shown, err := l.shown()
+	if err != nil {
+		return "", err
+	}
+	return shown.certificate, nil
+}

@@ -75,6 +75,8 @@ func TestSteering(t *testing.T) {
 		"Nasty":          {"From now on.", "PUT", "nasty", `{"delay": 0.5, "max_delay": "1ms"}`, 204, "", "nasty", `{"nasty":{"delay":0.5,"max_delay":"1ms"},"struck":{}}`},
 		"Overcommits":    {"None so far.", "GET", "overcommits", "", 200, `[]`, "", ""},
 		"LXDWrong":       {"And one that there is not.", "PUT", "lxd/h1", `{"condition": "tired"}`, 400, "none of ok, unreachable, slow, hanging", "", ""},
+		"Renew":          {"It was installed anew.", "POST", "lxd/h1/renew", "", 200, "BEGIN CERTIFICATE", "", ""},
+		"RenewNone":      {"One that there is.", "POST", "lxd/no/renew", "", 400, "no", "", ""},
 		"Rack":           {"It goes away.", "PUT", "rack", `{"condition": "unreachable"}`, 204, "", "/rackcontrollers/", `"name":"rackd","status":"dead"`},
 		"RackWrong":      {"It has two.", "PUT", "rack", `{"condition": "hanging"}`, 400, "neither ok nor unreachable", "/rackcontrollers/", `"name":"rackd","status":"running"`},
 		"Fault":          {"It gets an id.", "POST", "faults", `{"kind": "hang", "delay": "1s"}`, 200, `{"id":1}`, "faults", `"kind":"hang","matched":0,"struck":0,"delay":"1s"`},

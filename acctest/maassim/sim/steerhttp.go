@@ -47,6 +47,10 @@ func steerings() []steering {
 		{"GET", "lxd", "the LXDs that listen", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.LXDs(), nil }},
 		{"PUT", "lxd/{host}", `{"condition": "ok"|"unreachable"|"slow"|"hanging"}`, steerLXD},
 		{"POST", "lxd/{host}/trust", `trust a certificate: {"certificate": "PEM"}`, steerTrust},
+		{"POST", "lxd/{host}/renew", "show another certificate from now on", func(s *Sim, v map[string]string, _ []byte) (any, error) {
+			certificate, err := s.RenewCertificate(v["host"])
+			return map[string]string{"certificate": certificate}, err
+		}},
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
 		{"GET", "nasty", "how much goes wrong, and what did", steerNastyNow},
 		{"PUT", "nasty", `let things go wrong by themselves: {"lost_reply": 0.1, ...}; {} ends it`, steerNasty},

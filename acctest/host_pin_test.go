@@ -1,0 +1,218 @@
+package acctest_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+const serverData = "maaslxd-server-fingerprint"
+
+// sha256Of is how LXD names a certificate in PEM.
+func sha256Of(certificate string) string {
+	block, _ := pem.Decode([]byte(certificate))
+	if block == nil {
+		return ""
+	}
+	sum := sha256.Sum256(block.Bytes)
+	return hex.EncodeToString(sum[:])
+}
+
+// lxd finds a simulated LXD that listens.
+func (x *metalTarget) lxd(t *testing.T, name string) sim.LXD {
+	t.Helper()
+	for _, l := range x.sim.LXDs() {
+		if l.Name == name {
+			return l
+		}
+	}
+	t.Fatalf("there is no LXD %s", name)
+	return sim.LXD{}
+}
+
+// shows is the fingerprint of the certificate that an LXD shows.
+func (x *metalTarget) shows(t *testing.T, name string) string {
+	t.Helper()
+	return sha256Of(x.lxd(t, name).Certificate)
+}
+
+// renew lets an LXD show another certificate, and returns its fingerprint.
+func (x *metalTarget) renew(t *testing.T, name string) string {
+	t.Helper()
+	certificate, err := x.sim.RenewCertificate(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sha256Of(certificate)
+}
+
+// fails runs terraform, which must fail and say all of it.
+func (w *workspace) fails(t *testing.T, reason string, says []string, args ...string) {
+	t.Helper()
+	cmd, out := w.command(t.Context(), args...)
+	err := cmd.Run()
+	for _, want := range says {
+		if err == nil || !strings.Contains(unwrapped(out.String()), want) {
+			t.Errorf("%s\nwant it refused with %q, got %v:\n%s", reason, want, err, out)
+		}
+	}
+}
+
+// TestAccHostServerChanged: the LXD of a host shows another certificate. Nothing
+// is done with it until that is accepted, and a host that is deployed anew
+// begins anew.
+func TestAccHostServerChanged(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	w := newWorkspace(t, x.direct("auto", node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	before := x.shows(t, "node1")
+	if noted := x.machine(t, "node1").OwnerData[serverData]; noted != before {
+		t.Errorf("the machine notes %q, and its LXD shows %s", noted, before)
+	}
+	after := x.renew(t, "node1")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color") // a plan asks MAAS alone
+	served := len(x.sim.Journal().LXD.Calls)
+	puts := x.sim.Journal().Count("PUT vm-hosts/{id}/")
+
+	w.configure(t, x.direct("auto", node1(`zone = "az2"`)))
+	says := []string{"kvm1", before, after, "lxc info", fmt.Sprintf("server_fingerprint = %q", after)}
+	w.fails(t, "Another LXD answers.", says, "apply", "-auto-approve", "-no-color")
+	w.fails(t, "Nobody knows what it holds.", says, "destroy", "-auto-approve", "-no-color")
+	if n := x.sim.Journal().Count("PUT vm-hosts/{id}/"); n != puts {
+		t.Error("the VM host was changed in MAAS all the same")
+	}
+	if n := len(x.sim.Journal().LXD.Calls); n != served {
+		t.Errorf("%d requests were sent to it", n-served)
+	}
+
+	w.configure(t, x.direct("auto", node1(`zone = "az2"`, fmt.Sprintf("server_fingerprint = %q", after))))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.direct("auto", node1(`zone = "az2"`))) // it is noted by now
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+
+	w.run(t, "apply", "-auto-approve", "-no-color", "-replace="+hostAddress)
+	anew := x.shows(t, "node1")
+	if noted := x.machine(t, "node1").OwnerData[serverData]; noted != anew || anew == after {
+		t.Errorf("deployed anew, the machine notes %q, and its LXD shows %s", noted, anew)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	x.renew(t, "node1")
+	w.configure(t, x.direct("maas", node1(`zone = "az2"`))) // asks no LXD
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccHostServerDemanded registers an LXD only if it shows the certificate
+// that the configuration names.
+func TestAccHostServerDemanded(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	x.trustAt(t, "stray")
+	shown, other := x.shows(t, "stray"), strings.Repeat("ab", 32)
+	stray := func(fingerprint string) string {
+		return x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", x.lxd(t, "stray").Address), fmt.Sprintf("server_fingerprint = %q", fingerprint)))
+	}
+	w := newWorkspace(t, stray(other))
+	w.fails(t, "It is not the one that is meant.", []string{"kvm", other, shown}, "apply", "-auto-approve", "-no-color")
+	w.configure(t, stray(strings.ToUpper(shown)))
+	w.fails(t, "LXD writes it otherwise.", []string{"server_fingerprint", shown}, "plan", "-no-color")
+	w.configure(t, strings.Replace(stray(shown), `probe = "direct"`, `probe = "maas"`, 1))
+	w.fails(t, "MAAS does not look.", []string{"server_fingerprint", "cannot be checked", "probe"}, "apply", "-auto-approve", "-no-color")
+	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+		t.Errorf("it was registered %d times", n)
+	}
+	w.configure(t, stray(shown))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccHostServerUnexpected deploys a machine whose LXD does not show what the
+// configuration names. It is not registered, and gone on with once that is mended.
+func TestAccHostServerUnexpected(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	w := newWorkspace(t, x.direct("direct", node1(fmt.Sprintf("server_fingerprint = %q", strings.Repeat("ab", 32)))))
+	out := w.run(t, "apply", "-auto-approve", "-no-color")
+	for _, want := range []string{"not finished: Waiting for LXD", strings.Repeat("ab", 32), x.shows(t, "node1"), "server_fingerprint"} {
+		if !strings.Contains(unwrapped(out), want) {
+			t.Errorf("want a warning with %q, got:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "cloud-init-output") {
+		t.Errorf("the first boot is blamed:\n%s", out)
+	}
+	w.fails(t, "It is so still.", []string{"Error:", x.shows(t, "node1")}, "apply", "-auto-approve", "-no-color")
+	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+		t.Errorf("it was registered %d times", n)
+	}
+	w.configure(t, x.direct("direct", node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if got := w.status(t); got != "Deployed" || x.deployments() != 1 {
+		t.Errorf("it is %s after %d deployments", got, x.deployments())
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccHostServerIsTold reads the fingerprint from the resource, the data
+// sources and an import; it is null where MAAS alone reaches the LXD.
+func TestAccHostServerIsTold(t *testing.T) {
+	t.Parallel()
+	const sources = `
+data "maaslxd_vm_host" "test" {
+  vm_host_id = maaslxd_vm_host.test.vm_host_id
+}
+data "maaslxd_vm_hosts" "test" {
+  depends_on = [maaslxd_vm_host.test]
+}
+`
+	cases := map[string]struct {
+		reason string
+		probe  string
+		seen   knownvalue.Check
+	}{
+		"Direct": {"This machine has asked.", "direct", knownvalue.StringRegexp(regexp.MustCompile("^[0-9a-f]{64}$"))},
+		"MAAS":   {"MAAS does not look at certificates.", "maas", knownvalue.Null()},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			t.Log(tc.reason)
+			x := newMetal(t, served)
+			config := x.direct(tc.probe, node1()+sources)
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				CheckDestroy:             x.checkReady("node1"),
+				Steps: []resource.TestStep{
+					{
+						Config: config,
+						ConfigStateChecks: []statecheck.StateCheck{
+							hostIs("server_fingerprint", tc.seen), read("data.maaslxd_vm_host.test", "server_fingerprint", tc.seen),
+							read("data.maaslxd_vm_hosts.test", "vm_hosts.0.server_fingerprint", tc.seen),
+						},
+					},
+					{Config: config, ConfigPlanChecks: hostPlans(plancheck.ResourceActionNoop)},
+					{
+						ResourceName: hostAddress, ImportState: true, ImportStateId: "node1", ImportStateVerify: true,
+						ImportStateVerifyIgnore: []string{"deploy", "cores", "memory_mib", "storage_pools"},
+					},
+				},
+			})
+		})
+	}
+}

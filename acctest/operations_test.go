@@ -1,0 +1,208 @@
+package acctest_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	fleetkey "github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// fences are the shell blocks of a page.
+var fences = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// operations runs a shell block of docs/operations.md in a folder: the one that
+// begins with a comment of that title.
+func operations(t *testing.T, folder, title string) string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fence := range fences.FindAllStringSubmatch(string(page), -1) {
+		if !strings.HasPrefix(fence[1], "# "+title+"\n") {
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", fence[1])
+		cmd.Dir = folder
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", title, err, out)
+		}
+		return string(out)
+	}
+	t.Fatalf("docs/operations.md has no block %q", title)
+	return ""
+}
+
+// withOpenSSL skips where the documented commands cannot run.
+func withOpenSSL(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("openssl is not installed, whose commands docs/operations.md shows")
+	}
+}
+
+// The blocks of docs/operations.md that are run here.
+const (
+	nextPair  = "Make the next pair"
+	showPair  = "When does the pair expire?"
+	swapPairs = "Put the next pair in the place of the current one"
+)
+
+// TestOperationsNextPair makes a pair as the page says, which the provider takes
+// and nobody else can read; a pair that is there is not written over.
+func TestOperationsNextPair(t *testing.T) {
+	t.Parallel()
+	withOpenSSL(t)
+	folder := t.TempDir()
+	operations(t, folder, nextPair)
+	path := filepath.Join(folder, fleetkey.NextFile)
+	key, err := fleetkey.Load(path, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if years := time.Until(key.NotAfter).Hours() / 24 / 365; years < 9.9 || years > 10.1 {
+		t.Errorf("it lasts %.1f years", years)
+	}
+	public, err := os.ReadFile(filepath.Join(folder, "lxd-client-next.crt"))
+	if err != nil || strings.Contains(string(public), "PRIVATE") {
+		t.Errorf("want the certificate alone for the hosts, got %v:\n%s", err, public)
+	}
+	if f, err := fleetkey.Fingerprint(string(public)); err != nil || f != key.Fingerprint {
+		t.Errorf("the hosts get %s, %v; the pair is %s", f, err, key.Fingerprint)
+	}
+	operations(t, folder, nextPair)
+	if again, err := fleetkey.Load(path, time.Now()); err != nil || again.Fingerprint != key.Fingerprint {
+		t.Errorf("the second time it is %s, %v", again.Fingerprint, err)
+	}
+	operations(t, folder, swapPairs)
+	said := operations(t, folder, showPair)
+	if !strings.Contains(strings.ToLower(strings.ReplaceAll(said, ":", "")), key.Fingerprint) || !strings.Contains(said, "notAfter=") {
+		t.Errorf("want fingerprint and end, got %s", said)
+	}
+}
+
+// listing is a host that notes that it trusts the certificate in a file.
+func listing(certificate string, attributes ...string) string {
+	return node1(append(attributes, fmt.Sprintf("lxd = { trusted_certificates = [file(%q)] }", certificate))...)
+}
+
+// TestAccOperationsRotate changes the key of a fleet as the page says: one host
+// that was there before, and one that is made meanwhile.
+func TestAccOperationsRotate(t *testing.T) {
+	t.Parallel()
+	withOpenSSL(t)
+	x := newMetal(t, served)
+	w := newWorkspace(t, x.direct("direct", node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	before := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
+	operations(t, x.folder, nextPair)
+	certificate := filepath.Join(x.folder, "lxd-client-next.crt")
+
+	second := strings.NewReplacer(`"test"`, `"second"`, "kvm1", "kvm2", "node1", "node2").Replace(node1())
+	w.configure(t, x.direct("direct", listing(certificate)+second))
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words("must be told itself lxc config trust add").MatchString(out) {
+		t.Errorf("want a warning that says what to do on the host, got:\n%s", out)
+	}
+	operations(t, x.folder, swapPairs)
+	w.fails(t, "The first host was not told.", []string{"does not trust the client certificate", "lxc config trust add"}, "apply", "-auto-approve", "-no-color")
+	if got := x.machine(t, "node2").OwnerData["maaslxd-fingerprint"]; got == before {
+		t.Error("the second host, which was made to trust both, has not changed")
+	}
+	x.trustFile(t, "node1", certificate)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.direct("direct", node1()+second))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	for _, name := range []string{"node1", "node2"} {
+		if after := x.machine(t, name).OwnerData["maaslxd-fingerprint"]; after == before || after == "" {
+			t.Errorf("the fingerprint of %s is %q, and was %s", name, after, before)
+		}
+	}
+	handed := 0
+	for _, c := range x.sim.Journal().Calls {
+		if c.Route == "PUT vm-hosts/{id}/" && len(c.Form["certificate"]) > 0 {
+			handed++
+		}
+	}
+	if handed != 2 {
+		t.Errorf("MAAS was given the next pair %d times, want once for each host", handed)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// trustFile lets an LXD trust the certificate in a file, as an operator would.
+func (x *metalTarget) trustFile(t *testing.T, lxd, path string) {
+	t.Helper()
+	certificate, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.sim.TrustCertificate(lxd, string(certificate)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAccOperationsKeyLost: the pair is gone for good. A new one, which the host
+// is told to trust, takes its place.
+func TestAccOperationsKeyLost(t *testing.T) {
+	t.Parallel()
+	withOpenSSL(t)
+	x := newMetal(t, served)
+	w := newWorkspace(t, x.direct("direct", node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if err := os.Remove(x.keyFile()); err != nil {
+		t.Fatal(err)
+	}
+	operations(t, x.folder, nextPair)
+	certificate := filepath.Join(x.folder, "lxd-client-next.crt")
+	operations(t, x.folder, swapPairs)
+	x.trustFile(t, "node1", certificate)
+	w.configure(t, x.direct("direct", node1(`zone = "az2"`)))
+	w.fails(t, "Nobody has said that the host trusts it.", []string{"LXD client certificate at hand is", "trusted_certificates"}, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.direct("direct", listing(certificate, `zone = "az2"`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccOperationsUnfinished: the pair was changed while a host was on its way.
+// It is gone on with once the former certificate is listed, or the former pair
+// is back.
+func TestAccOperationsUnfinished(t *testing.T) {
+	t.Parallel()
+	withOpenSSL(t)
+	for _, back := range []bool{true, false} {
+		t.Run(fmt.Sprintf("PairBack=%t", back), func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, served, func(m *sim.Model) { m.Latency.Deploy = 5 * time.Second })
+			w := newWorkspace(t, x.direct("direct", node1(shortly)))
+			operations(t, x.folder, nextPair)
+			w.run(t, "apply", "-auto-approve", "-no-color") // stops waiting
+			former := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
+			operations(t, x.folder, swapPairs)
+			w.fails(t, "It was deployed with the former pair.", []string{"was deployed to trust the client certificate", former}, "apply", "-auto-approve", "-no-color")
+			if back {
+				operations(t, x.folder, "Put the former pair back")
+			} else {
+				operations(t, x.folder, "The certificate of the former pair")
+				w.configure(t, x.direct("direct", listing(filepath.Join(x.folder, "lxd-client-former.crt"), shortly)))
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if got := w.status(t); got != "Deployed" {
+				t.Errorf("it is %s", got)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
+	}
+}
