@@ -307,6 +307,15 @@ type Row struct {
 type Tag struct {
 	Generation string // another one each time that a ledger is opened
 	Sequence   int64  // grows with each Bind, Leaving and Forget, and where a Move gives up a compose
+	// Floor is the least Sequence of an inventory that serves by then. An
+	// inventory's own tag needs none.
+	Floor int64
+}
+
+// Serves reports whether an inventory of this tag is new enough for a ledger
+// that has come to another one.
+func (t Tag) Serves(now Tag) bool {
+	return t.Generation == now.Generation && now.Floor <= t.Sequence && t.Sequence <= now.Sequence
 }
 
 // Candidate is a host that fits a VM as far as an inventory shows.

@@ -53,7 +53,7 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 		pause, over := failing.after(res.After, err)
 		if over {
 			cancel()
-			return last.Object, err
+			return last.Object, failing.verdict(err)
 		}
 		sleep(ctx, pause, res.changed)
 		cancel()
@@ -63,6 +63,7 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 // failures counts steps that fail one after the other.
 type failures struct {
 	last  error
+	cause error // the last one that was more than a wait for others
 	since time.Time
 	pause time.Duration
 }
@@ -78,12 +79,24 @@ func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
 		f.since, f.pause = time.Now(), backoffFirst
 	}
 	f.last = err
+	if !errors.Is(err, ErrBusy) {
+		f.cause = err
+	}
 	if IsTerminal(err) || time.Since(f.since) > patienceFor(err) {
 		return 0, true
 	}
 	pause = f.pause/2 + jitter(f.pause/2)
 	f.pause = min(2*f.pause, backoffMost)
 	return pause, false
+}
+
+// verdict is the error that ends the waiting. That others were in the way says
+// little where something else had failed before.
+func (f *failures) verdict(err error) error {
+	if f.cause != nil && errors.Is(err, ErrBusy) {
+		return fmt.Errorf("%w; what failed before that was: %w", err, f.cause)
+	}
+	return err
 }
 
 func patienceFor(err error) time.Duration {

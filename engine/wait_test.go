@@ -78,6 +78,12 @@ func TestWait(t *testing.T) {
 			err:    passing, calls: -1,
 			elapsed: func(d time.Duration) bool { return d > patience && d < patience+2*backoffMost },
 		},
+		"BusyInTheEnd": {
+			reason: "What failed is told, also where others are in the way in the end.",
+			steps:  []func() (Result[string], error){fails(passing), fails(fmt.Errorf("room is taken: %w", ErrBusy))},
+			err:    passing, calls: -1,
+			elapsed: func(d time.Duration) bool { return d > patience && d < patience+2*backoffMost },
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -45,18 +45,12 @@ var newToken = rand.Text
 const never = int64(^uint64(0) >> 1)
 
 // Tag implements engine.Ledger.
-func (l *Ledger) Tag(ctx context.Context) (engine.Tag, error) {
-	tag, _, err := l.tag(ctx)
-	return tag, err
-}
-
-// tag also returns the floor: the least sequence of an inventory that serves.
-func (l *Ledger) tag(ctx context.Context) (tag engine.Tag, floor int64, err error) {
-	err = l.store.row(ctx, `SELECT generation, sequence, floor FROM tag`, nil, &tag.Generation, &tag.Sequence, &floor)
+func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
+	err = l.store.row(ctx, `SELECT generation, sequence, floor FROM tag`, nil, &tag.Generation, &tag.Sequence, &tag.Floor)
 	if err != nil {
-		return engine.Tag{}, 0, fmt.Errorf("cannot read the ledger's tag: %w", err)
+		return engine.Tag{}, fmt.Errorf("cannot read the ledger's tag: %w", err)
 	}
-	return tag, floor, nil
+	return tag, nil
 }
 
 // Row implements engine.Ledger.

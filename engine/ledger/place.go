@@ -190,13 +190,13 @@ func onHost(need engine.Need, c engine.Candidate) map[string]int64 {
 
 // refusal says why no candidate was taken.
 func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []string) error {
-	tag, floor, err := l.tag(ctx)
+	tag, err := l.Tag(ctx)
 	switch {
 	case err != nil:
 		return err
 	case tag.Generation != r.Inventory.Generation, tag.Sequence < r.Inventory.Sequence:
 		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened anew: %w", engine.ErrBusy)
-	case r.Inventory.Sequence < floor:
+	case r.Inventory.Sequence < tag.Floor:
 		return fmt.Errorf("the inventory of the hosts was read before a compose failed, which may have left an instance: %w", engine.ErrBusy)
 	}
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {

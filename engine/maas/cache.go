@@ -74,6 +74,15 @@ func (c *cached[T]) drop() {
 	c.flight, c.read = nil, time.Time{}
 }
 
+// discard forgets a value of which a test holds.
+func (c *cached[T]) discard(test func(T) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if test(c.value) {
+		c.read = time.Time{}
+	}
+}
+
 // expire forgets a value that is old enough to be read once more.
 func (c *cached[T]) expire() {
 	c.mu.Lock()

@@ -168,7 +168,8 @@ func TestHostsAreDropped(t *testing.T) {
 func TestHostsCarryTheTag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var now int64
+		var now, floor int64
+		broken := false
 		c := testClient(t, byRoute(map[string]func() *http.Response{
 			"GET vm-hosts/": func() *http.Response {
 				now += 10 // while MAAS answers, the ledger goes on
@@ -176,10 +177,10 @@ func TestHostsCarryTheTag(t *testing.T) {
 			},
 		}), func(config *Config) {
 			config.Tag = func(context.Context) (engine.Tag, error) {
-				if now > 15 {
+				if broken {
 					return engine.Tag{}, engine.ErrBusy
 				}
-				return engine.Tag{Generation: "g", Sequence: now}, nil
+				return engine.Tag{Generation: "g", Sequence: now, Floor: floor}, nil
 			}
 		})
 		for _, want := range []int64{0, 0, 10} {
@@ -189,6 +190,13 @@ func TestHostsCarryTheTag(t *testing.T) {
 			}
 			time.Sleep(hostsTTL * 2 / 3)
 		}
+		floor = 20
+		for range 2 {
+			if hosts, err := c.Hosts(t.Context()); err != nil || hosts[0].Inventory.Sequence != 20 || now != 30 {
+				t.Errorf("got %+v, %v at %d; want a list that serves, read once", hosts, err, now)
+			}
+		}
+		broken = true
 		time.Sleep(hostsTTL)
 		if _, err := c.Hosts(t.Context()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("a listing without its tag was served: %v", err)

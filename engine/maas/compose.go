@@ -11,9 +11,24 @@ import (
 )
 
 // Hosts implements engine.Composer. Hosts of other kinds than LXD are left
-// out.
+// out. A list that does not serve the ledger any more is read anew.
 func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	hosts, err := c.hosts.get(ctx)
+	for range 2 { // what somebody is reading may be too old as well
+		if err != nil {
+			return nil, err
+		}
+		now, err := c.tag(ctx)
+		if err != nil {
+			return nil, err
+		}
+		old := func(hosts []engine.VMHost) bool { return len(hosts) > 0 && !hosts[0].Inventory.Serves(now) }
+		if !old(hosts) {
+			break
+		}
+		c.hosts.discard(old)
+		hosts, err = c.hosts.get(ctx)
+	}
 	return slices.Clone(hosts), err
 }
 
