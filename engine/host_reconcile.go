@@ -115,6 +115,7 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 // preparation is what a machine needs to become a VM host.
 func (h *hosts) preparation(want HostSpec) preparation {
 	return preparation{
+		fits: func(ctx context.Context, m Machine) error { return h.fits(ctx, want, m) },
 		network: func(ctx context.Context, m Machine) (Machine, error) {
 			if err := want.fits(m); err != nil {
 				return m, err
@@ -127,7 +128,7 @@ func (h *hosts) preparation(want HostSpec) preparation {
 			}
 			return h.annotate(ctx, m, map[string]string{fingerprintData: want.Credentials.Fingerprint()})
 		},
-		deployment: func(Machine) (*Deployment, error) {
+		deployment: func() (*Deployment, error) {
 			what := *want.Machine.Deploy
 			data, err := want.UserData()
 			what.UserData = data

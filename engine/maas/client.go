@@ -70,7 +70,7 @@ type Client struct {
 	pools   *cached[[]named]
 	domains *cached[[]named]
 	subnets *cached[[]engine.Subnet]
-	images  *cached[[]string]
+	images  *cached[[]engine.Image]
 	probe   *cached[engine.Capabilities]
 }
 
