@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
@@ -32,24 +33,24 @@ func (want HostSpec) validateFirstBoot() error {
 			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
 		}
 	}
-	return firstBootErrors(want.lxd().Validate())
+	return want.firstBootErrors(want.lxd().Validate())
 }
 
 // UserData is what the host's machine is deployed with. The error is a
 // *SpecError, or several that are joined.
 func (want HostSpec) UserData() ([]byte, error) {
 	data, err := want.lxd().Render()
-	return data, firstBootErrors(err)
+	return data, want.firstBootErrors(err)
 }
 
 // firstBootErrors are cloudinit's complaints as ones about fields of the spec.
-func firstBootErrors(err error) error {
+func (want HostSpec) firstBootErrors(err error) error {
 	if err == nil {
 		return nil
 	}
 	var refused *cloudinit.MergeError
 	if errors.As(err, &refused) {
-		return &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: ErrInvalid}
+		return want.unmerged(refused)
 	}
 	var all []error
 	for _, f := range cloudinit.FieldErrors(err) {
@@ -59,4 +60,16 @@ func firstBootErrors(err error) error {
 		return Terminal(err)
 	}
 	return errors.Join(all...)
+}
+
+// unmerged names the user-data that collides, and the part of it.
+func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
+	bad := &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: ErrInvalid}
+	if n := refused.Document; n > 0 && n <= len(want.LXD.Extra) {
+		bad.Field = fmt.Sprintf("lxd.extra.%d", n-1)
+	}
+	if refused.Part != "" {
+		bad.Message = "part " + refused.Part + ": " + bad.Message
+	}
+	return bad
 }
