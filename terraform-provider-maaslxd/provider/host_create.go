@@ -163,8 +163,7 @@ func removeHost(ctx context.Context, b *backend, ref engine.Ref) error {
 
 // warnTooNew tells of an LXD on which MAAS cannot compose, see checkChannel.
 func warnTooNew(h engine.Host, diags *diag.Diagnostics) {
-	var major, minor int
-	if n, _ := fmt.Sscanf(h.VMHost.Version, "%d.%d", &major, &minor); n < 2 || major < 6 || major == 6 && minor < 7 {
+	if !h.VMHost.TooNew() {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("MAAS cannot make VMs on LXD %s", h.VMHost.Version), fmt.Sprintf(
