@@ -19,7 +19,7 @@ func (h Host) checkPools(p *problems) {
 			continue
 		}
 		pool.check(p, field)
-		if pool.Wipe && slices.Contains([]string{"4.0", "5.0"}, strings.Split(h.Channel, "/")[0]) {
+		if pool.Wipe && strings.HasPrefix(h.Channel, "5.0/") {
 			p.add(field+".wipe", "LXD "+h.Channel+" cannot wipe disks", "take the channel "+DefaultChannel+", or wipe the disk when the machine is released")
 		}
 		if other, ok := sources[pool.Source]; ok && pool.Source != "" {

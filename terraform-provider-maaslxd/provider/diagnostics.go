@@ -16,14 +16,24 @@ import (
 // done, why, at which attribute, and what the user can do about it. doing
 // completes "Cannot …".
 func report(diags *diag.Diagnostics, doing string, err error) {
+	reportAt(diags, path.Empty(), doing, err)
+}
+
+// reportAt is report with the attribute at which to say what an LXD, or the room
+// that there is, forbids: such errors name no field.
+func reportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
 	summary := "Cannot " + doing
 	specs := specErrors(err)
 	for _, spec := range specs {
 		add(diags, attributePath(spec.Field), summary, explain(spec))
 	}
-	if len(specs) == 0 {
-		add(diags, path.Empty(), summary, explain(err))
+	if len(specs) > 0 {
+		return
 	}
+	if _, ok := errors.AsType[*engine.Error](err); !ok {
+		at = path.Empty()
+	}
+	add(diags, at, summary, explain(err))
 }
 
 // specErrors lists what is wrong with the spec: one field, or several whose
