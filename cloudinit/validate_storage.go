@@ -100,10 +100,11 @@ func (s StoragePool) checkCeph(p *problems, field string) {
 		}
 		return
 	}
-	ceph := CephPool{}
-	if s.Ceph != nil {
-		ceph = *s.Ceph
+	if s.Ceph == nil {
+		p.add(field, "the driver ceph needs a cluster and a pool", "give both, as they are named in the host's /etc/ceph and in the cluster")
+		return
 	}
+	ceph := *s.Ceph
 	for _, each := range []struct{ key, value string }{{"cluster", ceph.Cluster}, {"pool", ceph.Pool}} {
 		if !nameForm.MatchString(each.value) {
 			p.add(field+"."+each.key, fmt.Sprintf("%q is no name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")

@@ -22,7 +22,7 @@ func (b *BridgeSpec) validate() error {
 	case len(b.Name) > MaxInterfaceName:
 		return &SpecError{
 			Field: "bridge.name", Message: fmt.Sprintf("%q has %d characters", b.Name, len(b.Name)),
-			Hint: fmt.Sprintf("Linux takes at most %d.", MaxInterfaceName),
+			Hint: fmt.Sprintf("Linux takes at most %d; lxd.networks names the bridge, too, where bridge does not.", MaxInterfaceName),
 		}
 	case !bridgeName.MatchString(b.Name):
 		return &SpecError{Field: "bridge.name", Message: fmt.Sprintf("%q is no name of a bridge", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
@@ -54,7 +55,7 @@ func (want HostSpec) firstBootErrors(err error) error {
 	}
 	var all []error
 	for _, f := range cloudinit.FieldErrors(err) {
-		all = append(all, &SpecError{Field: "lxd." + f.Field, Message: f.Message, Hint: f.Hint, Err: ErrInvalid})
+		all = append(all, &SpecError{Field: "lxd." + f.Field, Message: f.Message, Hint: capital(f.Hint), Err: ErrInvalid})
 	}
 	if len(all) == 0 {
 		return Terminal(err)
@@ -64,7 +65,7 @@ func (want HostSpec) firstBootErrors(err error) error {
 
 // unmerged names the user-data that collides, and the part of it.
 func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
-	bad := &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: ErrInvalid}
+	bad := &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: capital(refused.Hint), Err: ErrInvalid}
 	if n := refused.Document; n > 0 && n <= len(want.LXD.Extra) {
 		bad.Field = fmt.Sprintf("lxd.extra.%d", n-1)
 	}
@@ -72,4 +73,13 @@ func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
 		bad.Message = "part " + refused.Part + ": " + bad.Message
 	}
 	return bad
+}
+
+// capital begins a hint as a sentence. cloudinit's begin with a word that is no
+// name.
+func capital(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return strings.ToUpper(hint[:1]) + hint[1:]
 }

@@ -44,7 +44,10 @@ func (s HostSpec) Validate() error {
 	if s.Machine.Adopt {
 		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
 	}
-	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), s.validateFirstBoot())
+	if err := s.Bridge.validate(); err != nil {
+		return errors.Join(s.Machine.Validate(), err) // the first boot has a network of that name
+	}
+	return errors.Join(s.Machine.Validate(), s.validateFirstBoot())
 }
 
 // observe implements Kind.Observe.

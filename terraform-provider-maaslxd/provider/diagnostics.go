@@ -75,10 +75,17 @@ var sentinels = []error{
 	engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
+// add points at the attribute. Of a path into one the CLI looks for the last
+// step among the resource's own attributes, and would show name for bridge.name:
+// then it points at the outermost one, and the detail names the other.
 func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
-	if at.Equal(path.Empty()) {
+	steps := at.Steps()
+	if len(steps) == 0 {
 		diags.AddError(summary, detail)
 		return
+	}
+	if last := steps[len(steps)-1].String(); specFields[last] == last {
+		at = path.Root(steps[0].String())
 	}
 	diags.AddAttributeError(at, summary, detail)
 }
