@@ -161,9 +161,10 @@ func (b *metal) allocatable(ctx context.Context, key Key, m Machine) error {
 
 func knownMachine(m Machine) error {
 	return &SpecError{
-		Field:   "machine",
+		Field:   "name",
 		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
-		Hint:    fmt.Sprintf("If another configuration manages it, choose another one. If this one does and lost it, import it by its system id %s.", m.SystemID),
+		Hint: fmt.Sprintf("If something else manages it, such as another configuration, or a host that was renamed since, choose another name. "+
+			"If this configuration lost it, import it by its system id %s.", m.SystemID),
 		Err:     ErrConflict,
 	}
 }
