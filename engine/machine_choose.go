@@ -165,7 +165,7 @@ func knownMachine(m Machine) error {
 		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
 		Hint: fmt.Sprintf("If something else manages it, such as another configuration, or a host that was renamed since, choose another name. "+
 			"If this configuration lost it, import it by its system id %s.", m.SystemID),
-		Err:     ErrConflict,
+		Err: ErrConflict,
 	}
 }
 

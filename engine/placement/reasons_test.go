@@ -69,6 +69,7 @@ func TestMisfit(t *testing.T) {
 		"Unusable": {
 			reason: "Room is of no use where no VM can be made; only the host's operator can change that.",
 			host:   func(h *host) { h.Unusable = "MAAS cannot make VMs on LXD 6.7" },
+			need:   func(*need) {},
 			want:   placement.Unusable, detail: "MAAS cannot make VMs on LXD 6.7",
 		},
 		"Architecture": {
