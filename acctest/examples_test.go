@@ -141,10 +141,32 @@ func importCommands(t *testing.T) []string {
 	return commands
 }
 
-// TestAccExampleProvider validates the example of the provider block.
+// TestAccExampleProvider validates the example of the provider block as it is,
+// and makes a VM with it at another address, where no certificate is needed.
 func TestAccExampleProvider(t *testing.T) {
 	t.Parallel()
+	const example = "examples/provider/provider.tf"
 	w := emptyWorkspace(t)
-	w.take(t, "examples/provider/provider.tf")
+	w.take(t, example)
 	w.run(t, "validate", "-no-color")
+	x := simulated(t)
+	text, err := os.ReadFile("../" + example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := strings.NewReplacer(
+		"https://maas.example.com:5443/MAAS", x.url, "/var/lib/maaslxd/ledger.db", w.dir+"/ledger.db",
+		`ca_cert = "/etc/ssl/certs/maas-ca.pem"`, "ca_cert = null",
+	).Replace(string(text))
+	w.write(t, "provider.tf", here+x.vm("web"))
+	w.env = append(w.env, "TF_VAR_maas_api_key="+x.key)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if m := x.machine(t, "web"); !strings.HasSuffix(m.Description, " team-a/web") {
+		t.Errorf("want it marked as team-a's, got %q", m.Description)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkEmpty("web")(nil); err != nil {
+		t.Error(err)
+	}
 }

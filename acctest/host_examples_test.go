@@ -170,3 +170,41 @@ func TestAccExampleFleetTests(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAccExampleDemo applies, re-plans and destroys what "make demo" shows, on
+// the same machines, without the waiting.
+func TestAccExampleDemo(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open("../examples/demo/world.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	world, err := sim.ReadModel(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newMetal(t, func(m *sim.Model) {
+		latency := m.Latency
+		*m = world
+		m.Latency, m.LXDListen = latency, "auto" // the demo asks its LXDs itself
+	})
+	w := emptyWorkspace(t)
+	for name, folder := range map[string]string{"fleet": "../" + fleetExample, "demo": "../examples/demo"} {
+		if err := os.CopyFS(filepath.Join(w.dir, name), os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.dir = filepath.Join(w.dir, "demo")
+	w.env = append(w.env, "MAAS_API_URL="+x.url, "MAAS_API_KEY="+x.key, "MAASLXD_LEDGER="+filepath.Join(x.folder, "ledger.db"))
+	w.run(t, "get", "-no-color")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if hosts, vms := len(x.records(t)), len(x.sim.Instances()); hosts != 3 || vms != 6 {
+		t.Errorf("want 3 hosts and 6 VMs, got %d and %d", hosts, vms)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1", "node2", "node3")(nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -17,7 +17,7 @@
 //	config                     MAAS's own vendor-data tells snapd of the proxy
 //	—       unit maaslxd-lxd   installs LXD from the channel, or refreshes it
 //	final   maaslxd-lxd.yaml   cloud-init's module for LXD applies the preseed
-//	final   maaslxd-host.sh    a script: project's profile, trust, and a last look
+//	final   00-maaslxd-host.sh a script: project's profile, trust, and a last look
 //
 // The preseed must not meet an LXD from another channel: a pool made by LXD 6
 // cannot be read by LXD 5.21. cloud-init's "snap:" section would run early

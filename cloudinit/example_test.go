@@ -54,5 +54,5 @@ func ExampleMerge() {
 	_, err := cloudinit.Merge(ours, theirs, []byte("#cloud-config\nlxd: {init: {storage_backend: dir}}\n"))
 	fmt.Println(err)
 	// Output:
-	// user-data 2: it has an lxd: section, which would replace that of the host; remove it; what it sets up belongs to the host's own settings
+	// user-data 2: it has an lxd: section (line 2), which would replace that of the host; remove it; what it sets up belongs to the host's own settings
 }

@@ -1,6 +1,7 @@
 package cloudinit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,44 +10,71 @@ import (
 	yaml "gopkg.in/yaml.v2"
 )
 
+// topKey is a top-level key of a cloud-config, and where it stands.
+type topKey struct {
+	name  string
+	entry int // which entry of an archive, from 1; 0: it is in none
+	line  int // of the part, or of the entry, from 1; 0: it does not begin one
+}
+
+// where says where the key stands, to follow the word for it.
+func (k topKey) where() string {
+	switch {
+	case k.entry > 0 && k.line > 0:
+		return fmt.Sprintf(" (entry %d, line %d)", k.entry, k.line)
+	case k.entry > 0:
+		return fmt.Sprintf(" (entry %d)", k.entry)
+	case k.line > 0:
+		return fmt.Sprintf(" (line %d)", k.line)
+	}
+	return ""
+}
+
 // keys are the top-level keys of the cloud-config in a part, in order; none
 // for other kinds. A template is not YAML before it is rendered: its keys are
 // the words at the beginning of lines.
-func (p part) keys() ([]string, error) {
+func (p part) keys() ([]topKey, error) {
 	switch p.kind {
 	case kindConfig:
-		return configKeys(p, p.body)
+		return configKeys(p)
 	case kindArchive:
 		return archiveKeys(p)
 	case kindJinja:
-		return scannedKeys(p.body), nil
+		return scannedKeys(p), nil
 	default:
 		return nil, nil
 	}
 }
 
-func configKeys(p part, body []byte) ([]string, error) {
+func configKeys(p part) ([]topKey, error) {
 	var config yaml.MapSlice
-	if err := yaml.Unmarshal(body, &config); err != nil {
+	if err := yaml.Unmarshal(p.body, &config); err != nil {
 		return nil, p.faultYAML(err, "cloud-init would ignore all of it; correct it")
 	}
-	var found []string
+	written := scannedKeys(p)
+	var found []topKey
 	for _, item := range config {
-		if key, ok := item.Key.(string); ok {
-			found = append(found, key)
+		name, ok := item.Key.(string)
+		if !ok {
+			continue
 		}
+		key := topKey{name: name, entry: p.entry}
+		if i := slices.IndexFunc(written, func(k topKey) bool { return k.name == name }); i >= 0 {
+			key = written[i]
+		}
+		found = append(found, key)
 	}
 	return found, nil
 }
 
 // archiveKeys are those of all cloud-configs in a #cloud-config-archive, whose
 // entries are texts, or maps with a text and perhaps a type.
-func archiveKeys(p part) ([]string, error) {
+func archiveKeys(p part) ([]topKey, error) {
 	var entries []any
 	if err := yaml.Unmarshal(p.body, &entries); err != nil {
 		return nil, p.faultYAML(err, "an archive is a list of texts, or of maps with content and type")
 	}
-	var found []string
+	var found []topKey
 	for i, entry := range entries {
 		text, _ := entry.(string)
 		kind := ""
@@ -92,17 +120,20 @@ func (p part) faultYAML(err error, hint string) *MergeError {
 
 var keyLine = regexp.MustCompile(`(?m)^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?[ \t]*:`)
 
-func scannedKeys(body []byte) []string {
-	var found []string
-	for _, match := range keyLine.FindAllSubmatch(body, -1) {
-		found = append(found, string(match[1]))
+// scannedKeys are the words before a colon at the beginning of lines.
+func scannedKeys(p part) []topKey {
+	var found []topKey
+	for _, at := range keyLine.FindAllSubmatchIndex(p.body, -1) {
+		line := 1 + bytes.Count(p.body[:at[0]], []byte("\n"))
+		found = append(found, topKey{name: string(p.body[at[2]:at[3]]), entry: p.entry, line: line})
 	}
 	return found
 }
 
 // saysHowToMerge tells whether the part says how it is put together with
 // those before it; cloud-init's rule without that is that the last one wins.
-func (p part) saysHowToMerge(keys []string) bool {
-	return p.headers["Merge-Type"] != "" || p.headers["X-Merge-Type"] != "" ||
-		slices.Contains(keys, "merge_how") || slices.Contains(keys, "merge_type")
+func (p part) saysHowToMerge(keys []topKey) bool {
+	return p.headers["Merge-Type"] != "" || p.headers["X-Merge-Type"] != "" || slices.ContainsFunc(keys, topKey.saysHowToMerge)
 }
+
+func (k topKey) saysHowToMerge() bool { return k.name == "merge_how" || k.name == "merge_type" }

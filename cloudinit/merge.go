@@ -59,7 +59,7 @@ func checkNames(parts []part) error {
 		}
 		name := fileName(p.name)
 		if other, ok := seen[name]; ok {
-			return p.fault("its file name is also that of a part of "+place(other.from, ""), "give it another name")
+			return p.fault("its file name is also that of "+place(other.from, other.label), "give it another name")
 		}
 		seen[name] = p
 	}
@@ -91,13 +91,13 @@ func checkKeys(parts []part) error {
 		}
 		merges := p.saysHowToMerge(keys)
 		for _, key := range keys {
-			other, ok := first[key]
+			other, ok := first[key.name]
 			switch {
 			case !ok:
-				first[key] = p
-			case other.from == p.from || key == "merge_how" || key == "merge_type":
-			case key == "lxd":
-				return p.fault("it has an lxd: section, which would replace that of the host",
+				first[key.name] = p
+			case other.from == p.from || key.saysHowToMerge():
+			case key.name == "lxd":
+				return p.fault("it has an lxd: section"+key.where()+", which would replace that of the host",
 					"remove it; what it sets up belongs to the host's own settings")
 			case !merges:
 				return p.fault(fmt.Sprintf("%s would replace that of %s", keyName(key), place(other.from, other.label)),
@@ -110,11 +110,11 @@ func checkKeys(parts []part) error {
 
 // keyName names a key for people, if it is a word of cloud-init; another may
 // be anything.
-func keyName(key string) string {
-	if slices.Contains(words, key) {
-		return "its " + key + ":"
+func keyName(key topKey) string {
+	if slices.Contains(words, key.name) {
+		return "its key " + key.name + key.where()
 	}
-	return "a key of it that is not cloud-init's"
+	return "a key of it that is not cloud-init's" + key.where()
 }
 
 // vendored are the keys of MAAS's vendor-data (src/metadataserver/
@@ -159,8 +159,13 @@ func (p part) warnings() []string {
 	if err != nil {
 		return nil
 	}
+	named := make([]string, len(keys))
+	for n, key := range keys {
+		named[n] = key.name
+	}
+	slices.Sort(named)
 	var warnings []string
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+	for _, key := range slices.Compact(named) {
 		if loses := vendored[key]; loses != "" {
 			warnings = append(warnings, fmt.Sprintf("%s: its %s: replaces MAAS's, where it has any: %s.", where, key, loses))
 		}

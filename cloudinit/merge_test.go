@@ -114,12 +114,13 @@ func TestMergeRefuses(t *testing.T) {
 		document int
 		says     string
 	}{
-		"LXD":          {"It would replace ours.", [][]byte{config("lxd: {init: {}}")}, 1, "lxd: section"},
+		"LXD":          {"It would replace ours.", [][]byte{config("lxd: {init: {}}")}, 1, "it has an lxd: section (line 2), which"},
 		"LXDMerged":    {"However it is merged.", [][]byte{config("lxd: {}\nmerge_how: dict(recurse_dict)")}, 1, "lxd: section"},
-		"LXDJinja":     {"In a template.", [][]byte{[]byte("## template: jinja\n#cloud-config\nlxd:\n  init: {}\n")}, 1, "lxd: section"},
-		"LXDArchive":   {"In an archive.", [][]byte{[]byte("#cloud-config-archive\n- content: 'lxd: {}'\n")}, 1, "lxd: section"},
+		"LXDJinja":     {"In a template.", [][]byte{[]byte("## template: jinja\n#cloud-config\nlxd:\n  init: {}\n")}, 1, "lxd: section (line 3)"},
+		"LXDArchive":   {"In an archive.", [][]byte{[]byte("#cloud-config-archive\n- 'runcmd: [x]'\n- content: 'lxd: {}'\n")}, 1, "lxd: section (entry 2, line 1)"},
+		"LXDFlow":      {"In braces no line begins with it.", [][]byte{config("{package_update: true, lxd: {}}")}, 1, "it has an lxd: section, which"},
 		"LXDGzip":      {"Compressed.", [][]byte{nil, gzipped(t, config("lxd: {}"))}, 2, "lxd: section"},
-		"SameKey":      {"The last one would win.", [][]byte{kubeadm, config("runcmd: [x]")}, 2, "its runcmd: would replace that of user-data 1"},
+		"SameKey":      {"The last one would win.", [][]byte{kubeadm, config("runcmd: [x]")}, 2, "its key runcmd (line 2) would replace that of user-data 1"},
 		"Ignition":     {"Not cloud-init's.", [][]byte{[]byte(`{"ignition": {"version": "3.4.0"}}`)}, 1, "Ignition"},
 		"JSON":         {"A cloud-config without its first line.", [][]byte{[]byte(`{"runcmd": []}`)}, 1, "without the line #cloud-config"},
 		"Base64":       {"Encoded already.", [][]byte{[]byte(base64.StdEncoding.EncodeToString(kubeadm))}, 1, "base64"},
@@ -133,8 +134,8 @@ func TestMergeRefuses(t *testing.T) {
 		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "its type is none"},
 		"BrokenMIME":   {"No boundary.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\nx\n")}, 1, "multi-part cannot be read"},
 		"Encoding":     {"Not of this world.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/cloud-config\nContent-Transfer-Encoding: x-uu\n\nx\n")}, 1, "Content-Transfer-Encoding is unknown"},
-		"OurName":      {"It would be written over our script.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=00-maaslxd-host.sh\n\n#!/bin/sh\n")}, 1, "file name is also that of a part of the host's own user-data"},
-		"NearlyOurs":   {"cloud-init drops what it does not like in a name.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"00-maaslxd-host!.sh\"\n\n#!/bin/sh\n")}, 1, "file name is also that of a part of the host's own user-data"},
+		"OurName":      {"It would be written over our script.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=00-maaslxd-host.sh\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
+		"NearlyOurs":   {"cloud-init drops what it does not like in a name.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"00-maaslxd-host!.sh\"\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
 		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive stands in an archive"},
 		"Nested":       {"Deeper than anybody writes.", [][]byte{nested(10)}, 1, "nested more than 8 deep"},
 	}
@@ -148,6 +149,40 @@ func TestMergeRefuses(t *testing.T) {
 			}
 			if text := refusal.Message + "; " + refusal.Hint; refusal.Document != tc.document || !strings.Contains(text, tc.says) {
 				t.Errorf("%s\ngot document %d, %q; want %d, %q", tc.reason, refusal.Document, text, tc.document, tc.says)
+			}
+		})
+	}
+}
+
+// TestMergeNamesThePart: a user of several parts is told which one collides.
+func TestMergeNamesThePart(t *testing.T) {
+	t.Parallel()
+	ours := render(t, hosts(t)["default"])
+	parts := func(second string) []byte {
+		return []byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--A\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--A\n" +
+			"Content-Type: text/cloud-config\n" + second + "\n\n#cloud-config\npackages: [htop]\n\nlxd: {}\n--A--\n")
+	}
+	cases := map[string]struct {
+		reason, header, part string
+	}{
+		"Named":   {"By its file name.", "Content-Disposition: attachment; filename=mine.yaml", "mine.yaml"},
+		"Unnamed": {"Else by its number.", "X-Merge-Type: list(append)", "2"},
+		"Odd":     {"A name that is odd may be a secret that slipped there.", "Content-Disposition: attachment; filename=\"pass word\"", "2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := cloudinit.Merge(ours, parts(tc.header))
+			var refusal *cloudinit.MergeError
+			if !errors.As(err, &refusal) {
+				t.Fatalf("%s\ngot %v, want a MergeError", tc.reason, err)
+			}
+			want := cloudinit.MergeError{
+				Document: 1, Part: tc.part, Message: "it has an lxd: section (line 4), which would replace that of the host",
+				Hint: "remove it; what it sets up belongs to the host's own settings",
+			}
+			if diff := cmp.Diff(want, *refusal); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -38,6 +38,8 @@ func (h Host) checkChannel(p *problems) {
 	if !channelForm.MatchString(h.Channel) || !risky {
 		p.add("channel", fmt.Sprintf("%q is no channel of a snap", h.Channel),
 			"write it as track/risk, such as "+DefaultChannel+"; risks are stable, candidate, beta and edge")
+	} else if tooOld(h.Channel) {
+		p.add("channel", h.Channel+" brings an LXD that is too old for MAAS, which wants 4.16 or newer", "take "+DefaultChannel)
 	}
 }
 

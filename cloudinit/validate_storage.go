@@ -19,7 +19,7 @@ func (h Host) checkPools(p *problems) {
 			continue
 		}
 		pool.check(p, field)
-		if pool.Wipe && slices.Contains([]string{"4.0", "5.0"}, strings.Split(h.Channel, "/")[0]) {
+		if pool.Wipe && strings.HasPrefix(h.Channel, "5.0/") {
 			p.add(field+".wipe", "LXD "+h.Channel+" cannot wipe disks", "take the channel "+DefaultChannel+", or wipe the disk when the machine is released")
 		}
 		if other, ok := sources[pool.Source]; ok && pool.Source != "" {
@@ -100,10 +100,11 @@ func (s StoragePool) checkCeph(p *problems, field string) {
 		}
 		return
 	}
-	ceph := CephPool{}
-	if s.Ceph != nil {
-		ceph = *s.Ceph
+	if s.Ceph == nil {
+		p.add(field, "the driver ceph needs a cluster and a pool", "give both, as they are named in the host's /etc/ceph and in the cluster")
+		return
 	}
+	ceph := *s.Ceph
 	for _, each := range []struct{ key, value string }{{"cluster", ceph.Cluster}, {"pool", ceph.Pool}} {
 		if !nameForm.MatchString(each.value) {
 			p.add(field+"."+each.key, fmt.Sprintf("%q is no name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")

@@ -66,6 +66,7 @@ func TestValidateRefuses(t *testing.T) {
 		"SourceUnclean":      {"Out of /dev by a detour.", onePool(pool{Source: "/dev/../srv"}), "storage_pools.default.source"},
 		"SourceTwice":        {"Two pools on a disk.", host{StoragePools: pools{"default": {Source: "/dev/sdb"}, "zweit": {Source: "/dev/sdb"}}}, "storage_pools.zweit.source"},
 		"Wipe":               {"Nothing to wipe.", onePool(pool{Wipe: true}), "storage_pools.default.wipe"},
+		"ChannelTooOld":      {"MAAS refuses it.", host{Channel: "4.0/stable"}, "channel"},
 		"WipeOld":            {"LXD 5.0 does not know it.", host{Channel: "5.0/stable", StoragePools: pools{"default": {Source: "/dev/sdb", Wipe: true}}}, "storage_pools.default.wipe"},
 		"CephBare":           {"It needs a cluster.", onePool(pool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Pool: "lxd"}}), "storage_pools.default.ceph.cluster"},
 		"CephNoPool":         {"And a pool.", onePool(pool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Cluster: "ceph"}}), "storage_pools.default.ceph.pool"},

@@ -157,6 +157,9 @@ func (v *vms) checkRoom(ctx context.Context, fleet *checkedFleet, w Wanted) (fin
 	var exclude []string
 	if w.Spec.Host != "" {
 		host, err := v.host(ctx, w.Spec.Host)
+		if err == nil {
+			err = host.usable()
+		}
 		if err != nil {
 			_, finding, err := split(err)
 			return finding, err

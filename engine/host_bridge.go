@@ -22,7 +22,7 @@ func (b *BridgeSpec) validate() error {
 	case len(b.Name) > MaxInterfaceName:
 		return &SpecError{
 			Field: "bridge.name", Message: fmt.Sprintf("%q has %d characters", b.Name, len(b.Name)),
-			Hint: fmt.Sprintf("Linux takes at most %d.", MaxInterfaceName),
+			Hint: fmt.Sprintf("Linux takes at most %d; lxd.networks names the bridge, too, where bridge does not.", MaxInterfaceName),
 		}
 	case !bridgeName.MatchString(b.Name):
 		return &SpecError{Field: "bridge.name", Message: fmt.Sprintf("%q is no name of a bridge", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}
@@ -34,18 +34,11 @@ func (b *BridgeSpec) validate() error {
 // that it is linked to a subnet with DHCP. MAAS keeps it over release and
 // deployment, so it may be there from an earlier life.
 func (h *hosts) bridge(ctx context.Context, m Machine, want BridgeSpec) (Machine, error) {
-	nic, err := nicFor(m, want)
+	place, err := h.bridging(ctx, m, want)
 	if err != nil {
 		return m, err
 	}
-	have, err := bridgeOn(m, nic, want)
-	if err != nil {
-		return m, err
-	}
-	subnet, err := h.bridgeSubnet(ctx, m, nic, have, want)
-	if err != nil {
-		return m, err
-	}
+	nic, have := place.nic, place.have
 	if have == nil {
 		if err := h.Metal.CreateBridge(ctx, m.SystemID, nic.ID, want.Name); err != nil {
 			return m, fmt.Errorf("cannot make bridge %s on %s of %s: %w", want.Name, nic.Name, m.Hostname, h.moved(ctx, m, err))
@@ -61,10 +54,31 @@ func (h *hosts) bridge(ctx context.Context, m Machine, want BridgeSpec) (Machine
 	if slices.ContainsFunc(have.Links, InterfaceLink.addressed) {
 		return m, nil
 	}
-	if err := h.Machines.Link(ctx, m.SystemID, have.ID, subnet, ""); err != nil {
-		return m, fmt.Errorf("cannot link bridge %s of %s to %s: %w", want.Name, m.Hostname, subnet.CIDR, err)
+	if err := h.Machines.Link(ctx, m.SystemID, have.ID, place.subnet, ""); err != nil {
+		return m, fmt.Errorf("cannot link bridge %s of %s to %s: %w", want.Name, m.Hostname, place.subnet.CIDR, err)
 	}
 	return h.Machines.Machine(ctx, m.SystemID)
+}
+
+// bridging is where a bridge belongs.
+type bridging struct {
+	nic    MachineInterface
+	have   *MachineBridge // nil: it is still to be made
+	subnet Subnet
+}
+
+// bridging looks where the wanted bridge belongs, and changes nothing.
+func (h *hosts) bridging(ctx context.Context, m Machine, want BridgeSpec) (bridging, error) {
+	nic, err := nicFor(m, want)
+	if err != nil {
+		return bridging{}, err
+	}
+	have, err := bridgeOn(m, nic, want)
+	if err != nil {
+		return bridging{}, err
+	}
+	subnet, err := h.bridgeSubnet(ctx, m, nic, have, want)
+	return bridging{nic, have, subnet}, err
 }
 
 // addressed reports whether the link gives its interface an address.

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
@@ -32,31 +34,52 @@ func (want HostSpec) validateFirstBoot() error {
 			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
 		}
 	}
-	return firstBootErrors(want.lxd().Validate())
+	return want.firstBootErrors(want.lxd().Validate())
 }
 
 // UserData is what the host's machine is deployed with. The error is a
 // *SpecError, or several that are joined.
 func (want HostSpec) UserData() ([]byte, error) {
 	data, err := want.lxd().Render()
-	return data, firstBootErrors(err)
+	return data, want.firstBootErrors(err)
 }
 
 // firstBootErrors are cloudinit's complaints as ones about fields of the spec.
-func firstBootErrors(err error) error {
+func (want HostSpec) firstBootErrors(err error) error {
 	if err == nil {
 		return nil
 	}
 	var refused *cloudinit.MergeError
 	if errors.As(err, &refused) {
-		return &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: ErrInvalid}
+		return want.unmerged(refused)
 	}
 	var all []error
 	for _, f := range cloudinit.FieldErrors(err) {
-		all = append(all, &SpecError{Field: "lxd." + f.Field, Message: f.Message, Hint: f.Hint, Err: ErrInvalid})
+		all = append(all, &SpecError{Field: "lxd." + f.Field, Message: f.Message, Hint: capital(f.Hint), Err: ErrInvalid})
 	}
 	if len(all) == 0 {
 		return Terminal(err)
 	}
 	return errors.Join(all...)
+}
+
+// unmerged names the user-data that collides, and the part of it.
+func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
+	bad := &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: capital(refused.Hint), Err: ErrInvalid}
+	if n := refused.Document; n > 0 && n <= len(want.LXD.Extra) {
+		bad.Field = fmt.Sprintf("lxd.extra.%d", n-1)
+	}
+	if refused.Part != "" {
+		bad.Message = "part " + refused.Part + ": " + bad.Message
+	}
+	return bad
+}
+
+// capital begins a hint as a sentence. cloudinit's begin with a word that is no
+// name.
+func capital(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return strings.ToUpper(hint[:1]) + hint[1:]
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,17 +12,28 @@ import (
 // fits says why the machine cannot become the wanted host, before anything is
 // installed on it.
 func (want HostSpec) fits(m Machine) error {
-	field := "machine"
-	if want.Machine.Machine == "" {
-		field = "selector"
+	lacks := func(what string) error {
+		return &SpecError{
+			Field: want.Machine.field(), Message: fmt.Sprintf("MAAS knows no %s of machine %s", what, m.Hostname),
+			Hint: "Commission the machine anew in MAAS, or choose another one.", Err: ErrConflict,
+		}
 	}
 	switch {
 	case len(m.Disks) == 0:
-		return &SpecError{Field: field, Message: fmt.Sprintf("MAAS knows no disk of machine %s", m.Hostname), Hint: "Commission it in MAAS, or choose another one.", Err: ErrConflict}
+		return lacks("disk")
 	case len(m.Interfaces) == 0:
-		return &SpecError{Field: field, Message: fmt.Sprintf("MAAS knows no network interface of machine %s", m.Hostname), Hint: "Commission it in MAAS, or choose another one.", Err: ErrConflict}
+		return lacks("network interface")
 	}
 	return want.fitsDisk(m)
+}
+
+// fits is the same with the bridge, which takes looks at MAAS's subnets.
+func (h *hosts) fits(ctx context.Context, want HostSpec, m Machine) error {
+	if err := want.fits(m); err != nil || want.Bridge == nil {
+		return err
+	}
+	_, err := h.bridging(ctx, m, *want.Bridge)
+	return err
 }
 
 // fitsDisk wants the storage pools that lie in files to be smaller than the

@@ -47,7 +47,10 @@ func (s HostSpec) Validate() error {
 	if s.Machine.Adopt {
 		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
 	}
-	return errors.Join(s.Machine.Validate(), s.Bridge.validate(), s.validateFirstBoot())
+	if err := s.Bridge.validate(); err != nil {
+		return errors.Join(s.Machine.Validate(), err) // the first boot has a network of that name
+	}
+	return errors.Join(s.Machine.Validate(), s.validateFirstBoot())
 }
 
 // observe implements Kind.Observe.
@@ -122,6 +125,7 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 // preparation is what a machine needs to become a VM host.
 func (h *hosts) preparation(want HostSpec) preparation {
 	return preparation{
+		fits: func(ctx context.Context, m Machine) error { return h.fits(ctx, want, m) },
 		network: func(ctx context.Context, m Machine) (Machine, error) {
 			if err := want.fits(m); err != nil {
 				return m, err
@@ -134,7 +138,7 @@ func (h *hosts) preparation(want HostSpec) preparation {
 			}
 			return h.annotate(ctx, m, map[string]string{fingerprintData: want.Credentials.Fingerprint()})
 		},
-		deployment: func(Machine) (*Deployment, error) {
+		deployment: func() (*Deployment, error) {
 			what := *want.Machine.Deploy
 			data, err := want.UserData()
 			what.UserData = data

@@ -12,8 +12,8 @@ import (
 
 // allocate takes a machine for a key: the one that the spec names, or one that
 // fits the selector. What is allocated carries our mark from that moment on.
-func (b *metal) allocate(ctx context.Context, key Key, want MachineSpec) (Machine, error) {
-	choices, err := b.choices(ctx, key, want)
+func (b *metal) allocate(ctx context.Context, key Key, want MachineSpec, prepare preparation) (Machine, error) {
+	choices, err := b.choices(ctx, key, want, prepare)
 	if err != nil {
 		return Machine{}, err
 	}
@@ -55,13 +55,16 @@ func (b *metal) alone(ctx context.Context, key Key, m Machine) (Machine, error) 
 }
 
 // choices are the machines to try, the best one first.
-func (b *metal) choices(ctx context.Context, key Key, want MachineSpec) ([]Machine, error) {
+func (b *metal) choices(ctx context.Context, key Key, want MachineSpec, prepare preparation) ([]Machine, error) {
 	if want.Machine != "" {
 		m, err := b.named(ctx, want.Machine)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = b.allocatable(ctx, key, m)
 		}
-		return []Machine{m}, b.allocatable(ctx, key, m)
+		if err == nil {
+			err = b.suits(ctx, m, want, prepare)
+		}
+		return []Machine{m}, err
 	}
 	if err := b.checkSelector(ctx, want.Select); err != nil {
 		return nil, err
@@ -82,7 +85,43 @@ func (b *metal) choices(ctx context.Context, key Key, want MachineSpec) ([]Machi
 	slices.SortFunc(fitting, func(x, y Machine) int {
 		return cmp.Or(cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(lot(key, x), lot(key, y)))
 	})
-	return fitting, nil
+	return b.suiting(ctx, fitting, want, prepare)
+}
+
+// suits says why a machine cannot become what is wanted, as far as MAAS tells
+// before it is allocated: to give one back may erase its disks.
+func (b *metal) suits(ctx context.Context, m Machine, want MachineSpec, prepare preparation) error {
+	if err := b.imaged(ctx, m, want); err != nil {
+		return err
+	}
+	return prepare.fits(ctx, m)
+}
+
+// suiting are those of the machines that can become what is wanted. If none
+// can, the error says why of the first.
+func (b *metal) suiting(ctx context.Context, fitting []Machine, want MachineSpec, prepare preparation) ([]Machine, error) {
+	var found []Machine
+	var first *SpecError
+	for _, m := range fitting {
+		err := b.suits(ctx, m, want, prepare)
+		var unsuited *SpecError
+		switch {
+		case err == nil:
+			found = append(found, m)
+		case !errors.As(err, &unsuited):
+			return nil, err
+		case first == nil:
+			first = unsuited
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	why := *first
+	if more := len(fitting) - 1; more > 0 {
+		why.Message += fmt.Sprintf("; nor will any of the %d other Ready machines do that fit the selector", more)
+	}
+	return nil, &why
 }
 
 func lot(key Key, m Machine) uint64 {
@@ -122,10 +161,11 @@ func (b *metal) allocatable(ctx context.Context, key Key, m Machine) error {
 
 func knownMachine(m Machine) error {
 	return &SpecError{
-		Field:   "machine",
+		Field:   "name",
 		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
-		Hint:    fmt.Sprintf("If another configuration manages it, choose another one. If this one does and lost it, import it by its system id %s.", m.SystemID),
-		Err:     ErrConflict,
+		Hint: fmt.Sprintf("If something else manages it, such as another configuration, or a host that was renamed since, choose another name. "+
+			"If this configuration lost it, import it by its system id %s.", m.SystemID),
+		Err: ErrConflict,
 	}
 }
 
@@ -162,7 +202,7 @@ func (s Selector) fits(m Machine) bool {
 func noneFits(s Selector, ready int) error {
 	return &Error{
 		Type:    InsufficientResources,
-		Message: fmt.Sprintf("none of %d Ready machines in zone %s and pool %s fits", ready, cmp.Or(s.Zone, "any"), cmp.Or(s.Pool, "any")),
+		Message: fmt.Sprintf("none of %d Ready machines in zone %s and pool %s fits the selector", ready, cmp.Or(s.Zone, "any"), cmp.Or(s.Pool, "any")),
 		Hint: fmt.Sprintf("Wanted: tags %v, architecture %s, at least %d cores, %d MiB of memory, a disk of %d GB; VMs and locked machines do not count.",
 			s.Tags, cmp.Or(s.Architecture, "any"), s.MinCores, s.MinMemoryMiB, s.MinDiskGB),
 	}

@@ -20,16 +20,20 @@ func (s MachineSpec) Validate() error {
 
 // preparation is what the kind Host adds to the kind Machine.
 type preparation struct {
+	// fits says why a machine cannot become what is wanted, before it is taken.
+	// What another machine may mend is a *SpecError.
+	fits func(context.Context, Machine) error
 	// network prepares the allocated machine.
 	network func(context.Context, Machine) (Machine, error)
 	// deployment completes what is to be installed.
-	deployment func(Machine) (*Deployment, error)
+	deployment func() (*Deployment, error)
 }
 
 func bare(want MachineSpec) preparation {
 	return preparation{
+		fits:       func(context.Context, Machine) error { return nil },
 		network:    func(_ context.Context, m Machine) (Machine, error) { return m, nil },
-		deployment: func(Machine) (*Deployment, error) { return want.Deploy, nil },
+		deployment: func() (*Deployment, error) { return want.Deploy, nil },
 	}
 }
 
@@ -64,9 +68,7 @@ func (b *metal) reach(ctx context.Context, ref Ref, want MachineSpec, prepare pr
 	case errors.Is(err, ErrNotFound) && want.Adopt:
 		return b.adopt(ctx, ref.Key, want)
 	case errors.Is(err, ErrNotFound):
-		if err = b.checkImage(ctx, want.Deploy); err == nil {
-			m, err = b.allocate(ctx, ref.Key, want)
-		}
+		m, err = b.begin(ctx, ref.Key, want, prepare)
 	case err == nil && ref.SystemID == "" && metalAs(m, ref.Key).Finished:
 		return Result[BareMetal]{}, knownMachine(m)
 	}
@@ -78,6 +80,17 @@ func (b *metal) reach(ctx context.Context, ref Ref, want MachineSpec, prepare pr
 		res = metalResult(ref.Key, m)
 	}
 	return res, err
+}
+
+// begin takes a machine, once it is known that there is something to install.
+func (b *metal) begin(ctx context.Context, key Key, want MachineSpec, prepare preparation) (Machine, error) {
+	if _, err := prepare.deployment(); err != nil {
+		return Machine{}, err
+	}
+	if err := b.checkImage(ctx, want.Deploy); err != nil {
+		return Machine{}, err
+	}
+	return b.allocate(ctx, key, want, prepare)
 }
 
 // advance does the one thing that the phase asks for. A machine that was
@@ -152,7 +165,7 @@ func (b *metal) install(ctx context.Context, key Key, want MachineSpec, m Machin
 	if m, err = prepare.network(ctx, m); err != nil {
 		return Result[BareMetal]{}, err
 	}
-	what, err := prepare.deployment(m)
+	what, err := prepare.deployment()
 	switch {
 	case err != nil:
 		return Result[BareMetal]{}, err

@@ -252,10 +252,16 @@ type Subnet struct {
 
 // Catalog says what this MAAS has and can do.
 type Catalog interface {
-	// Images lists the images that MAAS has, "ubuntu/noble", sorted.
-	Images(ctx context.Context) ([]string, error)
+	// Images lists the images that MAAS has, sorted by name.
+	Images(ctx context.Context) ([]Image, error)
 	// Capabilities probes once what this MAAS is.
 	Capabilities(ctx context.Context) (Capabilities, error)
+}
+
+// Image is what MAAS can install.
+type Image struct {
+	Name          string   // "ubuntu/noble"
+	Architectures []string // "amd64", sorted
 }
 
 // Capabilities is what a probe of MAAS found.

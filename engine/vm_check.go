@@ -150,14 +150,12 @@ func (c Config) checkImage(ctx context.Context, d *Deployment) error {
 	if d == nil || d.Image == "" {
 		return nil
 	}
-	found, images, err := find(ctx, c.Names, c.Catalog.Images, func(have string) bool {
-		return have == d.Image || strings.HasSuffix(have, "/"+d.Image)
-	})
+	found, images, err := find(ctx, c.Names, c.Catalog.Images, d.installs)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return unknown("deploy.image", "image", d.Image, images)
+		return unknown("deploy.image", "image", d.Image, imageNames(images))
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
 		})
 	}
+	if err := host.usable(); err != nil {
+		return sites{}, err
+	}
 	// A VM host that was just registered shows no cores until its inventory
 	// has come, a second or two later.
 	if host.Cores.Total == 0 || host.MachineID == "" {
@@ -165,6 +168,7 @@ func (h VMHost) placeable() placement.Host {
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
 		// Without cores its inventory has not come yet.
 		NeverReached: h.Version == "" || h.Cores.Total == 0 || h.MachineID == "",
+		Unusable:     h.unusable(),
 	}
 	for _, s := range h.StoragePools {
 		p.StoragePools = append(p.StoragePools, placement.StoragePool{

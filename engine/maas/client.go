@@ -72,7 +72,7 @@ type Client struct {
 	pools   *cached[[]named]
 	domains *cached[[]named]
 	subnets *cached[[]engine.Subnet]
-	images  *cached[[]string]
+	images  *cached[[]engine.Image]
 	probe   *cached[engine.Capabilities]
 }
 

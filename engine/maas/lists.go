@@ -2,7 +2,9 @@ package maas
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -52,7 +54,7 @@ func (c *Client) Subnets(ctx context.Context) ([]engine.Subnet, error) {
 }
 
 // Images implements engine.Catalog.
-func (c *Client) Images(ctx context.Context) ([]string, error) {
+func (c *Client) Images(ctx context.Context) ([]engine.Image, error) {
 	images, err := c.images.get(ctx)
 	return slices.Clone(images), err
 }
@@ -88,11 +90,23 @@ func (c *Client) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 
 // fetchImages lists the boot resources, of which there is one for each
 // architecture and kernel of an image.
-func (c *Client) fetchImages(ctx context.Context) ([]string, error) {
-	var list []named
+func (c *Client) fetchImages(ctx context.Context) ([]engine.Image, error) {
+	var list []struct {
+		Name         string `json:"name"`
+		Architecture string `json:"architecture"` // "amd64/ga-24.04"
+	}
 	if err := c.list(ctx, get("boot-resources/"), &list); err != nil {
 		return nil, err
 	}
-	names, err := onlyNames(list, nil)
-	return slices.Compact(names), err
+	found := map[string][]string{}
+	for _, resource := range list {
+		short, _, _ := strings.Cut(resource.Architecture, "/")
+		found[resource.Name] = append(found[resource.Name], short)
+	}
+	images := make([]engine.Image, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		slices.Sort(found[name])
+		images = append(images, engine.Image{Name: name, Architectures: slices.Compact(found[name])})
+	}
+	return images, nil
 }

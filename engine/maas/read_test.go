@@ -85,9 +85,11 @@ func TestSubnetsAndImages(t *testing.T) {
 	if diff := cmp.Diff(want, subnets); diff != "" || err != nil {
 		t.Errorf("subnets (-want +got), %v:\n%s", err, diff)
 	}
-	c = testClient(t, always(200, "application/json", `[{"id":3,"name":"ubuntu/noble"},{"id":1,"name":"ubuntu/jammy"},{"id":2,"name":"ubuntu/jammy"}]`))
+	c = testClient(t, always(200, "application/json", `[{"id":3,"name":"ubuntu/noble","architecture":"arm64/ga-24.04"},`+
+		`{"id":1,"name":"ubuntu/jammy","architecture":"amd64/ga-22.04"},{"id":2,"name":"ubuntu/jammy","architecture":"amd64/hwe-22.04"},{"id":4,"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`))
 	images, err := c.Images(t.Context())
-	if diff := cmp.Diff([]string{"ubuntu/jammy", "ubuntu/noble"}, images); diff != "" || err != nil {
+	wantImages := []engine.Image{{Name: "ubuntu/jammy", Architectures: []string{"amd64"}}, {Name: "ubuntu/noble", Architectures: []string{"amd64", "arm64"}}}
+	if diff := cmp.Diff(wantImages, images); diff != "" || err != nil {
 		t.Errorf("images (-want +got), %v:\n%s", err, diff)
 	}
 }

@@ -18,6 +18,7 @@ const (
 	WrongPool         Reason = "wrong resource pool"
 	MissingTags       Reason = "missing tags"
 	NeverReached      Reason = "never reached"
+	Unusable          Reason = "unusable"
 	WrongArchitecture Reason = "wrong architecture"
 	NoProject         Reason = "no such project"
 	NoProfile         Reason = "no such profile"
@@ -47,6 +48,7 @@ var filters = [...]filter{
 	{WrongPool, false, rightPool, func(h *host, r *request) string { return unequal("resource pool", h.Pool, r.Pool) }},
 	{MissingTags, false, hasTags, func(h *host, r *request) string { return lacks("tags", h.Tags, r.Tags) }},
 	{NeverReached, true, reached, func(*host, *request) string { return "MAAS never reached its LXD" }},
+	{Unusable, false, usable, func(h *host, _ *request) string { return h.Unusable }},
 	{WrongArchitecture, false, hasArchitecture, func(h *host, r *request) string {
 		return lacks("architecture", h.Architectures, []string{r.Architecture})
 	}},
@@ -81,6 +83,7 @@ func rightZone(h *host, r *request) bool   { return r.Zone == "" || h.Zone == r.
 func rightPool(h *host, r *request) bool   { return r.Pool == "" || h.Pool == r.Pool }
 func hasTags(h *host, r *request) bool     { return containsAll(h.Tags, r.Tags) }
 func reached(h *host, _ *request) bool     { return !h.NeverReached }
+func usable(h *host, _ *request) bool      { return h.Unusable == "" }
 func hasNetworks(h *host, r *request) bool { return containsAll(h.Networks, r.Networks) }
 func notCordoned(h *host, _ *request) bool { return !h.Cordoned }
 

@@ -181,6 +181,9 @@ func (r *reader) host(i int) placement.Host {
 		Cordoned:     r.one(8),
 		NeverReached: r.one(12),
 	}
+	if r.one(12) {
+		h.Unusable = "made by another hand"
+	}
 	if r.one(2) {
 		h.StoragePools = append(h.StoragePools, placement.StoragePool{Name: "fast", FreeBytes: int64(r.byte()) * 1e9})
 	}

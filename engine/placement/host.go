@@ -51,6 +51,9 @@ type Host struct {
 	// NeverReached: MAAS has a record of the host but never saw the LXD behind
 	// it, so nothing is known of what it has.
 	NeverReached bool
+	// Unusable says why no VM can be made on the host, whatever it has; empty:
+	// some can.
+	Unusable string
 }
 
 // Amount is a resource of a host: what the hardware has, and what VMs hold.

@@ -66,6 +66,12 @@ func TestMisfit(t *testing.T) {
 			need: func(n *need) { n.Architecture = "amd64/generic" },
 			want: placement.NeverReached, detail: "MAAS never reached its LXD", mayPass: true,
 		},
+		"Unusable": {
+			reason: "Room is of no use where no VM can be made; only the host's operator can change that.",
+			host:   func(h *host) { h.Unusable = "MAAS cannot make VMs on LXD 6.7" },
+			need:   func(*need) {},
+			want:   placement.Unusable, detail: "MAAS cannot make VMs on LXD 6.7",
+		},
 		"Architecture": {
 			reason: "A VM runs on its own architecture only.",
 			need:   func(n *need) { n.Architecture = "arm64/generic" },

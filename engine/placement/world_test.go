@@ -52,7 +52,7 @@ func eligible(h placement.Host, need placement.Need) bool {
 			return false
 		}
 	}
-	return !h.Cordoned && !h.NeverReached && !slices.Contains(need.Excluded, h.ID)
+	return !h.Cordoned && !h.NeverReached && h.Unusable == "" && !slices.Contains(need.Excluded, h.ID)
 }
 
 // place adds the VM to the host's account, disk by disk, and reports whether

@@ -16,14 +16,24 @@ import (
 // done, why, at which attribute, and what the user can do about it. doing
 // completes "Cannot …".
 func report(diags *diag.Diagnostics, doing string, err error) {
+	reportAt(diags, path.Empty(), doing, err)
+}
+
+// reportAt is report with the attribute at which to say what an LXD, or the room
+// that there is, forbids: such errors name no field.
+func reportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
 	summary := "Cannot " + doing
 	specs := specErrors(err)
 	for _, spec := range specs {
 		add(diags, attributePath(spec.Field), summary, explain(spec))
 	}
-	if len(specs) == 0 {
-		add(diags, path.Empty(), summary, explain(err))
+	if len(specs) > 0 {
+		return
 	}
+	if _, ok := errors.AsType[*engine.Error](err); !ok {
+		at = path.Empty()
+	}
+	add(diags, at, summary, explain(err))
 }
 
 // specErrors lists what is wrong with the spec: one field, or several whose
@@ -65,10 +75,17 @@ var sentinels = []error{
 	engine.ErrOtherServer, engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
+// add points at the attribute. Of a path into one the CLI looks for the last
+// step among the resource's own attributes, and would show name for bridge.name:
+// then it points at the outermost one, and the detail names the other.
 func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
-	if at.Equal(path.Empty()) {
+	steps := at.Steps()
+	if len(steps) == 0 {
 		diags.AddError(summary, detail)
 		return
+	}
+	if last := steps[len(steps)-1].String(); specFields[last] == last {
+		at = path.Root(steps[0].String())
 	}
 	diags.AddAttributeError(at, summary, detail)
 }

@@ -35,9 +35,9 @@ func TestReport(t *testing.T) {
 			at:     path.Root("zone"), says: []string{`zone: MAAS knows no zone "az9".`, "\n\nKnown: az1."}, not: "not found",
 		},
 		"SpecDisk": {
-			reason: "Disks are a map.",
+			reason: "The CLI would show the pool of the VM.",
 			err:    fmt.Errorf("cannot create: %w", &engine.SpecError{Field: "disks.root.pool", Message: "unknown"}),
-			at:     path.Root("disks").AtMapKey("root").AtName("pool"),
+			at:     path.Root("disks"), says: []string{"disks.root.pool: "},
 		},
 		"SpecInterface": {
 			reason: "So are interfaces; a cause that says something is passed on.",
@@ -50,9 +50,9 @@ func TestReport(t *testing.T) {
 			at:     path.Root("deploy").AtName("user_data_wo"),
 		},
 		"SpecPlacement": {
-			reason: "The parts of a placement are attributes of its own.",
+			reason: "The CLI would show the tags of the VM.",
 			err:    &engine.SpecError{Field: "placement.tags", Message: "unknown"},
-			at:     path.Root("placement").AtName("tags"),
+			at:     path.Root("placement"), says: []string{"placement.tags: "},
 		},
 		"SpecPlacementWhole": {
 			reason: "And so is the whole.",

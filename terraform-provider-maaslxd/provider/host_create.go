@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
@@ -42,12 +43,12 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	h, err := r.create(wait, b, key, spec)
 	switch outcomeOfHost(wait, h, err) {
 	case nothingMade:
-		report(diags, doing, err)
+		reportAt(diags, config.wayIn(), doing, err)
 		return
 	case unfinished:
 		warnHostUnfinished(wait, diags, h, err)
 	case useless:
-		report(diags, doing, err)
+		reportAt(diags, config.wayIn(), doing, err)
 		if givesBack(plan, spec, h) {
 			r.giveBack(ctx, b, engine.Ref{Key: key, Name: spec.Name, SystemID: h.Machine.SystemID, Release: plan.release(ctx, diags)}, plan, diags)
 			return
@@ -59,6 +60,17 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 	writeHostNotes(ctx, resp.Private, hostNotes{Key: key, Pending: err != nil}, diags)
+}
+
+// wayIn is the attribute that says what the host is made of.
+func (m hostState) wayIn() path.Path {
+	switch {
+	case set(m.Machine):
+		return path.Root("machine")
+	case !m.Selector.IsNull():
+		return path.Root("selector")
+	}
+	return path.Root("address")
 }
 
 // newSpec is what a new host is to be, with the key of the fleet, which is made
@@ -163,8 +175,7 @@ func removeHost(ctx context.Context, b *backend, ref engine.Ref) error {
 
 // warnTooNew tells of an LXD on which MAAS cannot compose, see checkChannel.
 func warnTooNew(h engine.Host, diags *diag.Diagnostics) {
-	var major, minor int
-	if n, _ := fmt.Sscanf(h.VMHost.Version, "%d.%d", &major, &minor); n < 2 || major < 6 || major == 6 && minor < 7 {
+	if !h.VMHost.TooNew() {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("MAAS cannot make VMs on LXD %s", h.VMHost.Version), fmt.Sprintf(

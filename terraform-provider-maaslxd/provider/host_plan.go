@@ -61,8 +61,10 @@ func (p *hostPlan) checkKey(ctx context.Context, b *backend) {
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.ledger.path == memoryLedger:
 		_, err = b.key.loadOrCreate() // says why not
+	case errors.Is(err, engine.ErrNotFound) && p.state != nil:
+		return
 	case errors.Is(err, engine.ErrNotFound):
-		return // it is made when a host is
+		err = nil // it is made when the host is
 	}
 	if err == nil && p.state == nil {
 		err = b.key.mayTravel()

@@ -84,7 +84,8 @@ func wayInAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"machine": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Machine to deploy: its hostname, FQDN or system id. It must be `Ready`, or with `adopt` `Deployed`. Names of the " +
+			MarkdownDescription: "Machine to deploy: its hostname, FQDN or system id. It must be `Ready`, or with `adopt` `Deployed`; have a disk and a network interface; and be of an " +
+				"architecture for which MAAS has the image. Names of the " +
 				"same machine are the same value." + exactly + replacesHost,
 			Validators: []validator.String{notEmpty()},
 		},
@@ -97,7 +98,7 @@ func wayInAttributes() map[string]schema.Attribute {
 		"address": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Address of an LXD that runs already, as MAAS reaches it: `10.0.0.5` or `https://10.0.0.5:8443`. It is only registered, and " +
-				"must trust the fleet's certificate for the project." + exactly + " For other hosts, this is the address where LXD listens." +
+				"must trust the fleet's certificate for the project; LXD 4.16 or newer. On LXD 6.7 or newer MAAS makes no VMs." + exactly + " For other hosts, this is the address where LXD listens." +
 				" **Setting it to another address replaces the host.**",
 			Validators:    []validator.String{notEmpty()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
@@ -125,7 +126,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		return schema.Float64Attribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Over-commit ratio of " + what + ", above 0 and up to 10: how many times what the machine has VMs may have together. " +
-				"Changes in place. Where it is not set, or no longer, it stays as it is; 1 at first.",
+				"Changes in place. Where it is not set, or no longer, it stays as it is; 1 at first. To go back to that, write it out.",
 			Validators: []validator.Float64{
 				float64validator.AtMost(maxOvercommit), positive{},
 			},
@@ -136,7 +137,10 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		"name": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "Name of the VM host in MAAS, by which VMs are placed on it. The create that was cut off is found by it, so no two " +
-				"resources of one `owner` may have the same. Changes in place.",
+				"resources of one `owner` may have the same. Changes in place, also where two hosts swap theirs. **VMs whose " +
+				"`vm_host` is the name are then replaced**, because to them the new name is another host; those whose `vm_host` is " +
+				"`tostring(….vm_host_id)` stay. A host that was renamed is still known by the name that it was made under: a new one cannot take that " +
+				"name before the old one is gone.",
 			Validators: []validator.String{hostName()},
 		},
 		"zone": hostPlace("Availability zone of the VM host, by name. Default: MAAS's default zone."),
@@ -155,7 +159,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 func hostPlace(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: description + " Changes in place. Where it is not set, or no longer, it stays as it is.",
+		MarkdownDescription: description + " Changes in place. Where it is not set, or no longer, it stays as it is: to go back to the default, write it out.",
 		Validators:          []validator.String{notEmpty()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}

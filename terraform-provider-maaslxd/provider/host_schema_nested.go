@@ -25,7 +25,8 @@ func selectorAttribute(exactly string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Which `Ready` machine to deploy, instead of one by name: the smallest that will do, which `hostname` tells; `selector = {}` takes any. " +
-			"It is looked at when the host is made, and at no other time: the machine that was chosen is kept. VMs and locked machines are not chosen." + exactly,
+			"It is looked at when the host is made, and at no other time: the machine that was chosen is kept. VMs and locked machines are not chosen, nor those that " +
+			"could not become the host: without a disk or an interface, with too small a disk for the storage pools, or of an architecture for which MAAS has no such image." + exactly,
 		Attributes: map[string]schema.Attribute{
 			"zone": name("Availability zone of the machine, by name."),
 			"pool": name("Resource pool of the machine, by name."),

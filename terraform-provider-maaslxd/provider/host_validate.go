@@ -24,6 +24,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
 // ValidateConfig checks what concerns several attributes at once, and what LXD
@@ -157,9 +158,15 @@ func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics
 // wellFormed tells whether the validators of single attributes, which run later,
 // will pass: what they refuse is said once.
 func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) bool {
+	if config.CPUOvercommit.ValueFloat64() > maxOvercommit || config.MemoryOvercommit.ValueFloat64() > maxOvercommit {
+		return false
+	}
 	l := decoded[lxdModel](ctx, config.LXD, diags)
 	if l == nil {
 		return true
+	}
+	if _, err := lxd.Trusted(time.Now(), "", config.trusted(ctx, diags)...); err != nil {
+		return false
 	}
 	oneOf := func(v types.String, names []string) bool {
 		return v.IsNull() || slices.Contains(names, v.ValueString())

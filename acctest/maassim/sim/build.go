@@ -193,11 +193,15 @@ func (w *world) buildMachine(mm MachineModel) {
 	m.powerType, m.powerState, m.description = "manual", "unknown", mm.Description
 	m.zone, m.pool, m.domain = w.zoneNamed(mm.Zone), w.poolNamed(mm.Pool), w.domainNamed(mm.Domain)
 	m.cores, m.memoryMiB = mm.Cores, mm.MemoryMiB
-	for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
-		m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")
+	m.firstBoot, m.architecture = mm.FirstBoot, mm.Architecture
+	if !mm.NoDisk {
+		for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
+			m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")
+		}
 	}
-	m.firstBoot = mm.FirstBoot
-	m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
+	if !mm.NoNIC {
+		m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
+	}
 	for _, name := range mm.Tags {
 		w.ensureTag(name)
 		m.addTag(name)

@@ -70,8 +70,8 @@ var releases = map[string]release{
 	"jammy": {"22.04", "22.04 LTS"}, "noble": {"24.04", "24.04 LTS"},
 }
 
-// listImages shows two boot resources for each image: the kernel of the
-// release and the hardware enablement one.
+// listImages shows two boot resources for each image and architecture: the
+// kernel of the release and the hardware enablement one.
 func listImages(c *call) reply {
 	views := []object{}
 	for _, image := range c.w.images {
@@ -80,13 +80,15 @@ func listImages(c *call) reply {
 		if !known {
 			r = release{"1.0", series}
 		}
-		for _, kernel := range []string{"ga-", "hwe-"} {
-			id := len(views) + 1
-			views = append(views, object{
-				"id": id, "type": "Synced", "name": image, "architecture": "amd64/" + kernel + r.version,
-				"resource_uri": uri("boot-resources", id), "last_deployed": nil, "title": r.title,
-				"subarches": subarches(r.version), "kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
-			})
+		for _, architecture := range c.w.model.Architectures {
+			for _, kernel := range []string{"ga-", "hwe-"} {
+				id := len(views) + 1
+				views = append(views, object{
+					"id": id, "type": "Synced", "name": image, "architecture": architecture + "/" + kernel + r.version,
+					"resource_uri": uri("boot-resources", id), "last_deployed": nil, "title": r.title,
+					"subarches": subarches(r.version), "kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
+				})
+			}
 		}
 	}
 	return ok(views)

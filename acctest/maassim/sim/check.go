@@ -16,6 +16,9 @@ func (m Model) withDefaults() Model {
 	if m.Images == nil {
 		m.Images = []string{"ubuntu/jammy", "ubuntu/noble"}
 	}
+	if len(m.Architectures) == 0 {
+		m.Architectures = []string{"amd64"}
+	}
 	if len(m.Subnets) == 0 {
 		m.Subnets = []SubnetModel{{CIDR: "10.77.0.0/24", DHCP: true}}
 	}
@@ -59,7 +62,7 @@ func (h HostModel) withDefaults(i int) HostModel {
 func (m MachineModel) withDefaults() MachineModel {
 	m.Cores, m.MemoryMiB = or(m.Cores, 4), or(m.MemoryMiB, 8192)
 	m.DiskGB = or(m.DiskGB, 100)
-	m.Status = or(m.Status, "Ready")
+	m.Status, m.Architecture = or(m.Status, "Ready"), or(m.Architecture, "amd64/generic")
 	m.Zone, m.Pool, m.Domain = or(m.Zone, "default"), or(m.Pool, "default"), or(m.Domain, "maas")
 	return m
 }
@@ -97,7 +100,7 @@ func (m Model) checkKeys() error {
 }
 
 func (m Model) checkNames() error {
-	for field, names := range map[string][]string{"zones": slices.Concat(m.Zones, []string{"default"}), "pools": slices.Concat(m.Pools, []string{"default"}), "domains": slices.Concat(m.Domains, []string{"maas"}), "tags": m.Tags, "images": m.Images} {
+	for field, names := range map[string][]string{"zones": slices.Concat(m.Zones, []string{"default"}), "pools": slices.Concat(m.Pools, []string{"default"}), "domains": slices.Concat(m.Domains, []string{"maas"}), "tags": m.Tags, "images": m.Images, "architectures": m.Architectures} {
 		seen := map[string]bool{}
 		for _, name := range names {
 			if name == "" {
@@ -235,6 +238,8 @@ func (m Model) checkMachines() error {
 			return fmt.Errorf("%s: cores, memory_mib and disk_gb are positive", field)
 		case slices.ContainsFunc(machine.MoreDisksGB, func(sizeGB int64) bool { return sizeGB < 1 }):
 			return fmt.Errorf("%s.more_disks_gb: a size is not positive", field)
+		case !strings.Contains(machine.Architecture, "/"):
+			return fmt.Errorf(`%s.architecture: %q is not like "amd64/generic"`, field, machine.Architecture)
 		case !machine.FirstBoot.valid():
 			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never", field, machine.FirstBoot)
 		}

@@ -21,7 +21,7 @@ func deployMachine(c *call, m *machine) reply {
 	if bad != nil {
 		return *bad
 	}
-	kernel, bad := readKernel(c, osystem, series)
+	kernel, bad := readKernel(c, m, osystem, series)
 	if bad != nil {
 		return *bad
 	}
@@ -89,20 +89,30 @@ func (w *world) readImage(c *call) (osystem, series string, bad *reply) {
 // ubuntuVersions are the kernels' names of Ubuntu's series.
 var ubuntuVersions = map[string]string{"xenial": "16.04", "bionic": "18.04", "focal": "20.04", "jammy": "22.04", "noble": "24.04"}
 
-// readKernel is the wanted kernel, or the image's general one.
-func readKernel(c *call, osystem, series string) (string, *reply) {
+// readKernel is the wanted kernel, or the image's general one. An image has
+// kernels for the architectures that it was imported for
+// (utils/osystems.py, validate_hwe_kernel).
+func readKernel(c *call, m *machine, osystem, series string) (string, *reply) {
 	version, known := ubuntuVersions[series]
 	if osystem != "ubuntu" || !known {
 		return "", nil
 	}
 	wanted := c.field("hwe_kernel")
+	if short, _, _ := strings.Cut(m.architecture, "/"); !slices.Contains(c.w.model.Architectures, short) {
+		problem := series + " has no kernels available."
+		if wanted != "" {
+			problem = fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.architecture)
+		}
+		bad := badField("hwe_kernel", problem)
+		return "", &bad
+	}
 	switch strings.TrimSuffix(strings.TrimSuffix(wanted, "-edge"), "-lowlatency") {
 	case "":
 		return "ga-" + version, nil
 	case "ga-" + version, "hwe-" + version:
 		return wanted, nil
 	}
-	bad := badField("hwe_kernel", fmt.Sprintf("%s is not available for %s/%s on amd64/generic.", wanted, osystem, series))
+	bad := badField("hwe_kernel", fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.architecture))
 	return "", &bad
 }
 

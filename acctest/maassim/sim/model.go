@@ -42,6 +42,9 @@ type Model struct {
 	// Images are the imported images, "ubuntu/jammy" and "ubuntu/noble" if
 	// nil; an empty list is a MAAS without images. Flag: -images.
 	Images []string `json:"images"`
+	// Architectures are those for which each image is imported, "amd64" if
+	// none.
+	Architectures []string `json:"architectures,omitempty"`
 	// Hosts are the LXD servers, most of them VM hosts. Flags: -hosts and
 	// those of HostModel.
 	Hosts []HostModel `json:"hosts,omitempty"`
@@ -168,6 +171,11 @@ type MachineModel struct {
 	// Domain is the machine's DNS domain, "maas" if empty.
 	Domain string   `json:"domain,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
+	// Architecture is "amd64/generic" if empty.
+	Architecture string `json:"architecture,omitempty"`
+	// NoDisk and NoNIC say that commissioning found none.
+	NoDisk bool `json:"no_disk,omitempty"`
+	NoNIC  bool `json:"no_nic,omitempty"`
 	// MAC is the address of its NIC, made up if empty.
 	MAC string `json:"mac,omitempty"`
 	// Description is the machine's free text.

@@ -1,0 +1,92 @@
+package acctest_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exampleTests are the tests that apply and destroy the examples, by pattern. A
+// file that a test takes by name stands with its name, so that one which is
+// added is missed here until a test takes it.
+var exampleTests = []struct {
+	pattern string
+	tests   []string
+}{
+	{"resources/maaslxd_vm/resource.tf", []string{"TestAccExamples"}},
+	{"resources/maaslxd_vm/resource_wait.tf", []string{"TestAccExamples"}},
+	{"resources/maaslxd_vm/cloud-init.yaml", []string{"TestAccExamples"}},
+	{"resources/maaslxd_vm/import*", []string{"TestAccExamples"}},
+	{"resources/maaslxd_vm/resource_placement.tf", []string{"TestAccExamplePlacement"}},
+	{"resources/maaslxd_vm_host/resource.tf", []string{"TestAccExampleHosts"}},
+	{"resources/maaslxd_vm_host/resource_selector.tf", []string{"TestAccExampleHosts"}},
+	{"resources/maaslxd_vm_host/resource_registered.tf", []string{"TestAccExampleHosts"}},
+	{"resources/maaslxd_vm_host/packages.yaml", []string{"TestAccExampleHosts"}},
+	{"resources/maaslxd_vm_host/import*", []string{"TestAccExampleHosts"}},
+	{"data-sources/*/data-source.tf", []string{"TestAccExampleDataSources"}},
+	{"provider/provider.tf", []string{"TestAccExampleProvider"}},
+	{"fleet/*.tf", []string{"TestAccExampleFleet", "TestAccExampleFleetTests"}},
+	{"fleet/tests/*.tftest.hcl", []string{"TestAccExampleFleetTests"}},
+	{"demo/*", []string{"TestAccExampleDemo"}},
+}
+
+// TestEveryExampleIsApplied: no example is without a test, and no test that is
+// named here is gone.
+func TestEveryExampleIsApplied(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	err := fs.WalkDir(os.DirFS("../examples"), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		i := slices.IndexFunc(exampleTests, func(e struct {
+			pattern string
+			tests   []string
+		}) bool {
+			ok, err := path.Match(e.pattern, name)
+			return ok && err == nil
+		})
+		if i < 0 {
+			t.Errorf("examples/%s is applied by no test", name)
+			return nil
+		}
+		used[exampleTests[i].pattern] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range exampleTests {
+		if !used[e.pattern] {
+			t.Errorf("there is no example %s", e.pattern)
+		}
+		for _, name := range e.tests {
+			if !testNames(t)[name] {
+				t.Errorf("%s is no test of this package", name)
+			}
+		}
+	}
+}
+
+// testNames are the tests of this package.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range list(t, ".") {
+		if !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			names[match[1]] = true
+		}
+	}
+	return names
+}

@@ -1,0 +1,55 @@
+package acctest_test
+
+import (
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// as gives node1 another status.
+func as(status string) func(*sim.Model) {
+	return func(m *sim.Model) { m.Machines[0].Status = status }
+}
+
+// arm makes node1 a machine of another architecture than the images.
+func arm(m *sim.Model) { m.Machines[0].Architecture = "arm64/generic" }
+
+// TestAccHostBadMachine: machines that cannot become hosts, and hosts that do
+// not fit their machines. None of them is even allocated.
+func TestAccHostBadMachine(t *testing.T) {
+	t.Parallel()
+	refuseHosts(t, map[string]badHost{
+		"UnknownMachine":   {reason: "MAAS has no such machine.", body: vmHost("kvm", `machine = "node9"`), at: "machine", want: `Cannot create VM host kvm machine: MAAS has no machine "node9" Give a hostname, an FQDN or a system id`},
+		"MachineNew":       {reason: "MAAS does not know it yet.", world: as("New"), body: node1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
+		"MachineAllocated": {reason: "Somebody took it, perhaps for a deployment that follows.", world: as("Allocated"), body: node1(), at: "machine", want: `machine: machine node1 is not Ready but Allocated, and belongs to the MAAS user admin release it if nobody needs it`},
+		"MachineDeployed":  {reason: "Somebody uses it.", world: as("Deployed"), body: node1(), at: "machine", want: `machine node1 is not Ready but Deployed, and belongs adopt it`},
+		"MachineBroken":    {reason: "An operator must look.", world: as("Broken"), body: node1(), at: "machine", want: `machine node1 is not Ready but Broken release it if nobody needs it, or choose another`},
+		"AdoptReady":       {reason: "Only what is deployed can be taken as it is.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`), at: "machine", want: `Only a Deployed machine can be adopted`},
+		"OtherArchitecture": {
+			reason: "No machine is of it.", body: vmHost("kvm", `selector = { architecture = "arm64" }`),
+			at: "selector", want: `InsufficientResources none of 3 Ready machines architecture arm64`,
+		},
+		"ImageArchitecture":    {reason: "MAAS itself says so only when it deploys, of a kernel.", world: arm, body: node1(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine, name an image in deploy.image`},
+		"ImagesArchitecture":   {reason: "With MAAS's default image, too.", world: arm, body: vmHost("kvm", `machine = "node1"`), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has an image for amd64 only`},
+		"AnyImageArchitecture": {reason: "There is a machine of it, and no image.", world: arm, body: vmHost("kvm", `selector = { architecture = "arm64" }`, noble), at: "selector", want: `selector: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only`},
+		"NoDisk":               {reason: "There is nothing to install on.", world: func(m *sim.Model) { m.Machines[0].NoDisk = true }, body: node1(), at: "machine", want: `machine: MAAS knows no disk of machine node1. Commission the machine anew in MAAS, or choose another`},
+		"NoNIC":                {reason: "MAAS could not even boot it.", world: func(m *sim.Model) { m.Machines[0].NoNIC = true }, body: node1(), at: "machine", want: `machine: MAAS knows no network interface of machine node1. Commission the machine anew in MAAS, or choose another`},
+		"NoneWithDisk": {
+			reason: "Of several that will not do, one is named, and the others counted.",
+			world:  func(m *sim.Model) { m.Machines[0].NoDisk, m.Machines[1].NoDisk = true, true },
+			body:   vmHost("kvm", `selector = { tags = ["metal"] }`, noble), at: "selector",
+			want: `selector: MAAS knows no disk of machine node1; nor will any of the 1 other Ready machines do Commission`,
+		},
+		"TooMuchAsked":       {reason: "No machine is so large.", body: vmHost("kvm", `selector = { min_cores = 999 }`), at: "selector", want: `none of 3 Ready machines at least 999 cores`},
+		"UnknownDriver":      {reason: "Found without a MAAS.", body: withLXD(`storage_pools = { default = { driver = "ntfs" } }`), want: `driver value must be one of "zfs" got: "ntfs"`},
+		"CephWithoutPool":    {reason: "Ceph must be named.", body: withLXD(`storage_pools = { default = { driver = "ceph" } }`), want: `storage_pools.default.ceph: the driver ceph needs a cluster and a pool. Give both`},
+		"MissingSource":      {reason: "A source must be a disk.", body: withLXD(`storage_pools = { default = { driver = "zfs", source = "/srv/pool" } }`), want: `storage_pools.default.source: /srv/pool is no disk /dev/disk/by-id`},
+		"PoolBeyondDisk":     {reason: "LXD would fail at first boot.", body: withLXD(`storage_pools = { default = { size_gb = 501 } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB largest disk of machine node1 has 500 GB. Make them smaller`},
+		"PoolBeyondAllDisks": {reason: "A selector passes over what is too small, and here all is.", body: vmHost("kvm", `selector = {}`, noble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB nor will any of the 2 other`},
+		"LongBridge":         {reason: "Linux takes 15 characters, MAAS more.", body: node1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},
+		"BridgeTaken":        {reason: "The name of another interface.", body: node1(`bridge = { name = "eth0" }`), at: "bridge", want: `bridge.name: machine node1 has another interface eth0. Choose another name`},
+		"UnknownNIC":         {reason: "Interfaces are named, and known ones listed.", body: node1(`bridge = { nic = "eth9" }`), want: `bridge.nic interface "eth9" eth0`},
+		"VLANWithoutDHCP":    {reason: "VMs could not boot there.", body: node1(`bridge = { subnet = "dark" }`), want: `bridge.subnet no DHCP on the VLAN of 10.78.0.0/24 turn DHCP on`},
+		"UnknownSubnet":      {reason: "Subnets are named.", body: node1(`bridge = { subnet = "mars" }`), want: `bridge.subnet subnet "mars" 10.77.0.0/24`},
+	})
+}
