@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -60,6 +61,7 @@ type Client struct {
 	slowCalls *semaphore.Weighted
 	tag       func(context.Context) (engine.Tag, error)
 
+	wrote  atomic.Bool // a request that may change something was sent
 	byID   *coalescer
 	byName *coalescer
 	looks  looks
@@ -101,8 +103,8 @@ func New(c Config) (*Client, error) {
 		now: c.Now, interval: c.Interval, visits: map[string]*visit{}, stays: map[engine.Phase][]stay{},
 	}}
 	client.looks = looks{now: c.Now}
-	client.byID = newCoalescer(client.sharedLimit(), maxIDs, client.fetchByID)
-	client.byName = newCoalescer(client.sharedLimit(), maxNames, client.fetchByName)
+	client.byID = newCoalescer(patience+client.sharedLimit(), maxIDs, client.fetchByID, client.reading)
+	client.byName = newCoalescer(patience+client.sharedLimit(), maxNames, client.fetchByName, client.reading)
 	client.makeLists(c.Now)
 	return client, nil
 }
@@ -165,6 +167,9 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 			return err
 		}
 	}
+	if r.method != http.MethodGet {
+		c.wrote.Store(true)
+	}
 	answer, err := c.handle(ctx, r)
 	if err != nil {
 		return err
@@ -174,6 +179,10 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 	}
 	return answer.decode(r, into)
 }
+
+// reading tells that this client has changed nothing so far: a refresh or a
+// plan is likely under way.
+func (c *Client) reading() bool { return !c.wrote.Load() }
 
 // list calls one of MAAS's collections. MAAS has them all, so that a 404
 // speaks of the address and not of the thing that the caller asks for.
