@@ -19,8 +19,9 @@ const (
 	longest = 2 * time.Second
 	// patience is how long the first reader waits for all others.
 	patience = 10 * time.Second
-	// missing is for how many gaps a read waits while fewer have joined it than
-	// did lately. Readers that come at random leave such a gap once in 20,000.
+	// missing is for how many gaps, at least, a read waits while fewer have
+	// joined it than did lately. Readers that come at random leave such a gap
+	// once in 20,000.
 	missing = 10
 	// assumedMost and assumedGap are what is thought of readers before the first
 	// call: somewhere between 10 and 64, on a computer that has other work.
@@ -41,11 +42,11 @@ type fetcher func(ctx context.Context, keys []string) (map[string][]engine.Machi
 //
 // How short that time is follows from how the readers come. Terraform walks
 // ten or more resources at once, but its own work sets the pace at which they
-// get to reading: on a busy computer one every 50 ms. Who waits for them loses
-// nothing as long as others are at work. So a read waits for as many as came
-// lately, and then until nobody joins it for some of the usual gaps. Once the
-// client has written, its readers are steps of changes that each have a time of
-// their own, and only the latter is waited for.
+// get to reading: on a busy computer one every 50 ms, in bursts. Who waits for
+// them loses nothing as long as others are at work. So a read waits for as many
+// as came lately, and then until nobody joins it for some of the usual gaps.
+// Once the client has written, its readers are steps of changes that each have
+// a time of their own, and only the latter is waited for.
 type coalescer struct {
 	limit   time.Duration
 	maxKeys int
@@ -57,12 +58,13 @@ type coalescer struct {
 	last time.Time     // when somebody last came
 	gap  time.Duration // between those who join one call, on average of late
 	most int           // readers of one call, of late
-	seen bool          // most was seen, and not assumed
+	left time.Time     // when as many were last answered; zero: they never were
 }
 
 type batch struct {
 	*shared[map[string][]engine.Machine]
 	keys    map[string]bool
+	whole   bool          // has as many readers as calls had of late
 	hurried bool          // says nothing of how readers come
 	joined  chan struct{} // tells of a new key
 	full    chan struct{} // closed when nobody else is waited for
@@ -123,21 +125,25 @@ func (c *coalescer) came(b *batch, now time.Time) {
 
 // quiet is for how long nobody must have joined before a read begins that has
 // so many keys. More readers do more work between two reads, so that more gaps
-// are a smaller part of it. The numbers are those with which, for walks of 10
+// are a smaller part of it. Those who are missing are waited for at least as
+// long as they have been away. The numbers are those with which, for walks of 10
 // and 64 and work of 1 to 100 ms between two reads, calls were few and little
 // time was lost.
 func (c *coalescer) quiet(b *batch) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := len(b.keys)
-	gaps := 1 + float64(n)/16
-	switch {
+	gap := float64(max(window, c.gap))
+	switch n := len(b.keys); {
 	case c.most == 1:
 		return window
-	case n < c.most && c.reading():
-		gaps = missing
+	case n >= c.most || !c.reading():
+		return min(time.Duration((1+float64(n)/16)*gap), longest)
 	}
-	return min(time.Duration(gaps*float64(max(window, c.gap))), longest)
+	wait := time.Duration(missing * gap)
+	if !c.left.IsZero() {
+		wait = max(wait, c.last.Sub(c.left))
+	}
+	return min(wait, longest)
 }
 
 // begin opens a batch that its maker has joined.
@@ -155,7 +161,18 @@ func (c *coalescer) begin(ctx context.Context) *batch {
 
 func (c *coalescer) run(b *batch) {
 	c.gather(b)
-	b.finish(c.fetch(b.ctx, c.close(b)))
+	found, err := c.fetch(b.ctx, c.close(b))
+	c.answered(b)
+	b.finish(found, err)
+}
+
+// answered notes that the readers of a call go on with their work.
+func (c *coalescer) answered(b *batch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b.whole {
+		c.left = time.Now()
+	}
 }
 
 // gather waits until nobody joins any more.
@@ -186,10 +203,9 @@ func (c *coalescer) close(b *batch) []string {
 	if c.open == b {
 		c.open = nil
 	}
-	if !b.hurried && c.seen {
+	if !b.hurried {
+		b.whole = len(b.keys) >= c.most
 		c.most = max(len(b.keys), c.most/2)
-	} else if !b.hurried {
-		c.most, c.seen = len(b.keys), true
 	}
 	return slices.Sorted(maps.Keys(b.keys))
 }

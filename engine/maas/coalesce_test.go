@@ -93,7 +93,7 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 		"SmallerCrowd": {"A crowd smaller than was assumed is waited for once.", 30, 5 * time.Millisecond, false, 14, 4 * time.Second},
 		"Lonely": {
 			"Who is alone waits for nobody, once that is known.", 1, 200 * time.Millisecond, false, 400,
-			400*(200+15+10+1)*time.Millisecond + 300*time.Millisecond,
+			400*(200+15+10)*time.Millisecond + time.Second,
 		},
 	}
 	for name, tc := range cases {
