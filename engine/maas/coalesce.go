@@ -126,22 +126,22 @@ func (c *coalescer) came(b *batch, now time.Time) {
 // quiet is for how long nobody must have joined before a read begins that has
 // so many keys. More readers do more work between two reads, so that more gaps
 // are a smaller part of it. Those who are missing are waited for at least as
-// long as they have been away. The numbers are those with which, for walks of 10
-// and 64 and work of 1 to 100 ms between two reads, calls were few and little
-// time was lost.
+// long as they have been away, and more than are known of for a part of that.
+// The numbers are those with which, for walks of 10 and 64 and work of 1 to
+// 100 ms between two reads, calls were few and little time was lost.
 func (c *coalescer) quiet(b *batch) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gap := float64(max(window, c.gap))
-	switch n := len(b.keys); {
-	case c.most == 1:
+	if c.most == 1 {
 		return window
-	case n >= c.most || !c.reading():
-		return min(time.Duration((1+float64(n)/16)*gap), longest)
 	}
-	wait := time.Duration(missing * gap)
-	if !c.left.IsZero() {
-		wait = max(wait, c.last.Sub(c.left))
+	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
+	if len(b.keys) < c.most && c.reading() {
+		gaps, part = missing, 1
+	}
+	wait := time.Duration(gaps * float64(max(window, c.gap)))
+	if c.reading() && !c.left.IsZero() {
+		wait = max(wait, c.last.Sub(c.left)/part)
 	}
 	return min(wait, longest)
 }
