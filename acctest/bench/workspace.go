@@ -31,7 +31,7 @@ type workspace struct {
 
 // newWorkspace makes a folder and a MAAS, both for one side and one load.
 func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
-	maas, err := sim.New(world(l.vms, l.times))
+	maas, err := sim.New(l.kind.world(l.n, l.times))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 		return nil, err
 	}
 	w := &workspace{dir: dir, cli: found, maas: server}
-	rc, err := s.install(dir)
+	rc, err := s.install(dir, l.kind)
 	if err != nil {
 		w.close()
 		return nil, err
@@ -54,7 +54,7 @@ func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 		"TF_INPUT=0", "MAAS_API_URL="+server.URL, "MAAS_API_KEY="+server.APIKey(),
 		"MAASLXD_LEDGER="+filepath.Join(dir, "ledger.db"),
 		providerVariable+"="+s.binary, usageVariable+"="+w.notes(),
-		"TF_VAR_vms="+strconv.Itoa(l.vms), "TF_VAR_hosts="+strconv.Itoa(hosts))
+		"TF_VAR_hosts="+strconv.Itoa(vmHosts), "TF_VAR_"+l.kind.variable+"="+strconv.Itoa(l.n))
 	return w, nil
 }
 
@@ -92,15 +92,4 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 	}
 	journal := w.maas.Journal()
 	return measure(journal, wall, used), journal, nil
-}
-
-// left is how many VMs are in the simulated LXDs, and how many of them MAAS
-// has deployed.
-func (w *workspace) left() (vms, deployed int) {
-	for _, m := range w.maas.Machines() {
-		if m.Host != "" && m.StatusName == "Deployed" {
-			deployed++
-		}
-	}
-	return len(w.maas.Instances()), deployed
 }
