@@ -245,6 +245,7 @@ func TestVerdicts(t *testing.T) {
 		"Calls":       {"Each VM costs more.", func(m *measurement) { m.Calls++ }, "5.01, want at most 5"},
 		"Connections": {"A connection for each call.", func(m *measurement) { m.Connections = 17 }, "TCP connections of a command: 17"},
 		"Looks":       {"Looks come too often.", func(m *measurement) { m.Looks++ }, "301, want at most 300"},
+		"Busy":        {"Others had the CPUs.", func(m *measurement) { m.Wall, m.Others = 12*time.Second, 0.4 }, ""},
 		"Time":        {"Time is wasted.", func(m *measurement) { m.Wall = 12 * time.Second }, "1.2, want at most 1.15"},
 	}
 	for name, tc := range cases {

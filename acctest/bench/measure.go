@@ -25,6 +25,7 @@ type measurement struct {
 	Connections  int
 	Wall         time.Duration
 	Ideal        time.Duration // what MAAS itself needs; zero: nothing to compare with
+	Others       float64       // the share of the CPUs that others used; zero, too, where that is unknown
 	Used         usage
 }
 

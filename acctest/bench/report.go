@@ -35,6 +35,7 @@ var measures = []struct {
 	{"TCP connections", func(m measurement, _ int) string { return strconv.Itoa(m.Connections) }},
 	{"wall time", func(m measurement, _ int) string { return seconds(m.Wall) }},
 	{"over simulated time", func(m measurement, _ int) string { return ratio(m) }},
+	{"CPUs used by others", func(m measurement, _ int) string { return percent(m.Others) }},
 	{"provider CPU time", func(m measurement, _ int) string { return atLeast(m.Used) + seconds(m.Used.CPU) }},
 	{"provider peak memory", func(m measurement, _ int) string {
 		return atLeast(m.Used) + strconv.FormatInt(m.Used.PeakKiB/1024, 10) + " MiB"
@@ -46,6 +47,8 @@ func each(calls, n int) string {
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s" }
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
 
 func ratio(m measurement) string {
 	if m.Ideal == 0 {

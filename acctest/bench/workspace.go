@@ -80,6 +80,7 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = graceful
+	before, statErr := usedSoFar()
 	began := time.Now()
 	err := cmd.Run()
 	wall := time.Since(began)
@@ -91,5 +92,9 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 		return measurement{}, sim.Journal{}, usageErr
 	}
 	journal := w.maas.Journal()
-	return measure(journal, wall, used), journal, nil
+	m := measure(journal, wall, used)
+	if after, err := usedSoFar(); err == nil && statErr == nil {
+		m.Others = before.others(after, wall)
+	}
+	return m, journal, nil
 }
