@@ -9,7 +9,7 @@ var shownBy = []string{"TF_LOG", "TF_LOG_PROVIDER"}
 
 // unread tells that nobody can see what the plugin framework logs, and nobody
 // has asked for it. It logs some lines for each attribute of each call,
-// which took a quarter of this program's CPU time in a plan of 100 VMs, and
+// which took a third of this program's CPU time in a plan of 100 VMs, and
 // Terraform reads all of them only to throw them away. With debug, a terminal
 // shows them.
 func unread(debug bool, env func(string) (string, bool)) bool {
