@@ -8,6 +8,7 @@ import (
 	"flag"
 	"io"
 	"log"
+	"os"
 
 	framework "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -21,6 +22,9 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger and for Terraform to attach to this process")
 	flag.Parse()
+	if unread(*debug, os.LookupEnv) {
+		os.Setenv(sdkLogVariable, "off") //nolint:errcheck // the log is only longer than need be
+	}
 	served := provider.New(version)()
 	err := providerserver.Serve(context.Background(), func() framework.Provider { return served }, providerserver.ServeOpts{
 		Address: "registry.terraform.io/maaslxd/maaslxd",

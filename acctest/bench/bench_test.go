@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,13 +36,14 @@ func TestMain(m *testing.M) {
 var quick = sim.Latency{
 	Call: time.Millisecond, Compose: 20 * time.Millisecond, Commission: 100 * time.Millisecond,
 	Deploy: 100 * time.Millisecond, Release: 50 * time.Millisecond, Delete: 10 * time.Millisecond,
+	FirstBoot: 100 * time.Millisecond,
 }
 
 // TestAccBench runs the bench small, with our provider in both columns, and
 // holds the counts that do not depend on time.
 func TestAccBench(t *testing.T) {
 	t.Parallel()
-	const vms = 4
+	const n = 4
 	sides := bothOurs(t)
 	finder, err := cli.NewFinder(t.Context())
 	if err != nil {
@@ -52,16 +55,19 @@ func TestAccBench(t *testing.T) {
 	}
 	b := bench{cli: found, log: t.Output(), began: time.Now(), load: load(), journals: t.TempDir()}
 	err = b.measure(t.Context(), sides, []workload{
-		{vms: vms, times: quick, poll: "50ms", turns: []turn{{10, life}}},
-		{vms: vms, times: instant, poll: "50ms", prepare: true, turns: []turn{{10, reading}}},
+		{kind: vms, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}},
+		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, turns: []turn{{10, reading}}},
 	})
+	if err == nil {
+		err = b.measure(t.Context(), sides[:1], []workload{{kind: hosts, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}}})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range b.tables {
-		for i, s := range table.steps {
-			for n, m := range table.cells[i] {
-				checkCounts(t, sides[n].name+" "+s.name, s, m, vms)
+		for at, s := range table.steps {
+			for i, m := range table.cells[at] {
+				checkCounts(t, table, s, sides[i].name, m)
 			}
 		}
 	}
@@ -73,14 +79,14 @@ func TestAccBench(t *testing.T) {
 	}
 	for name, write := range map[string]printer{"text": plainText, "Markdown": markdown} {
 		var out bytes.Buffer
-		b.print(&out, write, sides)
-		for _, want := range []string{"apply maaslxd", "apply peer", "POST vm-hosts/{id}/ compose", "Budgets", ", load "} {
+		b.print(&out, write)
+		for _, want := range []string{"apply maaslxd", "apply peer", "POST vm-hosts/{id}/ compose", "4 hosts, parallelism 10", "Budgets", ", load "} {
 			if !strings.Contains(strings.ToLower(out.String()), strings.ToLower(want)) {
 				t.Errorf("the report as %s lacks %q:\n%s", name, want, out.String())
 			}
 		}
 	}
-	if kept, err := os.ReadDir(b.journals); err != nil || len(kept) != 2*(len(life)+len(reading)) {
+	if kept, err := os.ReadDir(b.journals); err != nil || len(kept) != 2*(len(life)+len(reading))+len(life) {
 		t.Errorf("%d journals were kept, %v", len(kept), err)
 	}
 }
@@ -105,20 +111,28 @@ func bothOurs(t *testing.T) []side {
 	return []side{ours, peer}
 }
 
+// ownOf is how many calls each step makes for one VM or host, but for refreshes.
+var ownOf = map[string]map[string]int{
+	"VM":   {"apply": 5, "update": 1, "destroy": 3},
+	"host": {"apply": 14, "update": 2, "destroy": 4},
+}
+
 // checkCounts holds what a step must have counted, however busy the computer.
-func checkCounts(t *testing.T, name string, s step, m measurement, vms int) {
+func checkCounts(t *testing.T, of table, s step, side string, m measurement) {
 	t.Helper()
-	own := map[string]int{"apply": 5, "plan": 0, "refresh": 0, "update": 1, "destroy": 3}
-	if got, want := m.Calls-m.Shared, own[s.name]*vms; got != want {
-		t.Errorf("%s: %d calls of the VMs' own, want %d: %v", name, got, want, m.Routes)
+	name, vms := fmt.Sprintf("%s, %s of %s", side, s.name, of.kind.many), of.n
+	if got, want := m.Calls-m.Shared-m.Refreshes, ownOf[of.kind.one][s.name]*vms; got != want {
+		t.Errorf("%s: %d calls of their own, want %d: %v", name, got, want, m.Routes)
 	}
-	if s.name == "apply" && m.Routes["POST vm-hosts/{id}/ compose"] != vms {
-		t.Errorf("%s: %d composes, want %d", name, m.Routes["POST vm-hosts/{id}/ compose"], vms)
+	made := map[string]string{"VM": "POST vm-hosts/{id}/ compose", "host": "POST machines/ allocate"}[of.kind.one]
+	if s.name == "apply" && m.Routes[made] != vms {
+		t.Errorf("%s: %d times %s, want %d", name, m.Routes[made], made, vms)
 	}
 	if (s.name == "plan" || s.name == "refresh") && (m.Objects != vms || m.Calls > vms) {
 		t.Errorf("%s: %d machines in %d calls, want each of %d once", name, m.Objects, m.Calls, vms)
 	}
-	if m.Failed != 0 || m.Connections < 1 || m.Connections > 16 || m.Wall <= 0 {
+	// MAAS answers a refresh with 503 as long as the LXD is not there.
+	if m.Failed > m.Refreshes || m.Connections < 1 || m.Connections > 16 || m.Wall <= 0 {
 		t.Errorf("%s: %d calls failed, %d connections, %v", name, m.Failed, m.Connections, m.Wall)
 	}
 	if u := m.Used; u.Processes < 1 || u.Unknown > u.Processes || u.Unknown == 0 && (u.CPU <= 0 || u.PeakKiB < 1024) {
@@ -134,11 +148,11 @@ func TestParse(t *testing.T) {
 		err    string
 	}{
 		"Defaults":      {"Nothing need be said.", nil, ""},
-		"Small":         {"Reading may be left out.", []string{"-vms", "4, 8", "-reads", "", "-parallelism", "2"}, ""},
+		"Small":         {"Reading and hosts may be left out.", []string{"-vms", "4, 8", "-reads", "", "-hosts", "", "-parallelism", "2"}, ""},
 		"HalfAPeer":     {"A binary alone does nothing.", []string{"-peer", "x"}, "-peer-config"},
 		"OtherHalf":     {"Nor does a configuration.", []string{"-peer-config", "x"}, "give both"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
-		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", ""}, "nothing to measure"},
+		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-hosts", ""}, "nothing to measure"},
 		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
 		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
 	}
@@ -196,6 +210,8 @@ func TestMeasure(t *testing.T) {
 	}
 	const machines = "/MAAS/api/2.0/machines/"
 	j := sim.Journal{Connections: 2, MachineObjects: 6, Calls: []sim.Call{
+		{Route: "GET machines/", Path: machines, Query: map[string][]string{"agent_name": {"maaslxd-0123"}}, Status: 200},
+		{Route: "POST vm-hosts/{id}/ refresh", Path: "/MAAS/api/2.0/vm-hosts/1/", Status: 200},
 		{Route: "GET vm-hosts/", Path: "/MAAS/api/2.0/vm-hosts/", Status: 200},
 		{Route: "GET machines/", Path: machines, Query: map[string][]string{"hostname": {"x"}}, Status: 200},
 		{Route: "POST machines/{id}/ deploy", Path: machines + "aaa/", Status: 409, At: at(1), MachineObjects: 1},
@@ -204,9 +220,9 @@ func TestMeasure(t *testing.T) {
 		{Route: "GET machines/", Path: machines, Query: map[string][]string{"id": {"aaa", "bbb"}}, Status: 200, At: at(8), MachineObjects: 2},
 	}}
 	want := measurement{
-		Calls: 6, Polls: 2, Shared: 4, Failed: 1, Objects: 6, Looks: 5, Connections: 2, Wall: time.Minute,
+		Calls: 8, Polls: 2, Shared: 4, Refreshes: 1, Failed: 1, Objects: 6, Looks: 5, Connections: 2, Wall: time.Minute,
 		Routes: map[string]int{
-			"GET vm-hosts/": 1, namesRoute: 1, pollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
+			"GET vm-hosts/": 1, namesRoute: 1, agentRoute: 1, refreshRoute: 1, pollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
 		},
 		// aaa is met at 1 s and seen last at 8 s: two intervals have begun; bbb
 		// from 4 s to 8 s: one has.
@@ -229,6 +245,7 @@ func TestVerdicts(t *testing.T) {
 		"Calls":       {"Each VM costs more.", func(m *measurement) { m.Calls++ }, "5.01, want at most 5"},
 		"Connections": {"A connection for each call.", func(m *measurement) { m.Connections = 17 }, "TCP connections of a command: 17"},
 		"Looks":       {"Looks come too often.", func(m *measurement) { m.Looks++ }, "301, want at most 300"},
+		"Busy":        {"Others had the CPUs.", func(m *measurement) { m.Wall, m.Others = 12*time.Second, 0.4 }, ""},
 		"Time":        {"Time is wasted.", func(m *measurement) { m.Wall = 12 * time.Second }, "1.2, want at most 1.15"},
 	}
 	for name, tc := range cases {
@@ -236,12 +253,28 @@ func TestVerdicts(t *testing.T) {
 			t.Parallel()
 			m := good
 			tc.change(&m)
-			table := table{vms: 100, parallelism: 10, steps: life[:1], cells: [][]measurement{{m, {Calls: 10000}}}}
+			table := table{kind: vms, n: 100, parallelism: 10, steps: life[:1], cells: [][]measurement{{m, {Calls: 10000}}}}
 			err := missed(table.verdicts())
 			if (err == nil) != (tc.missed == "") || !strings.Contains(textOf(err), tc.missed) {
 				t.Errorf("%s\ngot %v, want %q in it", tc.reason, err, tc.missed)
 			}
 		})
+	}
+}
+
+// TestAbleTo: a peer without a configuration for hosts is measured with VMs.
+func TestAbleTo(t *testing.T) {
+	t.Parallel()
+	file := &fstest.MapFile{}
+	sides := []side{
+		{name: "both", config: fstest.MapFS{"main.tf": file, "hosts/main.tf": file}},
+		{name: "only VMs", config: fstest.MapFS{"main.tf": file}},
+	}
+	if got := ableTo(vms, sides); len(got) != 2 {
+		t.Errorf("VMs are made by %d sides, want both", len(got))
+	}
+	if got := ableTo(hosts, sides); len(got) != 1 || got[0].name != "both" {
+		t.Errorf("hosts are made by %v, want the one with a configuration", got)
 	}
 }
 

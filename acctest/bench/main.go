@@ -1,11 +1,12 @@
 // Bench measures what a Terraform provider asks of MAAS, and of the machine
 // that it runs on, and holds it to budgets.
 //
-//	bench [-bin DIR] [-vms N,N] [-reads N] [-parallelism P,P] [-markdown]
-//	      [-journals DIR] [-peer BINARY -peer-config DIR]
+//	bench [-bin DIR] [-vms N,N] [-reads N] [-hosts N] [-parallelism P,P]
+//	      [-markdown] [-journals DIR] [-peer BINARY -peer-config DIR]
 //
 // A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
-// simulated MAAS with 50 VM hosts, which counts what it is asked. Calls,
+// simulated MAAS with 50 VM hosts, which counts what it is asked, and turns bare
+// machines into VM hosts, at the first of the parallelisms. Calls,
 // connections and machine objects come from the simulator's journal; CPU time
 // and memory are the provider processes' own, without Terraform's. Where a
 // budget is missed, bench says which and exits with 1.
@@ -13,7 +14,8 @@
 // -peer does the same work with another provider, on a MAAS of the same kind
 // in the same run, and prints it as a second column. DIR holds that provider's
 // configuration: *.tf files that name one provider in required_providers, and
-// may declare the variables of config/main.tf.
+// may declare the variables of config/main.tf. Where it has a folder hosts, that
+// provider makes hosts, too, with the variables of config/hosts/main.tf.
 package main
 
 import (
@@ -54,13 +56,14 @@ type options struct {
 	bin              string
 	peer, peerConfig string
 	vms, reads       numbers
+	hosts            numbers
 	parallelism      numbers
 	markdown         bool
 	journals         string
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{vms: numbers{10, 100}, reads: numbers{1000}, parallelism: numbers{10, 64}}
+	o := options{vms: numbers{10, 100}, reads: numbers{1000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
@@ -68,6 +71,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration")
 	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
 	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
+	f.Var(&o.hosts, "hosts", "`numbers` of machines to make hosts of, plan, change and destroy; empty for none")
 	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform may do at once")
 	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
@@ -81,8 +85,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-peer and -peer-config belong together: give both, or neither")
 	case len(o.parallelism) == 0:
 		return o, errors.New("-parallelism: name at least one number, as 10")
-	case len(o.vms)+len(o.reads) == 0:
-		return o, errors.New("-vms and -reads are both empty: there is nothing to measure")
+	case len(o.vms)+len(o.reads)+len(o.hosts) == 0:
+		return o, errors.New("-vms, -reads and -hosts are all empty: there is nothing to measure")
 	}
 	return o, nil
 }
@@ -123,6 +127,6 @@ func run(ctx context.Context, o options) error {
 	if o.markdown {
 		out = markdown
 	}
-	b.print(os.Stdout, out, sides)
+	b.print(os.Stdout, out)
 	return missed(b.verdicts)
 }

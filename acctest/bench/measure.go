@@ -16,6 +16,7 @@ type measurement struct {
 	Calls        int
 	Polls        int            // calls that read machines by their ids, for all who wait for one
 	Shared       int            // calls that can serve several VMs: polls and lists; see isShared
+	Refreshes    int            // calls that let MAAS look at an LXD
 	Failed       int            // calls that were not answered with 2xx
 	Routes       map[string]int // calls by route; polls have their own
 	Objects      int            // machine objects in all answers
@@ -24,14 +25,19 @@ type measurement struct {
 	Connections  int
 	Wall         time.Duration
 	Ideal        time.Duration // what MAAS itself needs; zero: nothing to compare with
+	Others       float64       // the share of the CPUs that others used; zero, too, where that is unknown
 	Used         usage
 }
 
-// pollRoute and namesRoute are how reads of several machines are listed among
-// the routes.
+// Reads of machines are listed among the routes by what they ask for.
+// refreshRoute lets MAAS look at an LXD.
 const (
 	pollRoute  = "GET machines/ ?id=…"
 	namesRoute = "GET machines/ ?hostname=…"
+	agentRoute = "GET machines/ ?agent_name=…"
+	podRoute   = "GET machines/ ?pod=…"
+
+	refreshRoute = "POST vm-hosts/{id}/ refresh"
 )
 
 // isPoll tells a shared poll: one read of machines by their ids.
@@ -40,11 +46,16 @@ func isPoll(c sim.Call) bool {
 }
 
 // isShared tells a read that is no single thing's: of machines by ids or by
-// names, or of a list of hosts, zones, pools or images. A provider that reads
-// them anew for each VM does so by its own choice, and the calls a VM show it.
+// names or VM hosts, or of a list of hosts, zones, pools or images. A provider that reads
+// them anew for each VM does so by its own choice, and the calls for each show
+// it. What was allocated for an agent is one thing's: machines do not show
+// their agents, so that nobody could tell the answers to several apart.
 func isShared(c sim.Call) bool {
-	return strings.HasPrefix(c.Route, http.MethodGet+" ") && !strings.Contains(c.Route, "{")
+	return strings.HasPrefix(c.Route, http.MethodGet+" ") && !strings.Contains(c.Route, "{") && !isAgent(c)
 }
+
+// isAgent tells a look for what was allocated for one agent.
+func isAgent(c sim.Call) bool { return c.Route == "GET machines/" && len(c.Query["agent_name"]) > 0 }
 
 // routeOf is the line on which a call is counted.
 func routeOf(c sim.Call) string {
@@ -53,6 +64,10 @@ func routeOf(c sim.Call) string {
 		return pollRoute
 	case c.Route == "GET machines/" && len(c.Query["hostname"]) > 0:
 		return namesRoute
+	case isAgent(c):
+		return agentRoute
+	case c.Route == "GET machines/" && len(c.Query["pod"]) > 0:
+		return podRoute
 	}
 	return c.Route
 }
@@ -70,6 +85,9 @@ func measure(j sim.Journal, wall time.Duration, used usage) measurement {
 		}
 		if isShared(c) {
 			m.Shared++
+		}
+		if c.Route == refreshRoute {
+			m.Refreshes++
 		}
 		if strings.HasPrefix(c.Route, "GET machines/") {
 			m.Looks += c.MachineObjects

@@ -23,29 +23,32 @@ const nothing = "–"
 // measures are the rows of a table, before those of the routes.
 var measures = []struct {
 	name string
-	of   func(m measurement, vms int) string
+	of   func(m measurement, n int) string
 }{
 	{"MAAS calls", func(m measurement, _ int) string { return strconv.Itoa(m.Calls) }},
-	{"a VM", func(m measurement, vms int) string { return perVM(m.Calls, vms) }},
-	{"a VM, beyond polls by id", func(m measurement, vms int) string { return perVM(m.Calls-m.Polls, vms) }},
-	{"a VM's own", func(m measurement, vms int) string { return perVM(m.Calls-m.Shared, vms) }},
+	{"for each", func(m measurement, n int) string { return each(m.Calls, n) }},
+	{"for each, beyond polls by id", func(m measurement, n int) string { return each(m.Calls-m.Polls, n) }},
+	{"its own, for each", func(m measurement, n int) string { return each(m.Calls-m.Shared, n) }},
 	{"calls that failed", func(m measurement, _ int) string { return strconv.Itoa(m.Failed) }},
 	{"machine objects", func(m measurement, _ int) string { return strconv.Itoa(m.Objects) }},
 	{"of them in looks", func(m measurement, _ int) string { return strconv.Itoa(m.Looks) }},
 	{"TCP connections", func(m measurement, _ int) string { return strconv.Itoa(m.Connections) }},
 	{"wall time", func(m measurement, _ int) string { return seconds(m.Wall) }},
 	{"over simulated time", func(m measurement, _ int) string { return ratio(m) }},
+	{"CPUs used by others", func(m measurement, _ int) string { return percent(m.Others) }},
 	{"provider CPU time", func(m measurement, _ int) string { return atLeast(m.Used) + seconds(m.Used.CPU) }},
 	{"provider peak memory", func(m measurement, _ int) string {
 		return atLeast(m.Used) + strconv.FormatInt(m.Used.PeakKiB/1024, 10) + " MiB"
 	}},
 }
 
-func perVM(calls, vms int) string {
-	return strconv.FormatFloat(float64(calls)/float64(vms), 'f', 2, 64)
+func each(calls, n int) string {
+	return strconv.FormatFloat(float64(calls)/float64(n), 'f', 2, 64)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s" }
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
 
 func ratio(m measurement) string {
 	if m.Ideal == 0 {
@@ -66,29 +69,31 @@ func atLeast(u usage) string {
 }
 
 // print writes the whole report.
-func (b *bench) print(out io.Writer, write printer, sides []side) {
+func (b *bench) print(out io.Writer, write printer) {
 	fmt.Fprintf(out, "%s; %s before and %s after; took %s.\n", b.cli.Product+" "+b.cli.Version, b.load, load(),
 		time.Since(b.began).Round(time.Second))
-	fmt.Fprintf(out, "Simulated: compose %v, commission %v, deploy %v, release %v, delete %v, a call %v.\n",
-		simulated.Compose, simulated.Commission, simulated.Deploy, simulated.Release, simulated.Delete, simulated.Call)
+	fmt.Fprintf(out, "Simulated: compose %v, commission %v, deploy %v, first boot %v, inventory %v, release %v, delete %v, a call %v.\n",
+		simulated.Compose, simulated.Commission, simulated.Deploy, simulated.FirstBoot, simulated.Inventory, simulated.Release, simulated.Delete, simulated.Call)
 	for _, t := range b.tables {
-		write(out, t.grid(sides))
+		write(out, t.grid())
 	}
 	write(out, verdictGrid(b.verdicts))
 }
 
-func (t table) title() string { return fmt.Sprintf("%d VMs, parallelism %d", t.vms, t.parallelism) }
+func (t table) title() string {
+	return fmt.Sprintf("%d %s, parallelism %d", t.n, t.kind.many, t.parallelism)
+}
 
 // grid shows the measures, and then the calls by route. Each step has a column
 // for each side.
-func (t table) grid(sides []side) grid {
+func (t table) grid() grid {
 	g := grid{title: t.title(), head: []string{""}}
 	var flat []measurement
 	for i, s := range t.steps {
 		flat = append(flat, t.cells[i]...)
-		for _, side := range sides {
+		for _, side := range t.sides {
 			name := s.name
-			if len(sides) > 1 {
+			if len(t.sides) > 1 {
 				name += " " + side.name
 			}
 			g.head = append(g.head, name)
@@ -97,7 +102,7 @@ func (t table) grid(sides []side) grid {
 	for _, measure := range measures {
 		row := []string{measure.name}
 		for _, m := range flat {
-			row = append(row, measure.of(m, t.vms))
+			row = append(row, measure.of(m, t.n))
 		}
 		g.rows = append(g.rows, row)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-//go:embed config/*.tf
+//go:embed config
 var ourConfig embed.FS
 
 // side is a column: a provider, and a configuration that does the work.
@@ -20,7 +20,7 @@ type side struct {
 	name   string // heads the column
 	binary string // absolute path
 	source string // as required_providers has it
-	config fs.FS  // with *.tf files at its root
+	config fs.FS  // with *.tf files at its root for VMs, and in hosts for hosts
 }
 
 // ourSide is our own provider's.
@@ -83,15 +83,19 @@ func sourceOf(config fs.FS) (string, error) {
 func (s side) program() string { return "terraform-provider-" + path.Base(s.source) }
 
 // install prepares a folder in which the CLI runs this side: its
-// configuration, a stand-in in the provider's place, and the CLI configuration
-// file, whose path it returns.
-func (s side) install(dir string) (string, error) {
-	names, err := fs.Glob(s.config, "*.tf")
+// configuration for a kind of work, a stand-in in the provider's place, and the
+// CLI configuration file, whose path it returns.
+func (s side) install(dir string, k kind) (string, error) {
+	config, err := k.of(s.config)
+	if err != nil {
+		return "", err
+	}
+	names, err := fs.Glob(config, "*.tf")
 	if err != nil {
 		return "", err
 	}
 	for _, name := range names {
-		text, err := fs.ReadFile(s.config, name)
+		text, err := fs.ReadFile(config, name)
 		if err != nil {
 			return "", err
 		}
@@ -114,4 +118,12 @@ func (s side) install(dir string) (string, error) {
 	fmt.Fprintf(&text, "provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", s.source, bin)
 	rc := filepath.Join(dir, "cli.tfrc")
 	return rc, os.WriteFile(rc, []byte(text.String()), 0o600)
+}
+
+// ableTo are the sides that have a configuration for a kind of work.
+func ableTo(k kind, sides []side) []side {
+	return slices.DeleteFunc(slices.Clone(sides), func(s side) bool {
+		found, err := fs.Glob(s.config, path.Join(k.folder, "*.tf"))
+		return err != nil || len(found) == 0
+	})
 }

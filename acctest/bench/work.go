@@ -18,16 +18,20 @@ import (
 type step struct {
 	name    string
 	args    []string
-	changed bool                            // the configuration's variable of that name
-	ideal   func(sim.Latency) time.Duration // what MAAS needs for a VM; nil: no time worth comparing with
-	want    func(vms int) int               // VMs that there must be, Deployed, at its end
+	changed bool                                  // the configuration's variable of that name
+	ideal   func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time worth comparing with
+	want    func(n int) int                       // how many there must be, finished, at its end
 }
 
-func all(vms int) int { return vms }
+func all(n int) int { return n }
 
 func none(int) int { return 0 }
 
-// life is a VM's whole life.
+func created(k kind, l sim.Latency) time.Duration { return k.created(l) }
+
+func destroyed(k kind, l sim.Latency) time.Duration { return k.destroyed(l) }
+
+// life is the whole life of a VM or host.
 var life = []step{
 	{name: "apply", args: []string{"apply", "-auto-approve"}, ideal: created, want: all},
 	{name: "plan", args: []string{"plan"}, want: all},
@@ -41,13 +45,14 @@ var reading = []step{
 	{name: "refresh", args: []string{"apply", "-refresh-only", "-auto-approve"}, want: all},
 }
 
-// workload is a number of VMs, and what is done with them on a MAAS of their
+// workload is a number of things, and what is done with them on a MAAS of their
 // own.
 type workload struct {
-	vms     int
+	kind    kind
+	n       int
 	times   sim.Latency
 	poll    string // time between two looks of ours; empty: the provider's default
-	prepare bool   // the VMs are made first, unmeasured
+	prepare bool   // they are made first, unmeasured
 	turns   []turn
 }
 
@@ -60,17 +65,20 @@ type turn struct {
 // plan lists the workloads.
 func plan(o options) []workload {
 	var work []workload
-	for _, vms := range o.vms {
+	for _, n := range o.vms {
 		for _, p := range o.parallelism {
-			work = append(work, workload{vms: vms, times: simulated, turns: []turn{{p, life}}})
+			work = append(work, workload{kind: vms, n: n, times: simulated, turns: []turn{{p, life}}})
 		}
 	}
-	for _, vms := range o.reads {
-		w := workload{vms: vms, times: instant, prepare: true}
+	for _, n := range o.reads {
+		w := workload{kind: vms, n: n, times: instant, prepare: true}
 		for _, p := range o.parallelism {
 			w.turns = append(w.turns, turn{p, reading})
 		}
 		work = append(work, w)
+	}
+	for _, n := range o.hosts {
+		work = append(work, workload{kind: hosts, n: n, times: simulated, turns: []turn{{o.parallelism[0], life}}})
 	}
 	return work
 }
@@ -88,21 +96,23 @@ type bench struct {
 
 // table is a turn, measured on every side.
 type table struct {
-	vms, parallelism int
-	steps            []step
-	cells            [][]measurement // by step, then by side
+	kind           kind
+	n, parallelism int
+	steps          []step
+	sides          []side
+	cells          [][]measurement // by step, then by side
 }
 
 // measure does all workloads, each on one side after the other.
 func (b *bench) measure(ctx context.Context, sides []side, work []workload) error {
 	for _, load := range work {
-		first := len(b.tables)
+		first, able := len(b.tables), ableTo(load.kind, sides)
 		for _, t := range load.turns {
-			b.tables = append(b.tables, table{load.vms, t.parallelism, t.steps, make([][]measurement, len(t.steps))})
+			b.tables = append(b.tables, table{load.kind, load.n, t.parallelism, t.steps, able, make([][]measurement, len(t.steps))})
 		}
-		for _, s := range sides {
+		for _, s := range able {
 			if err := b.workOn(ctx, s, load, b.tables[first:]); err != nil {
-				return fmt.Errorf("%s, %d VMs: %w", s.name, load.vms, err)
+				return fmt.Errorf("%s, %d %s: %w", s.name, load.n, load.kind.many, err)
 			}
 		}
 		for _, t := range b.tables[first:] {
@@ -121,17 +131,17 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 	}
 	defer w.close()
 	if l.prepare {
-		b.say("%s: making %d VMs to read", s.name, l.vms)
-		if err := w.prepare(ctx, l.vms); err != nil {
+		b.say("%s: making %d %s to read", s.name, l.n, l.kind.many)
+		if err := w.prepare(ctx, l.n); err != nil {
 			return err
 		}
 	}
 	for i, t := range l.turns {
 		for n, step := range t.steps {
-			b.say("%s: %s of %d VMs, parallelism %d", s.name, step.name, l.vms, t.parallelism)
+			b.say("%s: %s of %d %s, parallelism %d", s.name, step.name, l.n, l.kind.many, t.parallelism)
 			m, journal, err := w.step(ctx, step, l, t.parallelism)
 			if err == nil {
-				err = b.keep(journal, fmt.Sprintf("%s-%d-%d-%d%s", s.name, l.vms, t.parallelism, n+1, step.name))
+				err = b.keep(journal, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name))
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", step.name, err)
@@ -154,11 +164,11 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 		return m, journal, err
 	}
 	if s.ideal != nil {
-		m.Ideal = waves(l.vms, parallelism) * s.ideal(l.times)
+		m.Ideal = waves(l.n, parallelism) * s.ideal(l.kind, l.times)
 	}
-	want := s.want(l.vms)
-	if have, deployed := w.left(); have != want || deployed != want {
-		return m, journal, fmt.Errorf("there are %d VMs at its end, %d of them Deployed, want %d", have, deployed, want)
+	want := s.want(l.n)
+	if have, done := l.kind.left(w.maas); have != want || done != want {
+		return m, journal, fmt.Errorf("there are %d %s at its end, %d of them finished, want %d", have, l.kind.many, done, want)
 	}
 	return m, journal, nil
 }
@@ -175,14 +185,14 @@ func (b *bench) keep(j sim.Journal, name string) error {
 	return os.WriteFile(filepath.Join(b.journals, name+".json"), text, 0o600)
 }
 
-// prepare makes the VMs in a hurry.
-func (w *workspace) prepare(ctx context.Context, vms int) error {
+// prepare makes VMs in a hurry.
+func (w *workspace) prepare(ctx context.Context, want int) error {
 	_, _, err := w.do(ctx, []string{"apply", "-no-color", "-auto-approve", "-parallelism=64"}, []string{"TF_VAR_poll_interval=100ms"})
 	if err != nil {
 		return err
 	}
-	if have, deployed := w.left(); have != vms || deployed != vms {
-		return fmt.Errorf("%d VMs were made, %d of them Deployed, want %d", have, deployed, vms)
+	if have, deployed := vmsLeft(w.maas); have != want || deployed != want {
+		return fmt.Errorf("%d VMs were made, %d of them Deployed, want %d", have, deployed, want)
 	}
 	return nil
 }

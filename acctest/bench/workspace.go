@@ -31,7 +31,7 @@ type workspace struct {
 
 // newWorkspace makes a folder and a MAAS, both for one side and one load.
 func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
-	maas, err := sim.New(world(l.vms, l.times))
+	maas, err := sim.New(l.kind.world(l.n, l.times))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 		return nil, err
 	}
 	w := &workspace{dir: dir, cli: found, maas: server}
-	rc, err := s.install(dir)
+	rc, err := s.install(dir, l.kind)
 	if err != nil {
 		w.close()
 		return nil, err
@@ -54,7 +54,7 @@ func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 		"TF_INPUT=0", "MAAS_API_URL="+server.URL, "MAAS_API_KEY="+server.APIKey(),
 		"MAASLXD_LEDGER="+filepath.Join(dir, "ledger.db"),
 		providerVariable+"="+s.binary, usageVariable+"="+w.notes(),
-		"TF_VAR_vms="+strconv.Itoa(l.vms), "TF_VAR_hosts="+strconv.Itoa(hosts))
+		"TF_VAR_hosts="+strconv.Itoa(vmHosts), "TF_VAR_"+l.kind.variable+"="+strconv.Itoa(l.n))
 	return w, nil
 }
 
@@ -80,6 +80,7 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = graceful
+	before, statErr := usedSoFar()
 	began := time.Now()
 	err := cmd.Run()
 	wall := time.Since(began)
@@ -91,16 +92,9 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 		return measurement{}, sim.Journal{}, usageErr
 	}
 	journal := w.maas.Journal()
-	return measure(journal, wall, used), journal, nil
-}
-
-// left is how many VMs are in the simulated LXDs, and how many of them MAAS
-// has deployed.
-func (w *workspace) left() (vms, deployed int) {
-	for _, m := range w.maas.Machines() {
-		if m.Host != "" && m.StatusName == "Deployed" {
-			deployed++
-		}
+	m := measure(journal, wall, used)
+	if after, err := usedSoFar(); err == nil && statErr == nil {
+		m.Others = before.others(after, wall)
 	}
-	return len(w.maas.Instances()), deployed
+	return m, journal, nil
 }

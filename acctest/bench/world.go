@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// hosts is the number of VM hosts in the simulated MAAS.
-	hosts = 50
+	// vmHosts is the number of VM hosts in the simulated MAAS, for VMs.
+	vmHosts = 50
 	// vmCores, vmMemoryMiB and vmDiskGB are what a VM of a configuration may
 	// take at most, so that all of them find room.
 	vmCores, vmMemoryMiB, vmDiskGB = 2, 4096, 20
@@ -21,26 +21,43 @@ var simulated = sim.Latency{
 	Call: 20 * time.Millisecond, Compose: 300 * time.Millisecond,
 	Commission: 5 * time.Second, Deploy: 5 * time.Second,
 	Release: 2 * time.Second, Delete: 100 * time.Millisecond,
+	FirstBoot: 3 * time.Second, Inventory: 500 * time.Millisecond,
 }
 
 // instant is a MAAS in which only calls take time: for making VMs that are
 // then read.
 var instant = sim.Latency{Call: simulated.Call}
 
-// world is a MAAS with room for so many VMs even if all of them go to the
-// same host: a provider that places badly is to be measured, not stopped.
-func world(vms int, times sim.Latency) sim.Model {
-	m := sim.Model{
+// region is a MAAS without machines.
+func region(times sim.Latency) sim.Model {
+	return sim.Model{
 		MAASVersion: sim.Version37,
 		Pools:       []string{"changed"},
 		Subnets:     []sim.SubnetModel{{Name: "lan", CIDR: "10.64.0.0/16", DHCP: true}},
 		Latency:     times,
 		Seed:        1,
 	}
-	for i := range hosts {
+}
+
+// vmWorld is a MAAS with room for so many VMs even if all of them go to the
+// same host: a provider that places badly is to be measured, not stopped.
+func vmWorld(vms int, times sim.Latency) sim.Model {
+	m := region(times)
+	for i := range vmHosts {
 		m.Hosts = append(m.Hosts, sim.HostModel{
 			Name: fmt.Sprintf("host%d", i+1), Cores: vmCores * vms, MemoryMiB: int64(vmMemoryMiB * vms),
 			StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: int64(vmDiskGB * vms), Default: true}},
+		})
+	}
+	return m
+}
+
+// hostWorld is a MAAS with twice as many bare machines as are to be hosts.
+func hostWorld(hosts int, times sim.Latency) sim.Model {
+	m := region(times)
+	for i := range 2 * hosts {
+		m.Machines = append(m.Machines, sim.MachineModel{
+			Hostname: fmt.Sprintf("machine%d", i+1), Cores: 32, MemoryMiB: 128 << 10, DiskGB: 960,
 		})
 	}
 	return m
@@ -50,9 +67,3 @@ func world(vms int, times sim.Latency) sim.Model {
 func waves(vms, parallelism int) time.Duration {
 	return time.Duration((vms + parallelism - 1) / parallelism)
 }
-
-// created is the time in which MAAS itself makes and deploys one VM.
-func created(l sim.Latency) time.Duration { return l.Compose + l.Commission + l.Deploy }
-
-// destroyed is the time in which MAAS itself releases and deletes one VM.
-func destroyed(l sim.Latency) time.Duration { return l.Release + l.Delete }

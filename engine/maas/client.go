@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -61,6 +62,7 @@ type Client struct {
 	slowCalls *semaphore.Weighted
 	tag       func(context.Context) (engine.Tag, error)
 
+	wrote  atomic.Bool // a request that may change something was sent
 	byID   *coalescer
 	byName *coalescer
 	looks  looks
@@ -103,8 +105,8 @@ func New(c Config) (*Client, error) {
 		now: c.Now, interval: c.Interval, visits: map[string]*visit{}, stays: map[engine.Phase][]stay{},
 	}}
 	client.looks = looks{now: c.Now}
-	client.byID = newCoalescer(client.sharedLimit(), maxIDs, client.fetchByID)
-	client.byName = newCoalescer(client.sharedLimit(), maxNames, client.fetchByName)
+	client.byID = newCoalescer(patience+client.sharedLimit(), maxIDs, client.fetchByID, client.reading)
+	client.byName = newCoalescer(patience+client.sharedLimit(), maxNames, client.fetchByName, client.reading)
 	client.makeLists(c.Now)
 	return client, nil
 }
@@ -167,6 +169,9 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 			return err
 		}
 	}
+	if r.method != http.MethodGet {
+		c.wrote.Store(true)
+	}
 	answer, err := c.handle(ctx, r)
 	if err != nil {
 		return err
@@ -176,6 +181,10 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 	}
 	return answer.decode(r, into)
 }
+
+// reading tells that this client has changed nothing so far: a refresh or a
+// plan is likely under way.
+func (c *Client) reading() bool { return !c.wrote.Load() }
 
 // list calls one of MAAS's collections. MAAS has them all, so that a 404
 // speaks of the address and not of the thing that the caller asks for.

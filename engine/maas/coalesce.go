@@ -11,18 +11,21 @@ import (
 )
 
 const (
-	// window is how long a read waits for another to join it, at least.
+	// window is how long a read waits for another to join it, at least: what is
+	// taken for a gap where gaps are shorter.
 	window = 15 * time.Millisecond
-	// longest is how long it waits for another, at most.
-	longest = 500 * time.Millisecond
-	// Readers that come more rarely than every sparse are no crowd, and wait
-	// for nobody. One gap counts as twice that, at most.
-	sparse = 100 * time.Millisecond
+	// longest is how long it waits for another, at most. One gap counts as an
+	// eighth of that, at most.
+	longest = 2 * time.Second
 	// patience is how long the first reader waits for all others.
-	patience = 2 * time.Second
-	// crowd is from how many readers of one call on they are known to be many,
-	// who come again: more than Terraform walks at once unless it is told to.
-	crowd = 20
+	patience = 10 * time.Second
+	// missing is for how many gaps, at least, a read waits while fewer have
+	// joined it than did lately. Readers that come at random leave such a gap
+	// once in 20,000.
+	missing = 10
+	// assumedMost and assumedGap are what is thought of readers before the first
+	// call: somewhere between 10 and 64, on a computer that has other work.
+	assumedMost, assumedGap = 40, 20 * time.Millisecond
 	// maxNames and maxIDs bound the keys of one request: 50 hostnames of 63
 	// letters make a URL of 4 KB, half of what nginx takes. 200 ids of 6
 	// letters make 2 KB.
@@ -39,31 +42,36 @@ type fetcher func(ctx context.Context, keys []string) (map[string][]engine.Machi
 //
 // How short that time is follows from how the readers come. Terraform walks
 // ten or more resources at once, but its own work sets the pace at which they
-// get to reading: on a busy computer one every 30 ms. So a read waits until
-// nobody has joined it for some of the usual gaps: for more of them the more
-// readers there were last, as the others go on with their work meanwhile.
+// get to reading: on a busy computer one every 50 ms, in bursts. Who waits for
+// them loses nothing as long as others are at work. So a read waits for as many
+// as came lately, and then until nobody joins it for some of the usual gaps.
+// Once the client has written, its readers are steps of changes that each have
+// a time of their own, and only the latter is waited for.
 type coalescer struct {
 	limit   time.Duration
 	maxKeys int
 	fetch   fetcher
+	reading func() bool // nothing was written yet
 
 	mu   sync.Mutex
 	open *batch        // not begun; nil if there is none
 	last time.Time     // when somebody last came
-	gap  time.Duration // between those who come, on average of late
-	most float64       // readers of one call, of late
+	gap  time.Duration // between those who join one call, on average of late
+	most int           // readers of one call, of late
+	left time.Time     // when as many were last answered; zero: they never were
 }
 
 type batch struct {
 	*shared[map[string][]engine.Machine]
 	keys    map[string]bool
+	whole   bool          // has as many readers as calls had of late
 	hurried bool          // says nothing of how readers come
 	joined  chan struct{} // tells of a new key
 	full    chan struct{} // closed when nobody else is waited for
 }
 
-func newCoalescer(limit time.Duration, maxKeys int, fetch fetcher) *coalescer {
-	return &coalescer{limit: limit, maxKeys: maxKeys, fetch: fetch}
+func newCoalescer(limit time.Duration, maxKeys int, fetch fetcher, reading func() bool) *coalescer {
+	return &coalescer{limit: limit, maxKeys: maxKeys, fetch: fetch, reading: reading, gap: assumedGap, most: assumedMost}
 }
 
 // read returns the machines of one key.
@@ -80,8 +88,8 @@ func (c *coalescer) join(ctx context.Context, key string) *batch {
 		c.open = c.begin(ctx)
 	}
 	b := c.open
+	c.came(b, time.Now())
 	b.keys[key] = true
-	c.came(time.Now())
 	if len(b.keys) == c.maxKeys {
 		close(b.full)
 		c.open = nil
@@ -104,29 +112,38 @@ func (c *coalescer) start() {
 	}
 }
 
-// came takes the gap since the last reader into the average of the last four,
-// about.
-func (c *coalescer) came(now time.Time) {
-	gap := min(now.Sub(c.last), 2*sparse)
-	c.gap += (gap - c.gap) / 4
+// came takes the gap since the last reader into the average of the last eight,
+// about. Who begins a call tells nothing: what he was waiting for may have been
+// the last one.
+func (c *coalescer) came(b *batch, now time.Time) {
+	if len(b.keys) > 0 {
+		gap := min(now.Sub(c.last), longest/8)
+		c.gap += (gap - c.gap) / 8
+	}
 	c.last = now
 }
 
 // quiet is for how long nobody must have joined before a read begins that has
-// so many keys. Of a crowd at least half is waited for: the others are at work
-// meanwhile. The numbers are those with which, for walks of 10 and 64 and work
-// of 5 to 30 ms between two reads, calls were few and little time was lost.
+// so many keys. More readers do more work between two reads, so that more gaps
+// are a smaller part of it. Those who are missing are waited for at least as
+// long as they have been away, and more than are known of for a part of that.
+// The numbers are those with which, for walks of 10 and 64 and work of 1 to
+// 100 ms between two reads, calls were few and little time was lost.
 func (c *coalescer) quiet(b *batch) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.most >= crowd && float64(len(b.keys)) < c.most/2:
-		return longest
-	case c.gap > sparse:
+	if c.most == 1 {
 		return window
 	}
-	gaps := 1 + c.most/16
-	return min(time.Duration(gaps*float64(max(window, 2*c.gap))), longest)
+	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
+	if len(b.keys) < c.most && c.reading() {
+		gaps, part = missing, 1
+	}
+	wait := time.Duration(gaps * float64(max(window, c.gap)))
+	if c.reading() && !c.left.IsZero() {
+		wait = max(wait, c.last.Sub(c.left)/part)
+	}
+	return min(wait, longest)
 }
 
 // begin opens a batch that its maker has joined.
@@ -144,7 +161,18 @@ func (c *coalescer) begin(ctx context.Context) *batch {
 
 func (c *coalescer) run(b *batch) {
 	c.gather(b)
-	b.finish(c.fetch(b.ctx, c.close(b)))
+	found, err := c.fetch(b.ctx, c.close(b))
+	c.answered(b)
+	b.finish(found, err)
+}
+
+// answered notes that the readers of a call go on with their work.
+func (c *coalescer) answered(b *batch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b.whole {
+		c.left = time.Now()
+	}
 }
 
 // gather waits until nobody joins any more.
@@ -176,7 +204,8 @@ func (c *coalescer) close(b *batch) []string {
 		c.open = nil
 	}
 	if !b.hurried {
-		c.most = max(float64(len(b.keys)), 0.75*c.most)
+		b.whole = len(b.keys) >= c.most
+		c.most = max(len(b.keys), c.most/2)
 	}
 	return slices.Sorted(maps.Keys(b.keys))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -69,32 +70,41 @@ func TestReadsCoalesce(t *testing.T) {
 
 // TestReadsCoalesceAtTheirPace reads in the manner of Terraform, whose own work
 // sets the pace: so many walk at once, and each has something to do before the
-// next read.
+// next read. Nobody has written yet, as in a plan.
 func TestReadsCoalesceAtTheirPace(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason      string
 		parallelism int
 		work        time.Duration // of which one is done at a time
-		calls       int           // at most, for 200 machines
+		uneven      bool          // one in ten takes nine times as long as others, all together as long
+		calls       int           // at most, for 400 machines
 		took        time.Duration // at most; the work alone is a share of it
 	}{
-		"Quick":  {"Work is nearly nothing.", 10, time.Millisecond, 25, 2 * time.Second},
-		"Idle":   {"A computer with nothing else to do.", 10, 5 * time.Millisecond, 25, 2500 * time.Millisecond},
-		"Busy":   {"Readers come further apart than the shortest window.", 10, 30 * time.Millisecond, 25, 9 * time.Second},
-		"Crowd":  {"More readers share a call, and lose no time but at the end.", 64, 5 * time.Millisecond, 5, 2 * time.Second},
-		"Busier": {"The same where a computer is busy.", 64, 30 * time.Millisecond, 8, 7 * time.Second},
-		"Lonely": {"Who is alone waits for nobody, once that is known.", 1, 200 * time.Millisecond, 200, 200*(200+15+10+1)*time.Millisecond + 100*time.Millisecond},
+		"Quick":        {"Work is nearly nothing.", 10, time.Millisecond, false, 40, 3 * time.Second},
+		"Idle":         {"A computer with nothing else to do.", 10, 5 * time.Millisecond, false, 40, 4500 * time.Millisecond},
+		"Busy":         {"Readers come further apart than the shortest window.", 10, 30 * time.Millisecond, false, 40, 15 * time.Second},
+		"Loaded":       {"And ever further.", 10, 100 * time.Millisecond, false, 40, 49 * time.Second},
+		"Uneven":       {"A long gap is not the end of the crowd.", 10, 50 * time.Millisecond, true, 44, 25 * time.Second},
+		"Crowd":        {"More readers share a call, and lose no time but at the end.", 64, 5 * time.Millisecond, false, 7, 3500 * time.Millisecond},
+		"BusyCrowd":    {"The same where a computer is busy.", 64, 30 * time.Millisecond, false, 7, 14 * time.Second},
+		"LoadedCrowd":  {"Nor does a crowd get lost when each reader is late.", 64, 100 * time.Millisecond, false, 7, 45 * time.Second},
+		"UnevenCrowd":  {"Or some are.", 64, 50 * time.Millisecond, true, 10, 23 * time.Second},
+		"SmallerCrowd": {"A crowd smaller than was assumed is waited for once.", 30, 5 * time.Millisecond, false, 14, 4 * time.Second},
+		"Lonely": {
+			"Who is alone waits for nobody, once that is known.", 1, 200 * time.Millisecond, false, 400,
+			400*(200+15+10)*time.Millisecond + time.Second,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ids(200)...)
+				w := newWorld(ids(400)...)
 				w.slow(10 * time.Millisecond)
 				c := testClient(t, w)
 				began := time.Now()
-				walk(t, c, ids(200), tc.parallelism, tc.work)
+				walk(t, c, ids(400), tc.parallelism, paced(tc.work, tc.uneven))
 				if got := len(w.all()); got > tc.calls {
 					t.Errorf("%s: %d calls, want at most %d", tc.reason, got, tc.calls)
 				}
@@ -106,9 +116,24 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 	}
 }
 
+// paced returns how long each piece of work takes.
+func paced(work time.Duration, uneven bool) func() time.Duration {
+	random := rand.New(rand.NewPCG(1, 2))
+	return func() time.Duration {
+		switch {
+		case !uneven:
+			return work
+		case random.IntN(10) == 0:
+			return work * 5
+		default:
+			return work * 5 / 9
+		}
+	}
+}
+
 // walk reads all machines, so many at once, with work before each read that
 // only one does at a time.
-func walk(t *testing.T, c *Client, ids []string, parallelism int, work time.Duration) {
+func walk(t *testing.T, c *Client, ids []string, parallelism int, work func() time.Duration) {
 	next := make(chan string)
 	processor := make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -116,7 +141,7 @@ func walk(t *testing.T, c *Client, ids []string, parallelism int, work time.Dura
 		wg.Go(func() {
 			for id := range next {
 				processor <- struct{}{}
-				time.Sleep(work)
+				time.Sleep(work())
 				<-processor
 				if _, err := c.Machine(t.Context(), id); err != nil {
 					t.Error(err)
@@ -129,6 +154,26 @@ func walk(t *testing.T, c *Client, ids []string, parallelism int, work time.Dura
 	}
 	close(next)
 	wg.Wait()
+}
+
+// TestReadsAfterAWriteWaitLittle: steps of changes have a time of their own, and
+// those who were a crowd once need not come again.
+func TestReadsAfterAWriteWaitLittle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := testClient(t, newWorld(ids(64)...))
+		readAll(t, c, ids(64))
+		if err := c.Deploy(t.Context(), "m001", engine.Deployment{}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := c.Machine(t.Context(), "m001"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 2*window {
+			t.Errorf("a read waited %v for others, want %v at most", took, 2*window)
+		}
+	})
 }
 
 func TestReadsOfNamesCoalesce(t *testing.T) {
