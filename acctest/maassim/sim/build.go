@@ -196,7 +196,7 @@ func (w *world) buildMachine(mm MachineModel) {
 	for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
 		m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")
 	}
-	m.firstBoot = mm.FirstBoot
+	m.firstBoot, m.vendorData = mm.FirstBoot, mm.VendorData
 	m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
 	for _, name := range mm.Tags {
 		w.ensureTag(name)

@@ -236,7 +236,7 @@ func (m Model) checkMachines() error {
 		case slices.ContainsFunc(machine.MoreDisksGB, func(sizeGB int64) bool { return sizeGB < 1 }):
 			return fmt.Errorf("%s.more_disks_gb: a size is not positive", field)
 		case !machine.FirstBoot.valid():
-			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never", field, machine.FirstBoot)
+			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never, real", field, machine.FirstBoot)
 		}
 		names[machine.Hostname] = true
 	}

@@ -15,10 +15,14 @@ const (
 	BootOK    FirstBoot = "ok"
 	BootFails FirstBoot = "fails"
 	BootNever FirstBoot = "never"
+	// BootReal is not simulated: something outside boots what [Sim.Installed]
+	// says, asks the metadata service, and is Deployed once it has asked for its
+	// user-data. An LXD is looked for at the machine's address when MAAS does.
+	BootReal FirstBoot = "real"
 )
 
 func (f FirstBoot) valid() bool {
-	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever}, f)
+	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever, BootReal}, f)
 }
 
 // cloudInit is the type of events that a first boot leaves.
@@ -29,7 +33,7 @@ const cloudInit = "Node installation"
 func (m *machine) startFirstBoot() {
 	m.wipeLXD()
 	m.boot.cancel()
-	if m.bmc != nil {
+	if m.bmc != nil || m.firstBoot == BootReal {
 		return
 	}
 	if m.bootHeld = m.firstBoot == BootNever; m.bootHeld {
