@@ -33,8 +33,10 @@ func (s *Sim) Installed(machine, url string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[path] = "#cloud-config\n" + string(text)
+		files[path] = string(text)
 	}
+	// In one line: that is how cloud-init's ds-identify, a shell script, reads it.
+	files[datasourceFile] = "datasource_list: [ MAAS ]\n" + files[datasourceFile]
 	return files, nil
 }
 
@@ -45,13 +47,14 @@ func (m *machine) datasource(url string) object {
 		return more
 	}
 	return object{
-		"datasource_list": []string{"MAAS"},
-		"datasource":      object{"MAAS": credentials(object{"metadata_url": url + "/metadata/"})},
-		"reporting":       object{"maas": credentials(object{"type": "webhook", "endpoint": url + "/metadata/status/" + m.systemID})},
+		"datasource": object{"MAAS": credentials(object{"metadata_url": url + "/metadata/"})},
+		"reporting":  object{"maas": credentials(object{"type": "webhook", "endpoint": url + "/metadata/status/" + m.systemID})},
 	}
 }
 
-// netplan is the network of the machine in netplan's words, version 2.
+// netplan is the network of the machine in netplan's words, version 2. NICs go
+// by their names alone: netplan matches permanent addresses, which the virtual
+// ones of a container lack.
 func (m *machine) netplan() object {
 	ethernets, bridges := object{}, object{}
 	for _, n := range m.nics {
@@ -65,7 +68,6 @@ func (m *machine) netplan() object {
 			}
 		}
 		if n.kind != "bridge" {
-			config["match"], config["set-name"] = object{"macaddress": n.mac}, n.name
 			ethernets[n.name] = config
 			continue
 		}
