@@ -163,6 +163,9 @@ func again(attributes *syscall.SysProcAttr, variables ...string) *exec.Cmd {
 	return cmd
 }
 
+// patience is how long a machine is given for something small.
+const patience = time.Minute
+
 // waitForPort waits until something listens at the address.
 func waitForPort(address string, most time.Duration) error {
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {

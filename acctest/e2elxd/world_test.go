@@ -97,7 +97,7 @@ func newEngine(t *testing.T, url, key string) *engine.Engine {
 	}
 	t.Cleanup(m.Close)
 	e, err := engine.New(engine.Config{
-		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m, Ledger: rows, Log: log,
+		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m, Reports: m, Ledger: rows, Log: log,
 		Probe: lxd.NewProber(lxd.Config{Timeout: 3 * time.Second}),
 	})
 	if err != nil {
