@@ -25,7 +25,7 @@ const (
 // tools are what a run needs, by the Debian package that brings each.
 var tools = []struct{ name, pkg string }{
 	{"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unsquashfs", "squashfs-tools"}, {"xz", "xz-utils"},
-	{"lxd", "lxd"}, {"lxc", "lxd-client"}, {"cloud-init", "cloud-init"}, {"ip", "iproute2"}, {"nft", "nftables"}, {"mkfs.btrfs", "btrfs-progs"},
+	{"lxd", "lxd"}, {"lxc", "lxd-client"}, {"cloud-init", "cloud-init"}, {"ip", "iproute2"}, {"nft", "nftables"}, {"losetup", "mount"}, {"mkfs.btrfs", "btrfs-progs"},
 }
 
 // missing says what a run needs and this machine does not have; nil for

@@ -60,5 +60,6 @@ ensure_trust() {
 # fails.
 refusal=$(awk '/^Command: .*lxd.*init.*--preseed/ { lxd = 1 }
 	lxd && sub(/^Stderr: (Error: )?/, "") { last = $0; lxd = 0 }
+	sub(/.*failed to install packages/, "cannot install") { sub(/: .*/, ""); last = $0 }
 	END { print last }' /var/log/cloud-init.log 2>/dev/null) || refusal=""
 preseed_failed="the preseed was not applied: ${refusal:-/var/log/cloud-init.log says why}"
