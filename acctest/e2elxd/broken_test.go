@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestBrokenHosts: a first boot that fails never makes a Ready host, and what
+// TestRealBrokenHosts: a first boot that fails never makes a Ready host, and what
 // the engine says names what failed.
-func TestBrokenHosts(t *testing.T) {
+func TestRealBrokenHosts(t *testing.T) {
 	t.Parallel()
 	pool := func(p cloudinit.StoragePool) func(*engine.HostSpec) {
 		return func(s *engine.HostSpec) { s.LXD.StoragePools = map[string]cloudinit.StoragePool{"default": p} }

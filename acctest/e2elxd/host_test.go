@@ -23,10 +23,10 @@ var kubeadmJoin []byte
 // userPart is what a user runs beside our part.
 const userPart = "#!/bin/sh\nlxc query /1.0/projects/maas >/run/user-part\n"
 
-// TestHosts brings hosts about, and sees from outside what became of them; then
+// TestRealHosts brings hosts about, and sees from outside what became of them; then
 // once more after a reboot, and after a first boot that cloud-init takes for
 // another one.
-func TestHosts(t *testing.T) {
+func TestRealHosts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -80,7 +80,7 @@ func TestHosts(t *testing.T) {
 			step, m := w.begin(t, spec, tc.before...)
 			installed := time.Since(began)
 			host := w.ready(t, step)
-			t.Logf("installed in %.1f s, Ready %.1f s after that", installed.Seconds(), (time.Since(began) - installed).Seconds())
+			t.Logf(name+": installed in %.1f s, Ready %.1f s after that", installed.Seconds(), (time.Since(began) - installed).Seconds())
 			if len(host.VMHost.StoragePools) != len(tc.want.Pools) || host.VMHost.Version == "" {
 				t.Errorf("MAAS knows another host: %+v", host.VMHost)
 			}
