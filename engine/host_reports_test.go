@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// failed are first boots that reported something, by system id.
-type failed map[string][]string
+// reported are first boots that reported something, by system id.
+type reported map[string][]string
 
-func (f failed) FirstBootFailures(_ context.Context, systemID string) ([]string, error) {
+func (f reported) FirstBootFailures(_ context.Context, systemID string) ([]string, error) {
 	if f == nil {
 		return nil, errors.New("MAAS is not there")
 	}
@@ -27,15 +27,15 @@ func TestFirstBootSays(t *testing.T) {
 		want   string
 	}{
 		"Nobody":  {"Without a source the message stays.", nil, "not there"},
-		"Nothing": {"Nothing failed.", failed{"other": {"maaslxd: no"}}, "not there"},
-		"Absent":  {"What cannot be asked does not matter.", failed(nil), "not there"},
+		"Nothing": {"Nothing failed.", reported{"other": {"maaslxd: no"}}, "not there"},
+		"Absent":  {"What cannot be asked does not matter.", reported(nil), "not there"},
 		"Ours": {
 			"Our own sentences say more than cloud-init's, each once.",
-			failed{"abc": {"running config-lxd", "maaslxd: there is no pool", "maaslxd: there is no pool", "running config-scripts-user"}},
+			reported{"abc": {"running config-lxd", "maaslxd: there is no pool", "maaslxd: there is no pool", "running config-scripts-user"}},
 			"not there. Its first boot reports: there is no pool",
 		},
-		"Modules": {"Else those are all that is known.", failed{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
-		"Hostile": {"It is one line, of bounded length.", failed{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
+		"Modules": {"Else those are all that is known.", reported{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
+		"Hostile": {"It is one line, of bounded length.", reported{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
 			"not there. Its first boot reports: a  [0m" + strings.Repeat("b", maxReport-6) + "…"},
 	}
 	for name, tc := range cases {
@@ -55,7 +55,7 @@ func TestFirstBootSays(t *testing.T) {
 func TestFirstBootSaysLater(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	from := failed{}
+	from := reported{}
 	h := &hosts{metal: &metal{Config: Config{Reports: from, Now: func() time.Time { return now }}}}
 	look := func() string { return h.firstBootSays(t.Context(), "not there", Machine{SystemID: "abc"}) }
 	look()

@@ -25,8 +25,11 @@ func (f FirstBoot) valid() bool {
 	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever, BootReal}, f)
 }
 
-// cloudInit is the type of events that a first boot leaves.
-const cloudInit = "Node installation"
+// The types of events that a first boot leaves (provisioningserver/events.py).
+const (
+	cloudInit       = "Node status event"
+	cloudInitFailed = "Node post-installation failure"
+)
 
 // startFirstBoot lets a machine that was deployed run its user-data. VMs are
 // not looked into.
@@ -46,7 +49,7 @@ func (m *machine) startFirstBoot() {
 // passFirstBoot is the end of the user-data: with an LXD, if it made one.
 func (m *machine) passFirstBoot() {
 	if m.firstBoot == BootFails {
-		m.note("ERROR", cloudInit, "'cloudinit' "+or(m.bootMessage, "running modules for final failed"), "")
+		m.note("ERROR", cloudInitFailed, "'cloudinit' "+or(m.bootMessage, "running modules for final failed"), "")
 		return
 	}
 	for _, n := range m.nics {
@@ -64,7 +67,7 @@ func (m *machine) passFirstBoot() {
 	case listens:
 		m.note("WARNING", cloudInit, "'cloudinit' "+strings.Join(b.problems, "; "), "")
 	default:
-		m.note("ERROR", cloudInit, "'cloudinit' "+strings.Join(b.problems, "; "), "")
+		m.note("ERROR", cloudInitFailed, "'cloudinit' "+strings.Join(b.problems, "; "), "")
 	}
 }
 

@@ -58,7 +58,7 @@ func (s status) missing() (names []string) {
 // noteStatus writes the event (metadataserver/api.py,
 // add_event_to_node_event_log).
 func (m *machine) noteStatus(s status) {
-	level, kind := "DEBUG", "Node status event"
+	level, kind := "DEBUG", cloudInit
 	good := s.Result == "" || s.Result == "SUCCESS"
 	switch {
 	case m.status == StatusDeploying && good:
@@ -66,7 +66,7 @@ func (m *machine) noteStatus(s status) {
 	case m.status == StatusDeploying:
 		level, kind = "ERROR", "Node installation failure"
 	case m.status == StatusDeployed && s.Result == "FAIL":
-		level, kind = "ERROR", "Node post-installation failure"
+		level, kind = "ERROR", cloudInitFailed
 	}
 	m.note(level, kind, fmt.Sprintf("'%s' %s", *s.Origin, *s.Description), *s.Name)
 }
