@@ -19,7 +19,7 @@ type machine struct {
 func (n network) install(t *testing.T, hostname, mac string, files map[string]string, before ...func(*testing.T, machine)) machine {
 	t.Helper()
 	d := n.daemon
-	m := machine{daemon: d, name: hostname}
+	m := machine{daemon: d, name: prefix + hostname}
 	d.lxc(t, "init", "machine", m.name, "--quiet")
 	t.Cleanup(func() { m.saveLogs(t); m.remove() })
 	d.lxc(t, "config", "device", "add", m.name, "eth0", "nic", "nictype=bridged", "parent="+n.bridge, "name=eth0", "hwaddr="+mac)

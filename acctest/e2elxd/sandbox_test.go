@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -57,30 +58,46 @@ func outside() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	folder, err := os.MkdirTemp("", "maaslxd-e2e-")
+	sweepCgroups() // of a run that was killed
+	folder, lock, err := newFolder()
 	if err != nil {
 		return 0, err
 	}
-	if err := os.Chmod(folder, 0o711); err != nil { // the machines' root is not root here
-		return 0, err
-	}
+	defer lock.Close()
 	if *keep {
-		fmt.Fprintln(os.Stderr, "e2e-lxd: the logs stay in", folder)
+		fmt.Fprintln(os.Stderr, "e2e-lxd: the logs stay in", folder, "until the next run")
 	}
 	runtime.LockOSThread() // its death is what Pdeathsig means
 	cmd := again(&syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
 	}, stageVariable+"="+stageInit, folderVariable+"="+folder, imageVariable+"="+image)
-	err = cmd.Run()
-	status := cmd.ProcessState.ExitCode()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		status, err = max(exit.ExitCode(), 1), nil
-	}
+	status, err := runUntilSignal(cmd)
+	sweepCgroups()
 	if *keep {
 		return status, err
 	}
 	return status, errors.Join(err, os.RemoveAll(folder))
+}
+
+// runUntilSignal runs a program to its end, which a signal brings about.
+func runUntilSignal(cmd *exec.Cmd) (int, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	go func() {
+		if _, ok := <-signals; ok {
+			_ = cmd.Process.Kill() // and with it all that it began
+		}
+	}()
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return max(exit.ExitCode(), 1), nil
+	}
+	return 0, err
 }
 
 // beFirst is the first process of the namespaces. It makes them a small
