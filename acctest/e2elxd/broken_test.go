@@ -13,6 +13,7 @@ import (
 // the engine says names what failed.
 func TestRealBrokenHosts(t *testing.T) {
 	t.Parallel()
+	needE2E(t)
 	pool := func(p cloudinit.StoragePool) func(*engine.HostSpec) {
 		return func(s *engine.HostSpec) { s.LXD.StoragePools = map[string]cloudinit.StoragePool{"default": p} }
 	}

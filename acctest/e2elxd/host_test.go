@@ -28,6 +28,7 @@ const userPart = "#!/bin/sh\nlxc query /1.0/projects/maas >/run/user-part\n"
 // another one.
 func TestRealHosts(t *testing.T) {
 	t.Parallel()
+	needE2E(t)
 	cases := map[string]struct {
 		reason string
 		change func(*engine.HostSpec)

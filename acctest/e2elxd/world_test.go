@@ -58,7 +58,6 @@ func newNetwork(t *testing.T) network {
 // newWorld starts a MAAS of its own for a test, with machines of these names.
 func newWorld(t *testing.T, hostnames ...string) *world {
 	t.Helper()
-	needE2E(t)
 	n := newNetwork(t)
 	w := &world{network: n, macs: map[string]string{}}
 	model := sim.Model{Subnets: []sim.SubnetModel{{CIDR: n.cidr, Gateway: n.maasIP, DHCP: true}}, Images: []string{"ubuntu/noble"}}
