@@ -85,7 +85,9 @@ type StoragePool struct {
 	// Source is what the pool is made on, instead of a file: a disk or
 	// partition by path, best "/dev/disk/by-id/…", because names like /dev/sdb
 	// can move between boots; a ZFS pool or dataset ("tank/lxd"); an LVM
-	// volume group; for Btrfs and Dir a directory that exists and is empty.
+	// volume group; for Dir a directory that exists and is empty; for Btrfs also
+	// a path on a file system of that kind, which must be an empty subvolume (the
+	// root of such a file system is one) or not be there yet.
 	Source string
 	// Wipe forgets what a disk in Source carried before, such as the pool of an
 	// earlier deployment. Without it ZFS and Btrfs refuse a disk that is in use

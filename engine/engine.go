@@ -132,6 +132,9 @@ type Config struct {
 	Registrar Registrar
 	// Probe asks LXD servers directly. Nil: what MAAS knows of them suffices.
 	Probe Probe
+	// Reports tells what failed in the first boots of hosts. Nil: only that
+	// their LXD does not answer is known.
+	Reports Reports
 	// ComposeWindow is how long a compose whose reply was lost may still bear
 	// fruit; zero means 130 s.
 	ComposeWindow time.Duration

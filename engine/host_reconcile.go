@@ -18,6 +18,8 @@ type hosts struct {
 	*metal
 	locks *hostLocks
 	looks *tries // at inventories that do not come
+
+	reports reports
 }
 
 // Validate checks what can be checked without asking MAAS. The error is a

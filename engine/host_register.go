@@ -125,7 +125,8 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	case errors.Is(err, ErrForbidden) && want.Address != "":
 		return waiting(ref.Key, m, VMHost{}, "", ""), want.untrusted(e, err)
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden): // a first boot trusts late
-		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD", fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, err)), nil
+		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD",
+			h.firstBootSays(ctx, fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, err), m)), nil
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	case want.AdoptExistingVMs:
@@ -252,7 +253,8 @@ func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Ma
 	err = h.Composer.Sync(ctx, record)
 	switch {
 	case errors.Is(err, ErrUnavailable):
-		res.Reason, res.Message = "WaitingForLXD", fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err)
+		res.Reason = "WaitingForLXD"
+		res.Message = h.firstBootSays(ctx, fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err), m)
 		return res, nil
 	case err != nil:
 		return res, fmt.Errorf("cannot refresh VM host %s: %w", record.Name, err)

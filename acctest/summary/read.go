@@ -28,6 +28,7 @@ var kinds = []struct {
 	{"fail-everywhere", []string{"TestFailEverywhere"}},
 	{"chaos", []string{"TestChaos"}},
 	{"programs", []string{"TestScript"}},
+	{"real-hosts", []string{"TestReal"}},
 }
 
 const unit = "unit"
@@ -58,7 +59,7 @@ type report struct {
 }
 
 // figure is output that is worth its line in the summary.
-var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*`)
+var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
 
 // read counts the events. A stream that ends in the middle of a test shows as
 // its package having failed.

@@ -56,4 +56,10 @@ ensure_trust() {
 	say "trusts the certificate $1 for the project $2"
 }
 
-preseed_failed='the preseed was not applied; /var/log/cloud-init.log says why'
+# In LXD's own words, where cloud-init noted them: it goes on when the preseed
+# fails.
+refusal=$(awk '/^Command: .*lxd.*init.*--preseed/ { lxd = 1 }
+	lxd && sub(/^Stderr: (Error: )?/, "") { last = $0; lxd = 0 }
+	sub(/.*failed to install packages/, "cannot install") { sub(/: .*/, ""); last = $0 }
+	END { print last }' /var/log/cloud-init.log 2>/dev/null) || refusal=""
+preseed_failed="the preseed was not applied: ${refusal:-/var/log/cloud-init.log says why}"

@@ -6,7 +6,24 @@ say() { echo "maaslxd: $*"; }
 
 fail() {
 	echo "maaslxd: $*" >&2
+	report "$*" || true
 	exit 1
+}
+
+# report SENTENCE: MAAS keeps it in the machine's event log, where cloud-init
+# was told to report to it. cloud-init itself would name no more than the
+# script. MAAS takes ASCII only, and a name with a slash for no whole stage.
+report() {
+	command -v python3 >/dev/null || return 0
+	timeout 60 python3 - "$1" >/dev/null 2>&1 <<'PYTHON'
+import sys
+from cloudinit import reporting, util
+from cloudinit.reporting import events
+reporting.update_configuration(util.read_conf_with_confd("/etc/cloud/cloud.cfg").get("reporting") or {})
+sentence = ("maaslxd: " + sys.argv[1]).encode("ascii", "replace").decode()
+events.report_finish_event("modules-final/maaslxd", sentence, events.status.FAIL)
+getattr(reporting, "flush_events", lambda: None)()
+PYTHON
 }
 
 # retry COMMAND...: the store, or the network behind it, may not be there yet;

@@ -34,6 +34,7 @@ var (
 
 	_ engine.Metal     = (*Client)(nil)
 	_ engine.Registrar = (*Client)(nil)
+	_ engine.Reports   = (*Client)(nil)
 )
 
 const (

@@ -67,7 +67,7 @@ func connect(s settings, files *ledgers) (*backend, error) {
 		return nil, err
 	}
 	e, err := engine.New(engine.Config{
-		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m,
+		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m, Reports: m,
 		Ledger: rows, Log: log, Probe: newProbe(s),
 	})
 	if err != nil {

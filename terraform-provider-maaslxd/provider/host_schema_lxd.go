@@ -85,8 +85,8 @@ func lxdPoolsAttribute() schema.Attribute {
 			},
 			"source": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What the pool is made on, instead of a file: a disk, best as `/dev/disk/by-id/…`; a ZFS pool or dataset; an LVM volume group; for `btrfs` and `dir` a " +
-					"directory that exists and is empty.",
+				MarkdownDescription: "What the pool is made on, instead of a file: a disk, best as `/dev/disk/by-id/…`; a ZFS pool or dataset; an LVM volume group; for `dir` a directory that " +
+					"exists and is empty; for `btrfs` also a path on such a file system, which is an empty subvolume (its root is one) or is not there yet.",
 			},
 			"wipe": schema.BoolAttribute{
 				Optional:            true,

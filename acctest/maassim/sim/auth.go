@@ -22,13 +22,18 @@ const timestampThreshold = 300
 // authenticate finds the user of a request, or the 401 that MAAS answers:
 // plain "Forbidden" without OAuth, a sentence with it.
 func (w *world) authenticate(c *call, r *http.Request) (*user, *reply) {
+	return w.authenticateAs(c, r, w.users)
+}
+
+// authenticateAs finds the user among some.
+func (w *world) authenticateAs(c *call, r *http.Request, among []*user) (*user, *reply) {
 	params := oauthParams(r.Header.Get("Authorization"))
 	for _, name := range []string{"oauth_consumer_key", "oauth_token", "oauth_signature_method", "oauth_signature", "oauth_timestamp", "oauth_nonce"} {
 		if params[name] == "" {
 			return nil, &reply{status: http.StatusUnauthorized, kind: typePlain, header: apiHeader(), body: []byte("Forbidden")}
 		}
 	}
-	u, problem := w.checkOAuth(c, r, params)
+	u, problem := w.checkOAuth(c, r, params, among)
 	if problem == "" {
 		return u, nil
 	}
@@ -57,12 +62,12 @@ func oauthParams(header string) map[string]string {
 
 // checkOAuth is the user of a valid signature, or the problem in MAAS's words,
 // which echo the token's secret.
-func (w *world) checkOAuth(c *call, r *http.Request, p map[string]string) (*user, string) {
-	byConsumer := slices.IndexFunc(w.users, func(u *user) bool { return u.consumer == p["oauth_consumer_key"] })
+func (w *world) checkOAuth(c *call, r *http.Request, p map[string]string, among []*user) (*user, string) {
+	byConsumer := slices.IndexFunc(among, func(u *user) bool { return u.consumer == p["oauth_consumer_key"] })
 	if byConsumer < 0 {
 		return nil, "Invalid API key."
 	}
-	u := w.users[byConsumer]
+	u := among[byConsumer]
 	if u.token != p["oauth_token"] {
 		return nil, fmt.Sprintf("'Invalid access token: %s'", p["oauth_token"])
 	}

@@ -193,7 +193,7 @@ func (w *world) buildMachine(mm MachineModel) {
 	m.powerType, m.powerState, m.description = "manual", "unknown", mm.Description
 	m.zone, m.pool, m.domain = w.zoneNamed(mm.Zone), w.poolNamed(mm.Pool), w.domainNamed(mm.Domain)
 	m.cores, m.memoryMiB = mm.Cores, mm.MemoryMiB
-	m.firstBoot, m.architecture = mm.FirstBoot, mm.Architecture
+	m.firstBoot, m.vendorData, m.architecture = mm.FirstBoot, mm.VendorData, mm.Architecture
 	if !mm.NoDisk {
 		for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
 			m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")

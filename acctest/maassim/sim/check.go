@@ -241,7 +241,7 @@ func (m Model) checkMachines() error {
 		case !strings.Contains(machine.Architecture, "/"):
 			return fmt.Errorf(`%s.architecture: %q is not like "amd64/generic"`, field, machine.Architecture)
 		case !machine.FirstBoot.valid():
-			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never", field, machine.FirstBoot)
+			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never, real", field, machine.FirstBoot)
 		}
 		names[machine.Hostname] = true
 	}

@@ -30,7 +30,10 @@ func (w *world) newHost(name string, b *bmc) *vmHost {
 // in the words of MAAS's LXD driver. It may let time pass.
 func (w *world) reach(b *bmc, who string) (*lxdServer, string) {
 	l := w.lxdAt(b.address)
-	if l == nil || l.state() == Unreachable {
+	if l == nil {
+		return w.lookAtReal(b, who)
+	}
+	if l.state() == Unreachable {
 		return nil, connectionProblem(b)
 	}
 	switch l.state() {

@@ -15,21 +15,28 @@ const (
 	BootOK    FirstBoot = "ok"
 	BootFails FirstBoot = "fails"
 	BootNever FirstBoot = "never"
+	// BootReal is not simulated: something outside boots what [Sim.Installed]
+	// says, asks the metadata service, and is Deployed once it has asked for its
+	// user-data. An LXD is looked for at the machine's address when MAAS does.
+	BootReal FirstBoot = "real"
 )
 
 func (f FirstBoot) valid() bool {
-	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever}, f)
+	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever, BootReal}, f)
 }
 
-// cloudInit is the type of events that a first boot leaves.
-const cloudInit = "Node installation"
+// The types of events that a first boot leaves (provisioningserver/events.py).
+const (
+	cloudInit       = "Node status event"
+	cloudInitFailed = "Node post-installation failure"
+)
 
 // startFirstBoot lets a machine that was deployed run its user-data. VMs are
 // not looked into.
 func (m *machine) startFirstBoot() {
 	m.wipeLXD()
 	m.boot.cancel()
-	if m.bmc != nil {
+	if m.bmc != nil || m.firstBoot == BootReal {
 		return
 	}
 	if m.bootHeld = m.firstBoot == BootNever; m.bootHeld {
@@ -42,7 +49,7 @@ func (m *machine) startFirstBoot() {
 // passFirstBoot is the end of the user-data: with an LXD, if it made one.
 func (m *machine) passFirstBoot() {
 	if m.firstBoot == BootFails {
-		m.note("ERROR", cloudInit, "'cloudinit' "+or(m.bootMessage, "running modules for final failed"), "")
+		m.note("ERROR", cloudInitFailed, "'cloudinit' "+or(m.bootMessage, "running modules for final failed"), "")
 		return
 	}
 	for _, n := range m.nics {
@@ -60,7 +67,7 @@ func (m *machine) passFirstBoot() {
 	case listens:
 		m.note("WARNING", cloudInit, "'cloudinit' "+strings.Join(b.problems, "; "), "")
 	default:
-		m.note("ERROR", cloudInit, "'cloudinit' "+strings.Join(b.problems, "; "), "")
+		m.note("ERROR", cloudInitFailed, "'cloudinit' "+strings.Join(b.problems, "; "), "")
 	}
 }
 

@@ -186,6 +186,9 @@ func (w *world) deploy(m *machine, u *user) {
 	m.installing = w.nextID("scriptset")
 	m.log("Deploying", "", "")
 	m.progress.cancel()
+	if m.firstBoot == BootReal && m.bmc == nil {
+		return // until it asks for its user-data
+	}
 	m.progress = w.later(w.model.Latency.Deploy, m.passDeployment)
 }
 

@@ -97,6 +97,7 @@ type machine struct {
 	message, action           *string
 
 	firstBoot   FirstBoot // how user-data ends
+	vendorData  string    // what MAAS adds to it
 	bootMessage string    // why it fails
 	bootHeld    bool      // it is under way for ever
 

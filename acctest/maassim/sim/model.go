@@ -185,8 +185,11 @@ type MachineModel struct {
 	// other; without them any /dev/… will do.
 	MoreDisksGB []int64 `json:"more_disks_gb,omitempty"`
 	// FirstBoot says how its user-data ends, each time that it is deployed:
-	// "ok" if empty, "fails", "never".
+	// "ok" if empty, "fails", "never", or "real", which something outside runs.
 	FirstBoot FirstBoot `json:"first_boot,omitempty"`
+	// VendorData is the cloud-config that MAAS adds to user-data, in a real
+	// first boot: what it sets up for proxies, or for hardware sync.
+	VendorData string `json:"vendor_data,omitempty"`
 }
 
 // Latency says how long things take. With zero, a transition ends at once but

@@ -16,6 +16,10 @@ func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		writeReply(rw, s.steer(r), r.Method)
 		return
 	}
+	if strings.HasPrefix(r.URL.Path, metadataRoot) {
+		writeReply(rw, s.metadata(r), r.Method)
+		return
+	}
 	s.countConnection(r.Context())
 	rep, err := s.exchange(r)
 	if err != nil {

@@ -99,7 +99,7 @@ func (s *Sim) SetFirstBoot(machine string, outcome FirstBoot, message string) er
 		return err
 	}
 	if outcome == "" || !outcome.valid() {
-		return fmt.Errorf("outcome %q is none of ok, fails, never", outcome)
+		return fmt.Errorf("outcome %q is none of ok, fails, never, real", outcome)
 	}
 	waiting := m.boot.pending() || m.bootHeld
 	m.firstBoot, m.bootMessage = outcome, message

@@ -1,0 +1,169 @@
+package e2elxd
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	yaml "gopkg.in/yaml.v2"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+// TestRealStorage gives the pools that need loop devices, disks or what the
+// kernel may lack to an LXD outside of a machine: containers get none of these.
+func TestRealStorage(t *testing.T) {
+	t.Parallel()
+	needE2E(t)
+	d, err := startLXD("storage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("FilesAndDisks", func(t *testing.T) { d.filesAndDisks(t) })
+	for driver, kernel := range map[cloudinit.Driver]func() bool{cloudinit.LVM: hasDeviceMapper, cloudinit.ZFS: hasZFS} {
+		t.Run(string(driver), func(t *testing.T) {
+			config := rendered(t, cloudinit.StoragePool{Driver: driver, SizeGB: 5})
+			checkSchema(t, config)
+			said, err := d.preseed(t, config)
+			switch {
+			case kernel() && err != nil:
+				t.Errorf("needs the tools of %s (package lvm2 or zfsutils-linux): this kernel has it, and LXD refuses the pool: %s", driver, said)
+			case kernel():
+				t.Logf("%s: LXD has made the pool", driver)
+			case err == nil || !strings.Contains(said, string(driver)) || !strings.Contains(said, "Failed to create storage pool"):
+				t.Errorf("this kernel has none, and LXD says: %s, %v", said, err)
+			default: // beyond LXD's parser, into the driver
+				t.Logf("%s: this kernel has none, so it was checked as far as cloud-init's and LXD's parsers go; LXD then said: %s", driver, said)
+			}
+		})
+	}
+}
+
+// filesAndDisks makes pools of btrfs in a file and on a disk.
+func (d daemon) filesAndDisks(t *testing.T) {
+	if said, err := d.preseed(t, rendered(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: 5})); err != nil {
+		t.Fatal(said)
+	}
+	if got := strings.TrimSpace(d.lxc(t, "storage", "get", "default", "size")); got != "5GB" {
+		t.Errorf("the pool has %s, want 5GB", got)
+	}
+	d.forget(t)
+	disk := loopDevice(t)
+	onDisk := rendered(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, Source: disk})
+	if said, err := d.preseed(t, onDisk); err != nil {
+		t.Fatal(said)
+	}
+	// The pool's signature stays on the disk, as after a machine's release.
+	d.forget(t)
+	if said, err := d.preseed(t, onDisk); err == nil || !strings.Contains(said, "existing filesystem") {
+		t.Errorf("a disk that is occupied was taken: %s, %v", said, err)
+	}
+}
+
+// forget takes the pool away again.
+func (d daemon) forget(t *testing.T) {
+	t.Helper()
+	d.lxc(t, "storage", "delete", "default")
+}
+
+// rendered is the cloud-config of a host with one pool.
+func rendered(t *testing.T, pool cloudinit.StoragePool) []byte {
+	t.Helper()
+	certificate, err := os.ReadFile("../../cloudinit/testdata/current.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := cloudinit.Host{
+		ListenAddress: "10.99.0.1", StoragePools: map[string]cloudinit.StoragePool{"default": pool},
+		TrustedCertificates: []string{string(certificate)},
+	}.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := multipart.NewReader(message.Body, parameters["boundary"])
+	for {
+		part, err := parts.NextPart()
+		if err != nil {
+			t.Fatalf("there is no part for LXD: %v", err)
+		}
+		body, err := io.ReadAll(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/cloud-config;") {
+			return body
+		}
+	}
+}
+
+// checkSchema gives the cloud-config to cloud-init's own check. Without
+// --annotate: with it, the status is always 0.
+func checkSchema(t *testing.T, config []byte) {
+	t.Helper()
+	file := t.TempDir() + "/config"
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "cloud-init", "schema", "--config-file", file).CombinedOutput(); err != nil {
+		t.Errorf("cloud-init schema: %v\n%s", err, out)
+	}
+}
+
+// preseed does what cloud-init's module for LXD does, and returns what LXD said.
+func (d daemon) preseed(t *testing.T, config []byte) (string, error) {
+	t.Helper()
+	var in struct {
+		LXD struct{ Preseed string }
+	}
+	if err := yaml.Unmarshal(config, &in); err != nil || in.LXD.Preseed == "" {
+		t.Fatalf("no preseed in %s, %v", config, err)
+	}
+	// Where LXD listens is not what is tested here.
+	text := strings.Replace(in.LXD.Preseed, "10.99.0.1:8443", "127.0.0.1:0", 1)
+	cmd := exec.CommandContext(t.Context(), "lxd", "init", "--preseed")
+	cmd.Env, cmd.Stdin = d.environ(), strings.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	return strings.Join(strings.Fields(string(out)), " "), err
+}
+
+// loopDevice is a disk of 6 GB.
+func loopDevice(t *testing.T) string {
+	t.Helper()
+	file := t.TempDir() + "/disk"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 6e9); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "losetup", "--find", "--show", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() { _ = command("losetup", "--detach", device) })
+	return device
+}
+
+func hasDeviceMapper() bool { return contains("/proc/misc", "device-mapper") }
+
+func hasZFS() bool { return contains("/proc/filesystems", "zfs") }
+
+func contains(file, word string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && strings.Contains(string(text), word)
+}

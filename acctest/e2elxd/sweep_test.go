@@ -1,0 +1,67 @@
+package e2elxd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// prefix begins the names of what a run could leave behind: its folder, and the
+// cgroups of its containers, which are in no namespace.
+const prefix = "maaslxd-e2e-"
+
+// newFolder makes the folder of a run, and removes those of runs that were
+// killed. The lock on it, which ends with this process, tells them apart.
+func newFolder() (string, *os.File, error) {
+	old, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, folder := range old {
+		if lock, err := lockIn(folder); err == nil {
+			err = os.RemoveAll(folder)
+			if err := errors.Join(err, lock.Close()); err != nil {
+				return "", nil, err
+			}
+		}
+	}
+	folder, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := lockIn(folder)
+	if err != nil {
+		return "", nil, err
+	}
+	return folder, lock, os.Chmod(folder, 0o711) // the machines' root is not root here
+}
+
+// lockIn takes the lock of a folder, or says who has it: somebody.
+func lockIn(folder string) (*os.File, error) {
+	lock, err := os.Create(filepath.Join(folder, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// sweepCgroups removes the cgroups of containers that have ended: those that are
+// killed cannot do it themselves. One in use is not removed by the kernel.
+func sweepCgroups() {
+	var ours []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.Contains(path, "/lxc.") && strings.Contains(path, "."+prefix) {
+			ours = append(ours, path)
+		}
+		return nil
+	})
+	for i := len(ours) - 1; i >= 0; i-- { // the innermost first
+		_ = syscall.Rmdir(ours[i])
+	}
+}

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bootable is a MAAS with a machine that something else boots, being deployed.
+func bootable(t *testing.T) (*Server, Machine) {
+	t.Helper()
+	s := Start(t, Model{Machines: []MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192, FirstBoot: BootReal, VendorData: "runcmd: [sync]\n"}}})
+	m := s.Machines()[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	real := s.world.machines[m.SystemID]
+	real.userData, real.osystem, real.series = []byte("#cloud-config\n"), "ubuntu", "noble"
+	s.world.deploy(real, s.world.users[0])
+	return s, m
+}
+
+// asMachine sends a request with the credentials of a machine, as cloud-init
+// does.
+func asMachine(t *testing.T, s *Server, systemID, method, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/metadata/"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := (&machine{systemID: systemID}).machineKey()
+	r.Header.Set("Authorization", fmt.Sprintf(
+		`OAuth oauth_nonce="%d", oauth_timestamp="%d", oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s"`,
+		time.Now().UnixNano(), time.Now().Unix(), key.consumer, key.token, key.secret))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	s, m := bootable(t)
+	cases := map[string]struct {
+		reason string
+		path   string
+		status int
+		want   string
+	}{
+		"Hostname": {"The name with its domain.", "2012-03-01/meta-data/local-hostname", 200, "m1.maas"},
+		"Instance": {"What tells one deployment's machine from another.", "2012-03-01/meta-data/instance-id", 200, m.SystemID},
+		"Vendor":   {"In MAAS's wrapper, with what the model adds.", "2012-03-01/meta-data/vendor-data", 200, "runcmd"},
+		"Unknown":  {"Not every item is there.", "2012-03-01/meta-data/nosuch", 404, "nosuch"},
+		"Version":  {"Nor every version.", "2009-01-01/user-data", 404, "2009-01-01"},
+	}
+	for name, tc := range cases {
+		if status, text := asMachine(t, s, m.SystemID, http.MethodGet, tc.path, ""); status != tc.status || !strings.Contains(text, tc.want) {
+			t.Errorf("%s: %s: got %d %q, want %d and %q", name, tc.reason, status, text, tc.status, tc.want)
+		}
+	}
+	if status, _ := asMachine(t, s, "nosuch", http.MethodGet, "2012-03-01/user-data", ""); status != http.StatusUnauthorized {
+		t.Errorf("a stranger got %d", status)
+	}
+	if got := s.Machines()[0].StatusName; got != "Deploying" {
+		t.Errorf("the machine is %s before it has asked for its user-data", got)
+	}
+	if status, text := asMachine(t, s, m.SystemID, http.MethodGet, "2012-03-01/user-data", ""); status != 200 || text != "#cloud-config\n" {
+		t.Errorf("user-data: %d %q", status, text)
+	}
+	if got := s.Machines()[0].StatusName; got != "Deployed" {
+		t.Errorf("the machine is %s after it has asked for its user-data", got)
+	}
+}
+
+// TestMetadataStatus: what begins and what fails becomes an event; a stage that
+// fails before the machine is Deployed ends the deployment.
+func TestMetadataStatus(t *testing.T) {
+	t.Parallel()
+	const failed = `{"event_type":"finish","origin":"cloudinit","name":%q,"description":"it broke","result":"FAIL","timestamp":1.5}`
+	cases := map[string]struct {
+		reason   string
+		deployed bool
+		body     string
+		status   int
+		machine  string
+		event    string
+	}{
+		"Start":     {"A beginning is noted.", false, `{"event_type":"start","origin":"cloudinit","name":"init","description":"it began"}`, 204, "Deploying", "Node installation: 'cloudinit' it began"},
+		"Success":   {"An end is not.", false, `{"event_type":"finish","origin":"cloudinit","name":"init","description":"it ended","result":"SUCCESS"}`, 204, "Deploying", ""},
+		"Step":      {"A step that fails ends nothing.", false, fmt.Sprintf(failed, "init-network/config-ssh"), 204, "Deploying", "Node installation failure: 'cloudinit' it broke"},
+		"Stage":     {"A stage that fails does.", false, fmt.Sprintf(failed, "init-network"), 204, "Failed deployment", "Node installation failure: 'cloudinit' it broke"},
+		"FirstBoot": {"Not once the machine is Deployed.", true, fmt.Sprintf(failed, "modules-final"), 204, "Deployed", "Node post-installation failure: 'cloudinit' it broke"},
+		"Missing":   {"Four keys are needed.", false, `{"event_type":"start","origin":"cloudinit"}`, 400, "Deploying", ""},
+		"NotASCII":  {"MAAS takes ASCII only.", false, `{"event_type":"start","origin":"é","name":"x","description":"y"}`, 400, "Deploying", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, m := bootable(t)
+			if tc.deployed {
+				asMachine(t, s, m.SystemID, http.MethodGet, "2012-03-01/user-data", "")
+			}
+			before := lastEvent(s)
+			if status, text := asMachine(t, s, m.SystemID, http.MethodPost, "status/"+m.SystemID, tc.body); status != tc.status {
+				t.Errorf("%s: got %d %s, want %d", tc.reason, status, text, tc.status)
+			}
+			if got := s.Machines()[0].StatusName; got != tc.machine {
+				t.Errorf("%s: the machine is %s, want %s", tc.reason, got, tc.machine)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			got := ""
+			for _, e := range s.world.events {
+				if e.id > before && strings.Contains(e.text, "cloudinit") {
+					got = e.kind + ": " + e.text
+				}
+			}
+			if got != tc.event {
+				t.Errorf("%s: the event is %q, want %q", tc.reason, got, tc.event)
+			}
+		})
+	}
+}
+
+func lastEvent(s *Server) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world.events[len(s.world.events)-1].id
+}
+
+// TestInstalled: a machine finds its metadata, and its network as MAAS has it.
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	s, m := bootable(t)
+	files, err := s.Installed("m1", s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, words := range map[string][]string{
+		datasourceFile: {"datasource_list: [ MAAS ]\n", "metadata_url: " + s.URL + "/metadata/", "/metadata/status/" + m.SystemID, "type: webhook"},
+		networkFile:    {"version: 2", "eth0:"},
+	} {
+		for _, word := range words {
+			if !strings.Contains(files[path], word) {
+				t.Errorf("%s has no %q:\n%s", path, word, files[path])
+			}
+		}
+	}
+	if _, err := s.Installed("nosuch", s.URL); err == nil {
+		t.Error("what nobody has was installed")
+	}
+}
