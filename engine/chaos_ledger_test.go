@@ -198,7 +198,7 @@ func (m mortal) Place(ctx context.Context, r engine.Reservation) (row engine.Row
 	m.life.s.witness.reserved(r.Key)
 	err = m.write("place", r.Key, func() error {
 		row, fresh, err = m.Ledger.Place(ctx, r)
-		m.life.s.note(m.life.name, "placed %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostID, row.Attempt, row.State, fresh, err)
+		m.life.s.note(m.life.name, "placed %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostKey, row.Attempt, row.State, fresh, err)
 		return err
 	})
 	return row, fresh, err
@@ -209,7 +209,7 @@ func (m mortal) Move(ctx context.Context, attempt int, r engine.Reservation) (ro
 	m.life.s.witness.reserved(r.Key)
 	err = m.write("move", r.Key, func() error {
 		row, fresh, err = m.Ledger.Move(ctx, attempt, r)
-		m.life.s.note(m.life.name, "moved %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostID, row.Attempt, row.State, fresh, err)
+		m.life.s.note(m.life.name, "moved %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostKey, row.Attempt, row.State, fresh, err)
 		return err
 	})
 	return row, fresh, err

@@ -93,10 +93,10 @@ func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {
 		})
 	}
 	for n := range f.Hosts {
-		at[f.Hosts[n].ID], on[f.Hosts[n].MachineID] = &f.Hosts[n], &f.Hosts[n]
+		at[f.Hosts[n].ID], on[f.Hosts[n].HostKey] = &f.Hosts[n], &f.Hosts[n]
 	}
 	for _, row := range promised {
-		if h := on[row.HostID]; h != nil {
+		if h := on[row.HostKey]; h != nil {
 			h.FreeCores -= row.Need.Cores
 			h.FreeMemoryMiB -= row.Need.MemoryMiB
 		}

@@ -89,7 +89,7 @@ func (v *vms) checkFleet(ctx context.Context) (*checkedFleet, error) {
 		placeable[n] = h.placeable()
 		placeable[n].Networks = attached[h.MachineID]
 		for _, row := range promised {
-			if row.HostID == h.MachineID {
+			if row.HostKey == h.HostKey {
 				placeable[n].Cores.Used += row.Need.Cores
 				placeable[n].MemoryMiB.Used += row.Need.MemoryMiB
 				for p := range placeable[n].StoragePools {
@@ -107,12 +107,12 @@ type checkedFleet struct {
 	room  *placement.Fleet
 }
 
-// others lists the machines of all hosts but one.
+// others lists all hosts but one.
 func (f *checkedFleet) others(than VMHost) []string {
 	var ids []string
 	for _, h := range f.hosts {
 		if h.ID != than.ID {
-			ids = append(ids, h.MachineID)
+			ids = append(ids, h.HostKey)
 		}
 	}
 	return ids

@@ -31,7 +31,7 @@ func TestFleet(t *testing.T) {
 		}
 		_, _, err = rows.Place(t.Context(), engine.Reservation{
 			Key: "default/d", Name: "d", Need: engine.Need{Cores: 2, MemoryMiB: 2048}, Inventory: tag,
-			Candidates: []engine.Candidate{{HostID: r.hostMachine(t, "lxd2"), Zone: "az2", Free: engine.Need{Cores: 8, MemoryMiB: 8192}}},
+			Candidates: []engine.Candidate{{HostKey: r.hostMachine(t, "lxd2"), Zone: "az2", Free: engine.Need{Cores: 8, MemoryMiB: 8192}}},
 		})
 		if err != nil {
 			t.Fatal(err)

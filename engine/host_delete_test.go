@@ -103,6 +103,34 @@ func TestHostShared(t *testing.T) {
 	})
 }
 
+// TestVMOnASharedMachine: of two VM hosts on one machine, the VM goes to the one
+// that suits, and each can be named.
+func TestVMOnASharedMachine(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		h, _ := p.made(t, metalHost())
+		if err := r.sim.TrustCertificate("m1", operatorPair().Certificate); err != nil {
+			t.Fatal(err)
+		}
+		r.other(t, "https://"+h.Machine.IPAddresses[0]+":8443")
+		spec := wanted()
+		spec.Host, spec.Deploy = "", nil
+		spec.Disks[0].Pool = "fast"
+		for _, host := range []string{h.VMHost.Name, "theirs"} {
+			named := spec
+			named.Host = host
+			found, err := p.engine.Check(p.ctx, []engine.Wanted{{Key: vmKey, Spec: named}})
+			if err != nil || len(found) != 0 {
+				t.Errorf("nothing stands in the way of a VM on %s: %+v, %v", host, found, err)
+			}
+		}
+		spec.Placement.Tags = []string{"blue"}
+		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, spec))
+		if err != nil || vm.HostID != h.VMHost.ID {
+			t.Errorf("want it on %s, got %s, %v", h.VMHost.Name, vm.HostName, err)
+		}
+	})
+}
+
 // TestHostSharedServer: an LXD that is only registered may serve others, too.
 func TestHostSharedServer(t *testing.T) {
 	for name, spec := range map[string]func() engine.HostSpec{"Server": serverHost, "Adopted": adoptedHost} {
@@ -216,7 +244,7 @@ func TestHostForcedWaitsForCompose(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
 		h, ref := p.made(t, metalHost())
 		rows := newRows()
-		composing(t, rows, h.VMHost.MachineID)
+		composing(t, rows, h.VMHost.HostKey)
 		ref.Release.Force = true
 		if _, err := r.start(t, rows, 0, breakage{}).engine.Hosts.Delete(t.Context(), ref); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("want it busy, got %v", err)

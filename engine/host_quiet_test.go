@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestHostQuietUnderLock(t *testing.T) {
 					first <- err
 				}()
 				time.Sleep(3 * time.Second)
-				time.AfterFunc(3*time.Second, func() { composing(t, rows, h.VMHost.MachineID) })
+				time.AfterFunc(3*time.Second, func() { composing(t, rows, h.VMHost.HostKey) })
 				if err := tc.step(t, q, ref); !errors.Is(err, engine.ErrBusy) {
 					t.Errorf("want it busy, got %v", err)
 				}
@@ -119,7 +120,7 @@ func TestHostInventoryWaitsForCompose(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		composing(t, rows, r.machine(t, "m1").SystemID)
+		composing(t, rows, fmt.Sprint("/vm-host-", r.records(t)[0].ID))
 		r.sim.ResetJournal()
 		if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("want it busy, got %v", err)

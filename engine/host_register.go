@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,7 +243,6 @@ func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Ma
 		res.After = shortly
 		return res, nil
 	}
-	record.MachineID = cmp.Or(record.MachineID, m.SystemID) // which MAAS has yet to find out
 	unlock, err := h.quiet(ctx, record)
 	if err != nil {
 		return res, err

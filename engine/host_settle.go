@@ -224,7 +224,7 @@ func (h *hosts) composing(ctx context.Context, record VMHost) error {
 		return err
 	}
 	for _, row := range pending {
-		if row.HostID == record.MachineID && h.unclear(row) > 0 {
+		if row.HostKey == record.HostKey && h.unclear(row) > 0 {
 			return fmt.Errorf("%s is being composed on VM host %s, which must wait: %w", row.Name, record.Name, ErrBusy)
 		}
 	}

@@ -96,7 +96,7 @@ func TestHostWaitsForCompose(t *testing.T) {
 	inHosts(t, func(t *testing.T, r region, p process) {
 		h, ref := p.made(t, metalHost())
 		rows := newRows()
-		composing(t, rows, h.VMHost.MachineID)
+		composing(t, rows, h.VMHost.HostKey)
 		q := r.start(t, rows, 0, breakage{})
 		spec := metalHost()
 		spec.CPUOvercommit = 2
@@ -116,7 +116,7 @@ func TestHostWaitsForCompose(t *testing.T) {
 }
 
 // composing puts a row into the ledger whose compose is under way on the host.
-func composing(t *testing.T, rows engine.Ledger, hostID string) {
+func composing(t *testing.T, rows engine.Ledger, hostKey string) {
 	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {
@@ -125,7 +125,7 @@ func composing(t *testing.T, rows engine.Ledger, hostID string) {
 	free := engine.Need{Cores: 8, MemoryMiB: 8192, DiskBytes: map[string]int64{"local": 1e12}}
 	_, _, err = rows.Place(t.Context(), engine.Reservation{
 		Key: vmKey, Name: "web-1", Need: engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"": 8e9}},
-		Candidates: []engine.Candidate{{HostID: hostID, Zone: "az1", Free: free, DefaultPool: "local"}}, Inventory: tag,
+		Candidates: []engine.Candidate{{HostKey: hostKey, Zone: "az1", Free: free, DefaultPool: "local"}}, Inventory: tag,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -159,8 +159,12 @@ type VMHost struct {
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 	Architectures    []string // "amd64/generic"
-	// MachineID is the system id of the machine that its LXD runs on: what a
-	// ledger calls the host. Empty as long as MAAS never reached it.
+	// HostKey is what a ledger and placement call the host, whoever composes on
+	// it: the system id of its machine, and more where that machine has several
+	// VM hosts, of a project each. Never empty.
+	HostKey string
+	// MachineID is the system id of the machine that its LXD runs on, empty as
+	// long as MAAS never reached it.
 	MachineID string
 	// Inventory is the ledger's tag as it was before this was read.
 	Inventory Tag
@@ -215,8 +219,9 @@ type Composer interface {
 	// machine is no error. MAAS answers with success even when LXD could not
 	// be reached, so ask Machines.Power before and look afterwards.
 	Decompose(ctx context.Context, systemID string) error
-	// HostOf finds the host that a VM runs on: its ID, Name and MachineID at
-	// least. ErrNotFound for a machine that is on none.
+	// HostOf finds the host that a VM runs on: its ID, Name, MachineID and
+	// HostKey at least. ErrConflict for a machine that is on none, ErrBusy where
+	// MAAS does not tell yet.
 	HostOf(ctx context.Context, m Machine) (VMHost, error)
 	// Sync makes MAAS list the host's instances anew: vanished VMs leave
 	// MAAS, unknown ones are adopted and power-cycled. A last resort.
@@ -296,7 +301,7 @@ type Need struct {
 type Row struct {
 	Key      Key
 	Name     string // hostname
-	HostID   string // system id of the machine whose LXD is to have, or has, the VM
+	HostKey  string // VMHost.HostKey of the host that is to have, or has, the VM
 	Zone     string // of the host
 	Group    string // VMs that are to stand apart; empty: none
 	Need     Need
@@ -326,8 +331,8 @@ func (t Tag) Serves(now Tag) bool {
 
 // Candidate is a host that fits a VM as far as an inventory shows.
 type Candidate struct {
-	HostID string // system id of its machine
-	Zone   string
+	HostKey string // VMHost.HostKey
+	Zone    string
 	// Rank orders the candidates, the least first. Each VM on the host that
 	// the inventory cannot show adds Step: zero fills one host after the other,
 	// the number of candidates goes round.
@@ -382,7 +387,7 @@ type Ledger interface {
 	Renew(ctx context.Context, row Row) error
 	// Bind notes the SystemID that the VM got, and the host that it is on. It
 	// creates the row as given if there is none, which is how a VM found by
-	// its marker gets back into an empty ledger; otherwise only Key, HostID,
+	// its marker gets back into an empty ledger; otherwise only Key, HostKey,
 	// Zone and SystemID count. A row that is leaving notes the system id, goes
 	// on leaving, and the answer is ErrBusy.
 	Bind(ctx context.Context, row Row) error

@@ -84,7 +84,7 @@ func reserve(t *testing.T, r region, rows engine.Ledger) {
 	}
 	_, _, err = rows.Place(t.Context(), engine.Reservation{
 		Key: "default/old", Name: "old", Need: engine.Need{Cores: 2, MemoryMiB: 2048}, Inventory: tag,
-		Candidates: []engine.Candidate{{HostID: r.hostMachine(t, "lxd1"), Zone: "az1", Free: engine.Need{Cores: 2, MemoryMiB: 2048}}},
+		Candidates: []engine.Candidate{{HostKey: r.hostMachine(t, "lxd1"), Zone: "az1", Free: engine.Need{Cores: 2, MemoryMiB: 2048}}},
 	})
 	if err != nil {
 		t.Fatal(err)

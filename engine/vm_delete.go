@@ -165,7 +165,7 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 		return err
 	}
 	for _, row := range pending {
-		if row.HostID == host.MachineID && row.Key != key && v.unclear(row) > 0 {
+		if row.HostKey == host.HostKey && row.Key != key && v.unclear(row) > 0 {
 			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, host.Name, m.Hostname, ErrBusy)
 		}
 	}

@@ -25,7 +25,7 @@ func (v *vms) move(ctx context.Context, key Key, want VMSpec, m Machine) (Result
 	if err != nil {
 		return Result[VM]{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
-	where, err := v.sites(ctx, key, want, append(row.Excluded, host.MachineID))
+	where, err := v.sites(ctx, key, want, append(row.Excluded, host.HostKey))
 	var short *Error
 	switch {
 	case errors.As(err, &short) && short.Type == InsufficientResources:

@@ -21,7 +21,7 @@ func (s VMSpec) need() Need {
 
 // candidate is the host as the inventory shows it.
 func (h VMHost) candidate() Candidate {
-	c := Candidate{HostID: h.MachineID, Zone: h.Zone, Free: Need{
+	c := Candidate{HostKey: h.HostKey, Zone: h.Zone, Free: Need{
 		Cores: h.Cores.left(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.left(h.MemoryOvercommit), DiskBytes: map[string]int64{},
 	}}
 	for _, p := range h.StoragePools {
@@ -61,7 +61,7 @@ func (v *vms) boundTo(ctx context.Context, key Key, group string, m Machine) (Ro
 		return Row{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
 	row := Row{
-		Key: key, Name: m.Hostname, HostID: host.MachineID, Zone: m.Zone, Group: group, SystemID: m.SystemID,
+		Key: key, Name: m.Hostname, HostKey: host.HostKey, Zone: m.Zone, Group: group, SystemID: m.SystemID,
 		Need: Need{Cores: int64(m.Cores), MemoryMiB: m.MemoryMiB, DiskBytes: map[string]int64{}},
 	}
 	for _, d := range m.Disks {

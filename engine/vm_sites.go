@@ -16,8 +16,8 @@ type sites struct {
 	candidates []Candidate
 }
 
-func (s sites) host(machineID string) (VMHost, bool) {
-	i := slices.IndexFunc(s.hosts, func(h VMHost) bool { return h.MachineID == machineID })
+func (s sites) host(key string) (VMHost, bool) {
+	i := slices.IndexFunc(s.hosts, func(h VMHost) bool { return h.HostKey == key })
 	if i < 0 {
 		return VMHost{}, false
 	}
@@ -49,7 +49,7 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 	}
 	// A VM host that was just registered shows no cores until its inventory
 	// has come, a second or two later.
-	if host.Cores.Total == 0 || host.MachineID == "" {
+	if host.Cores.Total == 0 {
 		v.Names.Refresh()
 		return sites{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
 	}
@@ -162,12 +162,12 @@ func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, 
 // pages, and looks at none when it composes.
 func (h VMHost) placeable() placement.Host {
 	p := placement.Host{
-		ID: h.MachineID, Name: h.Name, Type: placement.TypeLXD,
+		ID: h.HostKey, Name: h.Name, Type: placement.TypeLXD,
 		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures,
 		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB),
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
 		// Without cores its inventory has not come yet.
-		NeverReached: h.Version == "" || h.Cores.Total == 0 || h.MachineID == "",
+		NeverReached: h.Version == "" || h.Cores.Total == 0,
 		Unusable:     h.unusable(),
 	}
 	for _, s := range h.StoragePools {

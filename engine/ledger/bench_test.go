@@ -52,7 +52,7 @@ func inhabited(b *testing.B) string {
 	l := openAt(b, path)
 	for n := range 1000 {
 		err := l.Bind(b.Context(), engine.Row{
-			Key: engine.Key(fmt.Sprintf("old-%d", n)), HostID: fmt.Sprint("h", n%benchHosts+1), Group: fmt.Sprint("group-", n%100), Zone: "az1",
+			Key: engine.Key(fmt.Sprintf("old-%d", n)), HostKey: fmt.Sprint("h", n%benchHosts+1), Group: fmt.Sprint("group-", n%100), Zone: "az1",
 			SystemID: fmt.Sprint(n), Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"default": 8e9}},
 		})
 		if err != nil {
@@ -69,7 +69,7 @@ func benchWish(ctx context.Context, l *Ledger) (engine.Reservation, error) {
 	r := engine.Reservation{Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"": 8e9}}, Inventory: tag}
 	for n := range benchHosts {
 		r.Candidates = append(r.Candidates, engine.Candidate{
-			HostID: fmt.Sprint("h", n+1), Zone: fmt.Sprint("az", n%3), Rank: int64(n), Step: benchHosts, DefaultPool: "default",
+			HostKey: fmt.Sprint("h", n+1), Zone: fmt.Sprint("az", n%3), Rank: int64(n), Step: benchHosts, DefaultPool: "default",
 			Free: engine.Need{Cores: 1 << 40, DiskBytes: map[string]int64{"default": 1 << 50, "fast": 1 << 50}},
 		})
 	}

@@ -96,23 +96,23 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending'`, l.region
 }
 
 const bind = `
-INSERT INTO reservations (region, key, name, host_id, zone, peer_group, cores, memory_mib, disks,
+INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'bound', ?12, ?13, ?14, (SELECT sequence + 1 FROM tag))
 ON CONFLICT (region, key) DO UPDATE SET
   state      = CASE state WHEN 'leaving' THEN state ELSE 'bound' END,
   shown_from = CASE state WHEN 'leaving' THEN shown_from ELSE excluded.shown_from END,
-  zone       = CASE host_id WHEN excluded.host_id THEN zone ELSE excluded.zone END,
-  host_id    = excluded.host_id,
+  zone       = CASE host_key WHEN excluded.host_key THEN zone ELSE excluded.zone END,
+  host_key    = excluded.host_key,
   system_id  = excluded.system_id
-WHERE state = 'pending' OR system_id <> excluded.system_id OR host_id <> excluded.host_id`
+WHERE state = 'pending' OR system_id <> excluded.system_id OR host_key <> excluded.host_key`
 
 // Bind implements engine.Ledger.
 func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	if row.SystemID == "" {
 		return fmt.Errorf("cannot bind %s without a system id: %w", row.Key, engine.ErrInvalid)
 	}
-	err := l.store.exec(ctx, bind, l.region, row.Key, row.Name, row.HostID, row.Zone, row.Group,
+	err := l.store.exec(ctx, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
 		row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
 		row.SystemID, l.now().UnixMilli(), newToken())
 	if err != nil {

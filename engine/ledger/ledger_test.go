@@ -88,7 +88,7 @@ func reservation(t testing.TB, l *Ledger, key engine.Key, cores int64, hosts ...
 	r := engine.Reservation{Key: key, Name: string(key), Need: engine.Need{Cores: 1}, Inventory: tag}
 	for n, id := range hosts {
 		r.Candidates = append(r.Candidates, engine.Candidate{
-			HostID: fmt.Sprint("h", id), Rank: int64(n), Step: int64(len(hosts)), Free: engine.Need{Cores: cores},
+			HostKey: fmt.Sprint("h", id), Rank: int64(n), Step: int64(len(hosts)), Free: engine.Need{Cores: cores},
 		})
 	}
 	return r

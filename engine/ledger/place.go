@@ -34,49 +34,49 @@ type wireCandidate struct {
 const best = `
 WITH
 candidate AS MATERIALIZED (
-  SELECT json_extract(value, '$.host') AS host_id, json_extract(value, '$.zone') AS zone,
+  SELECT json_extract(value, '$.host') AS host_key, json_extract(value, '$.zone') AS zone,
          json_extract(value, '$.rank') AS rank, json_extract(value, '$.step') AS step,
          json_extract(value, '$.spare_cores') AS spare_cores, json_extract(value, '$.spare_memory') AS spare_memory, value
   FROM json_each(?3)
 ),
 unseen AS MATERIALIZED (
-  SELECT host_id, cores, memory_mib, disks FROM reservations
+  SELECT host_key, cores, memory_mib, disks FROM reservations
   WHERE region = ?1 AND shown_from > ?9 AND key <> ?2
 ),
 load AS MATERIALIZED (
-  SELECT host_id, count(*) AS vms, sum(cores) AS cores, sum(memory_mib) AS memory_mib FROM unseen GROUP BY host_id
+  SELECT host_key, count(*) AS vms, sum(cores) AS cores, sum(memory_mib) AS memory_mib FROM unseen GROUP BY host_key
 ),
 pool_load AS MATERIALIZED (
-  SELECT host_id, d.key AS pool, sum(d.value) AS bytes FROM unseen, json_each(unseen.disks) AS d GROUP BY host_id, d.key
+  SELECT host_key, d.key AS pool, sum(d.value) AS bytes FROM unseen, json_each(unseen.disks) AS d GROUP BY host_key, d.key
 ),
 peer AS MATERIALIZED (
-  SELECT host_id, zone, count(*) AS vms FROM reservations
+  SELECT host_key, zone, count(*) AS vms FROM reservations
   WHERE region = ?1 AND peer_group = ?5 AND peer_group <> '' AND state <> 'leaving' AND key <> ?2
-  GROUP BY host_id, zone
+  GROUP BY host_key, zone
 ),
-host_peer AS MATERIALIZED (SELECT host_id, sum(vms) AS vms FROM peer GROUP BY host_id),
+host_peer AS MATERIALIZED (SELECT host_key, sum(vms) AS vms FROM peer GROUP BY host_key),
 zone_peer AS MATERIALIZED (
   SELECT coalesce(c.zone, peer.zone) AS zone, sum(vms) AS vms
-  FROM peer LEFT JOIN candidate AS c ON c.host_id = peer.host_id GROUP BY 1
+  FROM peer LEFT JOIN candidate AS c ON c.host_key = peer.host_key GROUP BY 1
 ),
 failed AS MATERIALIZED (
-  SELECT value AS host_id FROM json_each(?4)
+  SELECT value AS host_key FROM json_each(?4)
   UNION SELECT f.value FROM reservations AS r, json_each(r.excluded) AS f WHERE r.region = ?1 AND r.key = ?2
 ),
 best AS (
-  SELECT c.host_id, c.zone, c.value FROM candidate AS c
-  LEFT JOIN load ON load.host_id = c.host_id
+  SELECT c.host_key, c.zone, c.value FROM candidate AS c
+  LEFT JOIN load ON load.host_key = c.host_key
   LEFT JOIN zone_peer ON zone_peer.zone = c.zone
-  LEFT JOIN host_peer ON host_peer.host_id = c.host_id
+  LEFT JOIN host_peer ON host_peer.host_key = c.host_key
   WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND ?9 BETWEEN floor AND sequence)
-    AND c.host_id NOT IN (SELECT host_id FROM failed)
+    AND c.host_key NOT IN (SELECT host_key FROM failed)
     AND (load.vms IS NULL
       OR load.cores <= c.spare_cores AND load.memory_mib <= c.spare_memory
       AND NOT EXISTS (
         SELECT 1 FROM json_each(c.value, '$.spare_pools') AS p
-        JOIN pool_load AS l ON l.host_id = c.host_id AND l.pool = p.key
+        JOIN pool_load AS l ON l.host_key = c.host_key AND l.pool = p.key
         WHERE l.bytes > p.value))
-  ORDER BY coalesce(zone_peer.vms, 0), coalesce(host_peer.vms, 0), c.rank + c.step * coalesce(load.vms, 0), c.host_id
+  ORDER BY coalesce(zone_peer.vms, 0), coalesce(host_peer.vms, 0), c.rank + c.step * coalesce(load.vms, 0), c.host_key
   LIMIT 1
 )`
 
@@ -85,16 +85,16 @@ best AS (
 //	?10 name, or the attempt  ?11 milliseconds  ?12 token  ?13 never
 const (
 	place = best + `
-INSERT INTO reservations (region, key, name, host_id, zone, peer_group, cores, memory_mib, disks,
+INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
-SELECT ?1, ?2, ?10, host_id, zone, ?5, ?6, ?7, json_extract(value, '$.disks'), 1, ?4, 'pending', '', ?11, ?12, ?13
+SELECT ?1, ?2, ?10, host_key, zone, ?5, ?6, ?7, json_extract(value, '$.disks'), 1, ?4, 'pending', '', ?11, ?12, ?13
 FROM best WHERE true
 ON CONFLICT (region, key) DO NOTHING`
 
 	move = best + `
-UPDATE reservations SET host_id = best.host_id, zone = best.zone, peer_group = ?5,
+UPDATE reservations SET host_key = best.host_key, zone = best.zone, peer_group = ?5,
   cores = ?6, memory_mib = ?7, disks = json_extract(best.value, '$.disks'), attempt = ?10,
-  excluded = (SELECT json_group_array(host_id) FROM (SELECT host_id FROM failed ORDER BY host_id)),
+  excluded = (SELECT json_group_array(host_key) FROM (SELECT host_key FROM failed ORDER BY host_key)),
   state = 'pending', system_id = '', since_ms = ?11, token = ?12, shown_from = ?13
 FROM best
 WHERE region = ?1 AND key = ?2 AND attempt < ?10 AND state <> 'leaving'`
@@ -169,7 +169,7 @@ func fitting(r engine.Reservation) []wireCandidate {
 			spare[pool] = c.Free.DiskBytes[pool] - bytes
 		}
 		wire = append(wire, wireCandidate{
-			Host: c.HostID, Zone: c.Zone, Rank: c.Rank, Step: c.Step, Disks: disks,
+			Host: c.HostKey, Zone: c.Zone, Rank: c.Rank, Step: c.Step, Disks: disks,
 			SpareCores: c.Free.Cores - r.Need.Cores, SpareMemory: c.Free.MemoryMiB - r.Need.MemoryMiB, SparePools: spare,
 		})
 	}
@@ -200,7 +200,7 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 		return fmt.Errorf("the inventory of the hosts was read before a compose failed, which may have left an instance: %w", engine.ErrBusy)
 	}
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
-		return slices.Contains(excluded, c.HostID)
+		return slices.Contains(excluded, c.HostKey)
 	})
 	if slices.ContainsFunc(left, func(c engine.Candidate) bool { return fits(r.Need, onHost(r.Need, c), c.Free) }) {
 		return fmt.Errorf("the room that %s needs is taken by VMs that are being made or deleted: %w", r.Name, engine.ErrBusy)

@@ -104,7 +104,7 @@ func exactRegion() *ledgertest.Region {
 	const hosts = 4
 	for id := range hosts {
 		region.Hosts = append(region.Hosts, engine.Candidate{
-			HostID: fmt.Sprint("h", id+1), Zone: fmt.Sprintf("az%d", id%2), Step: 1, DefaultPool: "default",
+			HostKey: fmt.Sprint("h", id+1), Zone: fmt.Sprintf("az%d", id%2), Step: 1, DefaultPool: "default",
 			Free: engine.Need{Cores: processes * creators / hosts, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"default": 1e15}},
 		})
 	}

@@ -55,7 +55,7 @@ func TestFileOutlivesProcess(t *testing.T) {
 	wantModes(t, path)
 	first.Close()
 	second := openAt(t, path)
-	if got, err := second.Row(t.Context(), "web-1"); err != nil || got.HostID != row.HostID {
+	if got, err := second.Row(t.Context(), "web-1"); err != nil || got.HostKey != row.HostKey {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -133,7 +133,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 99, and this program knows schemas up to 2", is: engine.ErrConflict,
+			says: "has schema 99, and this program knows schemas up to 3", is: engine.ErrConflict,
 		},
 	}
 	for name, tc := range cases {
@@ -150,7 +150,8 @@ func TestUnusableFile(t *testing.T) {
 	}
 }
 
-// TestUpgrade opens a file of the first schema, with a VM in it.
+// TestUpgrade opens a file of the first schema, with a VM in it: its row named a
+// host by a number, and is gone.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -164,7 +165,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, statement := range []string{
 		`CREATE TABLE schema_version (version INTEGER PRIMARY KEY)`, string(first), `INSERT INTO schema_version VALUES (1)`,
-		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 'h1', 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`,
+		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 1, 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`,
 	} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
@@ -174,11 +175,12 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := openAt(t, path)
-	if row, err := l.Row(t.Context(), "web-1"); err != nil || row.SystemID != "abc123" || row.HostID != "h1" {
-		t.Errorf("got %+v, %v", row, err)
+	if rows, err := l.Rows(t.Context()); err != nil || len(rows) != 0 {
+		t.Errorf("got %+v, %v", rows, err)
 	}
-	if _, _, err := l.Place(t.Context(), reservation(t, l, "web-2", 1, 1)); err != nil {
-		t.Error(err)
+	row, _, err := l.Place(t.Context(), reservation(t, l, "web-2", 1, 1))
+	if err != nil || row.HostKey != "h1" {
+		t.Errorf("got %+v, %v", row, err)
 	}
 }
 
@@ -288,7 +290,7 @@ func TestOpenTogether(t *testing.T) {
 				return
 			}
 			defer l.Close()
-			row := engine.Row{Key: engine.Key(fmt.Sprint("vm-", n)), HostID: "h1", SystemID: fmt.Sprint(n)}
+			row := engine.Row{Key: engine.Key(fmt.Sprint("vm-", n)), HostKey: "h1", SystemID: fmt.Sprint(n)}
 			if err := l.Bind(t.Context(), row); err != nil {
 				t.Error(err)
 			}

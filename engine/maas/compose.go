@@ -32,23 +32,25 @@ func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	return slices.Clone(hosts), err
 }
 
-// HostOf implements engine.Composer. Which machine a VM host's LXD runs on does
-// not change, so the list is read once, and again for one that is new.
+// HostOf implements engine.Composer. What a ledger calls a VM host hardly ever
+// changes, so the list is read once, and again for one that is new.
 func (c *Client) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, error) {
 	if m.HostID == 0 {
-		return engine.VMHost{}, fmt.Errorf("%s is on no VM host: %w", m.Hostname, engine.ErrNotFound)
+		return engine.VMHost{}, fmt.Errorf("%s is on no VM host: %w", m.Hostname, engine.ErrConflict)
 	}
-	if host, ok := c.hostIDs.Load(m.HostID); ok {
+	if host, ok := c.hostIDs.Load(m.HostID); ok && host.(engine.VMHost).MachineID != "" {
 		return host.(engine.VMHost), nil
 	}
-	c.hosts.drop() // it may be newer than the list
-	if _, err := c.Hosts(ctx); err != nil {
+	hosts, err := c.hosts.reread(ctx)
+	if err != nil {
 		return engine.VMHost{}, err
 	}
-	if host, ok := c.hostIDs.Load(m.HostID); ok {
-		return host.(engine.VMHost), nil
+	for _, h := range hosts {
+		if h.ID == m.HostID {
+			return h, nil
+		}
 	}
-	return engine.VMHost{}, fmt.Errorf("MAAS does not list VM host %s: %w", m.HostName, engine.ErrNotFound)
+	return engine.VMHost{}, fmt.Errorf("MAAS does not list VM host %s: %w", m.HostName, engine.ErrBusy)
 }
 
 func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
@@ -65,13 +67,31 @@ func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 		if h.Type == "lxd" {
 			host := h.host()
 			host.Inventory = tag
-			if host.MachineID != "" {
-				c.hostIDs.Store(host.ID, engine.VMHost{ID: host.ID, Name: host.Name, MachineID: host.MachineID})
-			}
 			hosts = append(hosts, host)
 		}
 	}
+	nameForLedgers(hosts)
+	for _, h := range hosts {
+		c.hostIDs.Store(h.ID, engine.VMHost{ID: h.ID, Name: h.Name, MachineID: h.MachineID, HostKey: h.HostKey})
+	}
 	return hosts, nil
+}
+
+// nameForLedgers calls each host by its machine. Where a machine has several,
+// only the first one is called so, however many come later.
+func nameForLedgers(hosts []engine.VMHost) {
+	first := map[string]int{} // by machine: the least id
+	for _, h := range hosts {
+		if id, ok := first[h.MachineID]; !ok || h.ID < id {
+			first[h.MachineID] = h.ID
+		}
+	}
+	for n, h := range hosts {
+		hosts[n].HostKey = h.MachineID
+		if h.MachineID == "" || first[h.MachineID] != h.ID {
+			hosts[n].HostKey += "/vm-host-" + strconv.Itoa(h.ID)
+		}
+	}
 }
 
 // Compose implements engine.Composer. The VM is never commissioned by it: the

@@ -3,6 +3,7 @@ package maas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -201,9 +202,9 @@ func TestHosts(t *testing.T) {
 			Tags: []string{"pod-console-logging", "ssd"}, Cores: engine.Amount{Total: 8, Used: 5},
 			MemoryMiB: engine.Amount{Total: 24576, Used: 5120}, CPUOvercommit: 1.5, MemoryOvercommit: 1,
 			StoragePools:  []engine.StoragePool{{Name: "default", Driver: "zfs", TotalBytes: 200, AvailableBytes: 150, Default: true}},
-			Architectures: []string{"amd64/generic"}, MachineID: "hhh111",
+			Architectures: []string{"amd64/generic"}, MachineID: "hhh111", HostKey: "hhh111",
 		},
-		{ID: 9, Name: "never-reached"},
+		{ID: 9, Name: "never-reached", HostKey: "/vm-host-9"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("hosts (-want +got), %v:\n%s", err, diff)
@@ -213,28 +214,40 @@ func TestHosts(t *testing.T) {
 // TestHostOf asks for the hosts of VMs, and counts the listings.
 func TestHostOf(t *testing.T) {
 	t.Parallel()
-	list := []wireHost{{ID: 8, Name: "lxd1", Type: "lxd"}}
-	list[0].Machine.SystemID = "hhh111"
-	f := byRoute(map[string]func() *http.Response{"GET vm-hosts/": func() *http.Response { return value(list)() }})
-	c := testClient(t, f)
-	on := func(id int) engine.Machine { return engine.Machine{Hostname: "web1", HostID: id} }
-	for range 2 {
-		host, err := c.HostOf(t.Context(), on(8))
-		if want := (engine.VMHost{ID: 8, Name: "lxd1", MachineID: "hhh111"}); err != nil || !cmp.Equal(want, host) {
-			t.Errorf("got %+v, %v", host, err)
+	synctest.Test(t, func(t *testing.T) {
+		list := []wireHost{hostOn(9, "hhh111"), hostOn(8, "hhh111")}
+		f := byRoute(map[string]func() *http.Response{"GET vm-hosts/": func() *http.Response { return value(list)() }})
+		c := testClient(t, f)
+		wanted := func(id int, key string, listings int) {
+			t.Helper()
+			host, err := c.HostOf(t.Context(), engine.Machine{Hostname: "web1", HostID: id})
+			if err != nil || host.ID != id || host.HostKey != key || len(f.all()) != listings {
+				t.Errorf("VM host %d is %+v, %v, after %d listings; want %s after %d", id, host, err, len(f.all()), key, listings)
+			}
 		}
-	}
-	if _, err := c.HostOf(t.Context(), on(0)); !errors.Is(err, engine.ErrNotFound) || len(f.all()) != 1 {
-		t.Errorf("bare metal is on no host, and needs no listing: %v, %v", err, f.routes())
-	}
-	if _, err := c.HostOf(t.Context(), on(9)); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("there is no such host yet: %v", err)
-	}
-	list = append(list, wireHost{ID: 9, Type: "lxd"})
-	list[1].Machine.SystemID = "hhh222"
-	if host, err := c.HostOf(t.Context(), on(9)); err != nil || host.MachineID != "hhh222" || len(f.all()) != 3 {
-		t.Errorf("a new host is found by listing anew: %+v, %v, %v", host, err, f.routes())
-	}
+		wanted(8, "hhh111", 1)
+		wanted(9, "hhh111/vm-host-9", 1) // a second one on the same machine
+		time.Sleep(time.Hour)
+		wanted(8, "hhh111", 1)
+		if _, err := c.HostOf(t.Context(), engine.Machine{}); !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("bare metal is on no host: %v", err)
+		}
+		if _, err := c.HostOf(t.Context(), engine.Machine{HostID: 10}); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("a host that is not listed says nothing of its VMs: %v", err)
+		}
+		list = append(list, hostOn(10, ""))
+		time.Sleep(2 * time.Second)
+		wanted(10, "/vm-host-10", 3)
+		list[2] = hostOn(10, "hhh222")
+		time.Sleep(2 * time.Second)
+		wanted(10, "hhh222", 4)
+	})
+}
+
+func hostOn(id int, machine string) wireHost {
+	h := wireHost{ID: id, Name: fmt.Sprint("lxd", id), Type: "lxd"}
+	h.Machine.SystemID = machine
+	return h
 }
 
 func TestDecomposeOfNothing(t *testing.T) {

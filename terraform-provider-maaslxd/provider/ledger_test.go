@@ -44,7 +44,7 @@ func TestRegionOf(t *testing.T) {
 
 // rowOf is a bound row of a VM.
 func rowOf(key engine.Key) engine.Row {
-	return engine.Row{Key: key, Name: "web-1", HostID: "host01", SystemID: "4y3h7n", Need: engine.Need{Cores: 1, MemoryMiB: 1024}}
+	return engine.Row{Key: key, Name: "web-1", HostKey: "host01", SystemID: "4y3h7n", Need: engine.Need{Cores: 1, MemoryMiB: 1024}}
 }
 
 // TestLedgerIsMadeByAWrite reads a ledger that is not there, and then writes

@@ -28,19 +28,23 @@ func room(t *testing.T, handle func() engine.Ledger) {
 			between: func(*testing.T) {}, want: engine.ErrBusy,
 		},
 		"BoundBefore": {
-			reason:  "An inventory that began after the bind shows the VM.",
-			between: func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"})) },
+			reason: "An inventory that began after the bind shows the VM.",
+			between: func(t *testing.T) {
+				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
+			},
 		},
 		"BoundAfter": {
 			reason:  "An inventory that began before the bind may lack the VM.",
 			between: func(*testing.T) {},
-			after:   func(t *testing.T) { ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"})) },
-			want:    engine.ErrBusy,
+			after: func(t *testing.T) {
+				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
+			},
+			want: engine.ErrBusy,
 		},
 		"Leaving": {
 			reason: "MAAS forgets a VM before its instance is gone.",
 			between: func(t *testing.T) {
-				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"}))
+				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
 				ok(t, l.Leaving(t.Context(), key))
 			},
 			want: engine.ErrBusy,
@@ -78,7 +82,7 @@ func room(t *testing.T, handle func() engine.Ledger) {
 // pools checks the room of storage pools beside that of the host.
 func pools(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
-	host := engine.Candidate{HostID: "h1", DefaultPool: "fast", Free: engine.Need{
+	host := engine.Candidate{HostKey: "h1", DefaultPool: "fast", Free: engine.Need{
 		Cores: 100, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"fast": 10e9, `a "pool".x`: 20e9, "whole": math.MaxInt64},
 	}}
 	unknown := host
@@ -165,7 +169,7 @@ func order(t *testing.T, handle func() engine.Ledger) {
 				forgetAfter(t, l, r.Key)
 				row, _, err := l.Place(t.Context(), r)
 				ok(t, err)
-				got = append(got, row.HostID)
+				got = append(got, row.HostKey)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
@@ -176,25 +180,25 @@ func order(t *testing.T, handle func() engine.Ledger) {
 		for i, host := range []string{"h1", "h3"} {
 			k := engine.Key(fmt.Sprintf("vm-%d", i))
 			forgetAfter(t, l, k, key)
-			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: host, Zone: map[string]string{"h1": "az1", "h3": "az2"}[host], SystemID: string(k)}))
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostKey: host, Zone: map[string]string{"h1": "az1", "h3": "az2"}[host], SystemID: string(k)}))
 		}
 		ok(t, l.Leaving(t.Context(), "vm-0"))
 		r := wish(t, l, key, a2, b1)
 		r.Group = "web"
 		r.Candidates[0].Rank = 99
-		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != "h2" {
-			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %s, %v", row.HostID, err)
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostKey != "h2" {
+			t.Errorf("Peers count while they stay, and not once they leave.\ngot host %s, %v", row.HostKey, err)
 		}
 	})
 	t.Run("MovedZone", func(t *testing.T) {
 		for _, k := range []engine.Key{"vm-0", "vm-1"} {
 			forgetAfter(t, l, k)
-			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostID: "h1", Zone: "az2", SystemID: string(k)}))
+			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostKey: "h1", Zone: "az2", SystemID: string(k)}))
 		}
 		r := wish(t, l, key, a1, a2, b1)
 		r.Group = "web"
-		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostID != "h3" {
-			t.Errorf("Peers count in the zone that their host is in now.\ngot host %s, %v", row.HostID, err)
+		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostKey != "h3" {
+			t.Errorf("Peers count in the zone that their host is in now.\ngot host %s, %v", row.HostKey, err)
 		}
 	})
 }
@@ -209,7 +213,7 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 	placed(t, l, key, hosts...)
 	r := wish(t, l, key, hosts...)
 	same, fresh, err := l.Move(t.Context(), 2, r)
-	if err != nil || !fresh || same.HostID != "h1" || same.Attempt != 2 {
+	if err != nil || !fresh || same.HostKey != "h1" || same.Attempt != 2 {
 		t.Errorf("A host that did not fail may be tried again, in the room of the first attempt.\ngot %+v, %t, %v", same, fresh, err)
 	}
 	_, _, err = l.Move(t.Context(), 3, r)
@@ -221,7 +225,7 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 		r = wish(t, l, key, hosts...)
 		r.Exclude = []string{step.failed}
 		row, fresh, err := l.Move(t.Context(), step.attempt, r)
-		if err != nil || !fresh || row.HostID != step.want || row.Attempt != step.attempt {
+		if err != nil || !fresh || row.HostKey != step.want || row.Attempt != step.attempt {
 			t.Errorf("Attempt %d must go to host %s.\ngot %+v, %t, %v", step.attempt, step.want, row, fresh, err)
 		}
 		again, fresh, err := l.Move(t.Context(), step.attempt, r)
@@ -288,7 +292,7 @@ func floors(t *testing.T, handle func() engine.Ledger) {
 		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return l.Forget(t.Context(), row.Key) }, false},
 		"Dropped":   {"So may one that somebody else gives up.", func(t *testing.T, row engine.Row) error { return l.Drop(t.Context(), row) }, false},
 		"BoundElsewhere": {"The VM is on another host, and an instance may be on the one that was meant.", func(t *testing.T, row engine.Row) error {
-			row.HostID = "h2"
+			row.HostKey = "h2"
 			return l.Bind(t.Context(), bound(row, "abc123"))
 		}, false},
 		"LeftUnseen": {"A delete saw nothing of it.", func(t *testing.T, row engine.Row) error {

@@ -63,7 +63,7 @@ var need = engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"d
 
 // candidate is a host with room for so many VMs of that need.
 func candidate(id int, zone string, vms int64) engine.Candidate {
-	return engine.Candidate{HostID: fmt.Sprint("h", id), Zone: zone, Rank: int64(id), DefaultPool: "default", Free: engine.Need{
+	return engine.Candidate{HostKey: fmt.Sprint("h", id), Zone: zone, Rank: int64(id), DefaultPool: "default", Free: engine.Need{
 		Cores: vms * need.Cores, MemoryMiB: vms * need.MemoryMiB, DiskBytes: map[string]int64{"default": vms * 8e9},
 	}}
 }
@@ -120,8 +120,8 @@ func bound(row engine.Row, systemID string) engine.Row {
 // rows walks a row through its states, and sends every write twice.
 func rows(t *testing.T, handle func() engine.Ledger) {
 	free := []engine.Candidate{candidate(1, "az1", 4), candidate(2, "az2", 4)}
-	first := engine.Row{Key: key, Name: "web-1", HostID: "h1", Zone: "az1", Need: need, Attempt: 1, State: engine.RowPending}
-	found := engine.Row{Key: key, Name: "web-1", HostID: "h2", Zone: "az2", Group: "web", Need: need, SystemID: "abc123"}
+	first := engine.Row{Key: key, Name: "web-1", HostKey: "h1", Zone: "az1", Need: need, Attempt: 1, State: engine.RowPending}
+	found := engine.Row{Key: key, Name: "web-1", HostKey: "h2", Zone: "az2", Group: "web", Need: need, SystemID: "abc123"}
 	cases := map[string]struct {
 		reason string
 		bound  string // the system id that the row has to begin with
@@ -157,17 +157,17 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"Bound": {
 			reason: "Binding notes the system id.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				return l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"})
+				return l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"})
 			},
 			want: with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "abc123" }),
 		},
 		"BoundElsewhere": {
 			reason: "Where a VM is counts more than where it was to be.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				return l.Bind(t.Context(), engine.Row{Key: key, HostID: "h2", Zone: "az2", SystemID: "abc123"})
+				return l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h2", Zone: "az2", SystemID: "abc123"})
 			},
 			want: with(first, func(r *engine.Row) {
-				r.State, r.SystemID, r.HostID, r.Zone = engine.RowBound, "abc123", "h2", "az2"
+				r.State, r.SystemID, r.HostKey, r.Zone = engine.RowBound, "abc123", "h2", "az2"
 			}),
 		},
 		"BoundAnew": {

@@ -83,7 +83,7 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 					busy++
 					return
 				}
-				got[row.HostID]++
+				got[row.HostKey]++
 			})
 			if diff := cmp.Diff(map[string]int{"h1": 10, "h2": 20, "h3": 10}, got); diff != "" || busy != 24 {
 				t.Errorf("%d had to wait, want 24; VMs by host, -want +got:\n%s", busy, diff)
@@ -127,7 +127,7 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 				ok(t, err)
 				mu.Lock()
 				defer mu.Unlock()
-				got[row.HostID]++
+				got[row.HostKey]++
 			})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("VMs by host, -want +got:\n%s", diff)

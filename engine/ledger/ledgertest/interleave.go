@@ -159,14 +159,14 @@ func (in *interleaving) compose(vm *creation) {
 func (in *interleaving) move(vm *creation) {
 	r := in.wish(vm)
 	if vm.away || in.rnd.IntN(2) == 0 && len(vm.row.Excluded) == 0 {
-		r.Exclude = []string{vm.row.HostID}
+		r.Exclude = []string{vm.row.HostKey}
 	}
 	row, fresh, err := in.ledger().Move(in.t.Context(), vm.row.Attempt+1, r)
 	if in.waits(err) {
 		vm.next = []func(*creation){in.move, in.forget}[in.rnd.IntN(2)]
 		return
 	}
-	if !fresh || slices.Contains(row.Excluded, row.HostID) {
+	if !fresh || slices.Contains(row.Excluded, row.HostKey) {
 		in.t.Errorf("moved to %+v, fresh %t", row, fresh)
 	}
 	in.sum.moved++
@@ -221,7 +221,7 @@ func (in *interleaving) resume(vm *creation) {
 		in.forget(vm)
 		return
 	}
-	row := engine.Row{Key: vm.key, Name: string(vm.key), HostID: host, Need: need, SystemID: string(vm.key)}
+	row := engine.Row{Key: vm.key, Name: string(vm.key), HostKey: host, Need: need, SystemID: string(vm.key)}
 	switch err := in.ledger().Bind(in.t.Context(), row); {
 	case errors.Is(err, engine.ErrBusy): // it was leaving when the copy was made
 		vm.next = in.leave

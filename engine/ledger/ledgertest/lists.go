@@ -24,7 +24,7 @@ func lists(t *testing.T, handle func() engine.Ledger) {
 		placed(t, l, engine.Key(fmt.Sprintf("vm-%d", 4-i)), candidate(1, "az1", 5))
 	}
 	for _, k := range []engine.Key{"vm-1", "vm-4"} {
-		ok(t, l.Bind(t.Context(), engine.Row{Key: k, HostID: "h1", SystemID: "abc-" + string(k)}))
+		ok(t, l.Bind(t.Context(), engine.Row{Key: k, HostKey: "h1", SystemID: "abc-" + string(k)}))
 	}
 	ok(t, l.Leaving(t.Context(), "vm-1"))
 	ok(t, l.Leaving(t.Context(), "vm-2"))
@@ -60,7 +60,7 @@ func regions(t *testing.T, s Store) {
 		placed(t, l, key, host)
 		ok(t, l.Forget(t.Context(), "web-2"))
 	}
-	ok(t, other.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"}))
+	ok(t, other.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
 	ok(t, other.Leaving(t.Context(), key))
 	ok(t, other.Forget(t.Context(), key))
 	if row, err := one.Row(t.Context(), key); err != nil || row.State != engine.RowPending {
@@ -84,7 +84,7 @@ func drops(t *testing.T, handle func() engine.Ledger) {
 	}
 	placed(t, l, key, candidate(1, "az1", 2))
 	pending := row()
-	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"}))
+	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
 	bound := row()
 	ok(t, l.Leaving(t.Context(), key))
 	for _, old := range []engine.Row{pending, bound} {
@@ -112,12 +112,12 @@ func renews(t *testing.T, handle func() engine.Ledger) {
 	ok(t, l.Renew(t.Context(), first))
 	now, err := l.Row(t.Context(), key)
 	ok(t, err)
-	if !now.Since.After(first.Since) || now.Attempt != first.Attempt || now.HostID != first.HostID {
+	if !now.Since.After(first.Since) || now.Attempt != first.Attempt || now.HostKey != first.HostKey {
 		t.Errorf("want the same row, since later: got %+v, was %+v", now, first)
 	}
 	ok(t, l.Drop(t.Context(), first)) // as it was before: nothing happens
 	ok(t, l.Renew(t.Context(), now))
-	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostID: "h1", SystemID: "abc123"}))
+	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
 	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("a bound row was renewed: %v", err)
 	}

@@ -39,7 +39,7 @@ func lost(t *testing.T, store func(*testing.T) Store) {
 			restore()
 			after := s.Open("one")
 			for range tc.binds {
-				ok(t, after.Bind(t.Context(), engine.Row{Key: "elsewhere", HostID: "h2", SystemID: "def456"}))
+				ok(t, after.Bind(t.Context(), engine.Row{Key: "elsewhere", HostKey: "h2", SystemID: "def456"}))
 				ok(t, after.Forget(t.Context(), "elsewhere"))
 			}
 			for _, r := range []engine.Reservation{old, newer} {

@@ -42,12 +42,12 @@ func (r *Region) Compose(row engine.Row) {
 	}
 	r.made[row.Key]++
 	if old, ok := r.vms[row.Key]; ok {
-		r.over = append(r.over, fmt.Sprintf("%s is composed on host %s, and was on host %s already", row.Key, row.HostID, old.host))
+		r.over = append(r.over, fmt.Sprintf("%s is composed on host %s, and was on host %s already", row.Key, row.HostKey, old.host))
 	}
-	r.vms[row.Key] = instance{host: row.HostID, need: row.Need}
+	r.vms[row.Key] = instance{host: row.HostKey, need: row.Need}
 	for _, h := range r.Hosts {
-		if free := r.free(h, func(instance) bool { return true }); h.HostID == row.HostID && negative(free) {
-			r.over = append(r.over, fmt.Sprintf("host %s has %+v left after %s", h.HostID, free, row.Key))
+		if free := r.free(h, func(instance) bool { return true }); h.HostKey == row.HostKey && negative(free) {
+			r.over = append(r.over, fmt.Sprintf("host %s has %+v left after %s", h.HostKey, free, row.Key))
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (r *Region) free(h engine.Candidate, counts func(instance) bool) engine.Nee
 	free := h.Free
 	free.DiskBytes = maps.Clone(h.Free.DiskBytes)
 	for _, vm := range r.vms {
-		if vm.host != h.HostID || !counts(vm) {
+		if vm.host != h.HostKey || !counts(vm) {
 			continue
 		}
 		free.Cores -= vm.need.Cores

@@ -11,7 +11,7 @@ CREATE TABLE reservations (
   region       TEXT    NOT NULL,
   key          TEXT    NOT NULL,
   name         TEXT    NOT NULL,
-  host_id      TEXT    NOT NULL, -- system id of its machine
+  host_id      INTEGER NOT NULL,
   zone         TEXT    NOT NULL,
   peer_group   TEXT    NOT NULL,
   cores        INTEGER NOT NULL CHECK (cores >= 0),
