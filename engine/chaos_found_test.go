@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +93,7 @@ func reserveDead(t *testing.T, r region, rows engine.Ledger, spec engine.VMSpec)
 	disks := map[string]int64{"default": 100e9}
 	_, _, err = rows.Place(t.Context(), engine.Reservation{
 		Key: vmKey, Name: spec.Name, Need: engine.Need{Cores: 8, MemoryMiB: 8192}, Inventory: tag,
-		Candidates: []engine.Candidate{{HostID: r.hostMachine(t, "lxd1"), Free: engine.Need{Cores: 8, MemoryMiB: 16384, DiskBytes: disks}, DefaultPool: "default"}},
+		Candidates: []engine.Candidate{{HostKey: r.hostMachine(t, "lxd1"), Free: engine.Need{Cores: 8, MemoryMiB: 16384, DiskBytes: disks}, DefaultPool: "default"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -223,27 +225,65 @@ func TestNoStrangerIsAdopted(t *testing.T) {
 // one name on one host at the same moment, and a sync adopts what came of it.
 // MAAS refuses the name to both. One of them has the VM in the end.
 func TestTwoOwnersOfOneNewborn(t *testing.T) {
-	inBubble(t, func(t *testing.T, r region, p process) {
-		if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
-			t.Fatal(err)
-		}
-		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		refs := []engine.Ref{{Key: "one/web-1"}, {Key: "two/web-1"}}
-		errs := make([]error, 2)
-		var wg sync.WaitGroup
-		for n, e := range []process{p, q} {
-			wg.Go(func() { _, errs[n] = engine.Wait(t.Context(), e.engine.VMs.Steps(refs[n], wanted())) })
-		}
-		wg.Wait()
-		winner := 0
-		if errs[0] != nil {
-			winner = 1
-		}
-		if errs[winner] != nil || !errors.Is(errs[1-winner], engine.ErrConflict) {
-			t.Fatalf("want one of them to have it, got %v", errs)
-		}
-		if m := r.machine(t, "web-1"); !strings.Contains(m.Description, string(refs[winner].Key)) || len(r.sim.Instances()) != 1 {
-			t.Errorf("want one VM of %s, got %+v", refs[winner].Key, m)
-		}
-	})
+	cases := map[string]struct {
+		reason string
+		slow   time.Duration // each change of a machine
+	}{
+		"Quick": {"The one who looks later sees the mark of the other.", 0},
+		"Slow":  {"Both have looked before either has marked it: it is the last one's.", time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r region, p process) {
+				if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+					t.Fatal(err)
+				}
+				if tc.slow > 0 {
+					// The second compose comes when the first one's instance has been adopted.
+					r.delay(sim.Fault{Method: http.MethodPost, Path: "vm-hosts/*/", Op: "compose", Nth: 2, Delay: world().Latency.Compose + tc.slow/2})
+					r.delay(sim.Fault{Method: http.MethodPut, Path: "machines/*/", Delay: tc.slow})
+				}
+				winner, errs := r.contest(t, p, r.start(t, ledger.NewMemory(nil), 0, breakage{}))
+				if winner == "" {
+					t.Fatalf("%s\nwant one of them to have it, got %v", tc.reason, errs)
+				}
+				if m := r.machine(t, "web-1"); !strings.Contains(m.Description, winner) || len(r.sim.Instances()) != 1 {
+					t.Errorf("%s\nwant one VM of %s, got %+v", tc.reason, winner, m)
+				}
+				if puts := r.sim.Journal().Count("PUT machines/{id}/"); tc.slow > 0 && puts < 3 {
+					t.Errorf("%d changes of the machine: both were to mark it, and the winner to finish it", puts)
+				}
+				if n := len(errs); n != 1 || !errors.Is(errs[0], engine.ErrConflict) || strings.Contains(errs[0].Error(), "delete it there") {
+					t.Errorf("%s\nwant a conflict that does not have the winner's instance deleted, got %v", tc.reason, errs)
+				}
+			})
+		})
+	}
+}
+
+func (r region) delay(f sim.Fault) {
+	f.Kind = sim.FaultDelay
+	r.sim.AddFault(f)
+}
+
+// contest has two processes make one VM for two owners, and returns whose it is,
+// and why it is not the other's.
+func (r region) contest(t *testing.T, both ...process) (winner string, errs []error) {
+	var mu sync.Mutex
+	var makers sync.WaitGroup
+	for n, p := range both {
+		key := engine.Key(fmt.Sprintf("owner-%d/web-1", n))
+		makers.Go(func() {
+			_, err := engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: key}, wanted()))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				winner = string(key)
+				return
+			}
+			errs = append(errs, err)
+		})
+	}
+	makers.Wait()
+	return winner, errs
 }

@@ -7,50 +7,61 @@ import (
 	"slices"
 )
 
-// lookAfter looks for the VM after a compose that failed with a clear answer,
-// also where the caller gives up meanwhile: what the answer proves is forgotten
-// with this step.
-func (v *vms) lookAfter(ctx context.Context, host VMHost, row Row, want VMSpec, failure error) (Machine, *Machine, error) {
+// aftermath is what there is of a VM after a compose that failed with a clear
+// answer: ours, or a stranger that has its name, or neither.
+type aftermath struct{ ours, stranger *Machine }
+
+// lookAfter looks what there is, also where the caller gives up meanwhile: what
+// the answer proves is forgotten with this step.
+func (v *vms) lookAfter(ctx context.Context, host VMHost, row Row, want VMSpec, failure error) (aftermath, error) {
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
 	m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
-	if stranger == nil || !errors.Is(err, ErrNotFound) {
-		return m, stranger, err
-	}
-	ours, unknown := v.adopted(ctx, host, row, want, *stranger, failure)
 	switch {
-	case unknown != nil:
-		return Machine{}, nil, unknown
-	case ours:
-		return v.claim(ctx, row.Key, want.Placement.Group, *stranger)
+	case err == nil:
+		return aftermath{ours: &m}, nil
+	case !errors.Is(err, ErrNotFound):
+		return aftermath{}, err
+	case stranger == nil:
+		return aftermath{}, nil
 	}
-	return Machine{}, stranger, err
+	ours, err := v.adopted(ctx, host, row, want, *stranger, failure)
+	if err != nil || !ours {
+		return aftermath{stranger: stranger}, err
+	}
+	return v.claim(ctx, row.Key, want.Placement.Group, *stranger)
 }
 
 // claim takes a newborn that has no mark, and looks again whose it is after a
 // while. Another owner, with a ledger of his own, may have asked for the same
 // name and size on the same host at the same moment, and take it for his as
 // well: then it goes to the one who marked it last, and nobody has used it yet.
-// It is bound first: where the mark fails, only the ledger knows it, and the
-// caller, who gets the machine with the error.
-func (v *vms) claim(ctx context.Context, key Key, group string, m Machine) (Machine, *Machine, error) {
+// It is bound first: where the mark fails, the next look finds it by the row,
+// unless another one has marked it by then.
+func (v *vms) claim(ctx context.Context, key Key, group string, m Machine) (aftermath, error) {
 	if err := v.bind(ctx, key, group, m); err != nil {
-		return Machine{}, nil, err
+		return aftermath{}, err
 	}
 	text := describe(m.Description, key, false)
-	if err := v.Machines.Update(ctx, m.SystemID, MachineUpdate{Description: &text}); err != nil {
-		return m, nil, fmt.Errorf("cannot mark %s (%s): %w", m.Hostname, m.SystemID, err)
+	soon, cancel := context.WithTimeout(ctx, claimWithin)
+	defer cancel()
+	if err := v.Machines.Update(soon, m.SystemID, MachineUpdate{Description: &text}); err != nil {
+		return aftermath{}, fmt.Errorf("cannot mark %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
 	settleDown(ctx)
 	now, err := v.Machines.Machine(ctx, m.SystemID)
 	switch {
 	case err != nil:
-		return m, nil, fmt.Errorf("cannot read %s again after it was marked: %w", m.Hostname, err)
+		return aftermath{}, fmt.Errorf("cannot read %s again after it was marked: %w", m.Hostname, err)
 	case now.markedByAnother(key):
-		return Machine{}, &now, ErrNotFound
+		return aftermath{stranger: &now}, nil
 	}
-	return now, nil, nil
+	return aftermath{ours: &now}, nil
 }
+
+// claimWithin is how long a mark may take. Who saw the newborn without a mark
+// has set his own, or failed, before another one who marked it looks again.
+const claimWithin = settling * 2 / 3
 
 // adopted reports whether a machine without any marker is the fruit of the
 // compose that just failed: a sync of the host ended inside it, MAAS adopted the
@@ -77,6 +88,6 @@ func (v *vms) adopted(ctx context.Context, host VMHost, row Row, want VMSpec, m 
 		return false, fmt.Errorf("cannot read the ledger: %w", err)
 	}
 	return !slices.ContainsFunc(rows, func(other Row) bool {
-		return other.Key != row.Key && (other.SystemID == m.SystemID || other.SystemID == "" && other.Name == want.Name && other.HostID == host.MachineID)
+		return other.Key != row.Key && (other.SystemID == m.SystemID || other.SystemID == "" && other.Name == want.Name && other.HostKey == host.HostKey)
 	}), nil
 }

@@ -55,7 +55,7 @@ func (v *vms) nextAttempt(ctx context.Context, where sites, row Row, want VMSpec
 // moveFrom begins the next attempt on another host than the row's.
 func (v *vms) moveFrom(ctx context.Context, where sites, row Row, want VMSpec) (Row, bool, error) {
 	r := where.reservation(row.Key, want)
-	r.Exclude = []string{row.HostID}
+	r.Exclude = []string{row.HostKey}
 	return v.Ledger.Move(ctx, row.Attempt+1, r)
 }
 
@@ -63,9 +63,9 @@ func (v *vms) moveFrom(ctx context.Context, where sites, row Row, want VMSpec) (
 // that one fails.
 func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) (Result[VM], error) {
 	for tried := 1; ; tried++ {
-		host, ok := where.host(row.HostID)
+		host, ok := where.host(row.HostKey)
 		if !ok {
-			return Result[VM]{}, fmt.Errorf("the ledger chose the VM host on machine %s, which is no candidate for %s: %w", row.HostID, want.Name, ErrBusy)
+			return Result[VM]{}, fmt.Errorf("the ledger chose VM host %s, which is no candidate for %s: %w", row.HostKey, want.Name, ErrBusy)
 		}
 		m, failure := v.compose(ctx, host, row, want)
 		if failure == nil {
@@ -84,25 +84,25 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		if mayMove {
 			settleDown(ctx)
 		}
-		m, stranger, err := v.lookAfter(ctx, host, row, want, failure)
+		left, err := v.lookAfter(ctx, host, row, want, failure)
 		switch {
-		case err == nil:
-			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", m.SystemID)
-			if m.HostID != host.ID {
+		case left.ours != nil:
+			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", left.ours.SystemID)
+			if left.ours.HostID != host.ID {
 				v.leftovers.note(row.Key, leftover(want.Name, host))
 			}
-			return v.takeOn(ctx, row, want, m)
+			return v.takeOn(ctx, row, want, *left.ours)
 		case ctx.Err() != nil:
 			return Result[VM]{}, failure // the row stays: it knows since when
-		case !errors.Is(err, ErrNotFound):
-			return result(row.Key, m), err
-		case stranger != nil, !mayMove:
-			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, stranger, failure)
+		case err != nil:
+			return Result[VM]{}, err
+		case left.stranger != nil, !mayMove:
+			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, left.stranger, failure)
 		}
 		// Others' composes may have failed meanwhile, too, and left an instance
 		// that only a newer inventory shows.
 		v.Names.Refresh()
-		newer, err := v.sites(ctx, row.Key, want, []string{host.MachineID})
+		newer, err := v.sites(ctx, row.Key, want, []string{host.HostKey})
 		if err != nil {
 			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
 		}
@@ -261,7 +261,10 @@ func (v *vms) giveUp(ctx context.Context, host VMHost, key Key, want VMSpec, str
 	if err := v.Ledger.Forget(ctx, key); err != nil {
 		return errors.Join(failure, err)
 	}
-	if stranger != nil {
+	switch {
+	case stranger != nil && stranger.HostID == host.ID:
+		return taken(want.Name, *stranger, "") // LXD admits a name once: there is no other instance
+	case stranger != nil:
 		// Someone else was faster. MAAS had made our instance by then, and
 		// leaves it in LXD.
 		return taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))

@@ -59,6 +59,12 @@ func (v *vms) follow(ctx context.Context, ref Ref) (Ref, error) {
 	if _, err := v.Machines.Machine(ctx, ref.SystemID); !errors.Is(err, ErrNotFound) {
 		return ref, err
 	}
+	if row.SystemID != "" {
+		m, err := v.Machines.Machine(ctx, row.SystemID)
+		if err == nil && m.markedByAnother(ref.Key) || err != nil && !errors.Is(err, ErrNotFound) {
+			return ref, err
+		}
+	}
 	ref.SystemID = row.SystemID
 	return ref, nil
 }

@@ -56,17 +56,29 @@ func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error
 }
 
 // abandon passes on why there is no VM, and gives up the row of a former one,
-// unless a compose of it may still bear fruit: else its room would stay taken
-// for as long as nobody tries again.
+// unless a compose of it may still bear fruit, or has: else its room would stay
+// taken for as long as nobody tries again.
 func (v *vms) abandon(ctx context.Context, key Key, failure error) error {
 	row, err := v.row(ctx, key)
 	if err == nil && row.Key != "" && v.unclear(row) == 0 {
-		err = v.Ledger.Drop(ctx, row)
+		err = v.dropUnlessThere(ctx, row)
 	}
 	if err != nil {
 		return errors.Join(failure, err)
 	}
 	return failure
+}
+
+// dropUnlessThere drops a row, unless it is bound to a machine that exists and
+// that no one else has marked.
+func (v *vms) dropUnlessThere(ctx context.Context, row Row) error {
+	if row.SystemID != "" {
+		m, err := v.Machines.Machine(ctx, row.SystemID)
+		if !errors.Is(err, ErrNotFound) && (err != nil || !m.markedByAnother(row.Key)) {
+			return err
+		}
+	}
+	return v.Ledger.Drop(ctx, row)
 }
 
 // converge takes a VM that exists one step towards the spec.
