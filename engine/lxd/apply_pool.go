@@ -78,41 +78,31 @@ func (a *applier) newPool(object string, want api.StoragePoolsPost) (finding, er
 		return refused(object, fmt.Sprintf("LXD cannot use the driver %s on this machine, but %s", want.Driver, strings.Join(drivers, ", ")),
 			"Ask for one of those; or install what the driver needs, see LXD's log, and restart LXD while no instance runs."), nil
 	}
-	if strings.HasPrefix(wantedSource(want), "/dev/") {
-		use, err := a.diskInUse(wantedSource(want))
-		if err != nil {
-			return unknown(object), err
-		}
-		if use != "" {
-			return refused(object, wantedSource(want)+" is in use: "+use, "Name an empty disk."), nil
-		}
+	resources, err := a.conn.GetServerResources()
+	if err != nil {
+		return unknown(object), err
+	}
+	if use := diskInUse(resources.Storage.Disks, wantedSource(want)); use != "" {
+		return refused(object, wantedSource(want)+" is in use: "+use, "Name an empty disk."), nil
 	}
 	return made(object, strings.TrimSpace(want.Driver+" "+settings(want.Config)), func() error { return a.conn.CreateStoragePool(want) }), nil
 }
 
 // diskInUse says what is on a disk, as far as LXD sees it: file systems that
 // are mounted, and partitions. What it does not list is for LXD to judge.
-func (a *applier) diskInUse(device string) (string, error) {
-	resources, err := a.conn.GetServerResources()
-	if err != nil {
-		return "", err
-	}
-	for _, disk := range resources.Storage.Disks {
-		mounted := slices.ContainsFunc(disk.Partitions, func(p api.ResourcesStorageDiskPartition) bool { return p.Mounted })
-		for _, p := range disk.Partitions {
-			if device == "/dev/"+p.ID && p.Mounted {
-				return "it is mounted", nil
-			}
-		}
+func diskInUse(disks []api.ResourcesStorageDisk, source string) string {
+	mounted := func(p api.ResourcesStorageDiskPartition) bool { return p.Mounted }
+	for _, disk := range disks {
+		part := func(p api.ResourcesStorageDiskPartition) bool { return source == "/dev/"+p.ID && p.Mounted }
+		whole := isDisk(disk, source)
 		switch {
-		case !isDisk(disk, device):
-		case disk.Mounted || mounted:
-			return "it is mounted", nil
-		case len(disk.Partitions) > 0:
-			return fmt.Sprintf("it has %d partitions", len(disk.Partitions)), nil
+		case whole && disk.Mounted, whole && slices.ContainsFunc(disk.Partitions, mounted), slices.ContainsFunc(disk.Partitions, part):
+			return "it is mounted"
+		case whole && len(disk.Partitions) > 0:
+			return fmt.Sprintf("it has %d partitions", len(disk.Partitions))
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // isDisk tells whether the path is one of the disk's.
