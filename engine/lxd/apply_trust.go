@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -68,19 +69,45 @@ func (a *applier) listen() part {
 			return refused(object, fmt.Sprintf("LXD listens at %s instead of %s", have, a.setup.Listen),
 				"Ask for that address and port, or say that it may be changed: clients that know the former one lose it."), nil
 		}
-		act := func() error {
-			put := server.Writable()
-			if put.Config == nil {
-				put.Config = map[string]any{}
-			}
-			put.Config[listenKey] = a.setup.Listen
-			return a.conn.UpdateServer(put, etag)
-		}
+		act := func() error { return a.listenAt(server, etag) }
 		if have != "" {
 			return changed(object, fmt.Sprintf("at %s instead of %s", a.setup.Listen, have), act), nil
 		}
 		return made(object, "at "+a.setup.Listen, act), nil
 	}
+}
+
+// listenAt moves LXD's API. An LXD that cannot listen there says so, listens on
+// where it did, and notes the new address all the same: that is taken back, or
+// the next look would believe it.
+func (a *applier) listenAt(server *api.Server, etag string) error {
+	failure := a.conn.UpdateServer(withListen(server, a.setup.Listen), etag)
+	if _, answered := api.StatusErrorMatch(failure); !answered || raced(failure) {
+		return failure
+	}
+	now, etag, err := a.conn.GetServer()
+	if err != nil || now.Config[listenKey] != a.setup.Listen {
+		return failure
+	}
+	former, _ := server.Config[listenKey].(string)
+	if err := a.conn.UpdateServer(withListen(now, former), etag); err != nil {
+		return fmt.Errorf("%w; and it keeps the address: %v", failure, err)
+	}
+	return failure
+}
+
+// withListen is the server's configuration with another address, or with none.
+func withListen(server *api.Server, address string) api.ServerPut {
+	put := server.Writable()
+	put.Config = maps.Clone(put.Config)
+	if put.Config == nil {
+		put.Config = map[string]any{}
+	}
+	put.Config[listenKey] = address
+	if address == "" {
+		delete(put.Config, listenKey)
+	}
+	return put
 }
 
 // listening is an address as LXD takes it, written in one way: it may lack the
