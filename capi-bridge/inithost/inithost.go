@@ -63,7 +63,13 @@ func Run(ctx context.Context, p setting.Program) error {
 	}
 	o.unneeded(p)
 	for first := true; ; first = false {
-		if err := o.once(ctx, p, host, first); err != nil || o.interval == 0 {
+		err := o.once(ctx, p, host, first)
+		switch {
+		case o.interval == 0:
+			return err
+		case ctx.Err() != nil:
+			return nil // it is told to end, which is no failure of one that stays
+		case err != nil:
 			return err
 		}
 		select {
