@@ -1,7 +1,7 @@
 package cloudinit
 
 import (
-	"slices"
+	"errors"
 
 	"github.com/canonical/lxd/shared/api"
 )
@@ -40,7 +40,7 @@ type PublicCertificate struct {
 // Setup is what LXD is to have, or the error of Validate. A host that lists no
 // certificate passes here: an LXD that runs already may trust whom it should.
 func (h Host) Setup() (Setup, error) {
-	if err := h.Validate(); err != nil && !h.lacksOnlyTrust(err) {
+	if err := h.validateBut("trusted_certificates"); err != nil {
 		return Setup{}, err
 	}
 	h = h.withDefaults()
@@ -71,10 +71,13 @@ func (h Host) Setup() (Setup, error) {
 	return s, nil
 }
 
-// lacksOnlyTrust tells whether nothing is wrong but that no certificate is
-// listed.
-func (h Host) lacksOnlyTrust(err error) bool {
-	return len(h.TrustedCertificates) == 0 && !slices.ContainsFunc(FieldErrors(err), func(e *FieldError) bool {
-		return e.Field != "trusted_certificates"
-	})
+// validateBut is Validate without what it says of a whole field.
+func (h Host) validateBut(field string) error {
+	var left []error
+	for _, e := range FieldErrors(h.Validate()) {
+		if e.Field != field {
+			left = append(left, e)
+		}
+	}
+	return errors.Join(left...)
 }
