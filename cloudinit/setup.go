@@ -46,13 +46,12 @@ func (h Host) Setup() (Setup, error) {
 	h = h.withDefaults()
 	preseed := h.preseed().Node
 	s := Setup{
-		Listen: h.listen(), StoragePools: preseed.StoragePools, Project: h.Project.post(),
+		Listen: h.listen(), StoragePools: preseed.StoragePools, Project: h.project(),
 		Profile:        api.ProfilesPost{Name: h.Profile.Name, ProfilePut: h.profile()},
 		ProfileProject: api.ProjectDefaultName,
 	}
 	if h.ownProfiles() {
 		s.ProfileProject = h.Project.Name
-		s.Project.Config["features.profiles"] = "true" // LXD's own choice, said so that it can be compared
 	}
 	for _, n := range preseed.Networks {
 		s.Networks = append(s.Networks, n.NetworksPost)

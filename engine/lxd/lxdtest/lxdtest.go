@@ -119,11 +119,23 @@ func (s *Server) Enter(t testing.TB, name string, args ...string) *exec.Cmd {
 // it says.
 func (s *Server) LXC(t testing.TB, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "lxc", args...)
+	return s.tool(t, "", "lxc", args...)
+}
+
+// Preseed gives the LXD a preseed, as a first boot does.
+func (s *Server) Preseed(t testing.TB, preseed string) {
+	t.Helper()
+	s.tool(t, preseed, "lxd", "init", "--preseed")
+}
+
+func (s *Server) tool(t testing.TB, input, name string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), name, args...)
 	c.Env = append(os.Environ(), "LXD_DIR="+filepath.Dir(s.Socket), "LXD_CONF="+s.Folder)
+	c.Stdin = strings.NewReader(input)
 	out, err := c.CombinedOutput()
 	if err != nil {
-		t.Fatalf("lxc %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
