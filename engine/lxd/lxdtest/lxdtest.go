@@ -1,17 +1,17 @@
 // Package lxdtest starts a real LXD for a test, where one is installed: as a
-// distribution packages it, without systemd, in network and mount namespaces of
-// its own, so that nothing of it is left on the machine.
+// distribution packages it, without systemd, in namespaces of its own for
+// processes, mounts and the network, so that nothing of it is left on the machine.
 package lxdtest
 
 import (
 	"bytes"
 	_ "embed" // the script
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -23,7 +23,7 @@ var script string
 type Server struct {
 	Folder string // of its files; LXD's own are in "lxd" below it
 	Socket string
-	pid    int
+	pid    int // of the daemon
 }
 
 // bootTime is how long an LXD may take to start; it takes a second.
@@ -55,17 +55,19 @@ func Start(t testing.TB, bridges ...string) *Server {
 func (s *Server) run(t testing.TB, bridges []string) {
 	t.Helper()
 	var said bytes.Buffer
-	c := exec.Command("unshare", append([]string{"--net", "--mount", "sh", "-c", script, "sh", s.Folder}, bridges...)...)
+	c := exec.Command("unshare", append([]string{"--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", s.Folder}, bridges...)...)
 	c.Stdout, c.Stderr = &said, &said
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.pid = c.Process.Pid // the daemon's, too: each of them becomes the next
 	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	t.Cleanup(func() { s.stop(t, ended) })
+	go func() { ended <- c.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // and with it the daemon, and all that it has started
+		<-ended
+	})
 	s.await(t, ended, &said)
+	s.pid = child(t, c.Process.Pid)
 }
 
 // await waits until the socket answers.
@@ -74,7 +76,6 @@ func (s *Server) await(t testing.TB, ended chan error, said *bytes.Buffer) {
 	for end := time.Now().Add(bootTime); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		select {
 		case err := <-ended:
-			ended <- err
 			if strings.Contains(said.String(), "ermitted") {
 				t.Skipf("no real LXD here: this system does not let root make namespaces or mounts: %s", said)
 			}
@@ -95,17 +96,19 @@ func (s *Server) ready() bool {
 	return c.Run() == nil
 }
 
-// stop ends the daemon and what it has started.
-func (s *Server) stop(t testing.TB, ended chan error) {
-	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil {
-		t.Logf("LXD had ended: %v", err)
+// child is the process that another one waits for: the daemon, which is the
+// first of its own namespace.
+func child(t testing.TB, parent int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
+	if err != nil {
+		t.Fatal(err)
 	}
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Log("LXD did not end, and is killed")
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatalf("unshare has the children %q", text)
 	}
-	_ = syscall.Kill(-s.pid, syscall.SIGKILL) // dnsmasq, and what else is left of the group
+	return pid
 }
 
 // Enter makes a command that runs in the LXD's network, which nothing else
