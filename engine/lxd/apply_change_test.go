@@ -308,3 +308,33 @@ func TestListening(t *testing.T) {
 		}
 	}
 }
+
+// TestApplyNeverResizes: a pool in a file is made as large as asked for, and
+// stays so.
+func TestApplyNeverResizes(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f fresh) {
+		conn := f.connect(t)
+		server, _, err := conn.GetServer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(server.Environment.StorageSupportedDrivers, func(d api.ServerStorageDriverInfo) bool { return d.Name == "btrfs" }) {
+			t.Skip("this LXD has no btrfs (apt-get install btrfs-progs)")
+		}
+		h := f.wanted(t, onPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: 5}))
+		if _, err := Apply(t.Context(), conn, h, ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for size, want := range map[int64]string{5: "btrfs of 5GB", 20: "btrfs of 5GB, and stays so instead of 20GB"} {
+			onPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: size})(&h)
+			report, err := Apply(t.Context(), conn, h, ApplyOptions{})
+			if err != nil || report.Changed() != 0 {
+				t.Fatalf("got %v, %v", verdicts(report), err)
+			}
+			if got := report.Steps[1].Detail; got != want {
+				t.Errorf("asked for %d GB: got %q, want %q", size, got, want)
+			}
+		}
+	})
+}
