@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"maps"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -333,9 +331,6 @@ func TestLXDRemote(t *testing.T) {
 			args := append([]string{"lxd", "--address", x.LXDs()[0].Listening[0], "--network-bridge", "maasbr0"}, tc.args...)
 			said, status := run(t.Context(), x.env, args...)
 			wants(t, said, status, tc.status, tc.says...)
-			if _, _, err := net.SplitHostPort(x.LXDs()[0].Listening[0]); err != nil {
-				t.Fatal(err)
-			}
 		})
 	}
 }
@@ -353,9 +348,7 @@ func TestUsage(t *testing.T) {
 		said, status := run(t.Context(), nil, name, "--help")
 		wants(t, said, status, 0, "Flags, with the variables")
 	}
-	if _, err := os.Stat("/nonexistent"); err == nil {
-		t.Skip("this machine has a file /nonexistent")
-	}
-	said, status = run(t.Context(), map[string]string{"LXD_SOCKET": "/nonexistent"}, "lxd")
-	wants(t, said, status, 1, "FAIL  LXD HostUnavailable: there is no LXD at /nonexistent", "check lxd: failed (1)")
+	none := filepath.Join(t.TempDir(), "none")
+	said, status = run(t.Context(), map[string]string{"LXD_SOCKET": none}, "lxd")
+	wants(t, said, status, 1, "FAIL  LXD HostUnavailable: there is no LXD at "+none, "check lxd: failed (1)")
 }

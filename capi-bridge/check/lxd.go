@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/canonical/lxd/shared/api"
+
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/lxd"
@@ -138,6 +140,10 @@ func (f *findings) project(seen lxd.Inspection) {
 func (f *findings) pool(seen lxd.Inspection, name string) {
 	var names []string
 	for _, p := range seen.Pools {
+		if p.Name == name && p.Status != "" && p.Status != api.StoragePoolStatusCreated {
+			f.fail(fmt.Sprintf("storage pool %s is %s", name, p.Status), "See LXD's log on the host.")
+			return
+		}
 		if p.Name == name {
 			f.ok("storage pool %s: %s, %d of %d GB free", p.Name, p.Driver, p.FreeBytes/1e9, p.TotalBytes/1e9)
 			return

@@ -120,15 +120,6 @@ func (s *Settings) Env() []string {
 	return names
 }
 
-// Flags lists the flags without their dashes.
-func (s *Settings) Flags() []string {
-	var names []string
-	for _, e := range s.all {
-		names = append(names, e.name)
-	}
-	return names
-}
-
 // Read takes the environment, and then the arguments. Help is printed on
 // demand, which is flag.ErrHelp; what cannot be read is a *UsageError.
 func (s *Settings) Read() error {
