@@ -31,7 +31,7 @@ func (h Host) preseed() *api.InitPreseed {
 		}
 	}
 	if h.Project.Name != "default" {
-		local.Projects = []api.ProjectsPost{h.Project.post()}
+		local.Projects = []api.ProjectsPost{h.project()}
 	}
 	if !h.ownProfiles() {
 		local.Profiles = []api.ProfilesPost{{Name: h.Profile.Name, ProfilePut: h.profile()}}
@@ -83,6 +83,16 @@ func (n Network) post(name string) api.InitNetworksProjectPost {
 	return api.InitNetworksProjectPost{NetworksPost: api.NetworksPost{
 		Name: name, Type: "bridge", NetworkPut: api.NetworkPut{Config: config},
 	}}
+}
+
+// project says in words whether it has profiles of its own: to one without any
+// configuration, LXD gives none of the features that it gives to all others.
+func (h Host) project() api.ProjectsPost {
+	post := h.Project.post()
+	if h.Project.Name != api.ProjectDefaultName {
+		post.Config["features.profiles"] = strconv.FormatBool(h.ownProfiles())
+	}
+	return post
 }
 
 func (p Project) post() api.ProjectsPost {

@@ -1,0 +1,69 @@
+package check
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// pair is the fleet's client key pair.
+type pair struct{ certificate, key string }
+
+func (c *pair) add(s *setting.Settings) {
+	s.PEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file")
+	s.PEM(&c.key, "lxd-client-key", "MAASLXD_LXD_CLIENT_KEY", "its private key, in the same way")
+}
+
+// credentials are the pair, or a *setting.UsageError. One file may hold both.
+func (c *pair) credentials() (engine.Credentials, error) {
+	if c.certificate == "" || c.key == "" {
+		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert", Text: "the key pair of the fleet is missing",
+			Hint: "Give both --lxd-client-cert (MAASLXD_LXD_CLIENT_CERT) and --lxd-client-key (MAASLXD_LXD_CLIENT_KEY)."}
+	}
+	key, err := lxd.Parse(c.certificate, c.key, time.Now())
+	if err != nil {
+		p := setting.Explain(err)[0]
+		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert, --lxd-client-key", Text: p.Message, Hint: p.Hint}
+	}
+	return key.Credentials, nil
+}
+
+// region is how a MAAS is reached.
+type region struct {
+	endpoint, key, caCert string
+	timeout               time.Duration
+}
+
+func (r *region) add(s *setting.Settings, p setting.Program) {
+	s.Text(&r.endpoint, "maas-endpoint", "MAAS_ENDPOINT", p.Getenv("MAAS_API_URL"), "MAAS's address, such as http://maas:5240/MAAS (or MAAS_API_URL)")
+	s.Text(&r.key, "maas-api-key", "MAAS_API_KEY", "", "API key of an administrator; better as a variable, for others see the flags of a process")
+	s.PEM(&r.caCert, "maas-ca-cert", "MAAS_API_CACERT", "certificate authority of MAAS's https, as PEM text or the path of a file")
+	s.Span(&r.timeout, "timeout", "TIMEOUT", 5*time.Minute, "how long it may take")
+}
+
+// client is a client of the MAAS, which calls nothing yet.
+func (r *region) client(p setting.Program) (*maas.Client, error) {
+	for _, each := range []struct{ flag, env, value string }{{"--maas-endpoint", "MAAS_ENDPOINT", r.endpoint}, {"--maas-api-key", "MAAS_API_KEY", r.key}} {
+		if each.value == "" {
+			return nil, &setting.UsageError{Flag: each.flag, Text: "it is missing", Hint: fmt.Sprintf("Give it, or set %s.", each.env)}
+		}
+	}
+	return maas.New(maas.Config{URL: r.endpoint, APIKey: r.key, CACert: []byte(r.caCert), UserAgent: "capi-bridge/" + p.Version})
+}
+
+// open tells whether what is sent to MAAS can be read on the way.
+func (r *region) open() bool {
+	u, err := url.Parse(strings.TrimSpace(r.endpoint))
+	if err != nil || !strings.EqualFold(u.Scheme, "http") || u.Hostname() == "localhost" {
+		return false
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	return err != nil || !address.IsLoopback()
+}

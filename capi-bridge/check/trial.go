@@ -1,0 +1,168 @@
+package check
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// trialTag marks VM hosts that are only tried.
+const trialTag = "maaslxd-check"
+
+func leftover(h engine.VMHost) bool { return slices.Contains(h.Tags, trialTag) }
+
+// How often the VM host is looked at, how long MAAS may go on with what a lost
+// reply was about (120 s, clusterrpc/pods.py), and how long the removal may take.
+const (
+	lookEvery   = 2 * time.Second
+	maasGoesOn  = 130 * time.Second
+	removalTime = 3 * time.Minute
+)
+
+// trial is a registration that is taken back.
+type trial struct {
+	*findings
+	client  *maas.Client
+	options *vmHostOptions
+}
+
+// run registers, waits, and removes; the removal is done even if the caller has
+// given up meanwhile.
+func (t *trial) run(ctx context.Context) (err error) {
+	before, err := t.client.Subnets(ctx)
+	if err != nil {
+		return err
+	}
+	name := trialTag + "-" + strings.ToLower(rand.Text()[:6])
+	id, err := t.client.Register(ctx, engine.Registration{
+		Name: name, Endpoint: engine.Endpoint{Address: t.options.address, Project: t.options.project},
+		Credentials: t.options.credentials, Zone: t.options.zone, Pool: t.options.pool, Tags: []string{trialTag},
+	})
+	if err != nil && !errors.Is(err, engine.ErrUnclear) {
+		return err
+	}
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
+	defer cancel()
+	if err != nil {
+		return errors.Join(err, t.removeUnclear(cleanup, name))
+	}
+	seen, err := t.inventory(ctx, id, name)
+	if err == nil {
+		t.ok("MAAS registered it, and knows LXD %s, %d cores, %d MiB, %d storage pools", seen.Version, seen.Cores.Total, seen.MemoryMiB.Total, len(seen.StoragePools))
+	}
+	seen.ID, seen.Name = id, name
+	if failure := t.forget(cleanup, seen); failure != nil {
+		return errors.Join(err, failure)
+	}
+	t.ok("MAAS has forgotten it again")
+	t.learnt(cleanup, before)
+	return err
+}
+
+// inventory waits until MAAS knows what the LXD has. MAAS answers a registration
+// with success whether it could reach the LXD or not; a refresh says why not.
+func (t *trial) inventory(ctx context.Context, id int, name string) (engine.VMHost, error) {
+	asked := false
+	for {
+		h, err := t.host(ctx, func(h engine.VMHost) bool { return h.ID == id })
+		switch {
+		case err != nil:
+			return h, err
+		case h.Version != "" && h.Cores.Total > 0 && h.MachineID != "":
+			return h, nil
+		case h.Version == "" && !asked:
+			asked = true
+			if err := t.client.Sync(ctx, h); err != nil {
+				return h, fmt.Errorf("MAAS has registered it, and cannot use it: %w", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return h, fmt.Errorf("MAAS does not know what %s has: %w", name, ctx.Err())
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// host is the VM host that fits, as MAAS has it now; ErrNotFound for none.
+func (t *trial) host(ctx context.Context, fits func(engine.VMHost) bool) (engine.VMHost, error) {
+	t.client.Refresh()
+	hosts, err := t.client.Hosts(ctx)
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	if n := slices.IndexFunc(hosts, fits); n >= 0 {
+		return hosts[n], nil
+	}
+	return engine.VMHost{}, fmt.Errorf("MAAS does not list the VM host: %w", engine.ErrNotFound)
+}
+
+// removeUnclear removes a VM host that may have been made, or may still be.
+func (t *trial) removeUnclear(ctx context.Context, name string) error {
+	for end := time.Now().Add(maasGoesOn); ; {
+		h, err := t.host(ctx, func(h engine.VMHost) bool { return h.Name == name })
+		if err == nil {
+			return t.forget(ctx, h)
+		}
+		if !errors.Is(err, engine.ErrNotFound) || time.Now().After(end) {
+			return unless(err, engine.ErrNotFound)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// forget removes the VM host, and sees that nothing of it is left. MAAS removes
+// the machine that it made for the host by itself.
+func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
+	if err := t.client.Unregister(ctx, h.ID); err != nil {
+		return fmt.Errorf("cannot remove VM host %s (id %d) again, remove it in MAAS: %w", h.Name, h.ID, err)
+	}
+	_, err := t.host(ctx, func(other engine.VMHost) bool { return other.ID == h.ID })
+	if err := unless(err, engine.ErrNotFound); err != nil {
+		return err
+	}
+	if err == nil {
+		return fmt.Errorf("MAAS still has VM host %s (id %d), remove it there", h.Name, h.ID)
+	}
+	if h.MachineID == "" {
+		return nil
+	}
+	m, err := t.client.Machine(ctx, h.MachineID)
+	if err == nil {
+		return fmt.Errorf("MAAS still has the machine %s (%s) of the VM host, delete it there", m.Hostname, m.SystemID)
+	}
+	return unless(err, engine.ErrNotFound)
+}
+
+// learnt tells what MAAS does not forget: subnets that it saw on the LXD.
+func (t *trial) learnt(ctx context.Context, before []engine.Subnet) {
+	t.client.Refresh()
+	after, err := t.client.Subnets(ctx)
+	if err != nil {
+		return
+	}
+	for _, s := range after {
+		if !slices.ContainsFunc(before, func(b engine.Subnet) bool { return b.CIDR == s.CIDR }) {
+			t.note("MAAS has learnt of the subnet %s, and keeps it", s.CIDR)
+		}
+	}
+}
+
+// unless is the error, or nil if it is the sentinel.
+func unless(err, sentinel error) error {
+	if errors.Is(err, sentinel) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+const aboutVMHost = `
+Registers the LXD at an address as a VM host in MAAS, waits until MAAS knows what
+it has, and removes it again. An LXD that MAAS knows already, whose project holds
+instances, or whose machine MAAS knows, is looked at only: a registration would
+change more than can be taken back.`
+
+// vmHostOptions are what a VM host is to be.
+type vmHostOptions struct {
+	pair
+	address  string
+	project  string
+	zone     string
+	pool     string
+	insecure bool
+
+	credentials engine.Credentials
+}
+
+func (o *vmHostOptions) add(s *setting.Settings) {
+	s.Text(&o.address, "node-ip", "NODE_IP", "", "address of the LXD, such as 10.0.0.5")
+	s.Text(&o.zone, "zone", "ZONE", "default", "availability zone of the VM host")
+	s.Text(&o.pool, "resource-pool", "RESOURCE_POOL", "default", "resource pool of the VM host")
+	s.Text(&o.project, "project", "LXD_PROJECT", "maas", "LXD project of the VMs")
+	o.pair.add(s)
+	s.Switch(&o.insecure, "allow-insecure-key", "", "send the private key to a MAAS that is reached over plain http")
+}
+
+// complete wants what a registration takes.
+func (o *vmHostOptions) complete() (err error) {
+	if o.address == "" {
+		return &setting.UsageError{Flag: "--node-ip", Text: "it is missing", Hint: "Give the address of the node's LXD, or set NODE_IP."}
+	}
+	o.credentials, err = o.pair.credentials()
+	return err
+}
+
+// VMHost checks whether an LXD can become a VM host.
+func VMHost(ctx context.Context, p setting.Program) error {
+	var (
+		r region
+		o vmHostOptions
+	)
+	s := setting.New(p, aboutVMHost)
+	r.add(s, p)
+	o.add(s)
+	if err := s.Read(); err != nil {
+		return err
+	}
+	client, err := r.client(p)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := o.complete(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	f := begin(p, fmt.Sprintf("the LXD at %s as a VM host of the MAAS at %s", o.address, r.endpoint))
+	can, err := client.Capabilities(ctx)
+	if f.failure(err) {
+		return f.end(nil)
+	}
+	f.capabilities(can)
+	f.places(ctx, client, o.zone, o.pool)
+	if f.failed > 0 {
+		return f.end(nil)
+	}
+	return f.end(o.register(ctx, f, client, &r, can))
+}
+
+// register tries the registration, unless something would stay of it.
+func (o *vmHostOptions) register(ctx context.Context, f *findings, client *maas.Client, r *region, can engine.Capabilities) error {
+	if !can.VMHosts {
+		f.fail("this MAAS has no VM hosts any more", "VMs are made in LXD itself: see check lxd --address "+o.address+".")
+		return nil
+	}
+	seen, err := lxd.NewProber(lxd.Config{}).Inspect(ctx, engine.Endpoint{Address: o.address, Project: o.project}, o.credentials, "")
+	if err != nil {
+		return err
+	}
+	f.ok("the LXD at %s trusts the certificate for project %s", o.address, o.project)
+	f.machine(seen)
+	if len(seen.Pools) == 0 {
+		f.fail("it has no storage pool, without which MAAS refuses it", "Make one on the node: capi-bridge init-host.")
+	}
+	free, err := o.free(ctx, f, client, seen)
+	switch {
+	case err != nil:
+		return err
+	case !free, f.failed > 0:
+		return nil
+	case r.open() && !o.insecure:
+		f.fail("MAAS is reached over plain http, and a registration sends the private key there", "Use an https address of MAAS; or, where the network between is trusted, --allow-insecure-key.")
+		return nil
+	}
+	t := trial{findings: f, client: client, options: o}
+	return t.run(ctx)
+}
+
+// free tells whether a registration can be taken back wholly. What speaks
+// against it is said.
+func (o *vmHostOptions) free(ctx context.Context, f *findings, client *maas.Client, seen lxd.Inspection) (bool, error) {
+	if len(seen.Instances) > 0 {
+		f.skip(fmt.Sprintf("project %s holds %s: MAAS would take them over, and power-cycle them", o.project, strings.Join(seen.Instances, ", ")),
+			"Name an empty project (--project) to try the registration.")
+		return false, nil
+	}
+	hosts, err := client.Hosts(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, h := range hosts {
+		e, err := client.Endpoint(ctx, h.ID)
+		if err != nil {
+			return false, err
+		}
+		if !lxd.SameServer(e.Address, o.address) {
+			continue
+		}
+		if leftover(h) {
+			if err := (&trial{findings: f, client: client, options: o}).forget(ctx, h); err != nil {
+				return false, err
+			}
+			f.note("VM host %s, which an earlier check had left behind, was removed", h.Name)
+			continue
+		}
+		f.registered(h, e, o.project)
+		return false, nil
+	}
+	return o.unknownMachine(ctx, f, client, seen)
+}
+
+// registered tells of the VM host that there is.
+func (f *findings) registered(h engine.VMHost, e engine.Endpoint, project string) {
+	switch {
+	case e.Project != project:
+		f.skip(fmt.Sprintf("MAAS has project %s of this LXD already, as VM host %s: removing a second one would take the machine of both", e.Project, h.Name), "Nothing need be tried: MAAS reaches it.")
+	case h.Version == "" || h.Cores.Total == 0:
+		f.fail(fmt.Sprintf("MAAS has it already, as VM host %s, and has never reached it", h.Name), "See whether a rack controller reaches it, and refresh the VM host in MAAS.")
+	default:
+		f.ok("MAAS has it already, as VM host %s: LXD %s, %d cores, %d MiB", h.Name, h.Version, h.Cores.Total, h.MemoryMiB.Total)
+	}
+}
+
+// unknownMachine tells whether MAAS knows no machine with a MAC of the LXD's.
+// It would rewrite the interfaces of one that it knows, and call it deployed,
+// for ever.
+func (o *vmHostOptions) unknownMachine(ctx context.Context, f *findings, client *maas.Client, seen lxd.Inspection) (bool, error) {
+	macs := map[string]bool{}
+	for _, n := range seen.Networks {
+		if !n.Managed && n.MAC != "" {
+			macs[n.MAC] = true
+		}
+	}
+	machines, err := client.MachinesWhere(ctx, engine.MachineFilter{})
+	if err != nil {
+		return false, err
+	}
+	for _, m := range machines {
+		for _, i := range m.Interfaces {
+			if macs[i.MAC] {
+				f.skip(fmt.Sprintf("MAAS knows its machine, %s (%s): a registration would rewrite the interfaces of that, and stay", m.Hostname, m.SystemID),
+					"All that is short of a registration was tried. The bridge, or Terraform, registers it for good.")
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}

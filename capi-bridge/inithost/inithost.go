@@ -1,0 +1,160 @@
+// Package inithost is the command that makes an LXD host of a node that runs
+// already: what cloud-init does at a first boot, over LXD's local socket.
+package inithost
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+const about = `
+Sets up the LXD of this node, so that VMs can be made on it: a storage pool, a
+project with a profile, and the certificate of a fleet, trusted for that project
+alone. It speaks to LXD's local socket, installs nothing and restarts nothing.
+What is there and serves is kept; what is there and otherwise is named, and then
+nothing is changed (status 3). It can be repeated.`
+
+// options are those of the command besides the host's.
+type options struct {
+	setting.Host
+	dryRun       bool
+	changeListen bool
+	interval     time.Duration
+	timeout      time.Duration
+}
+
+func (o *options) settings(p setting.Program) *setting.Settings {
+	s := setting.New(p, about)
+	o.Add(s)
+	s.Switch(&o.changeListen, "change-listen-address", "CHANGE_LISTEN_ADDRESS", "let an LXD that listens elsewhere listen as asked")
+	s.Switch(&o.dryRun, "dry-run", "DRY_RUN", "say what would be done, and do nothing")
+	s.Span(&o.interval, "interval", "INTERVAL", 0, "stay, and look again after this time; for a DaemonSet")
+	s.Span(&o.timeout, "timeout", "TIMEOUT", 10*time.Minute, "how long it may take")
+	return s
+}
+
+// Run sets up the node's LXD.
+func Run(ctx context.Context, p setting.Program) error {
+	var o options
+	if err := o.settings(p).Read(); err != nil {
+		return err
+	}
+	host, err := o.Host.Host()
+	if err != nil {
+		return err
+	}
+	if len(host.TrustedCertificates) == 0 {
+		return &setting.UsageError{Flag: "--trusted-certificate", Text: "it is missing: nobody could use the host",
+			Hint: "Give the public certificate of the fleet (TRUSTED_CERTIFICATE), as PEM text or the path of a file."}
+	}
+	o.Socket = cmp.Or(o.Socket, lxd.Socket(p.Getenv))
+	if o.Node == "" {
+		o.Node, _ = os.Hostname()
+	}
+	o.unneeded(p)
+	for first := true; ; first = false {
+		err := o.once(ctx, p, host, first)
+		switch {
+		case o.interval == 0:
+			return err
+		case ctx.Err() != nil:
+			return nil // it is told to end, which is no failure of one that stays
+		case err != nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(o.interval):
+		}
+	}
+}
+
+// unneeded tells of what former initializers were given: the node is registered
+// in MAAS by who manages the fleet, and its key has no business here.
+func (o *options) unneeded(p setting.Program) {
+	for _, name := range []string{"MAAS_API_KEY", "MAAS_ENDPOINT", "ZONE", "RESOURCE_POOL"} {
+		if p.Getenv(name) != "" {
+			fmt.Fprintf(p.Stderr, "%s: %s is not used: who manages the fleet registers the node in MAAS; take it away from here\n", o.Node, name)
+		}
+	}
+}
+
+// once applies the host, and says what came of it. Later looks are quiet about
+// what is as it was.
+func (o *options) once(ctx context.Context, p setting.Program, host cloudinit.Host, aloud bool) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	conn, err := lxd.Local(ctx, o.Socket, "capi-bridge/"+p.Version)
+	if err != nil {
+		return err
+	}
+	report, err := lxd.Apply(ctx, conn, host, lxd.ApplyOptions{DryRun: o.dryRun, ChangeListen: o.changeListen})
+	if aloud || err != nil || report.Changed() > 0 || report.Open() > 0 {
+		o.print(p.Stdout, report, err)
+	}
+	refusal := (*engine.Refusal)(nil)
+	if errors.As(err, &refusal) && len(report.Steps) > 0 {
+		return fmt.Errorf("%w: %w", setting.ErrRefused, err)
+	}
+	return err
+}
+
+func (o *options) print(w io.Writer, r lxd.Report, err error) {
+	fmt.Fprintf(w, "%s: LXD %s at %s\n", o.Node, cmp.Or(r.Version, "of an unknown version"), o.Socket)
+	refused := false
+	for _, s := range r.Steps {
+		word := o.word(s)
+		if err != nil && s.Verdict != lxd.Keep && s.Verdict != lxd.Refuse && !s.Done {
+			word = "not " + pastOf[s.Verdict]
+		}
+		fmt.Fprintf(w, "  %-12s %s: %s\n", word, s.Object, s.Detail)
+		if s.Verdict == lxd.Refuse {
+			refused = true
+			fmt.Fprintf(w, "  %-12s %s\n", "", s.Hint)
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "  %-12s %s\n", "note", note)
+	}
+	fmt.Fprintf(w, "%s: %s\n", o.Node, o.summary(r, err, refused))
+}
+
+// pastOf are the words for what was done.
+var pastOf = map[lxd.Verdict]string{lxd.Make: "made", lxd.Change: "changed"}
+
+func (o *options) word(s lxd.Step) string {
+	switch {
+	case s.Verdict == lxd.Keep:
+		return "kept"
+	case s.Verdict == lxd.Refuse:
+		return "refused"
+	case s.Done:
+		return pastOf[s.Verdict]
+	}
+	return "would " + string(s.Verdict)
+}
+
+func (o *options) summary(r lxd.Report, err error, refused bool) string {
+	switch {
+	case refused && r.Changed() == 0:
+		return "refused; nothing was changed"
+	case err != nil:
+		return fmt.Sprintf("not finished; %d made or changed, run it again", r.Changed())
+	case r.Open() > 0:
+		return fmt.Sprintf("would make or change %d, and did nothing", r.Open())
+	case r.Changed() > 0:
+		return fmt.Sprintf("done; %d made or changed", r.Changed())
+	}
+	return "nothing to do"
+}

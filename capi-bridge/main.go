@@ -1,0 +1,37 @@
+// Command capi-bridge is the bridge between Cluster API and a MAAS with LXD
+// hosts. On nodes and at an operator's desk it sets up LXD, and checks what
+// there is.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/check"
+	"github.com/maaslxd/maaslxd/capi-bridge/inithost"
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+)
+
+// version is set when a release is built: -ldflags "-X main.version=1.2.3".
+var version = "dev"
+
+var commands = setting.Commands{
+	{Name: "init-host", What: "set up the LXD of this node, so that VMs can be made on it", Run: inithost.Run},
+	{Name: "check", What: "check an LXD, a VM host to be, or a MAAS: check lxd|vm-host|maas", Run: check.Run},
+	{Name: "version", What: "print the version", Run: func(_ context.Context, p setting.Program) error {
+		_, err := fmt.Fprintln(p.Stdout, p.Version)
+		return err
+	}},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := commands.Run(ctx, setting.Program{
+		Name: "capi-bridge", Args: os.Args[1:], Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr, Version: version,
+	})
+	stop()
+	os.Exit(setting.ExitCode(err, os.Stderr))
+}

@@ -1,0 +1,114 @@
+// Package setting is what the commands of capi-bridge have in common: their
+// settings, from flags and from the environment, and how they end.
+package setting
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Program is what a command is called with.
+type Program struct {
+	Name           string // with those of the commands above it: "capi-bridge check lxd"
+	Args           []string
+	Getenv         func(string) string
+	Stdout, Stderr io.Writer
+	Version        string
+}
+
+// Command is one of several.
+type Command struct {
+	Name string
+	What string // in a line
+	Run  func(context.Context, Program) error
+}
+
+// Commands are the choices of a program.
+type Commands []Command
+
+// Run runs the command that the first argument names.
+func (c Commands) Run(ctx context.Context, p Program) error {
+	name := ""
+	if len(p.Args) > 0 {
+		name = p.Args[0]
+	}
+	for _, command := range c {
+		if command.Name == name {
+			p.Name, p.Args = p.Name+" "+name, p.Args[1:]
+			return command.Run(ctx, p)
+		}
+	}
+	switch name {
+	case "-h", "-help", "--help", "help":
+		_, err := io.WriteString(p.Stdout, c.usage(p.Name))
+		return err
+	case "":
+		return &UsageError{Text: "no command is given\n\n" + c.usage(p.Name)}
+	}
+	return &UsageError{Text: fmt.Sprintf("there is no command %q\n\n%s", name, c.usage(p.Name))}
+}
+
+func (c Commands) usage(program string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s takes one of these, and -h after it:\n", program)
+	for _, command := range c {
+		fmt.Fprintf(&text, "  %-10s %s\n", command.Name, command.What)
+	}
+	return text.String()
+}
+
+// UsageError is a command line, or an environment, that cannot be meant.
+type UsageError struct {
+	Flag string // "--storage-size"; empty: it is about the whole
+	Text string // a sentence without its full stop
+	Hint string
+}
+
+func (e *UsageError) Error() string {
+	if e.Flag == "" {
+		return e.Text
+	}
+	return e.Flag + ": " + e.Text
+}
+
+// ErrRefused ends a command that has said already what it will not do, and
+// ErrFailed one that has said what is wrong.
+var (
+	ErrRefused = errors.New("refused")
+	ErrFailed  = errors.New("failed")
+)
+
+// The exit codes of programs.
+const (
+	CodeFailed  = 1
+	CodeUsage   = 2
+	CodeRefused = 3
+)
+
+// ExitCode says what went wrong, unless that has been said, and what the
+// process ends with: 0, 1 for a failure, 2 for a usage error, 3 for a refusal.
+func ExitCode(err error, stderr io.Writer) int {
+	usage := (*UsageError)(nil)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, ErrRefused):
+		return CodeRefused
+	case errors.Is(err, ErrFailed):
+		return CodeFailed
+	}
+	for _, p := range Explain(err) {
+		fmt.Fprintf(stderr, "capi-bridge: %s\n", strings.TrimSpace(p.Message))
+		if p.Hint != "" {
+			fmt.Fprintf(stderr, "  %s\n", p.Hint)
+		}
+	}
+	if errors.As(err, &usage) {
+		return CodeUsage
+	}
+	return CodeFailed
+}

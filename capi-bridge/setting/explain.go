@@ -1,0 +1,54 @@
+package setting
+
+import (
+	"errors"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// Problem is an error for people.
+type Problem struct {
+	Message string
+	Hint    string // the way out, may be empty
+}
+
+// Explain takes an error apart into what people can act on: one Problem for
+// each error that was joined.
+func Explain(err error) []Problem {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []Problem
+		for _, each := range joined.Unwrap() {
+			all = append(all, Explain(each)...)
+		}
+		return all
+	}
+	return []Problem{{Message: err.Error(), Hint: hint(err)}}
+}
+
+// hint is the way out that the error, or what it wraps, names.
+func hint(err error) string {
+	var (
+		failure  *engine.Error
+		refusal  *engine.Refusal
+		spec     *engine.SpecError
+		config   *maas.ConfigError
+		answered *maas.Error
+		usage    *UsageError
+	)
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Hint
+	case errors.As(err, &failure):
+		return failure.Hint
+	case errors.As(err, &spec):
+		return spec.Hint
+	case errors.As(err, &config):
+		return config.Hint
+	case errors.As(err, &answered):
+		return answered.Hint
+	case errors.As(err, &usage):
+		return usage.Hint
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package setting
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// Host are the settings of an LXD host to be.
+type Host struct {
+	Node         string // how the node is called in what is printed
+	Socket       string
+	backend      string
+	sizeGB       int64
+	source       string
+	Pool         string
+	Bridge       string
+	nicType      string
+	nicParent    string
+	Project      string
+	profile      string
+	listen       string
+	port         int64
+	certificates []string
+}
+
+// Add adds the settings of a host.
+func (h *Host) Add(s *Settings) {
+	s.Text(&h.Node, "node-name", "NODE_NAME", "", "name of this node in what is printed")
+	s.Text(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: LXD_DIR's, else "+lxd.SnapSocket+" or "+lxd.PackageSocket+")")
+	s.Text(&h.backend, "storage-backend", "STORAGE_BACKEND", string(cloudinit.ZFS), "storage driver: zfs, btrfs, lvm or dir")
+	s.Number(&h.sizeGB, "storage-size", "STORAGE_SIZE", 0, "size of a new pool in a file, in GB of 10⁹ bytes (default 50; not for dir)")
+	s.Text(&h.source, "storage-source", "STORAGE_SOURCE", "", "disk (best /dev/disk/by-id/…), ZFS pool, volume group or folder to make the pool on, instead of a file")
+	s.Text(&h.Pool, "storage-pool", "STORAGE_POOL", cloudinit.DefaultPool, "name of the storage pool")
+	s.Text(&h.Bridge, "network-bridge", "NETWORK_BRIDGE", cloudinit.DefaultBridge, "bridge of the node that VMs join; it must be there")
+	s.Text(&h.nicType, "nic-type", "NIC_TYPE", string(cloudinit.Bridge), "how VMs are attached: bridge or macvlan")
+	s.Text(&h.nicParent, "nic-parent", "NIC_PARENT", "", "NIC of the node beside which macvlan puts VMs")
+	s.Text(&h.Project, "project", "LXD_PROJECT", cloudinit.DefaultProject, "LXD project of the VMs")
+	s.Text(&h.profile, "profile", "LXD_PROFILE", cloudinit.DefaultProfile, "profile of the project that VMs get")
+	s.Text(&h.listen, "listen-address", "LISTEN_ADDRESS", "", "IP address of LXD's API (default: all)")
+	s.Number(&h.port, "listen-port", "LISTEN_PORT", cloudinit.DefaultPort, "port of LXD's API")
+	s.PEMs(&h.certificates, "trusted-certificate", "TRUSTED_CERTIFICATE",
+		"public certificate of the fleet, as PEM text or the path of a file; may be given several times")
+}
+
+// Host is the host that the settings describe. What is wrong with it are
+// *UsageErrors, joined.
+func (h *Host) Host() (cloudinit.Host, error) {
+	host := cloudinit.Host{
+		ListenAddress: h.listen, ListenPort: int(h.port),
+		StoragePools: map[string]cloudinit.StoragePool{h.Pool: {Driver: cloudinit.Driver(h.backend), SizeGB: h.sizeGB, Source: h.source}},
+		Networks:     map[string]cloudinit.Network{h.Bridge: {}},
+		Project:      cloudinit.Project{Name: h.Project}, Profile: cloudinit.Profile{Name: h.profile},
+	}
+	switch {
+	case h.nicType == string(cloudinit.Macvlan):
+		host.Networks = map[string]cloudinit.Network{"macvlan": {Kind: cloudinit.Macvlan, Parent: h.nicParent}}
+	case h.nicType != string(cloudinit.Bridge):
+		return host, &UsageError{Flag: "--nic-type", Text: fmt.Sprintf("there is no %q", h.nicType), Hint: "Take bridge or macvlan."}
+	case h.nicParent != "":
+		return host, &UsageError{Flag: "--nic-parent", Text: "only macvlan has it", Hint: "Leave it out, or take --nic-type macvlan."}
+	case h.backend == string(cloudinit.Ceph):
+		return host, &UsageError{Flag: "--storage-backend", Text: "a pool of ceph takes more than can be said here", Hint: "Make it with lxc storage create."}
+	}
+	for _, text := range h.certificates {
+		host.TrustedCertificates = append(host.TrustedCertificates, single(text)...)
+	}
+	if _, err := host.Setup(); err != nil {
+		return host, asFlags(err)
+	}
+	return host, nil
+}
+
+// single are the certificates of a text, each by itself: a file may hold that
+// which follows, too. What holds anything else is left whole, to be refused.
+func single(text string) []string {
+	var all []string
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			if len(all) == 0 {
+				return []string{text}
+			}
+			return all
+		}
+		if block.Type != "CERTIFICATE" {
+			return []string{text}
+		}
+		all = append(all, string(pem.EncodeToMemory(block)))
+	}
+}
+
+// asFlags names the flags in the place of the fields.
+func asFlags(err error) error {
+	fields := cloudinit.FieldErrors(err)
+	if len(fields) == 0 {
+		return err
+	}
+	var all []error
+	for _, f := range fields {
+		all = append(all, &UsageError{Flag: "--" + flagOf(f.Field), Text: f.Message, Hint: capital(f.Hint)})
+	}
+	return errors.Join(all...)
+}
+
+var poolFlags = map[string]string{"driver": "storage-backend", "size_gb": "storage-size", "source": "storage-source"}
+
+// flagOf is the flag that a field of a cloudinit.Host comes from.
+func flagOf(field string) string {
+	parts := strings.Split(field, ".")
+	last := parts[len(parts)-1]
+	switch parts[0] {
+	case "storage_pools":
+		if name, ok := poolFlags[last]; ok {
+			return name
+		}
+		return "storage-pool"
+	case "networks":
+		if last == "parent" {
+			return "nic-parent"
+		}
+		return "network-bridge"
+	case "project", "profile":
+		return parts[0]
+	case "listen_address", "listen_port":
+		return strings.ReplaceAll(parts[0], "_", "-")
+	}
+	return "trusted-certificate"
+}
+
+// capital makes a sentence of a hint.
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,0 +1,193 @@
+package setting
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings are those of one command: each a flag and, if it has a name there, a
+// variable of the environment. A flag wins. An empty variable is none.
+type Settings struct {
+	program Program
+	about   string
+	all     []*entry
+}
+
+// entry is one setting.
+type entry struct {
+	name, env string
+	usage     string
+	fallback  string // for people
+	flag      bool   // takes no value
+	set       func(text string) error
+	reset     func() // before the first flag takes the place of the environment
+}
+
+// New makes the settings of a command. about says in lines what it does.
+func New(p Program, about string) *Settings { return &Settings{program: p, about: about} }
+
+// Text is a setting that is taken as it is.
+func (s *Settings) Text(to *string, name, env, fallback, usage string) {
+	*to = fallback
+	s.add(&entry{name: name, env: env, usage: usage, fallback: fallback, set: func(text string) error { *to = text; return nil }})
+}
+
+// Number is a whole one.
+func (s *Settings) Number(to *int64, name, env string, fallback int64, usage string) {
+	*to = fallback
+	e := &entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
+		if *to, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return fmt.Errorf("%q is no whole number", text)
+		}
+		return nil
+	}}
+	if fallback != 0 {
+		e.fallback = strconv.FormatInt(fallback, 10)
+	}
+	s.add(e)
+}
+
+// Span is a duration like "30s".
+func (s *Settings) Span(to *time.Duration, name, env string, fallback time.Duration, usage string) {
+	*to = fallback
+	e := &entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
+		if *to, err = time.ParseDuration(text); err != nil || *to < 0 {
+			return fmt.Errorf("%q is no time such as 30s or 10m", text)
+		}
+		return nil
+	}}
+	if fallback != 0 {
+		e.fallback = fallback.String()
+	}
+	s.add(e)
+}
+
+// Switch is on or off: the flag alone, or a variable that is true or false.
+func (s *Settings) Switch(to *bool, name, env, usage string) {
+	s.add(&entry{name: name, env: env, usage: usage, flag: true, set: func(text string) (err error) {
+		if *to, err = strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		return nil
+	}})
+}
+
+// PEM is PEM text, or the path of a file with PEM text in it.
+func (s *Settings) PEM(to *string, name, env, usage string) {
+	s.add(&entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
+		*to, err = readPEM(text)
+		return err
+	}})
+}
+
+// PEMs is a PEM that can be given several times.
+func (s *Settings) PEMs(to *[]string, name, env, usage string) {
+	s.add(&entry{name: name, env: env, usage: usage, reset: func() { *to = nil }, set: func(text string) error {
+		pem, err := readPEM(text)
+		*to = append(*to, pem)
+		return err
+	}})
+}
+
+// readPEM never repeats what it was given: it may be a key that was cut short.
+func readPEM(text string) (string, error) {
+	if strings.Contains(text, "-----BEGIN") {
+		return text, nil
+	}
+	data, err := os.ReadFile(text)
+	if err != nil {
+		return "", errors.New("it is neither PEM text nor the path of a file that can be read")
+	}
+	return string(data), nil
+}
+
+func (s *Settings) add(e *entry) { s.all = append(s.all, e) }
+
+// Env lists the variables that are read.
+func (s *Settings) Env() []string {
+	var names []string
+	for _, e := range s.all {
+		if e.env != "" {
+			names = append(names, e.env)
+		}
+	}
+	return names
+}
+
+// Read takes the environment, and then the arguments. Help is printed on
+// demand, which is flag.ErrHelp; what cannot be read is a *UsageError.
+func (s *Settings) Read() error {
+	for _, e := range s.all {
+		value := ""
+		if e.env != "" {
+			value = s.program.Getenv(e.env)
+		}
+		if value == "" {
+			continue
+		}
+		if err := e.set(value); err != nil {
+			return &UsageError{Flag: e.env, Text: err.Error(), Hint: e.usage}
+		}
+	}
+	return s.readFlags()
+}
+
+func (s *Settings) readFlags() error {
+	flags := flag.NewFlagSet(s.program.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	var wrong *UsageError
+	for _, e := range s.all {
+		set := func(text string) error {
+			if e.reset != nil {
+				e.reset()
+				e.reset = nil
+			}
+			if err := e.set(text); err != nil {
+				wrong = &UsageError{Flag: "--" + e.name, Text: err.Error(), Hint: e.usage}
+				return err
+			}
+			return nil
+		}
+		if e.flag {
+			flags.BoolFunc(e.name, e.usage, set)
+		} else {
+			flags.Func(e.name, e.usage, set)
+		}
+	}
+	err := flags.Parse(s.program.Args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		s.help(s.program.Stdout)
+		return err
+	case wrong != nil:
+		return wrong
+	case err != nil:
+		return &UsageError{Text: err.Error(), Hint: s.program.Name + " -h lists the flags"}
+	case flags.NArg() > 0:
+		return &UsageError{Text: fmt.Sprintf("%q is no flag, and %s takes nothing else", flags.Arg(0), s.program.Name), Hint: s.program.Name + " -h lists the flags"}
+	}
+	return nil
+}
+
+// help prints all settings with their variables.
+func (s *Settings) help(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nFlags, with the variables that stand in for them:\n", strings.TrimSpace(s.about))
+	for _, e := range s.all {
+		fmt.Fprintf(w, "  --%s", e.name)
+		if e.env != "" {
+			fmt.Fprintf(w, ", %s", e.env)
+		}
+		fmt.Fprintf(w, "\n      %s", e.usage)
+		if e.fallback != "" {
+			fmt.Fprintf(w, " (default %s)", e.fallback)
+		}
+		fmt.Fprintln(w)
+	}
+}
