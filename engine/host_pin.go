@@ -79,12 +79,15 @@ func (h *hosts) noteServer(ctx context.Context, key Key, m Machine, server *LXDS
 // certificate.
 func (h *hosts) recognize(ctx context.Context, ref Ref, want HostSpec, m Machine) (string, error) {
 	atHand := want.Credentials.Fingerprint()
+	unproven := want.ServerFingerprint != "" && want.ServerFingerprint != m.OwnerData[serverData]
 	e, err := want.endpoint(m)
 	switch {
 	case want.ServerFingerprint != "" && atHand == "":
 		return "", unprovable("nobody has told by which client certificate the host is managed")
+	case unproven && err != nil:
+		return "", fmt.Errorf("cannot ask the LXD of %s for its certificate: %w", want.name(m), err)
 	case h.Probe == nil, atHand == "", err != nil:
-		return m.pinned(ref, want.ServerFingerprint), nil
+		return m.pinned(ref, ""), nil
 	}
 	server, err := h.probe(ctx, ref, want, m, e)
 	noted := m.OwnerData[fingerprintData]
@@ -95,7 +98,7 @@ func (h *hosts) recognize(ctx context.Context, ref Ref, want HostSpec, m Machine
 		return "", err
 	case errors.Is(err, ErrForbidden) && noted != "" && noted != atHand: // MAAS would be locked out with it
 		return "", want.untrusted(e, err)
-	case want.ServerFingerprint != "" && want.ServerFingerprint != m.OwnerData[serverData]:
+	case unproven:
 		return "", fmt.Errorf("cannot tell whether the LXD of %s shows the certificate %s: %w", want.name(m), want.ServerFingerprint, err)
 	}
 	h.Log.InfoContext(ctx, "cannot ask the LXD which certificate it shows", "address", e.Address, "error", err)

@@ -98,7 +98,8 @@ func (b *metal) suits(ctx context.Context, m Machine, want MachineSpec, prepare 
 }
 
 // suiting are those of the machines that can become what is wanted. If none
-// can, the error says why of the first.
+// can, the error says why of the first. A look that fails ends it: the machine
+// that it was about may be the best one.
 func (b *metal) suiting(ctx context.Context, fitting []Machine, want MachineSpec, prepare preparation) ([]Machine, error) {
 	var found []Machine
 	var first *SpecError
