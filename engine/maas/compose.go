@@ -13,8 +13,8 @@ import (
 // Hosts implements engine.Composer. Hosts of other kinds than LXD are left
 // out. A list that does not serve the ledger any more is read anew.
 func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
-	hosts, err := c.hosts.get(ctx)
-	for range 2 { // what somebody is reading may be too old as well
+	for tried := 1; ; tried++ {
+		hosts, err := c.hosts.get(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -23,13 +23,12 @@ func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 			return nil, err
 		}
 		old := func(hosts []engine.VMHost) bool { return len(hosts) > 0 && !hosts[0].Inventory.Serves(now) }
-		if !old(hosts) {
-			break
+		// What somebody was reading may be too old as well.
+		if !old(hosts) || tried == 3 {
+			return slices.Clone(hosts), nil
 		}
 		c.hosts.discard(old)
-		hosts, err = c.hosts.get(ctx)
 	}
-	return slices.Clone(hosts), err
 }
 
 // HostOf implements engine.Composer. What a ledger calls a VM host hardly ever
