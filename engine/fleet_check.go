@@ -111,7 +111,7 @@ type checkedFleet struct {
 func (f *checkedFleet) others(than VMHost) []string {
 	var ids []string
 	for _, h := range f.hosts {
-		if h.ID != than.ID {
+		if h.HostKey != than.HostKey {
 			ids = append(ids, h.HostKey)
 		}
 	}

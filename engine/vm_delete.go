@@ -40,11 +40,9 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 		return Result[VM]{}, err
 	case m.Locked:
 		return result(ref.Key, m), locked(m, "delete")
-	case m.HostID == 0:
-		return result(ref.Key, m), &Refusal{
-			Message: fmt.Sprintf("will not delete machine %s (%s): it is no VM on a VM host", m.Hostname, m.SystemID),
-			Hint:    "If it should no longer be managed, remove it from the state.", Err: ErrConflict,
-		}
+	}
+	if err := v.isVM(ctx, m); err != nil {
+		return result(ref.Key, m), err
 	}
 	res := result(ref.Key, m)
 	switch m.Status.Phase() {
@@ -66,6 +64,24 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
+}
+
+// isVM refuses what is no VM. Where MAAS knows no VM hosts, the composer tells.
+func (v *vms) isVM(ctx context.Context, m Machine) error {
+	if m.HostID != 0 {
+		return nil
+	}
+	_, err := v.Composer.HostOf(ctx, m)
+	switch {
+	case errors.Is(err, ErrConflict):
+		return &Refusal{
+			Message: fmt.Sprintf("will not delete machine %s (%s): it is no VM on a VM host", m.Hostname, m.SystemID),
+			Hint:    "If it should no longer be managed, remove it from the state.", Err: ErrConflict,
+		}
+	case err != nil:
+		return fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	return nil
 }
 
 // of reports whether the row is about the VM of a ref, and not about a later

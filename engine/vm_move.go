@@ -18,10 +18,13 @@ func (v *vms) move(ctx context.Context, key Key, want VMSpec, m Machine) (Result
 		return Result[VM]{}, err
 	}
 	owner, finished := described(m.Description)
-	if want.Host != "" || m.HostID == 0 || owner != marker(key) || finished || row.Attempt >= maxAttempts {
+	if want.Host != "" || owner != marker(key) || finished || row.Attempt >= maxAttempts {
 		return Result[VM]{}, failed(m)
 	}
 	host, err := v.Composer.HostOf(ctx, m)
+	if errors.Is(err, ErrConflict) {
+		return Result[VM]{}, failed(m)
+	}
 	if err != nil {
 		return Result[VM]{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
@@ -34,7 +37,7 @@ func (v *vms) move(ctx context.Context, key Key, want VMSpec, m Machine) (Result
 		return Result[VM]{}, err
 	}
 	res := result(key, m)
-	res.Reason, res.Message = "Moving", fmt.Sprintf("%s ended in the state %q on VM host %s, and goes to another", m.Hostname, m.StatusName, m.HostName)
+	res.Reason, res.Message = "Moving", fmt.Sprintf("%s ended in the state %q on VM host %s, and goes to another", m.Hostname, m.StatusName, host.Name)
 	off, err := v.off(ctx, key, m)
 	if err != nil || !off {
 		res.After = shortly
@@ -47,7 +50,7 @@ func (v *vms) move(ctx context.Context, key Key, want VMSpec, m Machine) (Result
 		res.After = shortly
 		return res, err
 	}
-	v.Log.InfoContext(ctx, "removed VM, to be made on another host", "name", m.Hostname, "host", m.HostName, "system_id", m.SystemID)
+	v.Log.InfoContext(ctx, "removed VM, to be made on another host", "name", m.Hostname, "host", host.Name, "system_id", m.SystemID)
 	again, err := v.makeElsewhere(ctx, where, row, want)
 	again.moved = again.systemID == ""
 	return again, err

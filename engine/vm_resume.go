@@ -12,7 +12,11 @@ func (v *vms) resume(ctx context.Context, ref Ref, want VMSpec, m Machine) (Resu
 	if seenAs(m, ref.Key).Finished {
 		return Result[VM]{}, known(want.Name, m)
 	}
-	if field, had, wanted := begunOtherwise(want, m); field != "" {
+	begun, err := v.placed(ctx, want, m)
+	if err != nil {
+		return result(ref.Key, m), err
+	}
+	if field, had, wanted := begunOtherwise(want, begun); field != "" {
 		return Result[VM]{}, &SpecError{
 			Field:   field,
 			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, and now it is to be %s", want.Name, m.SystemID, had, wanted),
@@ -21,6 +25,19 @@ func (v *vms) resume(ctx context.Context, ref Ref, want VMSpec, m Machine) (Resu
 		}
 	}
 	return v.converge(ctx, ref, want, m)
+}
+
+// placed names the host of a VM where MAAS does not, if it matters.
+func (v *vms) placed(ctx context.Context, want VMSpec, m Machine) (Machine, error) {
+	if want.Host == "" || m.HostID != 0 {
+		return m, nil
+	}
+	host, err := v.Composer.HostOf(ctx, m)
+	if err != nil {
+		return m, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	m.HostName = host.Name
+	return m, nil
 }
 
 // MemoryBlockMiB is by how much the memory that a VM reports may differ from
@@ -53,7 +70,8 @@ func begunOtherwise(want VMSpec, m Machine) (field, had, wanted string) {
 	for _, d := range want.Disks {
 		wishes = append(wishes, d.SizeGB)
 	}
-	if !slices.Equal(sizes, wishes) {
+	// Of a VM that was enlisted, MAAS knows the disks by commissioning it.
+	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
 		return "disks", fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
 	}
 	return "", "", ""
