@@ -199,6 +199,10 @@ type Composition struct {
 	Pool         string
 	Domain       string
 	Marker       string // a tag for the root disk: tells whose the newborn is
+	// Key that the marker stands for, and the description that says so. They are
+	// for composers that can leave them with the VM at its birth.
+	Key         Key
+	Description string
 	// Begin is called when nothing holds the request up any more, right before
 	// it is sent. If it fails, nothing is sent, and Compose returns its error.
 	Begin func(context.Context) error

@@ -186,7 +186,7 @@ func (v *vms) composition(ctx context.Context, host VMHost, key Key, want VMSpec
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
 		Disks: want.Disks,
 		Zone:  want.Zone, Pool: want.Pool, Domain: want.Domain,
-		Marker: marker(key),
+		Marker: marker(key), Key: key, Description: describe("", key, false),
 	}
 	if len(host.Architectures) > 0 {
 		c.Architecture = host.Architectures[0]

@@ -34,7 +34,11 @@ func TestMain(m *testing.M) {
 		makeKeys(folder)
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if real != nil {
+		real.stop()
+	}
+	os.Exit(code)
 }
 
 // makeKeys makes one key after the other, at moments that other processes keep

@@ -138,5 +138,5 @@ func isLXD(body []byte) bool {
 	if err := json.Unmarshal(body, &envelope); err != nil {
 		return false
 	}
-	return envelope.Type == api.SyncResponse || envelope.Type == api.ErrorResponse
+	return envelope.Type == api.SyncResponse || envelope.Type == api.AsyncResponse || envelope.Type == api.ErrorResponse
 }

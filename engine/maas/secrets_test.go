@@ -105,6 +105,8 @@ func TestNoPrivateKeyIsSaid(t *testing.T) {
 		"UpdateHost": func(ctx context.Context, c *Client) error {
 			return c.UpdateHost(ctx, 8, engine.HostUpdate{Credentials: &pair})
 		},
+		"Enlist":   func(ctx context.Context, c *Client) error { _, err := c.Enlist(ctx, enlistment(pair)); return err },
+		"PowerOf":  func(ctx context.Context, c *Client) error { _, err := c.PowerOf(ctx, "abc123"); return err },
 		"Endpoint": func(ctx context.Context, c *Client) error { _, err := c.Endpoint(ctx, 8); return err },
 	}
 	for call, do := range calls {

@@ -1,0 +1,238 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Compose implements engine.Composer. An instance of that name that was made
+// for the same key is gone on with, so Compose may be repeated.
+func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.Composition) (string, error) {
+	all, err := c.lately(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	h, err := all.reached(host)
+	if err != nil {
+		return "", err
+	}
+	p, err := h.plan(comp, all.macs(comp.Marker))
+	if err != nil {
+		return "", err
+	}
+	s, done, err := c.open(ctx, h.Server, c.Slow)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if comp.Begin != nil {
+		if err := comp.Begin(ctx); err != nil {
+			return "", err
+		}
+	}
+	defer c.fleet.drop(h.MachineID)
+	c.clear(ctx, all, h, comp)
+	newborn, err := s.ensure(&p)
+	if err != nil {
+		return "", named(s.explain(err), h.Name)
+	}
+	systemID, failure := c.enlist(ctx, s, &p)
+	if failure != nil {
+		return "", c.undo(ctx, s, p, newborn, failure)
+	}
+	c.known.Store(systemID, p.place())
+	c.Log.InfoContext(ctx, "made instance and enlisted it", "name", comp.Hostname, "host", h.Name, "system_id", systemID)
+	return systemID, nil
+}
+
+// lately is an inventory that says what the LXD of a host has to make VMs of:
+// the VMs that were made since do not matter.
+func (c *Composer) lately(ctx context.Context, host engine.VMHost) (*inventory, error) {
+	if last := c.fleet.recent(); last != nil {
+		if h, err := last.reached(host); err == nil && c.Now().Sub(h.began) < fleetTTL {
+			return last, nil
+		}
+	}
+	return c.inventory(ctx)
+}
+
+// undo removes a newborn that MAAS would not have, unless another process has
+// enlisted it meanwhile, and returns the failure.
+func (c *Composer) undo(ctx context.Context, s *session, p plan, newborn bool, failure error) error {
+	if errors.Is(failure, engine.ErrUnclear) || !newborn {
+		return failure
+	}
+	machines, err := c.Enlister.Enlisted(ctx, p.macs...)
+	if err == nil && len(machines) > 0 {
+		return failure
+	}
+	if err == nil {
+		err = s.remove(p.post.Name, p.macs)
+	}
+	if err == nil {
+		return failure
+	}
+	return fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, named(s.explain(err), p.host.Name))
+}
+
+// macs are the MACs of all instances but the ones that have this marker.
+func (i *inventory) macs(marker string) map[string]bool {
+	taken := map[string]bool{}
+	for _, h := range i.hosts {
+		for _, instance := range h.instances {
+			for _, mac := range instance.macs {
+				if instance.marker != marker {
+					taken[mac] = true
+				}
+			}
+		}
+	}
+	return taken
+}
+
+// clear removes what an earlier attempt on another host left: an instance with
+// our marker that was never started, and that MAAS does not know. Where that
+// fails it stays, as it would have without.
+func (c *Composer) clear(ctx context.Context, all *inventory, chosen seen, comp engine.Composition) {
+	for _, h := range all.hosts {
+		for _, i := range h.instances {
+			if h.MachineID == chosen.MachineID || i.marker != comp.Marker || i.name != comp.Hostname || i.everStarted {
+				continue
+			}
+			if err := c.clearOne(ctx, h.Server, i); err != nil {
+				c.Log.InfoContext(ctx, "cannot remove what an earlier attempt left", "name", i.name, "host", h.Name, slog.Any("error", err))
+			}
+		}
+	}
+}
+
+func (c *Composer) clearOne(ctx context.Context, server Server, i instance) error {
+	machines, err := c.Enlister.Enlisted(ctx, i.macs...)
+	if err != nil || len(machines) > 0 {
+		return err
+	}
+	server.Project = i.project
+	s, done, err := c.open(ctx, server, c.Timeout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	defer c.fleet.drop(server.MachineID)
+	if err := s.remove(i.name, i.macs); err != nil {
+		return named(s.explain(err), server.Name)
+	}
+	c.Log.InfoContext(ctx, "removed what an earlier attempt left", "name", i.name, "host", server.Name)
+	return nil
+}
+
+// ensure makes the volumes and the instance, or finds them. newborn tells that
+// it never ran.
+func (s *session) ensure(p *plan) (newborn bool, err error) {
+	for n, v := range p.volumes {
+		if err := s.ensureVolume(p, v); err != nil {
+			return false, s.withLeft(err, s.dropVolumes(p.volumes[:n]))
+		}
+	}
+	return s.ensureInstance(p, 2)
+}
+
+// ensureInstance makes the instance. LXD admits a name once, so the request may
+// be sent again where its answer was lost.
+func (s *session) ensureInstance(p *plan, tries int) (newborn bool, err error) {
+	failure := s.send(http.MethodPost, s.at("instances"), p.post, "")
+	if failure == nil {
+		return true, nil
+	}
+	// Another process may be at the same VM, which LXD refuses before it is there.
+	if err := s.settle(p.post.Name); err != nil && isLost(failure) {
+		return false, failure
+	}
+	var found api.Instance
+	_, err = s.get(s.at("instances", p.post.Name), &found)
+	switch absent := isStatus(err, http.StatusNotFound); {
+	case absent && isLost(failure) && tries > 1:
+		return s.ensureInstance(p, tries-1)
+	case absent:
+		return false, s.withLeft(failure, s.dropVolumes(p.volumes))
+	case err != nil && isLost(failure):
+		return false, failure
+	case err != nil:
+		return false, &lostError{err}
+	}
+	return s.adopt(p, found)
+}
+
+// withLeft adds to a failure what could not be cleared away after it.
+func (s *session) withLeft(failure, left error) error {
+	if left == nil {
+		return failure
+	}
+	return fmt.Errorf("%w; and besides, %w", s.explain(failure), s.explain(left))
+}
+
+// settle waits for the operations on an instance whose answers were lost.
+func (s *session) settle(name string) error {
+	running := map[string][]api.Operation{}
+	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "operations"), &running); err != nil {
+		return err
+	}
+	for _, operations := range running {
+		for _, op := range operations {
+			if !slices.ContainsFunc(op.Resources["instances"], func(u string) bool { return lastOf(u) == name }) {
+				continue
+			}
+			if err := s.wait(op.ID); isLost(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// adopt goes on with an instance that is there already, if it is ours.
+func (s *session) adopt(p *plan, i api.Instance) (newborn bool, err error) {
+	newborn = i.LastUsedAt.Unix() <= 0
+	difference := p.differs(i)
+	switch {
+	case i.Config[markerConfig] != p.comp.Marker:
+		return false, s.withLeft(notOurs(p, i), s.dropVolumes(p.volumes))
+	case i.StatusCode != api.Stopped:
+		return false, &engine.Refusal{
+			Message: fmt.Sprintf("the instance %s of host %s was made for this VM before, and runs (%s)", i.Name, p.host.Name, i.Status),
+			Hint: fmt.Sprintf("MAAS no longer has its machine. Stop it (lxc stop %s --project %s), and it is enlisted again; or delete it there.",
+				i.Name, s.target.project), Err: engine.ErrConflict,
+		}
+	case difference == "":
+		p.macs = macsOf(i)
+		return newborn, nil
+	case !newborn:
+		return false, &engine.Refusal{
+			Message: fmt.Sprintf("the instance %s of host %s was made for this VM before, and is another one: %s", i.Name, p.host.Name, difference),
+			Hint:    fmt.Sprintf("Delete it there (lxc delete %s --project %s), or change the VM back.", i.Name, s.target.project), Err: engine.ErrConflict,
+		}
+	}
+	if err := s.remove(i.Name, macsOf(i)); err != nil {
+		return false, err
+	}
+	return s.ensure(p)
+}
+
+func notOurs(p *plan, i api.Instance) error {
+	whose := "without a mark of this program"
+	if key := i.Config[keyConfig]; key != "" {
+		whose = "made for " + key
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the LXD of host %s has an instance %s already, %s", p.host.Name, i.Name, whose),
+		Hint:    "Choose another name, or another host; or delete that instance on the host, if nobody needs it.", Err: engine.ErrConflict,
+	}
+}

@@ -1,0 +1,255 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestVMsLife makes a VM, finds it from another process, and removes it.
+func TestVMsLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	ctx := t.Context()
+	begun := 0
+	comp := vm("web1")
+	comp.Begin = func(_ context.Context) error { begun++; return nil }
+	id := w.compose(w.composer, comp)
+	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" || begun != 1 {
+		t.Errorf("begun %d times; there is (-want +got):\n%s", begun, diff)
+	}
+	m, err := w.maas.Machine(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Status != engine.StatusNew || m.Description != comp.Description || m.Zone != "az1" || len(m.Interfaces) != 1 {
+		t.Errorf("the machine is %+v", m)
+	}
+	other := w.newComposer()
+	host, err := other.HostOf(ctx, m)
+	if diff := cmp.Diff(engine.VMHost{Name: "h1", MachineID: "host01", HostKey: "host01"}, host); diff != "" || err != nil {
+		t.Errorf("its host, from another process: %v (-want +got):\n%s", err, diff)
+	}
+	for range 2 { // an absent one is no error
+		if err := other.Decompose(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// TestCalls counts what a VM costs, beside the inventory that all share.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	ctx := t.Context()
+	counted := func(what string, do func() error, want ...string) {
+		t.Helper()
+		w.sim.ResetJournal()
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		j := w.sim.Journal()
+		for _, c := range slices.Concat(j.LXD.Calls, j.Calls) {
+			got = append(got, c.Route)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	hosts := func() error { _, err := w.composer.Hosts(ctx); return err }
+	counted("an inventory", hosts, "GET 1.0", "GET 1.0/resources", "GET 1.0/projects", "GET 1.0/networks", "GET 1.0/profiles",
+		"GET 1.0/storage-pools", "GET 1.0/storage-pools/{name}/resources", "GET 1.0/storage-pools/{name}/resources", "GET 1.0/instances", "GET 1.0/instances")
+	counted("the same again", hosts)
+	small := vm("web1")
+	small.Disks = small.Disks[:1]
+	var id string
+	counted("a VM", func() (err error) {
+		id, err = w.composer.Compose(ctx, engine.VMHost{MachineID: "host01"}, small)
+		return err
+	}, "POST 1.0/instances", "GET 1.0/operations/{id}/wait", "POST machines/")
+	counted("its end", func() error { return w.composer.Decompose(ctx, id) },
+		"GET 1.0/instances/{name}", "DELETE 1.0/instances/{name}", "GET 1.0/operations/{id}/wait", "GET machines/", "DELETE machines/{id}/")
+}
+
+// fault is one of a call that is broken.
+type fault struct {
+	path, method string
+	nth          int
+	kind, when   string
+}
+
+func (f fault) name() string {
+	return fmt.Sprintf("%s %s %d %s %s", f.method, f.path, f.nth, f.when, f.kind)
+}
+
+func (f fault) strike(s *sim.Sim) {
+	s.AddFault(sim.Fault{Path: f.path, Method: f.method, Nth: f.nth, Times: 1, Kind: f.kind, When: f.when, Status: 500})
+}
+
+// faults breaks each of the first calls of either side, before and after its
+// effect.
+func faults(lxdCalls int, maas ...fault) []fault {
+	var all []fault
+	for _, how := range []fault{
+		{kind: sim.FaultStatus, when: sim.Before}, {kind: sim.FaultReset, when: sim.Before},
+		{kind: sim.FaultReset, when: sim.After}, {kind: sim.FaultLostReply, when: sim.After},
+	} {
+		for n := range lxdCalls {
+			all = append(all, fault{path: "lxd/*/**", nth: n + 1, kind: how.kind, when: how.when})
+		}
+		for _, f := range maas {
+			all = append(all, fault{path: f.path, method: f.method, nth: 1, kind: how.kind, when: how.when})
+		}
+	}
+	return all
+}
+
+// TestComposeFailEverywhere breaks each call of a compose once. An error that
+// is not unclear leaves nothing behind, and another process then makes exactly
+// one VM, whatever happened.
+func TestComposeFailEverywhere(t *testing.T) {
+	t.Parallel()
+	whole := []string{"instance web1 on h1", "machine web1"}
+	for _, f := range faults(4, fault{path: "machines/", method: "POST"}) {
+		t.Run(f.name(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			if _, err := w.composer.Hosts(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.strike(w.sim)
+			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host01"}, vm("web1"))
+			switch got := w.whole(); {
+			case err == nil:
+				if diff := cmp.Diff(whole, got); diff != "" {
+					t.Errorf("made, but (-want +got):\n%s", diff)
+				}
+				return
+			case !errors.Is(err, engine.ErrUnclear) && len(got) != 0:
+				t.Errorf("left %v with the clear error %v", got, err)
+			}
+			w.sim.ClearFaults()
+			w.compose(w.newComposer(), vm("web1"))
+			if diff := cmp.Diff(whole, w.whole()); diff != "" {
+				t.Errorf("after %v, another try made (-want +got):\n%s", err, diff)
+			}
+			w.volumes(t, "web1-disk1")
+		})
+	}
+}
+
+// TestDecomposeFailEverywhere breaks each call of a removal once, and lets
+// another process finish it.
+func TestDecomposeFailEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, f := range faults(6, fault{path: "machines/*/", method: "DELETE"}) {
+		t.Run(f.name(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			id := w.compose(w.composer, vm("web1"))
+			f.strike(w.sim)
+			err := w.composer.Decompose(t.Context(), id)
+			w.sim.ClearFaults()
+			if err != nil {
+				if again := w.newComposer().Decompose(t.Context(), id); again != nil {
+					t.Fatalf("after %v: %v", err, again)
+				}
+			}
+			if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+				t.Errorf("after %v, left (-want +got):\n%s", err, diff)
+			}
+			w.volumes(t)
+		})
+	}
+}
+
+// volumes says which custom volumes there are to be.
+func (w *composeWorld) volumes(t *testing.T, want ...string) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], short*20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var names []string
+	for _, pool := range []string{"default", "fast"} {
+		var urls []string
+		if _, err := s.get(s.at("storage-pools", pool, "volumes", "custom"), &urls); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range urls {
+			names = append(names, lastOf(u))
+		}
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("volumes (-want +got):\n%s", diff)
+	}
+}
+
+// TestComposeHangs: an LXD that never answers is given up in time, and what
+// became of the VM is then unclear. Another try finds out.
+func TestComposeHangs(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		path   string
+		give   time.Duration // of the caller
+		says   string
+	}{
+		"Create": {"The deadline of a change.", "lxd/*/1.0/instances", time.Minute, "did not say what became"},
+		"Wait":   {"The same, for an operation.", "lxd/*/1.0/operations/*/wait", time.Minute, "did not say what became"},
+		"Caller": {"The caller gives up.", "lxd/*/1.0/instances", 300 * time.Millisecond, "did not say what became"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			c := w.newComposer(func(c *ComposerConfig) { c.Slow = time.Second })
+			if _, err := c.Hosts(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			comp := vm("web1")
+			comp.Disks = comp.Disks[:1]
+			w.sim.AddFault(sim.Fault{Path: tc.path, Kind: sim.FaultHang})
+			ctx, cancel := context.WithTimeout(t.Context(), tc.give)
+			defer cancel()
+			begun := time.Now()
+			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, comp)
+			if !errors.Is(err, engine.ErrUnclear) || !strings.Contains(said(err), tc.says) || time.Since(begun) > 5*time.Second {
+				t.Errorf("%s: got %v after %s", tc.reason, err, time.Since(begun))
+			}
+			w.sim.ClearFaults()
+			w.compose(w.newComposer(), comp)
+			if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestComposeNotBegun: where the row is another one by now, nothing is sent.
+func TestComposeNotBegun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	comp := vm("web1")
+	comp.Begin = func(context.Context) error { return engine.ErrBusy }
+	if _, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host01"}, comp); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+	if got := w.whole(); len(got) > 0 {
+		t.Errorf("made %v", got)
+	}
+}

@@ -1,0 +1,155 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// composeWorld is a MAAS without VM hosts, with LXDs, both simulated, and a
+// Composer of ours.
+type composeWorld struct {
+	t        *testing.T
+	sim      *sim.Sim
+	maas     *maas.Client
+	pair     engine.Credentials
+	servers  []Server
+	composer *Composer
+}
+
+// fleetSubnet is where all the VMs are.
+const fleetSubnet = "10.77.0.0/24"
+
+// newWorld starts a world of hosts. change may alter the model.
+func newWorld(t *testing.T, hosts int, change ...func(*sim.Model)) *composeWorld {
+	t.Helper()
+	w := &composeWorld{t: t, pair: makeKey(t).Credentials}
+	m := sim.Model{MAASVersion: sim.VersionGone, LXDListen: sim.LXDListenPorts, Zones: []string{"az1"}}
+	for n := range hosts {
+		m.Hosts = append(m.Hosts, sim.HostModel{
+			Name: fmt.Sprintf("h%d", n+1), Cores: 8, MemoryMiB: 16384, Project: "maas", TrustedCertificates: []string{w.pair.Certificate},
+			StoragePools: []sim.StoragePoolModel{{Name: "fast", SizeGB: 100}, {Name: "default", SizeGB: 500}},
+		})
+	}
+	for _, c := range change {
+		c(&m)
+	}
+	s, err := sim.New(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	w.sim = s
+	w.maas, err = maas.New(maas.Config{URL: "http://maas.test:5240/MAAS", APIKey: s.APIKey(), Transport: s.RoundTripper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, l := range s.LXDs() {
+		w.servers = append(w.servers, Server{
+			MachineID: fmt.Sprintf("host%02d", n+1), Name: l.Name, Zone: "az1", Pool: "default", Tags: []string{"b", "a"},
+			Endpoint: engine.Endpoint{Address: l.Listening[0], Project: m.Hosts[n].Project}, Fingerprint: fingerprintOf(t, l.Certificate),
+			Bridges: []Bridge{{Name: "maasbr0", Subnets: []engine.Subnet{{CIDR: fleetSubnet, DHCP: true}}}},
+		})
+	}
+	w.composer = w.newComposer()
+	return w
+}
+
+// newComposer is that of another process.
+func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
+	config := ComposerConfig{
+		Servers:     func(context.Context) ([]Server, error) { return slices.Clone(w.servers), nil },
+		Credentials: func(context.Context) (engine.Credentials, error) { return w.pair, nil },
+		Machines:    w.maas, Enlister: w.maas, Timeout: 5 * time.Second, Slow: 5 * time.Second,
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	return NewComposer(config)
+}
+
+// vm is a VM with a volume beside its root disk.
+func vm(name string) engine.Composition {
+	return engine.Composition{
+		Hostname: name, Cores: 2, MemoryMiB: 2048, Architecture: "amd64/generic",
+		Disks:      []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5, Pool: "fast"}},
+		Interfaces: []engine.Subnet{{CIDR: fleetSubnet}},
+		Zone:       "az1", Marker: "maaslxd-" + name, Key: engine.Key("test/" + name), Description: "maaslxd-" + name + " test/" + name + " (in progress)",
+	}
+}
+
+// compose makes a VM on the first host, which must work.
+func (w *composeWorld) compose(c *Composer, comp engine.Composition) string {
+	w.t.Helper()
+	id, err := c.Compose(w.t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, comp)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+// whole says what there is: instances and machines by name, in one line each.
+func (w *composeWorld) whole() []string {
+	w.t.Helper()
+	var all []string
+	for _, i := range w.sim.Instances() {
+		all = append(all, fmt.Sprintf("instance %s on %s", i.Name, i.Host))
+	}
+	for _, m := range w.sim.Machines() {
+		if !strings.HasPrefix(m.Hostname, "h") {
+			all = append(all, "machine "+m.Hostname)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// kinds are the sentinels and the type of an error, sorted.
+func kinds(err error) string {
+	var names []string
+	for name, sentinel := range map[string]error{
+		"ErrUnavailable": engine.ErrUnavailable, "ErrForbidden": engine.ErrForbidden, "ErrInvalid": engine.ErrInvalid,
+		"ErrNotFound": engine.ErrNotFound, "ErrConflict": engine.ErrConflict, "ErrBusy": engine.ErrBusy,
+		"ErrUnclear": engine.ErrUnclear, "ErrOtherServer": engine.ErrOtherServer,
+	} {
+		if errors.Is(err, sentinel) {
+			names = append(names, name)
+		}
+	}
+	if e, ok := errors.AsType[*engine.Error](err); ok {
+		names = append(names, string(e.Type))
+	}
+	if e, ok := errors.AsType[*engine.SpecError](err); ok {
+		names = append(names, "SpecError "+e.Field)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// turn starts or stops the VM web1 of the first host, as LXD notes it.
+func (w *composeWorld) turn(t *testing.T, on bool) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	state := api.InstanceStatePut{Action: "start"}
+	if !on {
+		state = api.InstanceStatePut{Action: "stop", Force: true}
+	}
+	if err := s.send(http.MethodPut, s.at("instances", "web1", "state"), state, ""); err != nil {
+		t.Fatal(err)
+	}
+}

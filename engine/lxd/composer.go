@@ -1,0 +1,127 @@
+package lxd
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// defaultSlow bounds an operation that makes or removes something. It ends
+// before the engine takes a compose for lost (130 s).
+const defaultSlow = 100 * time.Second
+
+// Server is an LXD on which VMs can be made, as far as it is known without
+// asking it.
+type Server struct {
+	// MachineID is the system id of the machine that it runs on: what the
+	// ledger, and this package, call it by.
+	MachineID string
+	Name      string
+	Zone      string
+	Pool      string // resource pool
+	Tags      []string
+	// Architecture of the VMs, "amd64/generic"; empty: LXD's own.
+	Architecture string
+	engine.Endpoint
+	// Fingerprint of the certificate that it must show. Empty: the one that it
+	// shows first is held to for as long as the Composer lives.
+	Fingerprint string
+	// CPUOvercommit and MemoryOvercommit are ratios; zero: 1.
+	CPUOvercommit    float64
+	MemoryOvercommit float64
+	// DefaultStoragePool is where disks go that name no pool; empty: the one
+	// called "default", else LXD's first.
+	DefaultStoragePool string
+	// Profile that VMs get; empty: "maas" where the project has one, as with
+	// MAAS, else none.
+	Profile string
+	// Bridges that MAAS knows on the machine, in MAAS's order.
+	Bridges []Bridge
+}
+
+// Bridge is a bridge of a host, with the subnets of its VLAN.
+type Bridge struct {
+	Name    string
+	Subnets []engine.Subnet
+}
+
+// ComposerConfig is what a Composer is made of. What follows Enlister is
+// optional.
+type ComposerConfig struct {
+	// Servers lists the hosts. It is called for each new inventory.
+	Servers func(context.Context) ([]Server, error)
+	// Credentials is the fleet's key pair: ours, and MAAS's. MAAS is given the
+	// private key with each VM, so a MAAS on plain http is for the caller to
+	// refuse.
+	Credentials func(context.Context) (engine.Credentials, error)
+	Machines    Machines
+	Enlister    engine.Enlister
+	// Tag says how far the ledger has come; nil: nowhere.
+	Tag func(context.Context) (engine.Tag, error)
+	// Timeout of a look at one LXD; 0: 10 s.
+	Timeout time.Duration
+	// Slow bounds what makes or removes something; 0: 100 s.
+	Slow      time.Duration
+	UserAgent string
+	Now       func() time.Time
+	// Log gets a line for each change made (Info) and each look (Debug); nil
+	// discards them.
+	Log *slog.Logger
+}
+
+// Machines reads machines of MAAS.
+type Machines interface {
+	// Machine reads one machine, ErrNotFound if there is none.
+	Machine(ctx context.Context, systemID string) (engine.Machine, error)
+}
+
+// Composer makes VMs over LXD's own API and enlists them in MAAS, one by one.
+// It works with any MAAS, and needs to reach the LXD servers itself.
+//
+// A VM is an instance that carries the marker of its key (user.maaslxd.*), and
+// a machine in MAAS with the same MACs, whose power driver is that instance.
+// The instance comes first and goes first: whatever breaks in between, what is
+// left either carries a mark or is found by its machine.
+type Composer struct {
+	ComposerConfig
+	prober *Prober
+	fleet  fleet
+	known  sync.Map // system id to place: where VMs are that were made or looked for
+	pins   sync.Map // address to fingerprint, of servers that came without one
+}
+
+var _ engine.Composer = (*Composer)(nil)
+
+// NewComposer returns a Composer. It makes no call.
+func NewComposer(c ComposerConfig) *Composer {
+	c.Timeout, c.Slow = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Slow, defaultSlow)
+	if c.Tag == nil {
+		c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, nil }
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Composer{ComposerConfig: c, prober: NewProber(Config{Timeout: c.Timeout, UserAgent: c.UserAgent})}
+}
+
+// Names adds the hosts to what Refresh drops: the engine asks for that where
+// something seems to be missing.
+func (c *Composer) Names(names engine.Names) engine.Names { return refreshing{names, c} }
+
+type refreshing struct {
+	engine.Names
+	composer *Composer
+}
+
+// Refresh implements engine.Names.
+func (r refreshing) Refresh() {
+	r.Names.Refresh()
+	r.composer.fleet.expire(r.composer.Now(), rereadAfter)
+}

@@ -1,0 +1,167 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Decompose implements engine.Composer. The instance goes first, with its
+// volumes, and the machine last: what breaks in between leaves a machine, which
+// the next try finds, and not an instance that nobody finds. MAAS takes it
+// either way. ErrBusy while the instance runs, ErrConflict where one of that
+// name is not the machine's.
+func (c *Composer) Decompose(ctx context.Context, systemID string) error {
+	m, err := c.Machines.Machine(ctx, systemID)
+	if errors.Is(err, engine.ErrNotFound) {
+		at, ok := c.known.Load(systemID)
+		if !ok {
+			return nil // nobody remembers it
+		}
+		return c.removeAt(ctx, at.(place), nil)
+	}
+	if err != nil {
+		return err
+	}
+	if m.Locked {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("cannot delete %s: it is locked in MAAS", m.Hostname),
+			Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", systemID), Err: engine.ErrConflict,
+		}
+	}
+	at, err := c.placeOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := c.removeAt(ctx, at, strings.Fields(m.Description)); err != nil {
+		return err
+	}
+	if err := c.Enlister.Dismiss(ctx, systemID); err != nil {
+		return fmt.Errorf("the instance of %s is gone, but MAAS keeps its machine: %w", m.Hostname, err)
+	}
+	c.known.Delete(systemID)
+	return nil
+}
+
+// removeAt removes an instance, and what volumes of it were left before: they
+// carry one of the marks.
+func (c *Composer) removeAt(ctx context.Context, at place, marks []string) error {
+	s, done, err := c.open(ctx, at.server, c.Slow)
+	if err != nil {
+		return err
+	}
+	defer done()
+	defer c.fleet.drop(at.server.MachineID)
+	err = s.remove(at.instance, at.macs)
+	if isStatus(err, http.StatusNotFound) {
+		var moved place
+		if moved, err = c.elsewhere(ctx, at); err == nil && moved.instance != "" {
+			return c.removeAt(ctx, moved, marks)
+		}
+		if err == nil {
+			err = s.removeLeft(marks)
+		}
+	}
+	if err != nil {
+		return named(s.explain(err), at.server.Name)
+	}
+	c.Log.InfoContext(ctx, "removed instance", "name", at.instance, "host", at.server.Name)
+	return nil
+}
+
+// elsewhere looks on all hosts for an instance that is not where it was: it was
+// renamed, or moved. The zero place if it is nowhere.
+func (c *Composer) elsewhere(ctx context.Context, at place) (place, error) {
+	c.fleet.expire(c.Now(), 0)
+	all, err := c.inventory(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	found, _ := all.place(at.macs)
+	if found.server.MachineID == at.server.MachineID && found.server.Project == at.server.Project && found.instance == at.instance {
+		return place{}, fmt.Errorf("the instance %s has just come to be: %w", at.instance, engine.ErrBusy)
+	}
+	return found, nil
+}
+
+// removeLeft removes the volumes of an instance that went without them.
+func (s *session) removeLeft(marks []string) error {
+	var pools []string
+	if _, err := s.get("/1.0/storage-pools", &pools); err != nil {
+		return err
+	}
+	for _, u := range pools {
+		var volumes []api.StorageVolume
+		_, err := s.get(s.in(url.Values{"recursion": {"1"}}, "storage-pools", lastOf(u), "volumes", "custom"), &volumes)
+		switch {
+		case isStatus(err, http.StatusNotFound):
+			continue // the project is gone
+		case err != nil:
+			return err
+		}
+		for _, v := range volumes {
+			if len(v.UsedBy) > 0 || v.Config[markerConfig] == "" || !slices.Contains(marks, v.Config[markerConfig]) {
+				continue
+			}
+			if err := s.dropVolumes([]volume{{pool: lastOf(u), name: v.Name}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove deletes a stopped instance that has one of the MACs, and its volumes,
+// and sees that it is gone. An absent one is LXD's 404.
+func (s *session) remove(name string, macs []string) error {
+	path := s.at("instances", name)
+	var have api.Instance
+	if _, err := s.get(path, &have); err != nil {
+		return err
+	}
+	switch {
+	case len(macs) > 0 && !share(macsOf(have), macs):
+		return s.otherMAC(have, macs)
+	case have.StatusCode != api.Stopped:
+		return s.runs(have)
+	}
+	failure := s.send(http.MethodDelete, path, nil, "")
+	if failure != nil {
+		var still api.Instance
+		_, err := s.get(path, &still)
+		switch {
+		case err == nil && still.StatusCode != api.Stopped:
+			return s.runs(still)
+		case !isStatus(err, http.StatusNotFound):
+			return failure
+		}
+	}
+	return s.dropVolumes(volumesOf(have))
+}
+
+// otherMAC says that an instance is not the one that a machine stands for.
+func (s *session) otherMAC(i api.Instance, macs []string) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the instance %s of project %s in the LXD at %s is not the machine's: its MAC is %s, and not %s",
+			i.Name, s.target.project, s.target.address, strings.Join(macsOf(i), ", "), strings.Join(macs, ", ")),
+		Hint: "If it is, correct the machine's MAC in MAAS; if not, delete the machine in MAAS, which leaves the instance.", Err: engine.ErrConflict,
+	}
+}
+
+// runs says that an instance must be stopped first. It may stop by itself, or
+// be started at this moment.
+func (s *session) runs(i api.Instance) error {
+	return &engine.Error{
+		Type: engine.HostUnavailable, Err: engine.ErrBusy,
+		Message: fmt.Sprintf("the instance %s must be stopped before it is deleted, and is %s", i.Name, i.Status),
+		Hint:    fmt.Sprintf("Turn the machine off in MAAS, or on the host: lxc stop %s --project %s.", i.Name, s.target.project),
+	}
+}

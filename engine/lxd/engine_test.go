@@ -1,0 +1,150 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// ableCatalog is that of a MAAS on which VMs can be made.
+type ableCatalog struct{ engine.Catalog }
+
+func (a ableCatalog) Capabilities(ctx context.Context) (engine.Capabilities, error) {
+	can, err := a.Catalog.Capabilities(ctx)
+	can.VMHosts = true
+	return can, err
+}
+
+// process is an engine of its own, with an empty ledger.
+func (w *composeWorld) process(t *testing.T) *engine.Engine {
+	t.Helper()
+	client, err := maas.New(maas.Config{
+		URL: "http://maas.test:5240/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Interval: 20 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := ledger.NewMemory(nil)
+	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Tag = client, client, book.Tag })
+	e, err := engine.New(engine.Config{
+		Machines: client, Composer: c, Names: c.Names(client), Catalog: ableCatalog{client}, Metal: client, Registrar: client, Ledger: book,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// spec is a VM anywhere.
+func spec() engine.VMSpec {
+	return engine.VMSpec{
+		Name: "web1", Cores: 2, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5, Pool: "fast"}},
+		Deploy: &engine.Deployment{Image: "ubuntu/noble"},
+	}
+}
+
+var web1 = engine.Ref{Key: "test/web1", Name: "web1"}
+
+// TestEngine takes a VM to Deployed on a MAAS without VM hosts, and away again.
+func TestEngine(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*testing.T, *composeWorld, *engine.VMSpec)
+		host   string
+	}{
+		"Named": {"On the host that is named.", func(_ *testing.T, _ *composeWorld, s *engine.VMSpec) {
+			s.Host, s.Interfaces = "h2", []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
+		}, "h2"},
+		"Placed": {"On one that can be reached.", func(t *testing.T, w *composeWorld, _ *engine.VMSpec) {
+			if err := w.sim.SetLXD("h1", sim.Unreachable); err != nil {
+				t.Fatal(err)
+			}
+		}, "h2"},
+		"Resumed": {"Another process began it, and its ledger is lost.", func(t *testing.T, w *composeWorld, s *engine.VMSpec) {
+			s.Host = "h1"
+			if res, err := w.process(t).VMs.Reconcile(t.Context(), web1, *s); err != nil || res.Done {
+				t.Fatalf("%+v, %v", res, err)
+			}
+		}, "h1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			want := spec()
+			tc.before(t, w, &want)
+			e, ref := w.process(t), web1
+			vm, err := engine.Wait(t.Context(), e.VMs.Steps(ref, want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if vm.StatusName != "Deployed" || !vm.Ours || !vm.Finished {
+				t.Errorf("the VM is %+v", vm)
+			}
+			if diff := cmp.Diff([]string{"instance web1 on " + tc.host, "machine web1"}, w.whole()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			ref.SystemID, ref.Finished = vm.SystemID, true
+			if err := remove(t, w.process(t), ref); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// remove deletes a VM, and gives up after a while.
+func remove(t *testing.T, e *engine.Engine, ref engine.Ref) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return e.VMs.Delete(ctx, ref) })
+	return err
+}
+
+// TestEngineLost tells a vanished instance from an LXD that does not answer.
+func TestEngineLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	want := spec()
+	want.Deploy = nil
+	ref := web1
+	vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref.SystemID, ref.Finished = vm.SystemID, true
+	if err := w.sim.SetLXD("h1", sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	var typed *engine.Error
+	if err := remove(t, w.process(t), ref); !errors.As(err, &typed) || typed.Type != engine.HostUnavailable {
+		t.Errorf("an LXD that does not answer: %v", err)
+	}
+	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" {
+		t.Errorf("both sides stay (-want +got):\n%s", diff)
+	}
+	if err := w.sim.SetLXD("h1", sim.OK); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sim.RemoveInstance("h1", "maas", "web1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(t, w.process(t), ref); err != nil {
+		t.Errorf("an instance that is gone: %v", err)
+	}
+	if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,101 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// maxSalts bounds the MACs that are tried where MAAS has given one to another
+// machine: among 1,000 VMs one in thirty has a MAC that another one would get,
+// too, as LXD's range has but 2^24.
+const maxSalts = 4
+
+// macField is how MAAS names a refused MAC.
+const macField = "mac_addresses"
+
+// enlist makes a machine of the instance, or finds the one that was made of it
+// before. The description tells whose a machine is.
+func (c *Composer) enlist(ctx context.Context, s *session, p *plan) (string, error) {
+	for tried := 1; ; tried++ {
+		systemID, failure := c.Enlister.Enlist(ctx, p.enlistment(s.target.key))
+		if failure == nil {
+			return systemID, nil
+		}
+		unclear, taken := errors.Is(failure, engine.ErrUnclear), refusedFor(failure, macField)
+		if !unclear && !taken {
+			return "", failure
+		}
+		machines, err := c.Enlister.Enlisted(ctx, p.macs...)
+		if err != nil {
+			return "", fmt.Errorf("cannot tell whether %s was enlisted: %w: %w", p.comp.Hostname, engine.ErrUnclear, err)
+		}
+		ours := slices.IndexFunc(machines, func(m engine.Machine) bool { return m.Description == p.comp.Description })
+		switch {
+		case ours >= 0:
+			return machines[ours].SystemID, nil
+		case !taken:
+			return "", failure // it may come to be yet
+		case tried == maxSalts || len(machines) == 0:
+			return "", macTaken(p, machines, failure)
+		}
+		c.Log.InfoContext(ctx, "another machine has the MAC, choosing another", "name", p.comp.Hostname, "mac", p.macs, "machine", machines[0].SystemID)
+		if err := s.renewMACs(p); err != nil {
+			return "", named(s.explain(err), p.host.Name)
+		}
+	}
+}
+
+// refusedFor tells that MAAS refused a field.
+func refusedFor(err error, field string) bool {
+	refusal, ok := errors.AsType[engine.FieldError](err)
+	return ok && len(refusal.Fields()[field]) > 0
+}
+
+func macTaken(p *plan, machines []engine.Machine, failure error) error {
+	if len(machines) == 0 { // refused for another reason, or gone by now
+		return failure
+	}
+	return &engine.Error{
+		Type: engine.VMCreationFailed, Host: p.host.Name, Err: engine.ErrConflict,
+		Message: fmt.Sprintf("MAAS has given the MAC of %s, %s, to machine %s (%s)", p.comp.Hostname, p.macs[0], machines[0].Hostname, machines[0].SystemID),
+		Hint:    "If that machine is a leftover of this VM, delete it in MAAS; or choose another name, which makes for other MACs.",
+	}
+}
+
+// renewMACs gives the instance other MACs.
+func (s *session) renewMACs(p *plan) error {
+	path := s.at("instances", p.post.Name)
+	var have api.Instance
+	etag, err := s.get(path, &have)
+	if err != nil {
+		return err
+	}
+	p.salt++
+	p.chooseMACs()
+	put := have.Writable()
+	for n, mac := range p.macs {
+		name := fmt.Sprintf("eth%d", n)
+		put.Devices[name]["hwaddr"] = mac
+	}
+	return s.send(http.MethodPut, path, put, etag)
+}
+
+// enlistment is the machine to be. MAAS reaches the LXD with the pair that we
+// do.
+func (p plan) enlistment(key Key) engine.Enlistment {
+	return engine.Enlistment{
+		Hostname: p.comp.Hostname, Architecture: p.comp.Architecture, MACs: p.macs,
+		Instance: engine.Instance{
+			Endpoint: engine.Endpoint{Address: p.host.Address, Project: p.host.Project}, Name: p.post.Name,
+		},
+		Credentials: key.Credentials, Description: p.comp.Description,
+		Zone: p.comp.Zone, Pool: p.comp.Pool, Domain: p.comp.Domain,
+	}
+}

@@ -1,0 +1,205 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestHosts reads an inventory as a restricted client sees it.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, func(m *sim.Model) { m.Hosts[0].LXDVersion = "5.0.2" })
+	w.servers[1].CPUOvercommit, w.servers[1].MemoryOvercommit, w.servers[1].DefaultStoragePool = 2, 1.5, "fast"
+	w.servers[1].Architecture = "arm64/generic"
+	tag := engine.Tag{Generation: "g", Sequence: 7}
+	c := w.newComposer(func(c *ComposerConfig) { c.Tag = func(context.Context) (engine.Tag, error) { return tag, nil } })
+	w.compose(c, vm("web1"))
+	hosts, err := c.Hosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gb = bytesPerGB
+	want := []engine.VMHost{{
+		Name: "h1", MachineID: "host01", HostKey: "host01", Version: "5.0.2", Zone: "az1", Pool: "default", Tags: []string{"a", "b"},
+		Cores: engine.Amount{Total: 8, Used: 2}, MemoryMiB: engine.Amount{Total: 16384, Used: 2048}, CPUOvercommit: 1, MemoryOvercommit: 1,
+		StoragePools: []engine.StoragePool{
+			{Name: "fast", Driver: "zfs", TotalBytes: 100 * gb, AvailableBytes: 95 * gb},
+			{Name: "default", Driver: "zfs", TotalBytes: 500 * gb, AvailableBytes: 492 * gb, Default: true},
+		},
+		Architectures: []string{"amd64/generic"}, Inventory: tag,
+	}, {
+		Name: "h2", MachineID: "host02", HostKey: "host02", Version: "5.21.3", Zone: "az1", Pool: "default", Tags: []string{"a", "b"},
+		Cores: engine.Amount{Total: 8}, MemoryMiB: engine.Amount{Total: 16384}, CPUOvercommit: 2, MemoryOvercommit: 1.5,
+		StoragePools: []engine.StoragePool{
+			{Name: "fast", Driver: "zfs", TotalBytes: 100 * gb, AvailableBytes: 100 * gb, Default: true},
+			{Name: "default", Driver: "zfs", TotalBytes: 500 * gb, AvailableBytes: 500 * gb},
+		},
+		Architectures: []string{"arm64/generic"}, Inventory: tag,
+	}}
+	if diff := cmp.Diff(want, hosts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHostsUnreachable: one host that does not answer, and one that is of no
+// use, do not hide the others, and say why when a VM is to be made there.
+func TestHostsUnreachable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4, func(m *sim.Model) { m.Hosts[2].LXDVersion = "3.0.4" })
+	if err := w.sim.SetLXD("h1", sim.Hanging); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sim.SetLXD("h2", sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	c := w.newComposer(func(c *ComposerConfig) { c.Timeout = time.Second })
+	begun := time.Now()
+	hosts, err := c.Hosts(t.Context())
+	if err != nil || time.Since(begun) > 3*time.Second {
+		t.Fatalf("%v after %s", err, time.Since(begun))
+	}
+	var versions []string
+	for _, h := range hosts {
+		versions = append(versions, h.Version)
+	}
+	if diff := cmp.Diff([]string{"", "", "", "5.21.3"}, versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	for n, want := range []string{"ErrUnavailable, HostUnavailable", "ErrUnavailable, HostUnavailable", "ErrInvalid, HostUnavailable"} {
+		if _, err := c.Compose(t.Context(), hosts[n], vm("web1")); kinds(err) != want {
+			t.Errorf("%s: got %s: %v, want %s", hosts[n].Name, kinds(err), err, want)
+		}
+	}
+	if _, err := c.Compose(t.Context(), engine.VMHost{MachineID: "gone"}, vm("web1")); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("a host that there is not: %v", err)
+	}
+}
+
+// TestHostsShared: those who ask together share one reading, it serves for a
+// while, and a change ends it.
+func TestHostsShared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	now, mu := time.Now(), sync.Mutex{}
+	pass := func(d time.Duration) { mu.Lock(); now = now.Add(d); mu.Unlock() }
+	c := w.newComposer(func(c *ComposerConfig) { c.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now } })
+	readings := func(want int, do func()) {
+		t.Helper()
+		w.sim.ResetJournal()
+		do()
+		if j := w.sim.Journal(); j.LXD.Count("GET 1.0/resources") != want {
+			t.Errorf("read %d times, want %d", j.LXD.Count("GET 1.0/resources"), want)
+		}
+	}
+	look := func() {
+		if _, err := c.Hosts(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	readings(2, func() {
+		var together sync.WaitGroup
+		for range 8 {
+			together.Go(look)
+		}
+		together.Wait()
+	})
+	readings(0, look)
+	names := c.Names(w.maas)
+	readings(0, func() { names.Refresh(); look() }) // it is younger than a second
+	pass(2 * time.Second)
+	readings(2, func() { names.Refresh(); look() })
+	pass(fleetTTL)
+	readings(2, look)
+	id := w.compose(c, vm("web1"))
+	readings(0, func() { w.compose(c, vm("web2")) }) // what the first one took does not matter here
+	readings(1, look)                                // of the host that has changed
+	if err := c.Decompose(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	readings(1, look)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.fleet.expire(now, 0)
+	if _, err := c.Hosts(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
+	}
+}
+
+func TestHostsErrors(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	w := newWorld(t, 1)
+	cases := map[string]func(*ComposerConfig){
+		"Tag": func(c *ComposerConfig) {
+			c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, broken }
+		},
+		"Servers": func(c *ComposerConfig) { c.Servers = func(context.Context) ([]Server, error) { return nil, broken } },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := w.newComposer(change).Hosts(t.Context()); !errors.Is(err, broken) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestLimits reads limits as LXD takes them.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[string]int64{"": 0, "4": 4, "0-3": 4, "1-1": 1, "0,2, 4-5": 4, "nonsense": 0, "3-1": 0} {
+		if got := coresOf(limit); got != want {
+			t.Errorf("cores of %q: %d, want %d", limit, got, want)
+		}
+	}
+	for limit, want := range map[string]int64{"": 0, "2048MiB": 2048, "2GB": 1907, "1073741824": 1024, "50%": 8192, "x%": 0, "much": 0} {
+		if got := (instance{memory: limit}).memoryMiB(16 << 30); got != want {
+			t.Errorf("memory of %q: %d MiB, want %d", limit, got, want)
+		}
+	}
+	for version, want := range map[string]bool{"5.0.2": false, "5.21.3": false, "6.6": false, "6.7": true, "6.12": true, "7.0": true, "": false, "odd": false} {
+		if sinceBootMode(version) != want {
+			t.Errorf("LXD %q: boot.mode is %v", version, !want)
+		}
+	}
+}
+
+// TestHostsTag: where only some hosts were read anew, the tag is that of the
+// others, so that nothing that was bound since is taken for counted.
+func TestHostsTag(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	now := engine.Tag{Sequence: 1}
+	c := w.newComposer(func(c *ComposerConfig) { c.Tag = func(context.Context) (engine.Tag, error) { return now, nil } })
+	tags := func() (got []int64) {
+		hosts, err := c.Hosts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range hosts {
+			got = append(got, h.Inventory.Sequence, h.Cores.Used)
+		}
+		return got
+	}
+	if diff := cmp.Diff([]int64{1, 0, 1, 0}, tags()); diff != "" {
+		t.Errorf("at first (-want +got):\n%s", diff)
+	}
+	w.compose(c, vm("web1"))
+	now.Sequence = 2
+	if diff := cmp.Diff([]int64{1, 2, 1, 0}, tags()); diff != "" {
+		t.Errorf("after a VM (-want +got):\n%s", diff)
+	}
+	now = engine.Tag{Sequence: 3, Floor: 2}
+	if diff := cmp.Diff([]int64{3, 2, 3, 0}, tags()); diff != "" {
+		t.Errorf("when the ledger wants a newer one (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,138 @@
+package lxd
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/canonical/lxd/shared/units"
+)
+
+const (
+	bytesPerMiB = 1 << 20
+	bytesPerGB  = 1_000_000_000
+	// defaultMemory and defaultRoot are what LXD gives to a VM that says nothing.
+	defaultMemory = "1GiB"
+	defaultRoot   = "10GiB"
+)
+
+// Config keys by which an instance, or a volume, says whose it is.
+const (
+	keyConfig    = "user.maaslxd.key"
+	markerConfig = "user.maaslxd.marker"
+)
+
+// instance is an instance as far as it matters to others.
+type instance struct {
+	name, project string
+	key, marker   string // empty: not made by this package
+	macs          []string
+	vm            bool
+	status        api.StatusCode
+	everStarted   bool
+	cores         int64
+	memory        string // as its config says it
+	rootBytes     map[string]int64
+	volumePools   []string // pools of the volumes that it uses
+}
+
+func instanceOf(i api.Instance, project string) instance {
+	config, devices := i.ExpandedConfig, i.ExpandedDevices
+	made := instance{
+		name: i.Name, project: project, key: config[keyConfig], marker: config[markerConfig],
+		macs: macsOf(i), vm: i.Type == string(api.InstanceTypeVM), status: i.StatusCode,
+		everStarted: i.LastUsedAt.Unix() > 0, memory: config["limits.memory"], rootBytes: map[string]int64{},
+	}
+	made.cores = coresOf(config["limits.cpu"])
+	if made.vm {
+		made.cores = max(1, made.cores)
+		if made.memory == "" {
+			made.memory = defaultMemory
+		}
+	}
+	for _, d := range devices {
+		switch {
+		case d["type"] != "disk" || d["pool"] == "":
+		case d["path"] == "/":
+			size := d["size"]
+			if size == "" && made.vm {
+				size = defaultRoot
+			}
+			made.rootBytes[d["pool"]] += bytesOf(size)
+		case d["source"] != "":
+			made.volumePools = append(made.volumePools, d["pool"])
+		}
+	}
+	return made
+}
+
+// macsOf lists the MACs of an instance in the order of its devices' names, in
+// small letters.
+func macsOf(i api.Instance) []string {
+	var names, macs []string
+	for name, d := range i.ExpandedDevices {
+		if d["type"] == "nic" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		mac := i.ExpandedDevices[name]["hwaddr"]
+		if mac == "" {
+			mac = i.ExpandedConfig["volatile."+name+".hwaddr"]
+		}
+		if mac != "" {
+			macs = append(macs, strings.ToLower(mac))
+		}
+	}
+	return macs
+}
+
+// memoryMiB is the limit in MiB; LXD also takes a share of the host's memory.
+func (i instance) memoryMiB(hostBytes int64) int64 {
+	if share, ok := strings.CutSuffix(i.memory, "%"); ok {
+		percent, err := strconv.ParseInt(share, 10, 64)
+		if err != nil {
+			return 0
+		}
+		return hostBytes * percent / 100 / bytesPerMiB
+	}
+	return bytesOf(i.memory) / bytesPerMiB
+}
+
+// bytesOf reads a size as LXD writes it; zero for what is no size.
+func bytesOf(size string) int64 {
+	if size == "" {
+		return 0
+	}
+	n, err := units.ParseByteSizeString(size)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// coresOf counts the cores of a limit: a number, or a list of cores and ranges
+// of them. Zero: no limit.
+func coresOf(limit string) int64 {
+	if n, err := strconv.ParseInt(limit, 10, 64); err == nil {
+		return n
+	}
+	var count int64
+	for part := range strings.SplitSeq(limit, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		from, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			continue
+		}
+		to := from
+		if isRange {
+			if to, err = strconv.ParseInt(last, 10, 64); err != nil {
+				continue
+			}
+		}
+		count += max(0, to-from+1)
+	}
+	return count
+}

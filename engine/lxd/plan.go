@@ -1,0 +1,287 @@
+package lxd
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+const (
+	// maxName is the length of an instance's name, in bytes: LXD's own limit.
+	maxName = 63
+	// standardProfile is the one that MAAS gives to VMs where the project has it
+	// (drivers/pod/lxd.py, LXD_MAAS_PROFILE).
+	standardProfile = "maas"
+	rootDevice      = "root"
+)
+
+// plan is a VM as LXD is to make it.
+type plan struct {
+	host    seen
+	comp    engine.Composition
+	post    api.InstancesPost
+	volumes []volume
+	macs    []string // one for each NIC
+	salt    int      // of the MACs
+	taken   map[string]bool
+}
+
+// plan checks a VM against what the host showed, and says how to make it. LXD
+// itself accepts a bridge that is not there.
+func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error) {
+	p := plan{host: h, comp: comp, taken: taken}
+	if comp.Hostname == "" || len(comp.Hostname) > maxName {
+		return p, &engine.SpecError{
+			Field: "name", Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxName),
+			Hint: "Choose a shorter name.", Err: engine.ErrInvalid,
+		}
+	}
+	profiles, err := h.profilesOf()
+	if err != nil {
+		return p, err
+	}
+	architecture, err := h.kernelArchitecture(comp.Architecture)
+	if err != nil {
+		return p, err
+	}
+	p.post = api.InstancesPost{Name: comp.Hostname, Type: api.InstanceTypeVM, Source: api.InstanceSource{Type: api.SourceTypeNone}}
+	p.post.Architecture, p.post.Profiles = architecture, profiles
+	p.post.Config, p.post.Devices = h.configOf(comp), map[string]map[string]string{}
+	if err := p.addDisks(); err != nil {
+		return p, err
+	}
+	if err := p.addNICs(); err != nil {
+		return p, err
+	}
+	p.chooseMACs()
+	return p, nil
+}
+
+// configOf is the configuration as MAAS gives it (drivers/pod/lxd.py), and
+// whose the instance is.
+func (h seen) configOf(comp engine.Composition) map[string]string {
+	config := map[string]string{
+		"limits.cpu":              cpuLimit(comp),
+		"limits.memory":           strconv.FormatInt(comp.MemoryMiB, 10) + "MiB",
+		"limits.memory.hugepages": strconv.FormatBool(comp.HugePages),
+		keyConfig:                 string(comp.Key),
+		markerConfig:              comp.Marker,
+	}
+	if h.bootMode {
+		config["boot.mode"] = "uefi-nosecureboot"
+	} else {
+		config["security.secureboot"] = "false"
+	}
+	return config
+}
+
+// cpuLimit is a number of cores, or which ones of the host: a single one is
+// written as a range, or it would be a number.
+func cpuLimit(comp engine.Composition) string {
+	switch len(comp.PinnedCores) {
+	case 0:
+		return strconv.Itoa(comp.Cores)
+	case 1:
+		return fmt.Sprintf("%d-%d", comp.PinnedCores[0], comp.PinnedCores[0])
+	}
+	cores := make([]string, len(comp.PinnedCores))
+	for n, core := range comp.PinnedCores {
+		cores[n] = strconv.Itoa(core)
+	}
+	return strings.Join(cores, ",")
+}
+
+// bootModeExtension is what an LXD has that knows boot.mode.
+const bootModeExtension = "instance_boot_mode"
+
+// sinceBootMode tells that an LXD refuses security.secureboot: from 6.7 on.
+func sinceBootMode(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	first, err := strconv.Atoi(major)
+	if err != nil {
+		return false
+	}
+	second, err := strconv.Atoi(minor)
+	return first > 6 || first == 6 && err == nil && second >= 7
+}
+
+// profilesOf are the profiles of a VM, in no case nil: LXD would take its own.
+func (h seen) profilesOf() ([]string, error) {
+	switch {
+	case h.Profile != "" && !slices.Contains(h.profiles, h.Profile):
+		return nil, &engine.Error{
+			Type: engine.ProfileNotFound, Host: h.Name,
+			Message: fmt.Sprintf("the project %q has no profile %q", h.Project, h.Profile),
+			Hint:    fmt.Sprintf("It has: %s. Make one on the host: lxc profile create %s --project %s.", strings.Join(h.profiles, ", "), h.Profile, h.Project),
+		}
+	case h.Profile != "":
+		return []string{h.Profile}, nil
+	case slices.Contains(h.profiles, standardProfile):
+		return []string{standardProfile}, nil
+	}
+	return []string{}, nil
+}
+
+// kernelArchitecture is LXD's name of MAAS's "amd64/generic"; empty: LXD's own.
+func (h seen) kernelArchitecture(wanted string) (string, error) {
+	name, _, _ := strings.Cut(wanted, "/")
+	for kernel, known := range debian {
+		if known == name && slices.Contains(h.architectures, kernel) {
+			return kernel, nil
+		}
+	}
+	if name == "" {
+		return "", nil
+	}
+	return "", &engine.Error{
+		Type: engine.VMCreationFailed, Host: h.Name, Message: fmt.Sprintf("its LXD runs no VMs of architecture %s", wanted),
+		Hint: fmt.Sprintf("It runs: %s.", strings.Join(h.architectures, ", ")),
+	}
+}
+
+// addDisks gives the VM its root disk and its volumes.
+func (p *plan) addDisks() error {
+	for n, d := range p.comp.Disks {
+		in := d.Pool
+		if in == "" {
+			in = p.host.defaultPool()
+		}
+		if !slices.Contains(p.host.poolNames(), in) {
+			return &engine.SpecError{
+				Field: "disks." + d.Name + ".pool", Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
+				Hint: fmt.Sprintf("It has: %s.", strings.Join(p.host.poolNames(), ", ")),
+			}
+		}
+		size := d.SizeGB * bytesPerGB
+		if n == 0 {
+			p.post.Devices[rootDevice] = map[string]string{
+				"type": "disk", "path": "/", "pool": in, "size": strconv.FormatInt(size, 10), "boot.priority": "0",
+			}
+			continue
+		}
+		device := fmt.Sprintf("disk%d", n)
+		v := volume{device: device, pool: in, name: volumeName(p.comp.Hostname, device), bytes: size}
+		p.volumes = append(p.volumes, v)
+		p.post.Devices[device] = map[string]string{"type": "disk", "pool": in, "source": v.name}
+	}
+	return nil
+}
+
+// addNICs joins the VM to networks, without MACs.
+func (p *plan) addNICs() error {
+	bridges := make([]string, 0, len(p.comp.Interfaces))
+	for _, subnet := range p.comp.Interfaces {
+		name, err := p.host.bridgeInto(subnet)
+		if err != nil {
+			return err
+		}
+		bridges = append(bridges, name)
+	}
+	if len(bridges) == 0 {
+		name, err := p.host.bootBridge()
+		if err != nil {
+			return err
+		}
+		bridges = append(bridges, name)
+	}
+	for n, bridge := range bridges {
+		name := fmt.Sprintf("eth%d", n)
+		nic := map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
+		if p.host.networks[bridge] { // a restricted project may admit LXD's own networks only
+			nic = map[string]string{"type": "nic", "name": name, "network": bridge}
+		}
+		if n == 0 {
+			nic["boot.priority"] = "1"
+		}
+		p.post.Devices[name] = nic
+	}
+	p.macs = make([]string, len(bridges))
+	return nil
+}
+
+// bridgeInto finds the bridge by which VMs get into a subnet.
+func (h seen) bridgeInto(subnet engine.Subnet) (string, error) {
+	for _, b := range h.Bridges {
+		into := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.CIDR == subnet.CIDR })
+		if _, there := h.networks[b.Name]; into && there {
+			return b.Name, nil
+		}
+	}
+	return "", h.noBridge(fmt.Sprintf("into subnet %s", subnet.CIDR))
+}
+
+// bootBridge finds the bridge for a VM that names no subnet: one with DHCP.
+func (h seen) bootBridge() (string, error) {
+	for _, b := range h.Bridges {
+		serves := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.DHCP })
+		if _, there := h.networks[b.Name]; serves && there {
+			return b.Name, nil
+		}
+	}
+	return "", h.noBridge("on a VLAN where MAAS serves DHCP")
+}
+
+// noBridge says what MAAS and LXD have, as both must know the bridge.
+func (h seen) noBridge(where string) error {
+	var known []string
+	for _, b := range h.Bridges {
+		name := b.Name
+		if _, there := h.networks[name]; !there {
+			name += " (not in LXD)"
+		}
+		known = append(known, name)
+	}
+	if len(known) == 0 {
+		known = []string{"none"}
+	}
+	return &engine.SpecError{
+		Field: "interfaces", Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
+		Hint: fmt.Sprintf("Bridges that MAAS knows there: %s. Make one on the machine in MAAS before it is deployed, or name another subnet.", strings.Join(known, ", ")),
+	}
+}
+
+// chooseMACs gives each NIC a MAC in LXD's own range that no instance has which
+// is known: LXD makes two with the same one, but starts only one of them. It is
+// the same MAC each time that the VM is made on this host.
+func (p *plan) chooseMACs() {
+	for p.saltMACs(); slices.ContainsFunc(p.macs, func(m string) bool { return p.taken[m] }); p.saltMACs() {
+		p.salt++
+	}
+}
+
+func (p *plan) saltMACs() {
+	for n := range p.macs {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, p.salt))
+		p.macs[n] = fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
+		p.post.Devices[fmt.Sprintf("eth%d", n)]["hwaddr"] = p.macs[n]
+	}
+}
+
+// differs says in which way an instance is not what is planned; empty if it is.
+func (p plan) differs(i api.Instance) string {
+	for _, name := range []string{"limits.cpu", "limits.memory", "limits.memory.hugepages"} {
+		if i.Config[name] != p.post.Config[name] {
+			return fmt.Sprintf("%s is %s, and not %s", name, i.Config[name], p.post.Config[name])
+		}
+	}
+	for name, want := range p.post.Devices {
+		for key, value := range want {
+			if have := i.Devices[name][key]; have != value && key != "hwaddr" {
+				return fmt.Sprintf("%s of device %s is %q, and not %q", key, name, have, value)
+			}
+		}
+	}
+	for name := range i.Devices {
+		if _, wanted := p.post.Devices[name]; !wanted {
+			return fmt.Sprintf("it has a device %s", name)
+		}
+	}
+	return ""
+}

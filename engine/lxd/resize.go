@@ -1,0 +1,187 @@
+package lxd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Resize changes cores, memory, huge pages and the sizes of disks of a VM in
+// place; all else of the Composition is left aside. Of a VM that runs only a
+// number of cores can be changed, into another number, and its system may have
+// to bring them online; for all else it must be stopped, or the error, an
+// *engine.Refusal, says what. A disk that would shrink, come or go is an
+// *engine.SpecError. Whether the host has the room is for the caller to know.
+// MAAS shows the new size once the machine was commissioned again.
+func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID string, comp engine.Composition) error {
+	m, err := c.Machines.Machine(ctx, systemID)
+	if err != nil {
+		return err
+	}
+	at, err := c.placeOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	if at.server.MachineID != host.MachineID {
+		return fmt.Errorf("%s is on host %s, and not on %s: %w", m.Hostname, at.server.Name, host.Name, engine.ErrConflict)
+	}
+	s, done, err := c.open(ctx, at.server, c.Slow)
+	if err != nil {
+		return err
+	}
+	defer done()
+	defer c.fleet.drop(host.MachineID)
+	changed, err := s.resize(at, comp)
+	if err != nil {
+		return named(s.explain(err), at.server.Name)
+	}
+	if len(changed) > 0 {
+		c.Log.InfoContext(ctx, "resized instance", "name", at.instance, "host", at.server.Name, "changes", strings.Join(changed, ", "))
+	}
+	return nil
+}
+
+// growth is a volume with a new size.
+type growth struct {
+	path, etag string
+	put        api.StorageVolumePut
+}
+
+// resizing is what is to be changed of an instance.
+type resizing struct {
+	put     api.InstancePut
+	etag    string
+	edited  bool     // put differs
+	volumes []growth // volumes that grow
+	changes []string // in words
+	halting []string // those of them that need a stopped VM
+}
+
+func (s *session) resize(at place, comp engine.Composition) (changed []string, err error) {
+	path := s.at("instances", at.instance)
+	var have api.Instance
+	etag, err := s.get(path, &have)
+	switch {
+	case err != nil:
+		return nil, err
+	case !share(macsOf(have), at.macs):
+		return nil, s.otherMAC(have, at.macs)
+	}
+	r := resizing{put: have.Writable(), etag: etag}
+	r.put.Config, r.put.Devices = maps.Clone(r.put.Config), maps.Clone(r.put.Devices)
+	r.limits(have, comp)
+	if err := r.disks(s, have, comp.Disks); err != nil {
+		return nil, err
+	}
+	if len(r.halting) > 0 && have.StatusCode != api.Stopped {
+		return nil, &engine.Refusal{
+			Message: fmt.Sprintf("%s runs, and must be stopped to change %s", have.Name, strings.Join(r.halting, ", ")),
+			Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
+		}
+	}
+	if r.edited {
+		if err := s.send(http.MethodPut, path, r.put, r.etag); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range r.volumes {
+		if err := s.send(http.MethodPut, v.path, v.put, v.etag); err != nil {
+			return nil, err
+		}
+	}
+	return r.changes, nil
+}
+
+// limits notes the changes of cores and memory.
+func (r *resizing) limits(have api.Instance, comp engine.Composition) {
+	wanted := map[string]string{
+		"limits.cpu":              cpuLimit(comp),
+		"limits.memory":           strconv.FormatInt(comp.MemoryMiB, 10) + "MiB",
+		"limits.memory.hugepages": strconv.FormatBool(comp.HugePages),
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		was, value := have.ExpandedConfig[name], wanted[name]
+		if was == value || name != "limits.cpu" && bytesOf(was) != 0 && bytesOf(was) == bytesOf(value) || was == "" && value == "false" {
+			continue
+		}
+		change := fmt.Sprintf("%s from %s to %s", name, was, value)
+		r.put.Config[name], r.edited, r.changes = value, true, append(r.changes, change)
+		if name != "limits.cpu" || !isNumber(was) || !isNumber(value) {
+			r.halting = append(r.halting, change)
+		}
+	}
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
+// disks notes the disks that grow. They are the root disk and the volumes in
+// the order of their devices, as they were made.
+func (r *resizing) disks(s *session, have api.Instance, wanted []engine.Disk) error {
+	volumes := volumesOf(have)
+	if len(wanted) != len(volumes)+1 {
+		return &engine.SpecError{
+			Field: "disks", Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
+			Hint: "Disks can grow in place, but not come or go: that takes a new VM.", Err: engine.ErrInvalid,
+		}
+	}
+	root := have.ExpandedDevices[rootDevice]
+	size := root["size"]
+	if size == "" {
+		size = defaultRoot
+	}
+	bytes := wanted[0].SizeGB * bytesPerGB
+	switch grows, err := r.grows(wanted[0], bytesOf(size)); {
+	case err != nil:
+		return err
+	case grows:
+		own := maps.Clone(root) // it may be a profile's
+		own["size"] = strconv.FormatInt(bytes, 10)
+		r.put.Devices[rootDevice], r.edited = own, true
+	}
+	for n, v := range volumes {
+		var volume api.StorageVolume
+		path := s.at("storage-pools", v.pool, "volumes", "custom", v.name)
+		etag, err := s.get(path, &volume)
+		if err != nil {
+			return err
+		}
+		grows, err := r.grows(wanted[n+1], bytesOf(volume.Config["size"]))
+		if err != nil {
+			return err
+		}
+		if grows {
+			put := volume.Writable()
+			put.Config["size"] = strconv.FormatInt(wanted[n+1].SizeGB*bytesPerGB, 10)
+			r.volumes = append(r.volumes, growth{path, etag, put})
+		}
+	}
+	return nil
+}
+
+// grows tells that a disk is to grow, and notes it.
+func (r *resizing) grows(d engine.Disk, was int64) (bool, error) {
+	bytes := d.SizeGB * bytesPerGB
+	switch {
+	case bytes == was:
+		return false, nil
+	case bytes < was:
+		return false, &engine.SpecError{
+			Field: "disks." + d.Name + ".size_gb", Message: fmt.Sprintf("the disk has %d GB, and cannot shrink to %d", was/bytesPerGB, d.SizeGB),
+			Hint: "A disk can only grow in place.", Err: engine.ErrInvalid,
+		}
+	}
+	change := fmt.Sprintf("disk %s from %d to %d GB", d.Name, was/bytesPerGB, d.SizeGB)
+	r.changes, r.halting = append(r.changes, change), append(r.halting, change)
+	return true, nil
+}

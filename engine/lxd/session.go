@@ -1,0 +1,182 @@
+package lxd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	client "github.com/canonical/lxd/client"
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// session is a connection to one LXD that serves one operation and ends with
+// it: LXD's client uses the ctx that it was made with for every call.
+type session struct {
+	ctx     context.Context // of the operation, within its deadline
+	caller  context.Context
+	conn    client.InstanceServer
+	target  target
+	timeout time.Duration
+}
+
+// open prepares a session with a server. done must be called.
+func (c *Composer) open(ctx context.Context, server Server, timeout time.Duration) (s *session, done func(), err error) {
+	address, err := hostPort(server.Address)
+	if err != nil {
+		return nil, nil, err
+	}
+	pair, err := c.Credentials(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot get the key pair for the LXD of %s: %w", server.Name, err)
+	}
+	key, err := Parse(pair.Certificate, pair.Key, c.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	s = &session{ctx: limited, caller: ctx, timeout: timeout, target: target{
+		address: address, project: cmp.Or(server.Project, defaultProject), key: key, pinned: normalFingerprint(server.Fingerprint),
+	}}
+	if err := c.pin(s); err != nil {
+		err = s.explain(err)
+		cancel()
+		return nil, nil, named(err, server.Name)
+	}
+	if s.conn, err = c.prober.connect(limited, s.target, s.target.pinned); err != nil {
+		err = s.explain(err)
+		cancel()
+		return nil, nil, named(err, server.Name)
+	}
+	return s, cancel, nil
+}
+
+// pin learns the certificate of a server that came without its fingerprint.
+func (c *Composer) pin(s *session) error {
+	if s.target.pinned != "" {
+		return nil
+	}
+	if seen, ok := c.pins.Load(s.target.address); ok {
+		s.target.pinned = seen.(string)
+		return nil
+	}
+	shown, err := c.prober.learn(s.ctx, s.target.address)
+	if err != nil {
+		return err
+	}
+	first, _ := c.pins.LoadOrStore(s.target.address, shown)
+	s.target.pinned = first.(string)
+	return nil
+}
+
+// named says on which host something went wrong.
+func named(err error, host string) error {
+	e, ok := err.(*engine.Error) // what is said around one stays
+	if !ok || e.Host != "" {
+		return err
+	}
+	copied := *e
+	copied.Host = host
+	return &copied
+}
+
+// in adds the project, and what else is to be asked, to a path below /1.0.
+func (s *session) in(query url.Values, path ...string) string {
+	query.Set("project", s.target.project)
+	at := "/1.0"
+	for _, part := range path {
+		at += "/" + url.PathEscape(part)
+	}
+	return at + "?" + query.Encode()
+}
+
+// at is a path below /1.0 in the project.
+func (s *session) at(path ...string) string { return s.in(url.Values{}, path...) }
+
+// stumble is the pause before a look is repeated.
+const stumble = 100 * time.Millisecond
+
+// get reads what is at a path, once more where LXD fails by itself: LXD 5.0
+// does when it is asked for its resources several times at once.
+func (s *session) get(path string, into any) (etag string, err error) {
+	answer, etag, err := s.conn.RawQuery(http.MethodGet, path, nil, "")
+	if isStatus(err, http.StatusInternalServerError) {
+		select {
+		case <-s.ctx.Done():
+		case <-time.After(stumble):
+		}
+		answer, etag, err = s.conn.RawQuery(http.MethodGet, path, nil, "")
+	}
+	if err != nil {
+		return "", err
+	}
+	return etag, answer.MetadataAsStruct(into)
+}
+
+// send changes something, and waits until LXD has done it. LXD 5.0 answers some
+// calls at once that later ones make operations of: profiles and volumes from
+// 6.6 on, pools and networks from 6.8 on. What an answer says is followed.
+func (s *session) send(method, path string, body any, etag string) error {
+	answer, _, err := s.conn.RawQuery(method, path, body, etag)
+	switch {
+	case err != nil && mayHaveArrived(err):
+		return &lostError{err}
+	case err != nil:
+		return err
+	case answer.Type != api.AsyncResponse:
+		return nil
+	}
+	op, err := answer.MetadataAsOperation()
+	if err != nil {
+		return &lostError{err}
+	}
+	return s.wait(op.ID)
+}
+
+// wait is for an operation's end.
+func (s *session) wait(id string) error {
+	deadline, _ := s.ctx.Deadline()
+	left := max(1, int(time.Until(deadline).Seconds()))
+	var op api.Operation
+	_, err := s.get("/1.0/operations/"+url.PathEscape(id)+"/wait?timeout="+strconv.Itoa(left), &op)
+	switch {
+	case err != nil:
+		return &lostError{err}
+	case !op.StatusCode.IsFinal():
+		return &lostError{context.DeadlineExceeded}
+	case op.StatusCode != api.Success:
+		return &failedError{op.Err}
+	}
+	return nil
+}
+
+// lostError is a change of which nobody knows whether it was made.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+// failedError is an operation that LXD ended without success, in LXD's words.
+type failedError struct{ words string }
+
+func (e *failedError) Error() string { return e.words }
+
+// mayHaveArrived tells that a request may have had its effect although its
+// answer is missing.
+func mayHaveArrived(err error) bool {
+	if _, ok := api.StatusErrorMatch(err); ok {
+		return false
+	}
+	if _, ok := errors.AsType[*otherCertificate](err); ok {
+		return false
+	}
+	dial, ok := errors.AsType[*net.OpError](err)
+	return !ok || dial.Op != "dial"
+}

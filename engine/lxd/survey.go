@@ -1,0 +1,281 @@
+package lxd
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// seen is a server with what it showed.
+type seen struct {
+	Server
+	tag     engine.Tag // of the ledger, before the server was asked
+	began   time.Time  // when it was asked
+	changes int        // of the host until then
+	err     error      // why it showed nothing
+	version string
+	// bootMode: VMs have boot.mode in the place of security.secureboot.
+	bootMode bool
+
+	architectures []string // LXD's names: "x86_64"
+	cores         int64
+	memoryBytes   int64
+	pools         []pool
+	networks      map[string]bool // by name: managed by LXD
+	profiles      []string
+	projects      []string // that the certificate may see
+	instances     []instance
+}
+
+type pool struct {
+	name, driver          string
+	totalBytes, usedBytes int64
+	promisedBytes         int64 // sizes of the disks in it
+}
+
+// survey fills in what the server shows. A restricted client sees names, sizes
+// and what is used, but no configuration of pools and networks, and only its
+// own projects.
+func (s *session) survey(h *seen) error {
+	var info api.Server
+	if _, err := s.get("/1.0", &info); err != nil {
+		return err
+	}
+	if err := s.target.refuses(&info); err != nil {
+		return err
+	}
+	h.version, h.architectures = info.Environment.ServerVersion, info.Environment.Architectures
+	h.bootMode = slices.Contains(info.APIExtensions, bootModeExtension) || sinceBootMode(h.version)
+	var resources api.Resources
+	if _, err := s.get("/1.0/resources", &resources); err != nil {
+		return err
+	}
+	h.cores, h.memoryBytes = int64(resources.CPU.Total), int64(resources.Memory.Total)
+	var err error
+	if h.projects, err = s.projects(); err != nil {
+		return err
+	}
+	if err := s.surveyProject(h); err != nil {
+		return err
+	}
+	if err := s.surveyPools(h); err != nil {
+		return err
+	}
+	return s.surveyInstances(h)
+}
+
+// projects are the ones that the certificate may see; ours must be among them.
+func (s *session) projects() ([]string, error) {
+	var urls []string
+	if _, err := s.get("/1.0/projects", &urls); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(urls))
+	for n, u := range urls {
+		names[n] = lastOf(u)
+	}
+	if !slices.Contains(names, s.target.project) {
+		return nil, s.target.missing(api.StatusErrorf(404, "%s", s.target.project))
+	}
+	return names, nil
+}
+
+// lastOf is the name at the end of one of LXD's URLs.
+func lastOf(u string) string {
+	u, _, _ = strings.Cut(u, "?")
+	name := u[strings.LastIndex(u, "/")+1:]
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
+	}
+	return name
+}
+
+// surveyProject reads what VMs of the project can be given.
+func (s *session) surveyProject(h *seen) error {
+	var networks []api.Network
+	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "networks"), &networks); err != nil {
+		return s.target.missing(err)
+	}
+	h.networks = map[string]bool{}
+	for _, n := range networks {
+		h.networks[n.Name] = n.Managed
+	}
+	var profiles []string
+	if _, err := s.get(s.at("profiles"), &profiles); err != nil {
+		return s.target.missing(err)
+	}
+	for _, u := range profiles {
+		h.profiles = append(h.profiles, lastOf(u))
+	}
+	return nil
+}
+
+func (s *session) surveyPools(h *seen) error {
+	var pools []api.StoragePool
+	if _, err := s.get("/1.0/storage-pools?recursion=1", &pools); err != nil {
+		return err
+	}
+	for _, p := range pools {
+		if p.Status != "" && p.Status != api.StoragePoolStatusCreated {
+			continue // it is broken, or not made yet
+		}
+		var resources api.ResourcesStoragePool
+		if _, err := s.get("/1.0/storage-pools/"+url.PathEscape(p.Name)+"/resources", &resources); err != nil {
+			return err
+		}
+		h.pools = append(h.pools, pool{
+			name: p.Name, driver: p.Driver,
+			totalBytes: int64(resources.Space.Total), usedBytes: int64(resources.Space.Used),
+		})
+	}
+	return nil
+}
+
+// instances lists those of the projects.
+func (s *session) instances(projects []string) ([]instance, error) {
+	var found []instance
+	for _, project := range projects {
+		there := s.within(project)
+		var instances []api.Instance
+		if _, err := s.get(there.in(url.Values{"recursion": {"1"}}, "instances"), &instances); err != nil {
+			return nil, err
+		}
+		for _, i := range instances {
+			found = append(found, instanceOf(i, project))
+		}
+	}
+	return found, nil
+}
+
+// within is the session in another project.
+func (s *session) within(project string) *session {
+	there := *s
+	there.target.project = project
+	return &there
+}
+
+// surveyInstances counts what the instances of all visible projects may take.
+// The sizes of volumes are not told with the instances that they belong to.
+func (s *session) surveyInstances(h *seen) (err error) {
+	if h.instances, err = s.instances(h.projects); err != nil {
+		return err
+	}
+	volumes, counted := map[string][]string{}, map[string]bool{} // projects can share their volumes
+	for _, i := range h.instances {
+		for name, size := range i.rootBytes {
+			h.promise(name, size)
+		}
+		for _, name := range i.volumePools {
+			if !slices.Contains(volumes[i.project], name) {
+				volumes[i.project] = append(volumes[i.project], name)
+			}
+		}
+	}
+	for project, names := range volumes {
+		for _, name := range names {
+			if err := s.within(project).surveyVolumes(h, name, counted); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) surveyVolumes(h *seen, pool string, counted map[string]bool) error {
+	var volumes []api.StorageVolume
+	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "storage-pools", pool, "volumes", "custom"), &volumes); err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		id := pool + "/" + v.Project + "/" + v.Name
+		if !counted[id] {
+			counted[id] = true
+			h.promise(pool, bytesOf(v.Config["size"]))
+		}
+	}
+	return nil
+}
+
+func (h *seen) promise(name string, size int64) {
+	for n := range h.pools {
+		if h.pools[n].name == name {
+			h.pools[n].promisedBytes += size
+		}
+	}
+}
+
+// host is the server as the engine sees it.
+func (h seen) host() engine.VMHost {
+	made := engine.VMHost{
+		Name: h.Name, MachineID: h.MachineID, HostKey: h.MachineID, Version: h.version, Zone: h.Zone, Pool: h.Pool,
+		Tags:          slices.Sorted(slices.Values(h.Tags)),
+		CPUOvercommit: cmp.Or(h.CPUOvercommit, 1), MemoryOvercommit: cmp.Or(h.MemoryOvercommit, 1),
+	}
+	if h.err != nil {
+		return made
+	}
+	made.Cores, made.MemoryMiB = engine.Amount{Total: h.cores}, engine.Amount{Total: h.memoryBytes / bytesPerMiB}
+	for _, i := range h.instances {
+		made.Cores.Used += i.cores
+		made.MemoryMiB.Used += i.memoryMiB(h.memoryBytes)
+	}
+	if a := h.architecture(); a != "" {
+		made.Architectures = []string{a}
+	}
+	standard := h.defaultPool()
+	for _, p := range h.pools {
+		made.StoragePools = append(made.StoragePools, engine.StoragePool{
+			Name: p.name, Driver: p.driver, TotalBytes: p.totalBytes, AvailableBytes: p.available(), Default: p.name == standard,
+		})
+	}
+	return made
+}
+
+// available is what is neither used nor promised to disks that have not grown
+// to their size yet. Files of others in the same file system count as far as
+// they are more than what is promised.
+func (p pool) available() int64 { return max(0, p.totalBytes-max(p.usedBytes, p.promisedBytes)) }
+
+func (h seen) poolNames() []string {
+	names := make([]string, len(h.pools))
+	for n, p := range h.pools {
+		names[n] = p.name
+	}
+	return names
+}
+
+// defaultPool is where disks go that name no pool; empty if there is none.
+func (h seen) defaultPool() string {
+	names := h.poolNames()
+	for _, name := range []string{h.DefaultStoragePool, "default"} {
+		if slices.Contains(names, name) {
+			return name
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
+
+// debian are MAAS's names of architectures, by LXD's.
+var debian = map[string]string{
+	"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64",
+}
+
+// architecture of the VMs, as MAAS names it: LXD lists its own first.
+func (h seen) architecture() string {
+	if h.Architecture != "" || len(h.architectures) == 0 {
+		return h.Architecture
+	}
+	if name, ok := debian[h.architectures[0]]; ok {
+		return name + "/generic"
+	}
+	return ""
+}
