@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// exampleTests are the tests that apply and destroy the examples, by pattern. A
+// exampleTests are the tests that apply and destroy the examples, by pattern; those
+// of another package stand with its folder. A
 // file that a test takes by name stands with its name, so that one which is
 // added is missed here until a test takes it.
 var exampleTests = []struct {
@@ -32,6 +33,7 @@ var exampleTests = []struct {
 	{"fleet/*.tf", []string{"TestAccExampleFleet", "TestAccExampleFleetTests"}},
 	{"fleet/tests/*.tftest.hcl", []string{"TestAccExampleFleetTests"}},
 	{"demo/*", []string{"TestAccExampleDemo"}},
+	{"capi/existing-nodes/*", []string{"capi-bridge/inithost/TestManifest", "capi-bridge/inithost/TestManifestFilledIn"}},
 }
 
 // TestEveryExampleIsApplied: no example is without a test, and no test that is
@@ -65,22 +67,25 @@ func TestEveryExampleIsApplied(t *testing.T) {
 			t.Errorf("there is no example %s", e.pattern)
 		}
 		for _, name := range e.tests {
-			if !testNames(t)[name] {
-				t.Errorf("%s is no test of this package", name)
+			if !testNames(t, path.Dir(name))[path.Base(name)] {
+				t.Errorf("%s is no test", name)
 			}
 		}
 	}
 }
 
-// testNames are the tests of this package.
-func testNames(t *testing.T) map[string]bool {
+// testNames are the tests in a folder of the repository, "." being this one.
+func testNames(t *testing.T, folder string) map[string]bool {
 	t.Helper()
+	if folder != "." {
+		folder = path.Join("..", folder)
+	}
 	names := map[string]bool{}
-	for _, file := range list(t, ".") {
+	for _, file := range list(t, folder) {
 		if !strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text, err := os.ReadFile(path.Join(folder, file))
 		if err != nil {
 			t.Fatal(err)
 		}
