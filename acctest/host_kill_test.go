@@ -27,7 +27,10 @@ func TestAccHostKilled(t *testing.T) {
 		},
 		"Deploying": {
 			reason: "The deployment goes on without us.", verb: "apply",
-			reach: func(x *metalTarget, t *testing.T) { x.when(t, "node1", "Deploying", func(sim.Machine) {}) },
+			// Deploying it is before the call has been answered, and so before it is counted.
+			reach: func(x *metalTarget, t *testing.T) {
+				x.until(t, "the deployment is answered", func() bool { return x.deployments() == 1 })
+			},
 		},
 		"Registered": {
 			reason: "MAAS may know the VM host, and nobody its id.", verb: "apply",
