@@ -71,17 +71,14 @@ func (v *vms) isVM(ctx context.Context, m Machine) error {
 	if m.HostID != 0 {
 		return nil
 	}
-	_, err := v.Composer.HostOf(ctx, m)
-	switch {
-	case errors.Is(err, ErrConflict):
+	_, err := v.hostOf(ctx, m)
+	if errors.Is(err, ErrConflict) {
 		return &Refusal{
 			Message: fmt.Sprintf("will not delete machine %s (%s): it is no VM on a VM host", m.Hostname, m.SystemID),
 			Hint:    "If it should no longer be managed, remove it from the state.", Err: ErrConflict,
 		}
-	case err != nil:
-		return fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
-	return nil
+	return err
 }
 
 // of reports whether the row is about the VM of a ref, and not about a later
@@ -167,9 +164,9 @@ func (v *vms) powerOff(ctx context.Context, m Machine) error {
 // reached, the sync fails, and the VM stays until it can. If the instance has
 // vanished, MAAS drops its machine in the sync.
 func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
-	host, err := v.Composer.HostOf(ctx, m)
+	host, err := v.hostOf(ctx, m)
 	if err != nil {
-		return fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+		return err
 	}
 	unlock, err := v.hosts.alone(ctx, host.ID)
 	if err != nil {

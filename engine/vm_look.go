@@ -120,6 +120,15 @@ func (c Config) unclear(row Row) time.Duration {
 	return max(0, c.ComposeWindow-c.Now().Sub(row.Since))
 }
 
+// hostOf finds the VM host that a VM runs on; ErrConflict if it runs on none.
+func (v *vms) hostOf(ctx context.Context, m Machine) (VMHost, error) {
+	host, err := v.Composer.HostOf(ctx, m)
+	if err != nil {
+		return VMHost{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	return host, nil
+}
+
 // host finds the VM host that a spec names by id or name. Names of VM hosts
 // need not be unique.
 func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {

@@ -21,12 +21,12 @@ func (v *vms) move(ctx context.Context, key Key, want VMSpec, m Machine) (Result
 	if want.Host != "" || owner != marker(key) || finished || row.Attempt >= maxAttempts {
 		return Result[VM]{}, failed(m)
 	}
-	host, err := v.Composer.HostOf(ctx, m)
-	if errors.Is(err, ErrConflict) {
+	host, err := v.hostOf(ctx, m)
+	switch {
+	case errors.Is(err, ErrConflict):
 		return Result[VM]{}, failed(m)
-	}
-	if err != nil {
-		return Result[VM]{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+	case err != nil:
+		return Result[VM]{}, err
 	}
 	where, err := v.sites(ctx, key, want, append(row.Excluded, host.HostKey))
 	var short *Error

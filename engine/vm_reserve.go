@@ -56,9 +56,9 @@ func (v *vms) unreserved(ctx context.Context, want VMSpec, err error) error {
 
 // boundTo is the row of a machine that was found to be the key's.
 func (v *vms) boundTo(ctx context.Context, key Key, group string, m Machine) (Row, error) {
-	host, err := v.Composer.HostOf(ctx, m)
+	host, err := v.hostOf(ctx, m)
 	if err != nil {
-		return Row{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+		return Row{}, err
 	}
 	row := Row{
 		Key: key, Name: m.Hostname, HostKey: host.HostKey, Zone: m.Zone, Group: group, SystemID: m.SystemID,

@@ -32,9 +32,9 @@ func (v *vms) placed(ctx context.Context, want VMSpec, m Machine) (Machine, erro
 	if want.Host == "" || m.HostID != 0 {
 		return m, nil
 	}
-	host, err := v.Composer.HostOf(ctx, m)
+	host, err := v.hostOf(ctx, m)
 	if err != nil {
-		return m, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+		return m, err
 	}
 	m.HostName = host.Name
 	return m, nil
