@@ -70,10 +70,7 @@ func TestEnlistRefuses(t *testing.T) {
 			e := enlistment(pair)
 			tc.change(&e)
 			_, err := testClient(t, f).Enlist(t.Context(), e)
-			refused, ok := errors.AsType[engine.FieldError](err)
-			if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()[tc.field]) != 1 {
-				t.Errorf("%s: got %v after %v, want a refused %s", tc.reason, err, f.routes(), tc.field)
-			}
+			wantUnsent(t, tc.reason, f, err, tc.field)
 		})
 	}
 }

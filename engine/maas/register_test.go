@@ -117,11 +117,17 @@ func TestRegisterRefuses(t *testing.T) {
 			r := registration(pair)
 			tc.change(&r)
 			_, err := testClient(t, f).Register(t.Context(), r)
-			refused, ok := errors.AsType[engine.FieldError](err)
-			if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()[tc.field]) != 1 {
-				t.Errorf("%s: got %v after %v, want a refused %s", tc.reason, err, f.routes(), tc.field)
-			}
+			wantUnsent(t, tc.reason, f, err, tc.field)
 		})
+	}
+}
+
+// wantUnsent wants one field refused before anything is sent.
+func wantUnsent(t *testing.T, reason string, f *fake, err error, field string) {
+	t.Helper()
+	refused, ok := errors.AsType[engine.FieldError](err)
+	if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()[field]) != 1 {
+		t.Errorf("%s: got %v after %v, want a refused %s", reason, err, f.routes(), field)
 	}
 }
 
