@@ -13,11 +13,14 @@ import (
 // another one.
 const serverData = "maaslxd-server-fingerprint"
 
-// fingerprintForm is how LXD writes a SHA-256.
 var fingerprintForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// IsFingerprint reports whether a text is a SHA-256 as LXD writes it: 64 hex
+// digits in small letters.
+func IsFingerprint(s string) bool { return fingerprintForm.MatchString(s) }
+
 func (s HostSpec) validateServer() error {
-	if s.ServerFingerprint == "" || fingerprintForm.MatchString(s.ServerFingerprint) {
+	if s.ServerFingerprint == "" || IsFingerprint(s.ServerFingerprint) {
 		return nil
 	}
 	return &SpecError{

@@ -18,14 +18,13 @@ import (
 )
 
 var (
-	hostnameLabel  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	mapKeyLabel    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-	tagName        = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
-	ownerPattern   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	groupPattern   = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
-	hostPattern    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	fingerprintHex = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	imageName      = regexp.MustCompile(`^[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)?$`)
+	hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	mapKeyLabel   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	tagName       = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
+	ownerPattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	groupPattern  = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
+	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	imageName     = regexp.MustCompile(`^[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)?$`)
 )
 
 // stringRule is a validator of strings made of a sentence and a function that
@@ -182,9 +181,9 @@ func serverFingerprint() validator.String {
 	return stringRule{"a SHA-256 as 64 hex digits in small letters", func(s string) string {
 		plain := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
 		switch {
-		case fingerprintHex.MatchString(s):
+		case engine.IsFingerprint(s):
 			return ""
-		case fingerprintHex.MatchString(plain):
+		case engine.IsFingerprint(plain):
 			return fmt.Sprintf("Write it as LXD does, in small letters and without colons: %q.", plain)
 		}
 		return fmt.Sprintf("%q is no SHA-256. Give the 64 hex digits that `lxc info` says on the host as certificate_fingerprint.", s)
