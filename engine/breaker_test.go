@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"time"
@@ -97,13 +98,7 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.with.amid {
 		cut, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 		defer cancel()
-		go func() {
-			// The connection goes with the process; MAAS finishes the call.
-			if res, err := b.next.RoundTrip(r.WithContext(cut)); err == nil {
-				res.Body.Close() //nolint:errcheck // nobody reads it
-			}
-		}()
-		time.Sleep(time.Millisecond)
+		b.begin(r.WithContext(cut))
 	}
 	if b.with.cancels {
 		return b.cancel(r)
@@ -121,6 +116,26 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return b.with.breaks(r, b.die)
+}
+
+// begin sends a call and does not wait for its answer. The connection goes with
+// the process; MAAS finishes the call. It is on its way when begin returns: on a
+// busy machine it might else reach MAAS after all that the next process does.
+func (b *breaker) begin(r *http.Request) {
+	away := make(chan struct{})
+	var once sync.Once
+	leave := func() { once.Do(func() { close(away) }) }
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }}
+	go func() {
+		defer leave()
+		if res, err := b.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace))); err == nil {
+			res.Body.Close() //nolint:errcheck // nobody reads it
+		}
+	}()
+	if _, wire := b.next.(*http.Transport); wire {
+		<-away
+	}
+	time.Sleep(time.Millisecond)
 }
 
 // cancel ends the run's ctx around a call.

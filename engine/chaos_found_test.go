@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +24,29 @@ func TestResumeOfAPlacedVM(t *testing.T) {
 	inBubble(t, func(t *testing.T, r region, p process) {
 		spec := wanted()
 		spec.Host = ""
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, spec)); err == nil || vm.SystemID == "" {
+			t.Fatalf("want a VM that is not finished, got %+v, %v", vm, err)
+		}
+		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(unborn, spec)); err != nil {
+			t.Error(err)
+		}
+		r.wantOne(t)
+	})
+}
+
+// TestResumeByMachine: a host may be named by the system id of its machine, and
+// a VM on it is gone on with.
+func TestResumeByMachine(t *testing.T) {
+	inBubble(t, func(t *testing.T, r region, p process) {
+		spec := wanted()
+		var hosts []record
+		if err := json.Unmarshal([]byte(r.call(t, "GET", "vm-hosts/", nil)), &hosts); err != nil || hosts[0].Name != spec.Host {
+			t.Fatalf("got %+v, %v", hosts, err)
+		}
+		spec.Host = hosts[0].Host.SystemID
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		if vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, spec)); err == nil || vm.SystemID == "" {

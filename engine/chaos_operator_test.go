@@ -40,7 +40,7 @@ func (s *schedule) pressRefresh(d *rand.Rand) {
 // refresh is MAAS's own, or a script's.
 func (s *schedule) refresh(d *rand.Rand) {
 	n := d.IntN(len(s.model.Hosts))
-	err := s.admin.Sync(s.t.Context(), engine.VMHost{ID: n + 1})
+	err := s.admin.Sync(s.t.Context(), engine.VMHost{ID: n + 1}, "")
 	s.note("operator", "refreshes %s by the API: %v", s.model.Hosts[n].Name, err)
 }
 

@@ -78,6 +78,16 @@ type Result[Object any] struct {
 	moved    bool            // the object that SystemID named was removed, to be made elsewhere
 }
 
+// Changed is closed once stepping again is worth it before After is over. Nil
+// where nothing is watched. It is abandoned, never closed, when the ctx of the
+// step ends.
+func (r Result[Object]) Changed() <-chan struct{} { return r.changed }
+
+// Moved tells that the object which Ref.SystemID named was removed, to be made
+// elsewhere: the system id is of no use any more. It counts beside an error,
+// too.
+func (r Result[Object]) Moved() bool { return r.moved }
+
 // Kind is a kind of object that the engine manages.
 type Kind[Spec, Object any] struct {
 	observe   func(context.Context, Ref) (Object, error)
@@ -135,6 +145,9 @@ type Config struct {
 	// Reports tells what failed in the first boots of hosts. Nil: only that
 	// their LXD does not answer is known.
 	Reports Reports
+	// Region is shared by the engines of one MAAS in a process. Nil: there is no
+	// other.
+	Region *Region
 	// ComposeWindow is how long a compose whose reply was lost may still bear
 	// fruit; zero means 130 s.
 	ComposeWindow time.Duration
@@ -175,9 +188,12 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	locks := newHostLocks()
-	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), tries: newTries()}
-	b := &metal{Config: cfg, tries: newTries(), surplus: newTries()}
+	if cfg.Region == nil {
+		cfg.Region = NewRegion()
+	}
+	locks, claims := cfg.Region.locks, cfg.Region.claims
+	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), projects: newHostProjects(), tries: newTries(), claims: claims}
+	b := &metal{Config: cfg, tries: newTries(), surplus: newTries(), claims: claims}
 	h := &hosts{metal: b, locks: locks, looks: newTries()}
 	return &Engine{
 		cfg:      cfg,

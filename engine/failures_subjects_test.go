@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -57,8 +58,15 @@ func machineSubject(name string, spec engine.MachineSpec) subject {
 			return m.SystemID, err
 		},
 		delete: process.release,
-		one:    func(t *testing.T, r region) { t.Helper(); r.wantMachine(t, "small", nil) },
-		none:   func(t *testing.T, r region) { t.Helper(); r.wantNoMachine(t, nil) },
+		one: func(t *testing.T, r region) {
+			t.Helper()
+			ours := "small"
+			if slices.Equal(r.acquired(), []string{"tagged"}) { // it suits, too: the call of one that died still had the other
+				ours = "tagged"
+			}
+			r.wantMachine(t, ours, nil)
+		},
+		none: func(t *testing.T, r region) { t.Helper(); r.wantNoMachine(t, nil) },
 	}
 }
 
@@ -76,12 +84,37 @@ func hostSubject(name string, spec func() engine.HostSpec) subject {
 func subjects() []subject {
 	placed := wanted()
 	placed.Host, placed.Placement = "", engine.Placement{Group: "web"}
+	placed.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan", IP: netip.MustParseAddr("10.77.0.42")}}
 	vm, spread := vmSubject("Named", wanted()), vmSubject("Placed", placed)
+	spread.one = func(t *testing.T, r region) {
+		t.Helper()
+		r.wantOne(t)
+		if links := r.links(t, "web-1"); len(links) != 1 || !slices.Equal(links[r.nicName(t, "web-1")], []string{"static"}) {
+			t.Errorf("web-1 has the links %v, want a fixed address", links)
+		}
+	}
 
 	selected := machineSubject("Selected", engine.MachineSpec{Deploy: noble()})
 	adopted := machineSubject("Adopted", engine.MachineSpec{Machine: "busy", Adopt: true})
 	adopted.once, adopted.named = "", "busy"
 	adopted.one = func(t *testing.T, r region) { t.Helper(); r.wantMachine(t, "", []string{"busy"}) }
+
+	fixed := machineSubject("Fixed", pinned("small", "10.77.0.42"))
+	fixed.named = "small"
+	fixed.one = func(t *testing.T, r region) {
+		t.Helper()
+		r.wantMachine(t, "small", nil)
+		if links := r.links(t, "small")[r.nicName(t, "small")]; !slices.Equal(links, []string{"static"}) {
+			t.Errorf("small has the links %v, want a fixed address", links)
+		}
+	}
+	fixed.none = func(t *testing.T, r region) {
+		t.Helper()
+		r.wantNoMachine(t, nil)
+		if links := r.links(t, "small")[r.nicName(t, "small")]; !slices.Equal(links, []string{"auto"}) || r.machine(t, "small").Description != "" {
+			t.Errorf("small has the links %v and the description %q, want what commissioning left", links, r.machine(t, "small").Description)
+		}
+	}
 
 	metal, server, run := hostSubject("Metal", metalHost), hostSubject("Server", serverHost), hostSubject("Adopted", adoptedHost)
 	metal.one = func(t *testing.T, r region) { t.Helper(); r.wantHost(t, "m1") }
@@ -92,7 +125,7 @@ func subjects() []subject {
 	run.one = func(t *testing.T, r region) { t.Helper(); r.wantHost(t, "run") }
 	run.none = metal.none
 	vm.http, selected.http, metal.http = true, true, true
-	return []subject{vm, spread, selected, adopted, metal, server, run}
+	return []subject{vm, spread, selected, fixed, adopted, metal, server, run}
 }
 
 // marks are the owner data of ours, by the hostname of the machine that has

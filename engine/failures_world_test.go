@@ -21,7 +21,8 @@ type region struct {
 	transport     func() http.RoundTripper
 	composeWindow time.Duration
 	interval      time.Duration
-	probe         engine.Probe // of the processes that start; may be nil
+	probe         engine.Probe   // of the processes that start; may be nil
+	shared        *engine.Region // by the engines that start; nil: each is a process of its own
 }
 
 func world() sim.Model {
@@ -108,7 +109,7 @@ func (r region) start(t *testing.T, rows engine.Ledger, nth int, with breakage) 
 	}
 	e, err := engine.New(engine.Config{
 		Machines: client, Composer: client, Names: client, Catalog: client, Metal: client, Registrar: client,
-		Ledger: rows, ComposeWindow: r.composeWindow, Probe: r.probe,
+		Ledger: rows, ComposeWindow: r.composeWindow, Probe: r.probe, Region: r.shared,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,9 @@ import (
 type Fleet struct {
 	Hosts []FleetHost // sorted by name, then id
 	VMs   []FleetVM   // sorted by hostname, then system id
+	// Unseen is why VMs may be missing: an LXD that alone knows them does not
+	// answer. Nil: none is missing.
+	Unseen error
 }
 
 // FleetHost is a VM host with what is left on it.
@@ -35,6 +38,7 @@ type FleetHost struct {
 // FleetVM is a VM on a VM host, and whose it is.
 type FleetVM struct {
 	Machine
+	HostKey string // VMHost.HostKey of its host
 	// Key is whose it is, as its mark says; empty: it carries no mark.
 	Key Key
 	// Finished tells that it once reached what was wanted.
@@ -51,17 +55,12 @@ func (e *Engine) Fleet(ctx context.Context) (Fleet, error) {
 	if err != nil {
 		return Fleet{}, fmt.Errorf("cannot read the ledger: %w", err)
 	}
-	var machines []Machine
-	if len(hosts) > 0 {
-		names := make([]string, len(hosts))
-		for n, h := range hosts {
-			names[n] = h.Name
-		}
-		if machines, err = e.cfg.Machines.MachinesWhere(ctx, MachineFilter{Hosts: names}); err != nil {
-			return Fleet{}, fmt.Errorf("cannot list the VMs: %w", err)
-		}
+	vms, unseen := e.cfg.Composer.VMs(ctx, hosts)
+	if unseen != nil && (ctx.Err() != nil || !errors.Is(unseen, ErrUnavailable) || len(hosts) == 0 || hosts[0].ID != 0) {
+		return Fleet{}, fmt.Errorf("cannot list the VMs: %w", unseen)
 	}
-	f := newFleet(hosts, machines, promised)
+	f := newFleet(hosts, vms, promised)
+	f.Unseen = unseen
 	return f, e.readServers(ctx, f.Hosts)
 }
 
@@ -84,16 +83,16 @@ func (e *Engine) readServers(ctx context.Context, hosts []FleetHost) error {
 	return reads.Wait()
 }
 
-func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {
-	f := Fleet{Hosts: make([]FleetHost, 0, len(hosts)), VMs: make([]FleetVM, 0, len(machines))}
-	at, on := map[int]*FleetHost{}, map[string]*FleetHost{}
+func newFleet(hosts []VMHost, vms []Resident, promised []Row) Fleet {
+	f := Fleet{Hosts: make([]FleetHost, 0, len(hosts)), VMs: make([]FleetVM, 0, len(vms))}
+	on := map[string]*FleetHost{}
 	for _, h := range hosts {
 		f.Hosts = append(f.Hosts, FleetHost{
 			VMHost: h, FreeCores: h.Cores.left(h.CPUOvercommit), FreeMemoryMiB: h.MemoryMiB.left(h.MemoryOvercommit),
 		})
 	}
 	for n := range f.Hosts {
-		at[f.Hosts[n].ID], on[f.Hosts[n].HostKey] = &f.Hosts[n], &f.Hosts[n]
+		on[f.Hosts[n].HostKey] = &f.Hosts[n]
 	}
 	for _, row := range promised {
 		if h := on[row.HostKey]; h != nil {
@@ -101,12 +100,12 @@ func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {
 			h.FreeMemoryMiB -= row.Need.MemoryMiB
 		}
 	}
-	for _, m := range machines {
-		h := at[m.HostID]
-		if h == nil {
-			continue // on a host of another kind that bears the name of one of these
+	for _, m := range vms {
+		h := on[m.HostKey]
+		if h == nil || m.SystemID == "" {
+			continue // MAAS knows no such VM
 		}
-		vm := FleetVM{Machine: m}
+		vm := FleetVM{Machine: m.Machine, HostKey: m.HostKey}
 		vm.Key, vm.Finished = markedBy(m.Description)
 		h.VMs++
 		if owner, _ := described(m.Description); owner != "" {
@@ -117,7 +116,9 @@ func newFleet(hosts []VMHost, machines []Machine, promised []Row) Fleet {
 	for n := range f.Hosts {
 		f.Hosts[n].FreeCores, f.Hosts[n].FreeMemoryMiB = max(0, f.Hosts[n].FreeCores), max(0, f.Hosts[n].FreeMemoryMiB)
 	}
-	slices.SortFunc(f.Hosts, func(a, b FleetHost) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(f.Hosts, func(a, b FleetHost) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.HostKey, b.HostKey))
+	})
 	slices.SortFunc(f.VMs, func(a, b FleetVM) int {
 		return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(a.SystemID, b.SystemID))
 	})

@@ -1,8 +1,6 @@
 package engine_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -64,65 +62,6 @@ func TestFleet(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"a=default/a", "b=default/b", "c="}, vms); diff != "" {
 			t.Errorf("VMs -want +got:\n%s", diff)
-		}
-	})
-}
-
-func TestCheck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := fleetOf(t, 2, 2, "az1", "az2") // room for two VMs on each
-		rows := ledger.NewMemory(nil)
-		p := r.start(t, rows, 0, breakage{})
-		if _, err := p.apply(placed("there", engine.Placement{Zone: "az1"})); err != nil {
-			t.Fatal(err)
-		}
-		want := func(name string, p engine.Placement, edit func(*engine.VMSpec)) engine.Wanted {
-			spec := placed(name, p)
-			if edit != nil {
-				edit(&spec)
-			}
-			return engine.Wanted{Key: engine.Key("default/" + name), Spec: spec}
-		}
-		before := len(r.sim.Journal().Calls)
-		findings, err := p.engine.Check(t.Context(), []engine.Wanted{
-			want("there", engine.Placement{Zone: "az1"}, nil), // exists: takes no more room
-			want("fits", engine.Placement{Zone: "az1"}, nil),
-			want("too-many", engine.Placement{Zone: "az1"}, nil),
-			want("named", engine.Placement{}, func(s *engine.VMSpec) { s.Host = "lxd1" }),
-			want("misspelled", engine.Placement{Zone: "az9"}, nil),
-			want("BAD NAME", engine.Placement{}, nil),
-			want("no-image", engine.Placement{}, func(s *engine.VMSpec) { s.Deploy = &engine.Deployment{Image: "ubuntu/warty"} }),
-			want("lxd2", engine.Placement{}, nil), // the host's own machine
-			want("second", engine.Placement{}, nil),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		says := map[engine.Key]string{
-			"default/too-many":   "0/2 hosts fit: 1 wrong zone, 1 too few cores",
-			"default/named":      "2 cores needed, 0 of 4 free",
-			"default/misspelled": "az9",
-			"default/BAD NAME":   "BAD NAME",
-			"default/no-image":   "ubuntu/warty",
-			"default/lxd2":       "MAAS has a machine lxd2 already",
-		}
-		for _, f := range findings {
-			said, ok := says[f.Key]
-			if !ok || !strings.Contains(f.Err.Error(), said) {
-				t.Errorf("%s: want %q, got %v", f.Key, said, f.Err)
-			}
-			delete(says, f.Key)
-		}
-		if len(says) > 0 {
-			t.Errorf("nothing was found of %v", says)
-		}
-		for _, c := range r.sim.Journal().Calls[before:] {
-			if !strings.HasPrefix(c.Route, "GET ") {
-				t.Errorf("a check made the call %s", c.Route)
-			}
-		}
-		if _, err := rows.Row(t.Context(), "default/fits"); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("a check reserved: %v", err)
 		}
 	})
 }

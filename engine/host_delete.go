@@ -29,8 +29,13 @@ func (h *hosts) delete(ctx context.Context, ref Ref) (Result[Host], error) {
 	default:
 		return Result[Host]{}, err
 	}
-	if err := h.unshared(ctx, ref.Key, m); err != nil {
+	if err := h.unseen(ctx, ref, m, err); err != nil {
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	}
+	if Key(m.OwnerData[keyData]) == ref.Key { // a delete was cut off
+		if err := h.untagged(ctx, m); err != nil {
+			return waiting(ref.Key, m, VMHost{}, "", ""), err
+		}
 	}
 	res, err := h.metal.delete(ctx, ref)
 	return hostResult(ref.Key, res, VMHost{}), err
@@ -73,15 +78,33 @@ func (h *hosts) find(ctx context.Context, ref Ref) (Machine, error) {
 	return m, err
 }
 
-// unshared refuses to give a machine back on which MAAS has other VM hosts:
-// their VMs would go with it.
-func (h *hosts) unshared(ctx context.Context, key Key, m Machine) error {
+// unseen refuses to give a machine back whose VM host is not found, for the
+// given reason, where VMs may go with it.
+func (h *hosts) unseen(ctx context.Context, ref Ref, m Machine, why error) error {
 	if m.SystemID == "" || m.adopted() {
 		return nil
 	}
-	if mine, err := h.mine(ctx, key, m); err != nil || !mine {
+	if mine, err := h.mine(ctx, ref.Key, m); err != nil || !mine {
 		return err
 	}
+	switch {
+	case ref.Release.Force:
+	case errors.Is(why, ErrGone) && m.OwnerData[addressData] != "":
+		return &Refusal{
+			Message: fmt.Sprintf("will not release machine %s: it runs the LXD at %s, and this MAAS no longer tells which VMs are on it", m.Hostname, m.OwnerData[addressData]),
+			Hint:    `Set composer = "auto", so that the LXD is asked; or set force_destroy, if whatever is on it may be lost.`, Err: ErrGone,
+		}
+	default:
+		if err := h.unknown(ctx, ref, m); err != nil {
+			return err
+		}
+	}
+	return h.unshared(ctx, m)
+}
+
+// unshared refuses where MAAS has other VM hosts on the machine: their VMs would
+// go with it.
+func (h *hosts) unshared(ctx context.Context, m Machine) error {
 	all, err := h.Composer.Hosts(ctx)
 	if errors.Is(err, ErrGone) {
 		return nil
@@ -92,12 +115,20 @@ func (h *hosts) unshared(ctx context.Context, key Key, m Machine) error {
 	for _, r := range all {
 		if r.MachineID == m.SystemID {
 			return &Refusal{
-				Message: fmt.Sprintf("will not release machine %s: MAAS has another VM host on it, %s (id %d)", m.Hostname, r.Name, r.ID),
+				Message: fmt.Sprintf("will not release machine %s: MAAS has another VM host on it, %s%s", m.Hostname, r.Name, r.number()),
 				Hint:    "Remove that VM host first, if nobody needs it.", Err: ErrConflict,
 			}
 		}
 	}
 	return nil
+}
+
+// number is how MAAS calls the VM host, for people.
+func (h VMHost) number() string {
+	if h.ID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (id %d)", h.ID)
 }
 
 // unregister makes MAAS forget a VM host on which no VM is left.
@@ -113,10 +144,15 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 			return res, err
 		}
 	}
-	if err := h.letGoFirst(ctx, ref.Key, m, record); err != nil {
+	if m.SystemID == "" && record.MachineID != "" {
+		if m, err = h.Machines.Machine(ctx, record.MachineID); err != nil && !errors.Is(err, ErrNotFound) {
+			return res, err
+		}
+	}
+	if err := errors.Join(h.letGoFirst(ctx, ref.Key, m, record), h.untagged(ctx, m)); err != nil {
 		return res, err
 	}
-	if err := h.Registrar.Unregister(ctx, record.ID); err != nil {
+	if err := h.Registrar.Unregister(ctx, record); err != nil {
 		return res, fmt.Errorf("cannot remove VM host %s: %w", record.Name, err)
 	}
 	h.Log.InfoContext(ctx, "removed VM host", "name", record.Name, "id", record.ID)
@@ -127,17 +163,11 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 // letGoFirst takes our marks off a machine that is not ours to release, while
 // its VM host can still be found: once that is gone, nothing leads to them.
 func (h *hosts) letGoFirst(ctx context.Context, key Key, m Machine, record VMHost) error {
-	if m.SystemID == "" && record.MachineID != "" {
-		var err error
-		if m, err = h.Machines.Machine(ctx, record.MachineID); err != nil && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-	}
 	if Key(m.OwnerData[keyData]) != key || !m.adopted() || m.Owner == "" {
 		return nil
 	}
-	if !slices.Contains(record.Tags, marker(key)) {
-		if err := h.Registrar.TagHost(ctx, record.ID, marker(key)); err != nil {
+	if record.ID != 0 && !slices.Contains(record.Tags, marker(key)) { // one without an id is found by its machine
+		if err := h.Registrar.TagHost(ctx, record, marker(key)); err != nil {
 			return fmt.Errorf("cannot tag VM host %s: %w", record.Name, err)
 		}
 	}
@@ -170,16 +200,33 @@ func (h *hosts) unknown(ctx context.Context, ref Ref, m Machine) error {
 	}
 }
 
+// blind says that only its LXD knows what is on a host, and what lets it tell.
+func blind(record VMHost, cause error) error {
+	hint := "Bring its LXD back"
+	if errors.Is(cause, ErrInvalid) || errors.Is(cause, ErrForbidden) { // it is there, and lets nobody in
+		cause = Terminal(errors.New(cause.Error())) // whose hint knows nothing of the host
+		hint = "Give a client key pair that has not expired and that its LXD trusts (on the host: lxc config trust add FILE.crt --restricted --projects PROJECT)"
+	}
+	return &Error{
+		Type: HostUnavailable, Host: record.Name, Message: "cannot tell which VMs are on it", Err: cause,
+		Hint: hint + ", and destroy again; or set force_destroy, if whatever is on it may be lost.",
+	}
+}
+
 // empty refuses while MAAS has VMs on the host, and says whose they are.
 func (h *hosts) empty(ctx context.Context, record VMHost) error {
-	listed, err := h.Machines.MachinesWhere(ctx, MachineFilter{Hosts: []string{record.Name}})
+	listed, err := h.Composer.VMs(ctx, []VMHost{record})
+	if errors.Is(err, ErrUnavailable) && record.ID == 0 {
+		return blind(record, err)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot list the VMs on VM host %s: %w", record.Name, err)
 	}
 	var ours, foreign []string
 	for _, m := range listed {
 		switch key, _ := markedBy(m.Description); {
-		case m.HostID != record.ID: // VM hosts may share a name
+		case m.SystemID == "":
+			foreign = append(foreign, m.Hostname+" (an instance that MAAS does not know)")
 		case key != "":
 			ours = append(ours, fmt.Sprintf("%s (%s, of %s)", m.Hostname, m.SystemID, key))
 		default:

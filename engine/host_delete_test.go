@@ -115,18 +115,15 @@ func TestVMOnASharedMachine(t *testing.T) {
 		spec := wanted()
 		spec.Host, spec.Deploy = "", nil
 		spec.Disks[0].Pool = "fast"
-		for _, host := range []string{h.VMHost.Name, "theirs"} {
-			named := spec
-			named.Host = host
-			found, err := p.engine.Check(p.ctx, []engine.Wanted{{Key: vmKey, Spec: named}})
-			if err != nil || len(found) != 0 {
-				t.Errorf("nothing stands in the way of a VM on %s: %+v, %v", host, found, err)
-			}
-		}
 		spec.Placement.Tags = []string{"blue"}
 		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, spec))
 		if err != nil || vm.HostID != h.VMHost.ID {
 			t.Errorf("want it on %s, got %s, %v", h.VMHost.Name, vm.HostName, err)
+		}
+		for _, host := range []string{h.VMHost.Name, "theirs"} {
+			if vm := p.vmOn(t, "on-"+host, host); vm.HostName != host {
+				t.Errorf("the VM for %s is on %s", host, vm.HostName)
+			}
 		}
 	})
 }
@@ -317,26 +314,37 @@ func TestHostAdoptedStaysAdopted(t *testing.T) {
 // TestHostWithUnknownInstances: what is in the LXD and not in MAAS goes with the
 // machine, too.
 func TestHostWithUnknownInstances(t *testing.T) {
-	inHosts(t, func(t *testing.T, r region, p process) {
-		h, err := p.host(unregistered, metalHost())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.sim.AddInstance(sim.Instance{Host: "m1", Project: "fleet", Name: "by-hand", Cores: 1, MemoryMiB: 1024}); err != nil {
-			t.Fatal(err)
-		}
-		ref := engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true, Release: engine.Release{Credentials: fleetPair()}}
-		var refusal *engine.Refusal
-		if err := p.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "by-hand") {
-			t.Errorf("want a refusal that names the instance, got %v", err)
-		}
-		if m := r.machine(t, "m1"); m.StatusName != "Deployed" {
-			t.Errorf("the machine is %s", m.StatusName)
-		}
-		ref.Release.Force = true
-		if err := p.dissolve(ref); err != nil {
-			t.Error(err)
-		}
-		r.wantReady(t, "m1")
-	})
+	cases := map[string]struct {
+		reason string
+		record bool
+	}{
+		"Registered": {"MAAS knows the VM host, and not the instance.", true},
+		"RecordGone": {"Somebody has removed the VM host from MAAS; the LXD is there.", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inHosts(t, func(t *testing.T, r region, p process) {
+				_, ref := p.made(t, metalHost())
+				if !tc.record {
+					r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
+				}
+				if err := r.sim.AddInstance(sim.Instance{Host: "m1", Project: "fleet", Name: "by-hand", Cores: 1, MemoryMiB: 1024}); err != nil {
+					t.Fatal(err)
+				}
+				ref.Release.Credentials = fleetPair()
+				var refusal *engine.Refusal
+				if err := p.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "by-hand") {
+					t.Errorf("%s\nwant a refusal that names the instance, got %v", tc.reason, err)
+				}
+				if m := r.machine(t, "m1"); m.StatusName != "Deployed" {
+					t.Errorf("%s\nthe machine is %s", tc.reason, m.StatusName)
+				}
+				ref.Release.Force = true
+				if err := p.dissolve(ref); err != nil {
+					t.Error(err)
+				}
+				r.wantReady(t, "m1")
+			})
+		})
+	}
 }

@@ -13,6 +13,11 @@ import (
 // another one.
 const serverData = "maaslxd-server-fingerprint"
 
+// ServerNote is the owner data of a machine whose LXD showed this certificate.
+func ServerNote(fingerprint string) map[string]string {
+	return map[string]string{serverData: fingerprint}
+}
+
 var fingerprintForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // IsFingerprint reports whether a text is a SHA-256 as LXD writes it: 64 hex
@@ -73,14 +78,15 @@ func (h *hosts) noteServer(ctx context.Context, key Key, m Machine, server *LXDS
 	if server == nil || server.Fingerprint == "" || Key(m.OwnerData[keyData]) != key {
 		return m, nil
 	}
-	return h.annotate(ctx, m, map[string]string{serverData: server.Fingerprint})
+	return h.annotate(ctx, m, ServerNote(server.Fingerprint))
 }
 
 // recognize asks the LXD of a registered host whether it is still the one that
 // it was, and returns the fingerprint to be noted, empty if nobody knows it.
-// MAAS, whose word is taken where the LXD cannot be asked, does not look at its
-// certificate.
-func (h *hosts) recognize(ctx context.Context, ref Ref, want HostSpec, m Machine) (string, error) {
+// Where the LXD cannot be asked, what makes the VMs may have seen its certificate;
+// MAAS does not look at it.
+func (h *hosts) recognize(ctx context.Context, ref Ref, want HostSpec, m Machine, record VMHost) (string, error) {
+	known := cmp.Or(m.pinned(ref, ""), record.ServerFingerprint)
 	atHand := want.Credentials.Fingerprint()
 	unproven := want.ServerFingerprint != "" && want.ServerFingerprint != m.OwnerData[serverData]
 	e, err := want.endpoint(m)
@@ -90,13 +96,13 @@ func (h *hosts) recognize(ctx context.Context, ref Ref, want HostSpec, m Machine
 	case unproven && err != nil:
 		return "", fmt.Errorf("cannot ask the LXD of %s for its certificate: %w", want.name(m), err)
 	case h.Probe == nil, atHand == "", err != nil:
-		return m.pinned(ref, ""), nil
+		return known, nil
 	}
 	server, err := h.probe(ctx, ref, want, m, e)
 	noted := m.OwnerData[fingerprintData]
 	switch {
 	case err == nil:
-		return cmp.Or(server.Fingerprint, m.pinned(ref, "")), nil
+		return cmp.Or(server.Fingerprint, known), nil
 	case ctx.Err() != nil, errors.Is(err, ErrOtherServer):
 		return "", err
 	case errors.Is(err, ErrForbidden) && noted != "" && noted != atHand: // MAAS would be locked out with it
@@ -105,5 +111,5 @@ func (h *hosts) recognize(ctx context.Context, ref Ref, want HostSpec, m Machine
 		return "", fmt.Errorf("cannot tell whether the LXD of %s shows the certificate %s: %w", want.name(m), want.ServerFingerprint, err)
 	}
 	h.Log.InfoContext(ctx, "cannot ask the LXD which certificate it shows", "address", e.Address, "error", err)
-	return m.pinned(ref, ""), nil
+	return known, nil
 }

@@ -10,20 +10,6 @@ import (
 	"time"
 )
 
-// Owner data of a host's machine: what MAAS will forget of its VM host when it
-// drops VM hosts, so that a fleet can be taken over.
-const (
-	vmHostData           = "maaslxd-vm-host"
-	projectData          = "maaslxd-project"
-	addressData          = "maaslxd-address"
-	zoneData             = "maaslxd-zone"
-	poolData             = "maaslxd-pool"
-	tagsData             = "maaslxd-tags"
-	cpuOvercommitData    = "maaslxd-cpu-overcommit"
-	memoryOvercommitData = "maaslxd-memory-overcommit"
-	storagePoolData      = "maaslxd-storage-pool"
-)
-
 // probeAgain is how often an LXD is asked that does not answer yet.
 const probeAgain = 10 * time.Second
 
@@ -56,7 +42,7 @@ func (h *hosts) sameProject(ctx context.Context, m Machine, found []VMHost) (VMH
 		if project == "" {
 			break
 		}
-		e, err := h.Registrar.Endpoint(ctx, r.ID)
+		e, err := h.Registrar.Endpoint(ctx, r)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return VMHost{}, err
 		}
@@ -82,7 +68,7 @@ func (h *hosts) registered(ctx context.Context, ref Ref, want HostSpec, m Machin
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	case !ready(record):
-		return h.awaitInventory(ctx, ref.Key, record, m)
+		return h.awaitInventory(ctx, ref.Key, want, record, m)
 	}
 	return h.known(ctx, ref, want, m, record)
 }
@@ -118,7 +104,16 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	if err := want.trusts(m); err != nil {
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	}
+	if m.SystemID == "" { // or an address that is nobody's would be waited for
+		if err := h.Registrar.Locate(ctx, e); err != nil {
+			return waiting(ref.Key, m, VMHost{}, "", ""), err
+		}
+	}
 	ours := m.OwnerData[stateData] == stateInProgress && !want.Machine.Adopt
+	takesOver, err := h.Registrar.TakesOver(ctx)
+	if err != nil {
+		return waiting(ref.Key, m, VMHost{}, "", ""), err
+	}
 	server, err := h.probe(ctx, ref, want, m, e)
 	switch {
 	case errors.Is(err, ErrForbidden) && want.Address != "":
@@ -128,7 +123,7 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 			h.firstBootSays(ctx, fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, err), m)), nil
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
-	case want.AdoptExistingVMs:
+	case want.AdoptExistingVMs, !takesOver:
 	case server == nil && !ours:
 		return waiting(ref.Key, m, VMHost{}, "", ""), &Refusal{
 			Message: fmt.Sprintf("cannot see whether project %q of the LXD at %s holds VMs already, which MAAS would take over and power-cycle", want.Project, e.Address),
@@ -148,21 +143,21 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 
 func (h *hosts) post(ctx context.Context, ref Ref, want HostSpec, m Machine, e Endpoint) (Result[Host], error) {
 	r := Registration{
-		Name: want.name(m), Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
+		Name: want.name(m), MachineID: m.SystemID, Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
 		Tags:          append(slices.Clone(want.Tags), marker(ref.Key)), // by which the next look finds it, whatever is lost
 		CPUOvercommit: want.CPUOvercommit, MemoryOvercommit: want.MemoryOvercommit,
 	}
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
-	id, err := h.Registrar.Register(ctx, r)
+	made, err := h.Registrar.Register(ctx, r)
 	switch {
 	case errors.Is(err, ErrConflict):
 		return h.registeredBefore(ctx, ref.Key, m, r, err)
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", e.Address, refusedHost(err))
 	}
-	h.Log.InfoContext(ctx, "registered VM host", "name", r.Name, "address", e.Address, "id", id)
-	res := waiting(ref.Key, m, VMHost{ID: id, Name: r.Name}, "Registered", "MAAS takes the inventory of "+r.Name)
+	h.Log.InfoContext(ctx, "registered VM host", "name", r.Name, "address", e.Address, "id", made.ID)
+	res := waiting(ref.Key, m, made, "Registered", "the inventory of "+r.Name+" is taken")
 	res.After = shortly
 	return res, nil
 }
@@ -205,7 +200,7 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 		return waiting(key, m, VMHost{}, "", ""), err
 	}
 	for _, other := range all {
-		e, err := h.Registrar.Endpoint(ctx, other.ID)
+		e, err := h.Registrar.Endpoint(ctx, other)
 		if err != nil || e.Project != r.Project || canonical(e.Address) != r.Address {
 			continue
 		}
@@ -214,7 +209,7 @@ func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Regi
 		}
 		return waiting(key, m, other, "", ""), &SpecError{
 			Field:   "address",
-			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s (id %d)", e.Project, e.Address, other.Name, other.ID),
+			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s%s", e.Project, e.Address, other.Name, other.number()),
 			Hint:    fmt.Sprintf("Import it by the system id of its machine, %s, or remove that VM host in MAAS.", other.MachineID), Err: ErrConflict,
 		}
 	}
@@ -232,44 +227,4 @@ func (h *hosts) begun(ctx context.Context, key Key, record VMHost) (Result[Host]
 	res := waiting(key, m, record, "Registered", record.Name+" was registered by an earlier run")
 	res.After = shortly
 	return res, true
-}
-
-// awaitInventory waits for what MAAS finds out about the LXD. Where it never
-// reached it, MAAS does not try again by itself.
-func (h *hosts) awaitInventory(ctx context.Context, key Key, record VMHost, m Machine) (Result[Host], error) {
-	h.Names.Refresh()
-	res := waiting(key, m, record, "WaitingForInventory", fmt.Sprintf("MAAS does not know yet what VM host %s has", record.Name))
-	if record.Version != "" && h.looks.again(key, syncEvery) {
-		res.After = shortly
-		return res, nil
-	}
-	unlock, err := h.quiet(ctx, record)
-	if err != nil {
-		return res, err
-	}
-	defer unlock()
-	err = h.Composer.Sync(ctx, record)
-	switch {
-	case errors.Is(err, ErrUnavailable):
-		res.Reason = "WaitingForLXD"
-		res.Message = h.firstBootSays(ctx, fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err), m)
-		return res, nil
-	case err != nil:
-		return res, fmt.Errorf("cannot refresh VM host %s: %w", record.Name, err)
-	}
-	res.After = shortly
-	return res, nil
-}
-
-// syncEvery is how many looks at an inventory that does not come are worth a
-// refresh: an inventory that failed inside MAAS stays empty for ever.
-const syncEvery = 15
-
-// refusedHost turns MAAS's complaints about parameters into ones about fields.
-func refusedHost(err error) error {
-	return refusedAs(err, map[string]string{
-		"power_address": "address", "project": "project", "zone": "zone", "pool": "pool", "tags": "tags", "name": "name",
-		"certificate": "lxd_client_cert", "key": "lxd_client_key", "default_storage_pool": "default_storage_pool",
-		"cpu_over_commit_ratio": "cpu_overcommit", "memory_over_commit_ratio": "memory_overcommit",
-	})
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // known goes on with a VM host whose inventory is there: it must be the wanted
@@ -28,7 +26,7 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 		}
 	}
 	res := waiting(ref.Key, m, record, "Settling", "")
-	server, err := h.recognize(ctx, ref, want, m)
+	server, err := h.recognize(ctx, ref, want, m, record)
 	if err != nil {
 		return res, err
 	}
@@ -38,6 +36,9 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	memory := h.memory(ref.Key, want, record, m)
 	memory[serverData] = server
 	if m, err = h.annotate(ctx, m, memory); err != nil {
+		return res, err
+	}
+	if m, err = h.tagged(ctx, m); err != nil {
 		return res, err
 	}
 	if record, err = h.settle(ctx, ref.Key, want, record); err != nil {
@@ -50,6 +51,30 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	res = waiting(ref.Key, m, record, "Ready", "")
 	res.Done, res.After = true, 0
 	return res, nil
+}
+
+// tagged puts the tag of hosts on the machine.
+func (h *hosts) tagged(ctx context.Context, m Machine) (Machine, error) {
+	if slices.Contains(m.Tags, HostTag) {
+		return m, nil
+	}
+	if err := h.Machines.Tag(ctx, m.SystemID, HostTag); err != nil {
+		return m, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, HostTag, err)
+	}
+	m.Tags = append(slices.Clone(m.Tags), HostTag)
+	slices.Sort(m.Tags)
+	return m, nil
+}
+
+// untagged takes it off a machine that is none any more.
+func (h *hosts) untagged(ctx context.Context, m Machine) error {
+	if !slices.Contains(m.Tags, HostTag) {
+		return nil
+	}
+	if err := h.Machines.Untag(ctx, m.SystemID, HostTag); err != nil && !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("cannot take tag %q off %s: %w", HostTag, m.Hostname, err)
+	}
+	return nil
 }
 
 // endState is the state that a machine ends in. What it once was it stays:
@@ -82,30 +107,6 @@ func begunState(want HostSpec) string {
 	return want.Machine.begunState()
 }
 
-// memory is what the machine is to remember of its VM host.
-func (h *hosts) memory(key Key, want HostSpec, record VMHost, m Machine) map[string]string {
-	data := map[string]string{
-		keyData: string(key), vmHostData: strconv.Itoa(record.ID), projectData: want.Project,
-		zoneData: want.Zone, poolData: want.Pool, tagsData: strings.Join(want.Tags, ","),
-		cpuOvercommitData: ratio(want.CPUOvercommit), memoryOvercommitData: ratio(want.MemoryOvercommit),
-		storagePoolData: want.DefaultStoragePool,
-	}
-	if e, err := want.endpoint(m); err == nil {
-		data[addressData] = e.Address
-	}
-	if m.OwnerData[stateData] == "" {
-		data[stateData] = begunState(want)
-	}
-	return data
-}
-
-func ratio(r float64) string {
-	if r == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(r, 'g', -1, 64)
-}
-
 func (h *hosts) checkHostNames(ctx context.Context, want HostSpec) error {
 	return errors.Join(
 		checkName(ctx, h.Names, "zone", "zone", want.Zone, h.Names.Zones),
@@ -129,23 +130,19 @@ func (h *hosts) settle(ctx context.Context, key Key, want HostSpec, record VMHos
 	surplus := append(slices.Clone(want.RemovedTags), marker(key))
 	for _, tag := range want.Tags {
 		if !slices.Contains(record.Tags, tag) {
-			if err := h.Registrar.TagHost(ctx, record.ID, tag); err != nil {
+			if err := h.Registrar.TagHost(ctx, record, tag); err != nil {
 				return record, fmt.Errorf("cannot tag VM host %s with %q: %w", record.Name, tag, err)
 			}
 		}
 	}
 	for _, tag := range surplus {
 		if slices.Contains(record.Tags, tag) && !slices.Contains(want.Tags, tag) {
-			if err := h.Registrar.UntagHost(ctx, record.ID, tag); err != nil {
+			if err := h.Registrar.UntagHost(ctx, record, tag); err != nil {
 				return record, fmt.Errorf("cannot take tag %q off VM host %s: %w", tag, record.Name, err)
 			}
 		}
 	}
-	record.Tags = slices.DeleteFunc(slices.Concat(record.Tags, want.Tags), func(t string) bool {
-		return slices.Contains(surplus, t) && !slices.Contains(want.Tags, t)
-	})
-	slices.Sort(record.Tags)
-	record.Tags = slices.Compact(record.Tags)
+	record.Tags = want.tags(key, record)
 	return record, nil
 }
 
@@ -195,7 +192,7 @@ func (h *hosts) update(ctx context.Context, record VMHost, u HostUpdate) error {
 		return err
 	}
 	defer unlock()
-	if err := h.Registrar.UpdateHost(ctx, record.ID, u); err != nil {
+	if err := h.Registrar.UpdateHost(ctx, record, u); err != nil {
 		return fmt.Errorf("cannot change VM host %s: %w", record.Name, refusedHost(err))
 	}
 	h.Log.InfoContext(ctx, "changed VM host", "name", record.Name, "id", record.ID)
@@ -207,7 +204,7 @@ func (h *hosts) update(ctx context.Context, record VMHost, u HostUpdate) error {
 // The lock holds off the composes of this process; those of others are asked
 // for under it, lest one begins while the lock is waited for.
 func (h *hosts) quiet(ctx context.Context, record VMHost) (unlock func(), err error) {
-	unlock, err = h.locks.alone(ctx, record.ID)
+	unlock, err = h.locks.alone(ctx, record)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestHostSettles(t *testing.T) {
 			t.Errorf("the step says %+v", h)
 		}
 		data := r.machine(t, "m1").OwnerData
-		if data["maaslxd-zone"] != "az2" || data["maaslxd-tags"] != "green" || data["maaslxd-cpu-overcommit"] != "2" || data["maaslxd-storage-pool"] != "local" {
+		if data["maaslxd-zone"] != "az2" || data["maaslxd-tags"] != "green,pod-console-logging" || data["maaslxd-cpu-overcommit"] != "2" || data["maaslxd-storage-pool"] != "local" {
 			t.Errorf("owner data: %v", data)
 		}
 		r.wantNoProject(t)

@@ -36,7 +36,7 @@ func TestHostOfMetal(t *testing.T) {
 			want := map[string]string{
 				"maaslxd-key": string(hostKey), "maaslxd-state": "finished", "maaslxd-vm-host": strconv.Itoa(got.ID),
 				"maaslxd-project": "fleet", "maaslxd-address": "https://" + m.IPAddresses[0] + ":8443",
-				"maaslxd-zone": "az1", "maaslxd-pool": "fleet", "maaslxd-tags": "blue",
+				"maaslxd-zone": "az1", "maaslxd-pool": "fleet", "maaslxd-tags": "blue,pod-console-logging", "maaslxd-name": "m1",
 				"maaslxd-cpu-overcommit": "4", "maaslxd-memory-overcommit": "1.5", "maaslxd-storage-pool": "fast",
 				"maaslxd-fingerprint": fleetPair().Fingerprint(), serverData: r.shows(t, "m1"),
 			}
@@ -236,6 +236,32 @@ func TestHostDeleteOnGone(t *testing.T) {
 			if err := p.dissolve(ref); err != nil {
 				t.Error(err)
 			}
+		}
+		r.wantReady(t, "m1")
+	})
+}
+
+// TestHostDeleteAfterUpgrade: nobody tells any more what is on the host, so that
+// its machine is given back by force only.
+func TestHostDeleteAfterUpgrade(t *testing.T) {
+	inHosts(t, func(t *testing.T, r region, p process) {
+		_, ref := p.made(t, metalHost())
+		p.vmOn(t, "web-1", "m1")
+		if err := r.sim.Upgrade(); err != nil {
+			t.Fatal(err)
+		}
+		r.sim.ResetJournal()
+		later := r.start(t, newRows(), 0, breakage{})
+		var refusal *engine.Refusal
+		if err := later.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(refusal.Hint, `composer = "auto"`) {
+			t.Errorf("want a refusal that leads to the composer, got %v", err)
+		}
+		if w := r.writes(); len(w) != 0 || len(r.sim.Instances()) != 1 {
+			t.Errorf("%v were sent, %d instances are left", w, len(r.sim.Instances()))
+		}
+		ref.Release.Force = true
+		if err := later.dissolve(ref); err != nil {
+			t.Error(err)
 		}
 		r.wantReady(t, "m1")
 	})

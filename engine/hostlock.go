@@ -12,32 +12,32 @@ import (
 // although its VM is there. Composes of one host may run side by side.
 type hostLocks struct {
 	mu    sync.Mutex
-	locks map[int]*semaphore.Weighted
+	locks map[string]*semaphore.Weighted
 }
 
 // everything is the weight of a lock that shares with nobody.
 const everything = 1 << 20
 
 func newHostLocks() *hostLocks {
-	return &hostLocks{locks: map[int]*semaphore.Weighted{}}
+	return &hostLocks{locks: map[string]*semaphore.Weighted{}}
 }
 
 // share waits until no one has the host alone.
-func (h *hostLocks) share(ctx context.Context, hostID int) (unlock func(), err error) {
-	return h.acquire(ctx, hostID, 1)
+func (h *hostLocks) share(ctx context.Context, host VMHost) (unlock func(), err error) {
+	return h.acquire(ctx, host.HostKey, 1)
 }
 
 // alone waits until no one else uses the host.
-func (h *hostLocks) alone(ctx context.Context, hostID int) (unlock func(), err error) {
-	return h.acquire(ctx, hostID, everything)
+func (h *hostLocks) alone(ctx context.Context, host VMHost) (unlock func(), err error) {
+	return h.acquire(ctx, host.HostKey, everything)
 }
 
-func (h *hostLocks) acquire(ctx context.Context, hostID int, weight int64) (func(), error) {
+func (h *hostLocks) acquire(ctx context.Context, key string, weight int64) (func(), error) {
 	h.mu.Lock()
-	lock, ok := h.locks[hostID]
+	lock, ok := h.locks[key]
 	if !ok {
 		lock = semaphore.NewWeighted(everything)
-		h.locks[hostID] = lock
+		h.locks[key] = lock
 	}
 	h.mu.Unlock()
 	if err := lock.Acquire(ctx, weight); err != nil {

@@ -11,6 +11,14 @@ type MachineSpec struct {
 	// Adopt takes the Machine as it is, Deployed by someone else. It is then
 	// never released.
 	Adopt bool
+	// Inherit, beside Adopt, makes it ours all the same: who deployed it has
+	// handed it over, and Delete releases it.
+	Inherit bool
+	// Interfaces are those that get a fixed address before the machine is
+	// deployed; the others keep what MAAS has for them. Delete takes the addresses
+	// back, for MAAS does not: it needs the system id for that once the machine is
+	// deployed.
+	Interfaces []FixedAddress
 	// Deploy says what to install. Nil: the machine is left Allocated.
 	Deploy *Deployment
 }

@@ -87,6 +87,10 @@ func (b *metal) undo(ctx context.Context, ref Ref, m Machine) (Result[BareMetal]
 	if m.Locked {
 		return Result[BareMetal]{}, locked(m, "release")
 	}
+	m, err := b.unfix(ctx, m)
+	if err != nil {
+		return Result[BareMetal]{}, err
+	}
 	return b.stop(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
 		return b.Machines.Release(ctx, systemID, ref.Release.Erase)
 	})
@@ -102,7 +106,13 @@ func (b *metal) free(ctx context.Context, ref Ref, m Machine) (Result[BareMetal]
 	case len(left) > 0 && left[0].SystemID != m.SystemID:
 		return b.undo(ctx, ref, left[0])
 	}
+	if m.Owner == "" {
+		if m, err = b.unfix(ctx, m); err != nil {
+			return Result[BareMetal]{}, err
+		}
+	}
 	b.tries.forget(ref.Key)
+	b.claims.forget(ref.Key)
 	return b.done(ref.Key, m), nil
 }
 

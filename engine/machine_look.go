@@ -15,6 +15,7 @@ type metal struct {
 	Config
 	tries   *tries // releases that failed
 	surplus *tries // looks at two machines of one key
+	claims  *claims
 }
 
 // Owner data by which a machine tells whose it is. MAAS clears them when the
@@ -38,14 +39,14 @@ const (
 )
 
 func (s MachineSpec) begunState() string {
-	if s.Adopt {
+	if s.Adopt && !s.Inherit {
 		return stateAdopting
 	}
 	return stateInProgress
 }
 
 func (s MachineSpec) finishedState() string {
-	if s.Adopt {
+	if s.Adopt && !s.Inherit {
 		return stateAdopted
 	}
 	return stateFinished

@@ -12,10 +12,8 @@ func (s MachineSpec) Validate() error {
 	switch {
 	case s.Adopt && s.Machine == "":
 		return &SpecError{Field: "machine", Message: "only a machine that is named can be adopted", Hint: "Give its hostname, FQDN or system id."}
-	case s.Deploy != nil:
-		return s.Deploy.validate()
 	}
-	return nil
+	return errors.Join(s.validateAddresses(), s.Deploy.validate())
 }
 
 // preparation is what the kind Host adds to the kind Machine.
@@ -90,7 +88,27 @@ func (b *metal) begin(ctx context.Context, key Key, want MachineSpec, prepare pr
 	if err := b.checkImage(ctx, want.Deploy); err != nil {
 		return Machine{}, err
 	}
-	return b.allocate(ctx, key, want, prepare)
+	wishes, err := b.wishes(ctx, key, want)
+	if err != nil {
+		return Machine{}, err
+	}
+	m, err := b.allocate(ctx, key, want, prepare.with(wishes))
+	if err != nil {
+		b.claims.forget(key)
+	}
+	return m, err
+}
+
+// with also wants the machine to be one that can have the addresses.
+func (p preparation) with(wishes []wish) preparation {
+	fits := p.fits
+	p.fits = func(ctx context.Context, m Machine) error {
+		if err := fits(ctx, m); err != nil {
+			return err
+		}
+		return fit(wishes, m)
+	}
+	return p
 }
 
 // advance does the one thing that the phase asks for. A machine that was
@@ -100,7 +118,7 @@ func (b *metal) advance(ctx context.Context, ref Ref, want MachineSpec, m Machin
 		return b.done(ref.Key, m), nil
 	}
 	if want.Adopt {
-		return b.take(ctx, ref.Key, m)
+		return b.take(ctx, ref.Key, want, m)
 	}
 	switch phase := m.Status.Phase(); phase {
 	case PhaseReady:
@@ -165,6 +183,9 @@ func (b *metal) install(ctx context.Context, key Key, want MachineSpec, m Machin
 	if m, err = prepare.network(ctx, m); err != nil {
 		return Result[BareMetal]{}, err
 	}
+	if m, err = b.fix(ctx, key, want, m); err != nil {
+		return Result[BareMetal]{}, err
+	}
 	what, err := prepare.deployment()
 	switch {
 	case err != nil:
@@ -191,11 +212,11 @@ func (b *metal) adopt(ctx context.Context, key Key, want MachineSpec) (Result[Ba
 	case Key(m.OwnerData[keyData]) == key && metalAs(m, key).Finished:
 		return Result[BareMetal]{}, knownMachine(m)
 	}
-	return b.take(ctx, key, m)
+	return b.take(ctx, key, want, m)
 }
 
 // take marks a Deployed machine as the key's, which someone else installed.
-func (b *metal) take(ctx context.Context, key Key, m Machine) (Result[BareMetal], error) {
+func (b *metal) take(ctx context.Context, key Key, want MachineSpec, m Machine) (Result[BareMetal], error) {
 	switch owner := m.OwnerData[keyData]; {
 	case owner != "" && Key(owner) != key:
 		return Result[BareMetal]{}, strange(m, "adopt")
@@ -210,7 +231,7 @@ func (b *metal) take(ctx context.Context, key Key, m Machine) (Result[BareMetal]
 	if m.OwnerData[stateData] == stateInProgress { // we have installed it
 		return b.done(key, m), nil
 	}
-	m, err := b.annotate(ctx, m, map[string]string{keyData: string(key), stateData: stateAdopting})
+	m, err := b.annotate(ctx, m, map[string]string{keyData: string(key), stateData: want.begunState()})
 	if err != nil {
 		return metalResult(key, m), err // it may carry our mark by now
 	}

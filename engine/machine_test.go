@@ -209,6 +209,28 @@ func TestMachineAdopt(t *testing.T) {
 	})
 }
 
+// TestMachineInherit takes a machine over from whoever deployed it: it is kept
+// as it is, and released once it is no longer wanted.
+func TestMachineInherit(t *testing.T) {
+	inMetal(t, func(t *testing.T, _ region, p process) {
+		spec := engine.MachineSpec{Machine: "busy", Adopt: true, Inherit: true}
+		got, err := p.machine(unallocated, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.Ours || !got.Finished || got.Status != engine.StatusDeployed {
+			t.Errorf("ours %t, finished %t, %s; want a Deployed machine of ours", got.Ours, got.Finished, got.StatusName)
+		}
+		if err := p.release(engine.Ref{Key: metalKey, SystemID: got.SystemID}); err != nil {
+			t.Fatal(err)
+		}
+		left, err := p.engine.Machines.Observe(p.ctx, engine.Ref{Key: metalKey, SystemID: got.SystemID})
+		if err != nil || left.Status != engine.StatusReady || left.Owner != "" {
+			t.Errorf("after its deletion: %s, owner %q, error %v; want Ready and nobody's", left.StatusName, left.Owner, err)
+		}
+	})
+}
+
 // TestMachineAdoptWhileDeploying waits for what someone else installs.
 func TestMachineAdoptWhileDeploying(t *testing.T) {
 	inMetal(t, func(t *testing.T, r region, p process) {

@@ -73,6 +73,16 @@ func (m Machine) markedByAnother(key Key) bool {
 	return owner != "" && owner != marker(key)
 }
 
+// MarkedBy says whose the machine is, as it says itself; empty: it carries no
+// mark.
+func (m Machine) MarkedBy() Key {
+	if key, ok := m.OwnerData[keyData]; ok {
+		return Key(key)
+	}
+	key, _ := markedBy(m.Description)
+	return key
+}
+
 // markedBy reads the key from the marker line of a description, empty if there
 // is none.
 func markedBy(description string) (key Key, finished bool) {

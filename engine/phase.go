@@ -70,5 +70,8 @@ func (s Status) Phase() Phase {
 func (m Machine) in(s Status) Machine {
 	names := map[Status]string{StatusCommissioning: "Commissioning", StatusDeploying: "Deploying", StatusReleasing: "Releasing"}
 	m.Status, m.StatusName = s, names[s]
+	if s == StatusDeploying {
+		m.IPAddresses = nil // MAAS gives it others now
+	}
 	return m
 }

@@ -24,6 +24,7 @@ type Machine struct {
 	Tags          []string // sorted
 	HostID        int      // id of the VM host that it runs on, 0 for bare metal
 	HostName      string   // name of that VM host
+	Profiles      []string // LXD profiles of a VM; nil where nobody tells them
 	Cores         int
 	MemoryMiB     int64
 	Architecture  string             // "amd64/generic"
@@ -61,6 +62,7 @@ type MachineBridge struct {
 	ID      int
 	Name    string
 	Parents []string // names of the interfaces below it
+	VLAN    int      // id of its VLAN, 0 for none
 	Links   []InterfaceLink
 }
 
@@ -147,9 +149,9 @@ type Deployment struct {
 
 // VMHost is an LXD server on which VMs can be made.
 type VMHost struct {
-	ID               int // MAAS's number of the VM host
+	ID               int // MAAS's number of the VM host; 0 where it has none
 	Name             string
-	Version          string // LXD's version; empty means that MAAS never reached it
+	Version          string // LXD's version; empty means that it was never reached
 	Zone             string
 	Pool             string
 	Tags             []string
@@ -159,6 +161,11 @@ type VMHost struct {
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 	Architectures    []string // "amd64/generic"
+	// Project of LXD that VMs are made in; empty: MAAS knows, and Registrar tells.
+	Project string
+	// Profiles of LXD that VMs of the project may have, sorted; nil where MAAS
+	// makes the VMs, and where nothing was reached.
+	Profiles []string
 	// HostKey is what a ledger and placement call the host, whoever composes on
 	// it: the system id of its machine, and more where that machine has several
 	// VM hosts, of a project each. Never empty.
@@ -166,6 +173,12 @@ type VMHost struct {
 	// MachineID is the system id of the machine that its LXD runs on, empty as
 	// long as MAAS never reached it.
 	MachineID string
+	// ServerFingerprint is that of the certificate which its LXD showed; empty
+	// where MAAS makes the VMs, and where nothing was reached.
+	ServerFingerprint string
+	// Err is why no VM can be made on it now; nil: nothing is known to be in the
+	// way. IsTerminal tells whether it may pass.
+	Err error
 	// Inventory is the ledger's tag as it was before this was read.
 	Inventory Tag
 }
@@ -192,6 +205,7 @@ type Composition struct {
 	PinnedCores  []int // host core numbers
 	MemoryMiB    int64
 	HugePages    bool
+	Profile      string   // of LXD; empty: StandardProfile where there is one. For composers that can choose
 	Architecture string   // "amd64/generic"
 	Disks        []Disk   // the first is the root disk
 	Interfaces   []Subnet // one for each interface; fixed addresses come later, by Link
@@ -210,6 +224,9 @@ type Composition struct {
 
 // Composer makes VMs on LXD hosts, and takes them away.
 type Composer interface {
+	// Able says why no VM can be made in this way at all: a *Refusal, ErrGone
+	// where it takes VM hosts that this MAAS does not have. It changes nothing.
+	Able(ctx context.Context) error
 	// Hosts lists the hosts with their inventory. The list is cached and
 	// shared; it is dropped whenever this client composes or removes a VM.
 	Hosts(ctx context.Context) ([]VMHost, error)
@@ -224,12 +241,32 @@ type Composer interface {
 	// be reached, so ask Machines.Power before and look afterwards.
 	Decompose(ctx context.Context, systemID string) error
 	// HostOf finds the host that a VM runs on: its ID, Name, MachineID and
-	// HostKey at least. ErrConflict for a machine that is on none, ErrBusy where
+	// HostKey at least, the Project where its LXD is known, and the Tags where MAAS does not give them to VMs itself. ErrConflict for a machine that is on none, ErrBusy where
 	// MAAS does not tell yet.
 	HostOf(ctx context.Context, m Machine) (VMHost, error)
-	// Sync makes MAAS list the host's instances anew: vanished VMs leave
-	// MAAS, unknown ones are adopted and power-cycled. A last resort.
-	Sync(ctx context.Context, host VMHost) error
+	// VMs lists the VMs on these hosts, as MAAS has them now, with the HostName
+	// of each. An instance that MAAS does not know has no SystemID; whether they
+	// are told is the composer's. ErrUnavailable, beside those that were found,
+	// where the LXD of a host does not tell.
+	VMs(ctx context.Context, hosts []VMHost) ([]Resident, error)
+	// Complete adds what MAAS does not tell of a VM, or not any more: the
+	// HostName, and the size that it was given last, which is zero, without
+	// disks, where only a host tells that does not answer. What else cannot be
+	// found out stays as it is; a machine that is no VM is returned unchanged.
+	Complete(ctx context.Context, m Machine) Machine
+	// Resize gives a VM the cores, the memory and the sizes of disks of the
+	// Composition, in place. ErrConflict where that cannot be done, or not while
+	// it runs; a *SpecError for what never can.
+	Resize(ctx context.Context, host VMHost, systemID string, c Composition) error
+	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
+	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.
+	Sync(ctx context.Context, host VMHost, systemID string) error
+}
+
+// Resident is a VM on a host.
+type Resident struct {
+	Machine
+	HostKey string // VMHost.HostKey of its host
 }
 
 // FieldError is implemented by errors in which MAAS names the fields that it
@@ -245,6 +282,7 @@ type Names interface {
 	Pools(ctx context.Context) ([]string, error)
 	Domains(ctx context.Context) ([]string, error)
 	Subnets(ctx context.Context) ([]Subnet, error)
+	Addresses
 	// Refresh drops all cached lists that are older than a second, hosts and
 	// images too: someone may just have made what is missing from them.
 	Refresh()
@@ -256,6 +294,7 @@ type Subnet struct {
 	Name string
 	CIDR string // "10.77.0.0/24"
 	VLAN int    // id of its VLAN
+	VID  int    // tag of its VLAN, 0 for the untagged one
 	DHCP bool   // MAAS serves DHCP on its VLAN
 }
 

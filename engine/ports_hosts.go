@@ -20,28 +20,36 @@ type Metal interface {
 	CreateBridge(ctx context.Context, systemID string, interfaceID int, name string) error
 }
 
-// Registrar tells MAAS of LXD servers, and makes it forget them. An absent VM
-// host is ErrNotFound, a MAAS that has no VM hosts any more ErrGone.
+// Registrar makes LXD servers known as VM hosts, and makes them forgotten. An
+// absent VM host is ErrNotFound, a MAAS that has no VM hosts any more ErrGone,
+// where it takes them.
 type Registrar interface {
-	// Register makes a VM host of an LXD server and returns its id. MAAS
-	// answers with success even if it cannot reach the server; the VM host is
+	// TakesOver reports whether a registration hands the VMs that the project
+	// holds already over to MAAS, which power-cycles them.
+	TakesOver(ctx context.Context) (bool, error)
+	// Locate looks for the machine of an LXD that runs already, without asking
+	// the LXD. Where a host is a machine of MAAS and none has the address, that is
+	// a *SpecError of address that wraps ErrNotFound.
+	Locate(ctx context.Context, e Endpoint) error
+	// Register makes a VM host of an LXD server; of what it returns, ID and Name
+	// count. MAAS answers with success even if it cannot reach the server; the VM host is
 	// then empty, without a version, until a Sync succeeds. MAAS adopts, and
 	// power-cycles, all VMs of the project that it does not know. Never
 	// repeated by the adapter; ErrUnclear when the reply was lost, ErrConflict
 	// if MAAS has that address, project and certificate already.
-	Register(ctx context.Context, r Registration) (hostID int, err error)
-	// Endpoint says how MAAS reaches the VM host's LXD.
-	Endpoint(ctx context.Context, hostID int) (Endpoint, error)
+	Register(ctx context.Context, r Registration) (VMHost, error)
+	// Endpoint says how the VM host's LXD is reached.
+	Endpoint(ctx context.Context, host VMHost) (Endpoint, error)
 	// UpdateHost changes the given fields, and only those. MAAS lists the
 	// instances anew, as for Composer.Sync.
-	UpdateHost(ctx context.Context, hostID int, u HostUpdate) error
+	UpdateHost(ctx context.Context, host VMHost, u HostUpdate) error
 	// TagHost and UntagHost change one tag of a VM host. VMs get the tags that
 	// their host has when they are made.
-	TagHost(ctx context.Context, hostID int, tag string) error
-	UntagHost(ctx context.Context, hostID int, tag string) error
+	TagHost(ctx context.Context, host VMHost, tag string) error
+	UntagHost(ctx context.Context, host VMHost, tag string) error
 	// Unregister makes MAAS forget the VM host and the VMs on it, whose
 	// instances stay in LXD. An absent one is no error.
-	Unregister(ctx context.Context, hostID int) error
+	Unregister(ctx context.Context, host VMHost) error
 }
 
 // Endpoint is where an LXD is managed.
@@ -62,6 +70,9 @@ type Credentials struct {
 // MAAS's, 0 to 10.
 type Registration struct {
 	Name string
+	// MachineID is the system id of the machine that the LXD runs on; empty: the
+	// one that has the address.
+	MachineID string
 	Endpoint
 	Credentials
 	Zone             string

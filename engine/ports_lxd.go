@@ -18,6 +18,11 @@ type Enlister interface {
 	// the credentials. ErrNotFound if the machine is absent, or no instance of
 	// an LXD.
 	PowerOf(ctx context.Context, systemID string) (Instance, error)
+	// Rekey says anew by which instance MAAS turns the machine on and off, and
+	// which credentials MAAS shows to its LXD: those that the machine was enlisted
+	// with stay with it otherwise. May be repeated; neither machine nor instance is
+	// touched. ErrNotFound if the machine is absent.
+	Rekey(ctx context.Context, systemID string, i Instance, c Credentials) error
 	// Dismiss deletes the machine's record. An absent machine is no error.
 	Dismiss(ctx context.Context, systemID string) error
 }

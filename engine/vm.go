@@ -10,8 +10,8 @@ import (
 type VMSpec struct {
 	// Name is the hostname: one DNS label, unique in the whole MAAS.
 	Name string
-	// Host is the VM host to compose on: its name, or its id in MAAS. Empty:
-	// one that fits Placement.
+	// Host is the VM host to compose on: its name, its id in MAAS, or the system
+	// id of its machine. Empty: one that fits Placement.
 	Host string
 	// Placement says which hosts will do where Host is empty. A VM that exists
 	// stays where it is.
@@ -26,6 +26,10 @@ type VMSpec struct {
 	MemoryMiB int64
 	// HugePages backs the memory with huge pages of the host.
 	HugePages bool
+	// Profile of LXD that the VM is made with. Empty: StandardProfile where the
+	// project of the host has it, else none. Where MAAS makes the VM it cannot be
+	// another one.
+	Profile string
 	// Disks, the root disk first.
 	Disks []Disk
 	// Interfaces in the order in which the VM shall see them. None means what
@@ -43,6 +47,9 @@ type VMSpec struct {
 	RemovedTags []string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
+	// Resize: a finished VM of another size gets this one in place, or an error
+	// says why not. Otherwise its size is left alone.
+	Resize bool
 }
 
 // Placement says which VM hosts will do for a VM. The zero value takes all.
@@ -50,6 +57,9 @@ type Placement struct {
 	Zone string   // availability zone of the host
 	Pool string   // resource pool of the host
 	Tags []string // that the host must carry, all of them
+	// Project of LXD that the host makes VMs in, also where Host names one; empty:
+	// any.
+	Project string
 	// Group names VMs that shall stand apart: they spread over the zones, then
 	// over the hosts. Empty: no group.
 	Group string

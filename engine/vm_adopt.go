@@ -73,7 +73,7 @@ const claimWithin = settling * 2 / 3
 // as the ledger knows. After a lost reply nothing proves whose it is.
 func (v *vms) adopted(ctx context.Context, host VMHost, row Row, want VMSpec, m Machine, failure error) (bool, error) {
 	var refusal FieldError
-	if !errors.As(failure, &refusal) || len(refusal.Fields()["hostname"]) == 0 || m.HostID != host.ID {
+	if !errors.As(failure, &refusal) || len(refusal.Fields()["hostname"]) == 0 || host.ID == 0 || m.HostID != host.ID {
 		return false, nil
 	}
 	owner, _ := described(m.Description)

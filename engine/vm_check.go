@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
 )
 
@@ -17,6 +16,7 @@ func (v *vms) check(ctx context.Context, key Key, want VMSpec) (sites, error) {
 		func() error { return v.checkNames(ctx, want) },
 		func() error { return v.checkInterfaces(ctx, want.Interfaces) },
 		func() error { return v.checkImage(ctx, want.Deploy) },
+		func() error { return v.checkAddresses(ctx, key, want) },
 	} {
 		if err := check(); err != nil {
 			return sites{}, err
@@ -25,24 +25,19 @@ func (v *vms) check(ctx context.Context, key Key, want VMSpec) (sites, error) {
 	return v.sites(ctx, key, want, nil)
 }
 
-// capable says whether this MAAS, with this key, composes VMs at all.
+// capable says whether VMs can be made at all, with this MAAS and this key.
 func (c Config) capable(ctx context.Context) error {
-	can, err := c.Catalog.Capabilities(ctx)
-	switch {
-	case err != nil:
+	if err := c.Composer.Able(ctx); err != nil {
 		return err
-	case !can.VMHosts:
-		return &Refusal{
-			Message: fmt.Sprintf("MAAS %s has no VM hosts any more, so it cannot compose VMs", can.Version),
-			Hint:    "VM hosts were removed after MAAS 3.8: use a MAAS up to that version.", Err: ErrGone,
-		}
-	case !can.Admin:
-		return &Refusal{
-			Message: fmt.Sprintf("the user %q of MAAS may not compose VMs", can.Username),
-			Hint:    "MAAS reserves that to administrators: use the API key of one.", Err: ErrForbidden,
-		}
 	}
-	return nil
+	can, err := c.Catalog.Capabilities(ctx)
+	if err != nil || can.Admin {
+		return err
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("the user %q of MAAS may not compose VMs", can.Username),
+		Hint:    "MAAS reserves that to administrators: use the API key of one.", Err: ErrForbidden,
+	}
 }
 
 func (v *vms) checkNames(ctx context.Context, want VMSpec) error {
@@ -103,17 +98,10 @@ func (v *vms) checkInterfaces(ctx context.Context, interfaces []Interface) error
 		if err != nil {
 			return err
 		}
-		prefix, err := netip.ParsePrefix(subnet.CIDR)
-		switch {
-		case n == 0 && !subnet.DHCP:
+		if n == 0 && !subnet.DHCP {
 			return &SpecError{
 				Field: field + ".subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
 				Hint: "A VM boots from the network of its first interface: turn DHCP on for that VLAN, or put another interface first.",
-			}
-		case i.IP.IsValid() && err == nil && !prefix.Contains(i.IP):
-			return &SpecError{
-				Field: field + ".ip", Message: fmt.Sprintf("%s is not in %s", i.IP, subnet.CIDR),
-				Hint: "Give an address of the interface's subnet.",
 			}
 		}
 	}

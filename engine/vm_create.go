@@ -42,14 +42,32 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 
 // nextAttempt begins anew for a row whose VM did not come to be, or has
 // vanished: on another host where there is one, else on any.
-func (v *vms) nextAttempt(ctx context.Context, where sites, row Row, want VMSpec) (Row, bool, error) {
+func (v *vms) nextAttempt(ctx context.Context, where sites, row Row, want VMSpec) (next Row, fresh bool, err error) {
+	err = ErrBusy
 	if want.Host == "" && len(where.hosts) > 1 {
-		next, fresh, err := v.moveFrom(ctx, where, row, want)
-		if err == nil {
-			return next, fresh, nil
+		next, fresh, err = v.moveFrom(ctx, where, row, want)
+	}
+	if err != nil {
+		next, fresh, err = v.Ledger.Move(ctx, row.Attempt+1, where.reservation(row.Key, want))
+	}
+	if fresh && next.HostKey != row.HostKey {
+		v.noteUnasked(ctx, row)
+	}
+	return next, fresh, err
+}
+
+// noteUnasked notes what the host of a lost compose may hold: where it does not
+// answer, only people can look.
+func (v *vms) noteUnasked(ctx context.Context, row Row) {
+	hosts, err := v.Composer.Hosts(ctx)
+	if err != nil {
+		return
+	}
+	for _, h := range hosts {
+		if h.HostKey == row.HostKey && h.Err != nil {
+			v.leftovers.note(row.Key, mayBeLeft(row.Name, h))
 		}
 	}
-	return v.Ledger.Move(ctx, row.Attempt+1, where.reservation(row.Key, want))
 }
 
 // moveFrom begins the next attempt on another host than the row's.
@@ -88,7 +106,7 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		switch {
 		case left.ours != nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", left.ours.SystemID)
-			if left.ours.HostID != host.ID {
+			if host.ID != 0 && left.ours.HostID != host.ID {
 				v.leftovers.note(row.Key, leftover(want.Name, host))
 			}
 			return v.takeOn(ctx, row, want, *left.ours)
@@ -154,7 +172,7 @@ func (v *vms) takeOn(ctx context.Context, row Row, want VMSpec, m Machine) (Resu
 
 // compose makes the VM and reads it.
 func (v *vms) compose(ctx context.Context, host VMHost, row Row, want VMSpec) (Machine, error) {
-	unlock, err := v.hosts.share(ctx, host.ID)
+	unlock, err := v.hosts.share(ctx, host)
 	if err != nil {
 		return Machine{}, err
 	}
@@ -184,8 +202,8 @@ func (v *vms) composition(ctx context.Context, host VMHost, key Key, want VMSpec
 	c := Composition{
 		Hostname: want.Name, Cores: want.Cores, PinnedCores: want.PinnedCores,
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
-		Disks: want.Disks,
-		Zone:  want.Zone, Pool: want.Pool, Domain: want.Domain,
+		Profile: want.Profile, Disks: want.Disks,
+		Zone: want.Zone, Pool: want.Pool, Domain: want.Domain,
 		Marker: marker(key), Key: key, Description: describe("", key, false),
 	}
 	if len(host.Architectures) > 0 {
@@ -223,9 +241,15 @@ func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, m
 }
 
 func notComposed(name string, host VMHost, failure error) error {
+	hint := ""
+	if lxd, ok := errors.AsType[*Error](failure); ok {
+		hint = lxd.Hint
+	}
+	if host.ID != 0 { // MAAS leaves what it does not take
+		hint = fmt.Sprintf("If MAAS says that it exists, %s: look there, and delete it or choose another name.", leftover(name, host))
+	}
 	return &Error{
-		Type: VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure,
-		Hint: fmt.Sprintf("If MAAS says that it exists, %s: look there, and delete it or choose another name.", leftover(name, host)),
+		Type: VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure, Hint: hint,
 	}
 }
 
@@ -262,8 +286,10 @@ func (v *vms) giveUp(ctx context.Context, host VMHost, key Key, want VMSpec, str
 		return errors.Join(failure, err)
 	}
 	switch {
-	case stranger != nil && stranger.HostID == host.ID:
-		return taken(want.Name, *stranger, "") // LXD admits a name once: there is no other instance
+	case stranger != nil && (host.ID == 0 || stranger.HostID == host.ID):
+		// LXD admits a name once: there is no other instance; and what was not made
+		// by MAAS is removed where MAAS does not take it.
+		return taken(want.Name, *stranger, "")
 	case stranger != nil:
 		// Someone else was faster. MAAS had made our instance by then, and
 		// leaves it in LXD.

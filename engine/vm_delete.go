@@ -105,6 +105,7 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 			return Result[VM]{}, err
 		}
 	}
+	v.claims.forget(ref.Key)
 	return Result[VM]{Done: true, Reason: "Deleted"}, nil
 }
 
@@ -168,7 +169,7 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := v.hosts.alone(ctx, host.ID)
+	unlock, err := v.hosts.alone(ctx, host)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 		}
 	}
 	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", host.Name, "name", m.Hostname)
-	if err := v.Composer.Sync(ctx, host); err != nil {
+	if err := v.Composer.Sync(ctx, host, m.SystemID); err != nil {
 		return unanswered(m, err)
 	}
 	_, err = v.Machines.Machine(ctx, m.SystemID)
@@ -197,12 +198,20 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 	}
 }
 
-// unanswered says that a VM stays because its LXD does not tell its state.
+// unanswered says that a VM stays because its LXD does not tell its state. The
+// cause may know a better way out.
 func unanswered(m Machine, cause error) error {
+	if _, refused := errors.AsType[*Refusal](cause); refused {
+		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
+	}
+	out := "Bring the host back, and destroy again."
+	if typed, ok := errors.AsType[*Error](cause); ok && typed.Hint != "" {
+		out = typed.Hint
+	}
 	return &Error{
 		Type: HostUnavailable, Host: m.HostName, Err: cause,
 		Message: fmt.Sprintf("%s cannot be deleted while its LXD does not say whether it is off", m.Hostname),
-		Hint:    "Deleting it now could leave its instance behind. Bring the host back, and destroy again.",
+		Hint:    "Deleting it now could leave its instance behind. " + out,
 	}
 }
 

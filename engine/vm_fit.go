@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// fits checks the size against the host, once more on a fresh list if there
-// seems to be no room: VMs may just have gone. It returns the host as it was
+// fits checks the profile and the size against the host, once more on a fresh
+// list if there seems to be no room: VMs may just have gone. It returns the host as it was
 // seen last.
 func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) (VMHost, error) {
-	err := cmp.Or(fits(host, want), fitsPools(host, want.Disks))
+	err := cmp.Or(host.CheckProfile(want.Profile), fits(host, want), fitsPools(host, want.Disks))
 	var short *Error
 	if !errors.As(err, &short) {
 		return host, err
@@ -21,7 +21,7 @@ func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) (VMHost, error
 	if host, err = v.host(ctx, want.Host); err != nil {
 		return host, err
 	}
-	return host, cmp.Or(fits(host, want), fitsPools(host, want.Disks))
+	return host, cmp.Or(host.CheckProfile(want.Profile), fits(host, want), fitsPools(host, want.Disks))
 }
 
 func fits(h VMHost, want VMSpec) error {

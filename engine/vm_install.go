@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 func (v *vms) commission(ctx context.Context, key Key, m Machine) (Result[VM], error) {
+	if err := v.inherit(ctx, m); err != nil {
+		return Result[VM]{}, err
+	}
 	if err := v.Machines.Commission(ctx, m.SystemID); err != nil {
 		return Result[VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.moved(ctx, m, err))
 	}
@@ -76,10 +78,7 @@ func (v *vms) link(ctx context.Context, want VMSpec, m Machine) error {
 		err = v.Machines.Link(ctx, m.SystemID, m.Interfaces[n].ID, subnet, i.IP.String())
 		switch {
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrInvalid):
-			return &SpecError{
-				Field: field + ".ip", Message: fmt.Sprintf("%s cannot have the address %s", m.Hostname, i.IP), Err: err,
-				Hint: "It must be free, in the subnet, and outside its dynamic ranges.",
-			}
+			return v.unlinkable(ctx, field+".ip", subnet, i.IP, m, v.moved(ctx, m, err))
 		case err != nil:
 			return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, i.IP, err)
 		}
@@ -88,9 +87,7 @@ func (v *vms) link(ctx context.Context, want VMSpec, m Machine) error {
 }
 
 func linked(have MachineInterface, want Interface) bool {
-	return slices.ContainsFunc(have.Links, func(l InterfaceLink) bool {
-		return l.Mode == "static" && l.IP == want.IP.String()
-	})
+	return linkedTo(have.Links, want.IP)
 }
 
 // finish notes on the machine that it is what was wanted.

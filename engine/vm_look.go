@@ -17,8 +17,10 @@ type vms struct {
 	Config
 	hosts    *hostLocks
 	networks *hostNets
+	projects *hostProjects
 	tries    *tries // composes that failed
 	sweeps   intervals
+	claims   *claims // fixed addresses of VMs that are being made
 
 	leftovers leftovers
 }
@@ -33,7 +35,7 @@ func (v *vms) observe(ctx context.Context, ref Ref) (VM, error) {
 	if err != nil {
 		return VM{}, err
 	}
-	return seenAs(m, ref.Key), nil
+	return seenAs(v.Composer.Complete(ctx, m), ref.Key), nil
 }
 
 func seenAs(m Machine, key Key) VM {
@@ -129,11 +131,19 @@ func (v *vms) hostOf(ctx context.Context, m Machine) (VMHost, error) {
 	return host, nil
 }
 
-// host finds the VM host that a spec names by id or name. Names of VM hosts
-// need not be unique.
+// id is by what a spec can name the host, whatever others are called.
+func (h VMHost) id() string {
+	if h.ID == 0 {
+		return h.MachineID
+	}
+	return fmt.Sprint(h.ID)
+}
+
+// host finds the VM host that a spec names by its name, its id, or the system
+// id of its machine. Names of VM hosts need not be unique.
 func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
 	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool {
-		return h.Name == wanted || fmt.Sprint(h.ID) == wanted
+		return h.Name == wanted || h.MachineID == wanted || h.ID != 0 && fmt.Sprint(h.ID) == wanted
 	})
 	if err != nil {
 		return VMHost{}, err
@@ -151,7 +161,7 @@ func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
 		return VMHost{}, &SpecError{
 			Field:   "vm_host",
 			Message: fmt.Sprintf("%d VM hosts of MAAS answer to %q", len(found), wanted),
-			Hint:    fmt.Sprintf("Name one by its id: %d, %d, ….", found[0].ID, found[1].ID),
+			Hint:    fmt.Sprintf("Name one by its id: %s, %s, ….", found[0].id(), found[1].id()),
 		}
 	}
 }

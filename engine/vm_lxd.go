@@ -1,40 +1,48 @@
 package engine
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
+import "errors"
 
-	"github.com/maaslxd/maaslxd/cloudinit"
-)
+// reached tells that something is known of what the host has.
+func (h VMHost) reached() bool { return h.Version != "" && h.Cores.Total > 0 }
 
-// TooNew tells that MAAS cannot make VMs on the host: it sends
-// security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py, up
-// to MAAS 3.8), which LXD refuses from 6.7 on.
-func (h VMHost) TooNew() bool {
-	major, rest, _ := strings.Cut(h.Version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	m, err := strconv.Atoi(major)
-	n, _ := strconv.Atoi(minor)
-	return err == nil && (m > 6 || m == 6 && n >= 7)
-}
-
-// unusable says why MAAS can make no VM at all on the host; empty: it can.
+// unusable says why no VM at all can be made on the host, however long one
+// waits; empty: it can.
 func (h VMHost) unusable() string {
-	if !h.TooNew() {
+	if h.Err == nil || h.Version == "" && !IsTerminal(h.Err) {
 		return ""
 	}
-	return fmt.Sprintf("MAAS cannot make VMs on LXD %s", h.Version)
+	return plainly(h.Err)
 }
 
-// usable refuses a named host that placement would pass over.
+// plainly is what an error says, without what sorts it.
+func plainly(err error) string {
+	if typed, ok := errors.AsType[*Error](err); ok {
+		return typed.Message + because(typed.Err)
+	}
+	if spec, ok := errors.AsType[*SpecError](err); ok {
+		return spec.Message
+	}
+	return err.Error()
+}
+
+// unreached says why nothing is known of what the host has; empty: it is.
+func (h VMHost) unreached() string {
+	switch {
+	case h.reached():
+		return ""
+	case h.Err != nil:
+		return plainly(h.Err)
+	case h.Version == "":
+		return "its LXD was never reached"
+	}
+	return "its inventory has not come yet"
+}
+
+// usable refuses a named host that placement would pass over. An LXD that does
+// not answer may do so soon; nil stays nil.
 func (h VMHost) usable() error {
-	why := h.unusable()
-	if why == "" {
-		return nil
+	if errors.Is(h.Err, ErrUnavailable) {
+		return h.Err
 	}
-	return &SpecError{
-		Field: "vm_host", Message: fmt.Sprintf("VM host %s: %s, which refuses what MAAS up to 3.8 sends", h.Name, why),
-		Hint: fmt.Sprintf("Choose another VM host, or install LXD from %s there.", cloudinit.DefaultChannel), Err: ErrConflict,
-	}
+	return Terminal(h.Err)
 }

@@ -24,8 +24,26 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 	}
 	res, err := v.step(ctx, at, want)
 	res.moved = res.moved || at.SystemID != ref.SystemID && res.systemID == ""
+	if res.Done { // the disks' pools, as a later look tells them
+		res.Object.Machine = v.Composer.Complete(ctx, res.Object.Machine)
+	}
+	v.nameHost(ctx, &res.Object.Machine)
 	res.Object.Leftover = v.leftovers.of(ref.Key)
+	if res.Done || err != nil && res.systemID == "" && !errors.Is(err, ErrUnclear) {
+		v.claims.forget(ref.Key)
+	}
 	return res, err
+}
+
+// nameHost fills in the host of a VM where MAAS does not tell it. Where nobody
+// does, it stays open.
+func (v *vms) nameHost(ctx context.Context, m *Machine) {
+	if m.SystemID == "" || m.HostName != "" {
+		return
+	}
+	if host, err := v.Composer.HostOf(ctx, *m); err == nil {
+		m.HostName = host.Name
+	}
 }
 
 func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error) {
@@ -92,6 +110,9 @@ func (v *vms) converge(ctx context.Context, ref Ref, want VMSpec, m Machine) (Re
 	case err != nil:
 		return result(ref.Key, m), err
 	case settled:
+		if err := v.resize(ctx, ref.Key, want, m); err != nil {
+			return result(ref.Key, m), err
+		}
 		// It once was what was wanted. Whatever state it is in now is for
 		// people to mend, or for the plan of a front end.
 		res := result(ref.Key, m)
@@ -99,7 +120,7 @@ func (v *vms) converge(ctx context.Context, ref Ref, want VMSpec, m Machine) (Re
 		return res, nil
 	}
 	res, err := v.advance(ctx, ref.Key, want, m)
-	if err != nil && res.systemID == "" {
+	if err != nil && res.systemID == "" && !res.moved { // one that moves is not there any more
 		res = result(ref.Key, m)
 	}
 	return res, err

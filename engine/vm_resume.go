@@ -27,9 +27,10 @@ func (v *vms) resume(ctx context.Context, ref Ref, want VMSpec, m Machine) (Resu
 	return v.converge(ctx, ref, want, m)
 }
 
-// placed names the host of a VM where MAAS does not, if it matters.
+// placed names the host of a VM where MAAS does not, and as the spec does where
+// that is by the system id of its machine.
 func (v *vms) placed(ctx context.Context, want VMSpec, m Machine) (Machine, error) {
-	if want.Host == "" || m.HostID != 0 {
+	if want.Host == "" || m.HostID != 0 && m.on(want.Host) {
 		return m, nil
 	}
 	host, err := v.hostOf(ctx, m)
@@ -37,8 +38,14 @@ func (v *vms) placed(ctx context.Context, want VMSpec, m Machine) (Machine, erro
 		return m, err
 	}
 	m.HostName = host.Name
+	if host.MachineID == want.Host {
+		m.HostName = want.Host
+	}
 	return m, nil
 }
+
+// on tells whether this is the name or the id of the VM host that it runs on.
+func (m Machine) on(host string) bool { return host == m.HostName || host == fmt.Sprint(m.HostID) }
 
 // MemoryBlockMiB is by how much the memory that a VM reports may differ from
 // what it was given: what commissioning finds is counted in Linux's memory
@@ -50,7 +57,7 @@ const MemoryBlockMiB = 128
 func begunOtherwise(want VMSpec, m Machine) (field, had, wanted string) {
 	cores := max(want.Cores, len(want.PinnedCores))
 	switch {
-	case want.Host != "" && want.Host != m.HostName && want.Host != fmt.Sprint(m.HostID):
+	case want.Host != "" && !m.on(want.Host):
 		return "vm_host", "VM host " + m.HostName, want.Host
 	case m.Cores != 0 && m.Cores != cores:
 		return "cores", fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)

@@ -38,20 +38,18 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 	if err != nil {
 		return sites{}, err
 	}
-	if host.Version == "" {
-		return sites{}, Terminal(&Error{
-			Type: HostUnavailable, Host: host.Name, Message: "MAAS has never reached its LXD",
-			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
-		})
-	}
 	if err := host.usable(); err != nil {
+		v.Names.Refresh()
+		return sites{}, err
+	}
+	if _, err := v.inProject(ctx, []VMHost{host}, want.Placement.Project); err != nil {
 		return sites{}, err
 	}
 	// A VM host that was just registered shows no cores until its inventory
 	// has come, a second or two later.
-	if host.Cores.Total == 0 {
+	if !host.reached() {
 		v.Names.Refresh()
-		return sites{}, fmt.Errorf("MAAS does not know yet how many cores VM host %s has: %w", host.Name, ErrBusy)
+		return sites{}, fmt.Errorf("nothing tells yet how many cores VM host %s has: %w", host.Name, ErrBusy)
 	}
 	if host, err = v.fits(ctx, host, want); err != nil {
 		return sites{}, err
@@ -60,7 +58,7 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 }
 
 // placedSites asks placement, once more on a fresh inventory if nothing fits:
-// VMs may just have gone, or hosts come.
+// VMs may just have gone, or hosts and profiles come.
 func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []string) (sites, error) {
 	need, err := v.placementNeed(ctx, key, want, exclude)
 	if err != nil {
@@ -68,7 +66,7 @@ func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []s
 	}
 	found, err := v.place(ctx, need)
 	var misfit *placement.FitError
-	if errors.As(err, &misfit) {
+	if errors.As(err, &misfit) || lacksProfile(err) {
 		v.Names.Refresh()
 		found, err = v.place(ctx, need)
 	}
@@ -78,8 +76,8 @@ func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []s
 // placementNeed is the VM as placement sees it. Networks go by CIDR.
 func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude []string) (placement.Need, error) {
 	need := placement.Need{
-		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags,
-		Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
+		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags, Project: want.Placement.Project,
+		Profile: want.Profile, Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
 		Strategy: want.Placement.Strategy, Excluded: exclude,
 	}
 	for _, d := range want.Disks {
@@ -107,11 +105,21 @@ func (v *vms) place(ctx context.Context, need placement.Need) (sites, error) {
 	if err != nil {
 		return sites{}, err
 	}
+	projects, err := v.inProject(ctx, hosts, need.Project)
+	if err != nil {
+		return sites{}, err
+	}
+	if err := withProfile(hosts, need.Profile); err != nil {
+		return sites{}, err
+	}
 	byID := map[string]VMHost{}
 	placeable := make([]placement.Host, 0, len(hosts))
 	for _, h := range hosts {
 		p := h.placeable()
 		p.Networks = networks[h.MachineID]
+		if project, ok := projects[h.HostKey]; ok {
+			p.Projects = []string{project}
+		}
 		byID[p.ID] = h
 		placeable = append(placeable, p)
 	}
@@ -159,16 +167,15 @@ func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, 
 }
 
 // placeable is the host as placement sees it. MAAS tells nothing of huge
-// pages, and looks at none when it composes.
+// pages, and looks at none when it composes. What may pass is NeverReached, what
+// stays is Unusable.
 func (h VMHost) placeable() placement.Host {
 	p := placement.Host{
 		ID: h.HostKey, Name: h.Name, Type: placement.TypeLXD,
-		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures,
+		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures, Profiles: h.offered(),
 		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB),
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
-		// Without cores its inventory has not come yet.
-		NeverReached: h.Version == "" || h.Cores.Total == 0,
-		Unusable:     h.unusable(),
+		NeverReached: !h.reached() && h.unusable() == "", Silence: h.unreached(), Unusable: h.unusable(),
 	}
 	for _, s := range h.StoragePools {
 		p.StoragePools = append(p.StoragePools, placement.StoragePool{

@@ -164,7 +164,7 @@ func TestNewbornAdoptedBySync(t *testing.T) {
 		}
 		go func() {
 			r.untilInLXD()
-			if err := operator.Sync(t.Context(), engine.VMHost{ID: 1}); err != nil {
+			if err := operator.Sync(t.Context(), engine.VMHost{ID: 1}, ""); err != nil {
 				t.Error(err)
 			}
 		}()

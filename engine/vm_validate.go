@@ -53,7 +53,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInterfaces(), s.Deploy.validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInterfaces(), s.validateAddresses(), s.Deploy.validate())
 }
 
 func (d *Deployment) validate() error {

@@ -155,7 +155,7 @@ func TestResizeRunning(t *testing.T) {
 	}{
 		"Nothing": {"There is nothing to do.", func(*engine.Composition) {}, "", ""},
 		"Cores":   {"They are plugged in.", func(c *engine.Composition) { c.Cores = 3 }, "", ""},
-		"Pinned":  {"Pinning is another thing.", func(c *engine.Composition) { c.PinnedCores = []int{0, 1} }, "ErrConflict", "limits.cpu from 2 to 0,1"},
+		"Pinned":  {"Pinning is another thing.", func(c *engine.Composition) { c.PinnedCores = []int{0, 1, 2} }, "ErrConflict", "limits.cpu from 2 to 0,1,2"},
 		"Memory":  {"LXD cannot raise it beyond what the VM began with.", func(c *engine.Composition) { c.MemoryMiB = 4096 }, "ErrConflict", "limits.memory"},
 		"Disk":    {"Its disks are open.", func(c *engine.Composition) { c.Disks[0].SizeGB = 20 }, "ErrConflict", "disk root from 8 to 20 GB"},
 		"NewDisk": {"It takes a new VM.", func(c *engine.Composition) { c.Disks = append(c.Disks, engine.Disk{Name: "more", SizeGB: 1}) }, "ErrInvalid, SpecError disks", "3"},
@@ -173,6 +173,84 @@ func TestResizeRunning(t *testing.T) {
 				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, kinds(err), err, tc.want)
 			}
 		})
+	}
+}
+
+// TestRemoveUnproven: an instance goes by its MACs or its mark, and not by its
+// name alone.
+func TestRemoveUnproven(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.compose(w.composer, vm("web1"))
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for _, marks := range [][]string{nil, {""}, {"maaslxd-web2"}} {
+		if err := s.remove("web1", nil, marks...); kinds(err) != "ErrConflict" || len(w.sim.Instances()) != 1 {
+			t.Errorf("by the marks %q: %v, %d instances are left", marks, err, len(w.sim.Instances()))
+		}
+	}
+	if err := s.remove("web1", nil, "(finished)", "maaslxd-web1"); err != nil || len(w.sim.Instances()) != 0 {
+		t.Errorf("by its mark: %v, %d instances are left", err, len(w.sim.Instances()))
+	}
+}
+
+// TestResizeKeeps: what nobody tells of a VM that was imported is not changed
+// with its size.
+func TestResizeKeeps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	comp := vm("web1")
+	comp.PinnedCores, comp.Cores, comp.HugePages = []int{0, 2, 5}, 0, true
+	id := w.compose(w.composer, comp)
+	comp.PinnedCores, comp.Cores, comp.HugePages, comp.MemoryMiB = nil, 3, false, 4096
+	if err := w.composer.Resize(t.Context(), engine.VMHost{MachineID: "host01"}, id, comp); err != nil {
+		t.Fatal(err)
+	}
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var got api.Instance
+	if _, err := s.get(s.at("instances", "web1"), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"limits.cpu": "0,2,5", "limits.memory": "4096MiB", "limits.memory.hugepages": "true"}
+	for name, value := range want {
+		if got.Config[name] != value {
+			t.Errorf("%s is %q, want %q", name, got.Config[name], value)
+		}
+	}
+}
+
+// TestCompleteUnreachable: MAAS's own sizes are those of the commissioning, and
+// are not taken for those that the VM has.
+func TestCompleteUnreachable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	id := w.compose(w.composer, vm("web1"))
+	m, err := w.maas.Machine(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Cores, m.MemoryMiB, m.Disks = 1, 1024, []engine.MachineDisk{{Name: "sda", SizeGB: 4}, {Name: "sdb", SizeGB: 5}}
+	if got := w.newComposer().Complete(t.Context(), m); got.Cores != 2 || got.MemoryMiB != 2048 || got.Disks[0].SizeGB != 8 || got.HostName != "h1" {
+		t.Errorf("LXD tells its size, got %+v", got)
+	}
+	if err := w.sim.SetLXD("h1", sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	for host, c := range map[string]*Composer{"h1": w.composer, "": w.newComposer()} { // who has made it knows where
+		if got := c.Complete(t.Context(), m); got.Cores != 0 || got.MemoryMiB != 0 || len(got.Disks) != 0 || got.HostName != host {
+			t.Errorf("nobody tells its size, got %+v, want it on host %q", got, host)
+		}
+	}
+	w.servers = nil
+	if got := w.newComposer().Complete(t.Context(), m); got.Cores != 1 || len(got.Disks) != 2 {
+		t.Errorf("it is on none of the hosts, got %+v", got)
 	}
 }
 
@@ -292,13 +370,21 @@ func TestDecomposeMoved(t *testing.T) {
 	if err := w.sim.RemoveInstance("h1", "maas", "web1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sim.AddInstance(sim.Instance{Host: "h2", Project: "maas", Name: "moved", MACs: []string{m.Interfaces[0].MAC}}); err != nil {
+	if err := w.sim.AddInstance(sim.Instance{Host: "h2", Project: "maas", Name: "web1", MACs: []string{m.Interfaces[0].MAC}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.composer.Sync(t.Context(), engine.VMHost{MachineID: "host01"}); err != nil {
-		t.Fatal(err)
+	for _, other := range []struct {
+		condition sim.Condition
+		want      string
+	}{{sim.Unreachable, "ErrUnavailable, HostUnavailable"}, {sim.OK, ""}} {
+		if err := w.sim.SetLXD("h2", other.condition); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.composer.Sync(t.Context(), engine.VMHost{MachineID: "host01"}, ""); kinds(err) != other.want {
+			t.Errorf("a sync while h2 is %v: %s: %v, want %q", other.condition, kinds(err), err, other.want)
+		}
 	}
-	if diff := cmp.Diff([]string{"instance moved on h2", "machine web1"}, w.whole()); diff != "" {
+	if diff := cmp.Diff([]string{"instance web1 on h2", "machine web1"}, w.whole()); diff != "" {
 		t.Errorf("after a sync (-want +got):\n%s", diff)
 	}
 	if err := w.composer.Decompose(t.Context(), id); err != nil {

@@ -143,7 +143,7 @@ func fit(server *api.Server) error {
 	}
 	for _, extension := range needed {
 		if !slices.Contains(server.APIExtensions, extension) {
-			return refuse(fmt.Sprintf("LXD %s is too old: it lacks the API extension %s", server.Environment.ServerVersion, extension),
+			return refuse(fmt.Sprintf("LXD %s is too old: LXD %s or newer is needed (it lacks the API extension %s)", server.Environment.ServerVersion, oldest, extension),
 				"Install LXD 5.0 or newer (snap refresh lxd --channel=5.21/stable).")
 		}
 	}

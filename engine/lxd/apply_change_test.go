@@ -215,10 +215,16 @@ func TestApplyGivenUp(t *testing.T) {
 	t.Parallel()
 	f := simulatedLXD(t, "5.21.3")
 	f.sim.AddFault(sim.Fault{Method: "POST", Path: "lxd/node/1.0/projects", Kind: sim.FaultHang})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		for ctx.Err() == nil && f.sim.Journal().LXD.Count("POST 1.0/projects") == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	}()
 	_, err := Apply(ctx, f.dial(t, ctx), f.wanted(t), ApplyOptions{})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "project maas: given up") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "project maas: given up") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -261,7 +267,7 @@ func TestFit(t *testing.T) {
 		"Good":      {reason: "A server that has everything.", change: func(*api.Server) {}},
 		"Untrusted": {reason: "A socket of restricted users.", change: func(s *api.Server) { s.Auth = "untrusted" }, says: "lets this user in, but not to change anything"},
 		"Clustered": {reason: "Pools of a cluster are made member by member.", change: func(s *api.Server) { s.Environment.ServerClustered = true }, says: "a member of a cluster"},
-		"Old":       {reason: "LXD 4.0 lacks what VMs need.", change: func(s *api.Server) { s.APIExtensions = []string{"projects"} }, says: "too old: it lacks the API extension virtual-machines"},
+		"Old":       {reason: "LXD 4.0 lacks what VMs need.", change: func(s *api.Server) { s.APIExtensions = []string{"projects"} }, says: "too old: LXD 5.0 or newer is needed (it lacks the API extension virtual-machines)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (a *applier) listen() part {
 			return kept(object, "at "+have), nil
 		case have != "" && !a.ChangeListen:
 			return refused(object, fmt.Sprintf("LXD listens at %s instead of %s", have, a.setup.Listen),
-				"Ask for that address and port, or say that it may be changed: clients that know the former one lose it."), nil
+				"Ask for that address and port, or let it be changed (--change-listen-address): clients that know the former one lose it."), nil
 		}
 		act := func() error { return a.listenAt(server, etag) }
 		if have != "" {

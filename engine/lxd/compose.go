@@ -34,6 +34,9 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 		return "", err
 	}
 	defer done()
+	if err := c.keep(ctx, s, h.Server); err != nil {
+		return "", err
+	}
 	if comp.Begin != nil {
 		if err := comp.Begin(ctx); err != nil {
 			return "", err
@@ -45,9 +48,9 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	if err != nil {
 		return "", named(s.explain(err), h.Name)
 	}
-	systemID, failure := c.enlist(ctx, s, &p)
+	systemID, failure := c.enlist(s.ctx, s, &p) // all of it within Slow
 	if failure != nil {
-		return "", c.undo(ctx, s, p, newborn, failure)
+		return "", c.undo(ctx, p, newborn, failure)
 	}
 	c.known.Store(systemID, p.place())
 	c.Log.InfoContext(ctx, "made instance and enlisted it", "name", comp.Hostname, "host", h.Name, "system_id", systemID)
@@ -66,22 +69,43 @@ func (c *Composer) lately(ctx context.Context, host engine.VMHost) (*inventory, 
 }
 
 // undo removes a newborn that MAAS would not have, unless another process has
-// enlisted it meanwhile, and returns the failure.
-func (c *Composer) undo(ctx context.Context, s *session, p plan, newborn bool, failure error) error {
+// enlisted it meanwhile, and returns the failure. A machine that has its MAC, and
+// is somebody else's, says nothing of it. It has a deadline of its own: that of the
+// compose may be what failed.
+func (c *Composer) undo(ctx context.Context, p plan, newborn bool, failure error) error {
 	if errors.Is(failure, engine.ErrUnclear) || !newborn {
 		return failure
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
 	machines, err := c.Enlister.Enlisted(ctx, p.macs...)
-	if err == nil && len(machines) > 0 {
+	if err == nil && slices.ContainsFunc(machines, p.isOf) {
 		return failure
 	}
 	if err == nil {
-		err = s.remove(p.post.Name, p.macs)
+		err = c.unmake(ctx, p)
 	}
 	if err == nil {
 		return failure
 	}
-	return fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, named(s.explain(err), p.host.Name))
+	return fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, err)
+}
+
+// isOf tells that a machine was made of the instance.
+func (p plan) isOf(m engine.Machine) bool {
+	return p.comp.Key != "" && m.MarkedBy() == p.comp.Key
+}
+
+func (c *Composer) unmake(ctx context.Context, p plan) error {
+	s, done, err := c.open(ctx, p.host.Server, c.Timeout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.remove(p.post.Name, p.macs); err != nil {
+		return named(s.explain(err), p.host.Name)
+	}
+	return nil
 }
 
 // macs are the MACs of all instances but the ones that have this marker.
@@ -127,7 +151,7 @@ func (c *Composer) clearOne(ctx context.Context, server Server, i instance) erro
 	}
 	defer done()
 	defer c.fleet.drop(server.MachineID)
-	if err := s.remove(i.name, i.macs); err != nil {
+	if err := s.remove(i.name, i.macs, i.marker); err != nil {
 		return named(s.explain(err), server.Name)
 	}
 	c.Log.InfoContext(ctx, "removed what an earlier attempt left", "name", i.name, "host", server.Name)
@@ -220,7 +244,7 @@ func (s *session) adopt(p *plan, i api.Instance) (newborn bool, err error) {
 			Hint:    fmt.Sprintf("Delete it there (lxc delete %s --project %s), or change the VM back.", i.Name, s.target.project), Err: engine.ErrConflict,
 		}
 	}
-	if err := s.remove(i.Name, macsOf(i)); err != nil {
+	if err := s.remove(i.Name, macsOf(i), i.Config[markerConfig]); err != nil {
 		return false, err
 	}
 	return s.ensure(p)

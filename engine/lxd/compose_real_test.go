@@ -115,7 +115,7 @@ func TestRealVM(t *testing.T) {
 	grown := query[api.Instance](t, l, "/1.0/instances/real1?project=maas")
 	volume := query[api.StorageVolume](t, l, "/1.0/storage-pools/fast/volumes/custom/real1-disk1?project=maas")
 	got := []string{grown.Config["limits.cpu"], grown.Config["limits.memory"], grown.Config["limits.memory.hugepages"], grown.Devices["root"]["size"], volume.Config["size"], volume.Config[markerConfig]}
-	if diff := cmp.Diff([]string{"3", "4096MiB", "false", "9000000000", "7000000000", "maaslxd-real1"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"3", "4096MiB", "true", "9000000000", "7000000000", "maaslxd-real1"}, got); diff != "" {
 		t.Errorf("resized (-want +got):\n%s", diff)
 	}
 	comp.Disks[1].SizeGB = 1
@@ -164,8 +164,8 @@ func TestRealRefusals(t *testing.T) {
 		"NoBridge": {"LXD would accept a bridge that is not there.", func(_ *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
 			w.servers[0].Bridges[0].Name = "br77"
 		}, "SpecError interfaces", "no bridge into subnet"},
-		"NoProfile": {"A profile that the project does not have.", func(_ *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
-			w.servers[0].Profile = "gold"
+		"NoProfile": {"A profile that the project does not have.", func(_ *testing.T, _ *composeWorld, _ *vmLXD, comp *engine.Composition) {
+			comp.Profile = "gold"
 		}, "ProfileNotFound", "no profile \"gold\""},
 		"LongName": {"LXD names an instance with 63 bytes at most.", func(_ *testing.T, _ *composeWorld, _ *vmLXD, comp *engine.Composition) {
 			comp.Hostname = strings.Repeat("a", 64)
@@ -237,9 +237,9 @@ func TestRealDecompose(t *testing.T) {
 		"MachineGone": {"Without a machine nothing says which instance is meant.", func(_ *testing.T, w *composeWorld, _ *vmLXD, id string) {
 			w.sim.DeleteMachine(id) //nolint:errcheck // seen below
 		}, "", []string{"part", "part-disk1"}, nil},
-		"Renamed": {"The MAC tells which it is.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
+		"Renamed": {"A copy would have its MAC, too.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
 			l.lxc(t, "rename", "part", "whole", "--project", "maas")
-		}, "", []string{}, nil},
+		}, "ErrConflict", []string{"whole", "part-disk1"}, []string{"machine part"}},
 		"Attached": {"A disk that somebody attached is his.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
 			l.lxc(t, "storage", "volume", "create", "fast", "photos", "--type=block", "size=1GiB", "--project", "maas")
 			l.lxc(t, "storage", "volume", "attach", "fast", "photos", "part", "--project", "maas")
@@ -272,13 +272,15 @@ func TestRealDecompose(t *testing.T) {
 	}
 }
 
-// clear removes what a test left of the instance "part".
+// clear removes what a test left of the instance "part", by whatever name.
 func (l *vmLXD) clear(t *testing.T) {
 	t.Helper()
-	if slices.Contains(l.left(t), "part") {
-		l.lxc(t, "config", "set", "part", "security.protection.delete", "false", "--project", "maas")
-		l.lxc(t, "delete", "part", "--project", "maas")
-		l.lxc(t, "storage", "volume", "delete", "fast", "part-disk1", "--project", "maas")
+	for _, name := range []string{"part", "whole"} {
+		if slices.Contains(l.left(t), name) {
+			l.lxc(t, "config", "set", name, "security.protection.delete", "false", "--project", "maas")
+			l.lxc(t, "delete", name, "--project", "maas")
+			l.lxc(t, "storage", "volume", "delete", "fast", "part-disk1", "--project", "maas")
+		}
 	}
 }
 
@@ -310,16 +312,16 @@ func TestRealSync(t *testing.T) {
 	if _, err := stranded.HostOf(ctx, m); err != nil {
 		t.Fatal(err)
 	}
-	if err := stranded.Sync(ctx, host); !errors.Is(err, engine.ErrForbidden) {
+	if err := stranded.Sync(ctx, host, ""); !errors.Is(err, engine.ErrForbidden) {
 		t.Errorf("an LXD that says nothing: %v", err)
 	}
-	if err := other.Sync(ctx, host); err != nil {
+	if err := other.Sync(ctx, host, ""); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"machine kept"}, w.whole()); diff != "" {
 		t.Errorf("machines (-want +got):\n%s", diff)
 	}
-	if err := w.composer.Sync(ctx, host); err != nil { // knows both
+	if err := w.composer.Sync(ctx, host, ""); err != nil { // knows both
 		t.Error(err)
 	}
 	if _, err := w.maas.Machine(ctx, kept); err != nil {

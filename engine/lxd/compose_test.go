@@ -36,7 +36,7 @@ func TestVMsLife(t *testing.T) {
 	}
 	other := w.newComposer()
 	host, err := other.HostOf(ctx, m)
-	if diff := cmp.Diff(engine.VMHost{Name: "h1", MachineID: "host01", HostKey: "host01"}, host); diff != "" || err != nil {
+	if diff := cmp.Diff(engine.VMHost{Name: "h1", MachineID: "host01", HostKey: "host01", Zone: "az1", Pool: "default", Tags: []string{"b", "a"}, Project: "maas"}, host); diff != "" || err != nil {
 		t.Errorf("its host, from another process: %v (-want +got):\n%s", err, diff)
 	}
 	for range 2 { // an absent one is no error
@@ -199,6 +199,18 @@ func (w *composeWorld) volumes(t *testing.T, want ...string) {
 	}
 }
 
+// once does something as soon as an LXD is called so.
+func (w *composeWorld) once(ctx context.Context, route string, do func()) {
+	for w.sim.Journal().LXD.Count(route) == 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	do()
+}
+
 // TestComposeHangs: an LXD that never answers is given up in time, and what
 // became of the VM is then unclear. Another try finds out.
 func TestComposeHangs(t *testing.T) {
@@ -206,30 +218,32 @@ func TestComposeHangs(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		path   string
-		give   time.Duration // of the caller
-		says   string
+		slow   time.Duration // the deadline of a change
+		gives  bool          // the caller gives up once LXD hangs
 	}{
-		"Create": {"The deadline of a change.", "lxd/*/1.0/instances", time.Minute, "did not say what became"},
-		"Wait":   {"The same, for an operation.", "lxd/*/1.0/operations/*/wait", time.Minute, "did not say what became"},
-		"Caller": {"The caller gives up.", "lxd/*/1.0/instances", 300 * time.Millisecond, "did not say what became"},
+		"Create": {"The deadline of a change.", "lxd/*/1.0/instances", time.Second, false},
+		"Wait":   {"The same, for an operation.", "lxd/*/1.0/operations/*/wait", time.Second, false},
+		"Caller": {"The caller gives up.", "lxd/*/1.0/instances", time.Hour, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			c := w.newComposer(func(c *ComposerConfig) { c.Slow = time.Second })
+			c := w.newComposer(func(c *ComposerConfig) { c.Slow = tc.slow })
 			if _, err := c.Hosts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			comp := vm("web1")
 			comp.Disks = comp.Disks[:1]
 			w.sim.AddFault(sim.Fault{Path: tc.path, Kind: sim.FaultHang})
-			ctx, cancel := context.WithTimeout(t.Context(), tc.give)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			begun := time.Now()
+			if tc.gives {
+				go w.once(ctx, "POST 1.0/instances", cancel)
+			}
 			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, comp)
-			if !errors.Is(err, engine.ErrUnclear) || !strings.Contains(said(err), tc.says) || time.Since(begun) > 5*time.Second {
-				t.Errorf("%s: got %v after %s", tc.reason, err, time.Since(begun))
+			if !errors.Is(err, engine.ErrUnclear) || !strings.Contains(said(err), "did not say what became") {
+				t.Errorf("%s: got %v", tc.reason, err)
 			}
 			w.sim.ClearFaults()
 			w.compose(w.newComposer(), comp)
@@ -251,5 +265,47 @@ func TestComposeNotBegun(t *testing.T) {
 	}
 	if got := w.whole(); len(got) > 0 {
 		t.Errorf("made %v", got)
+	}
+}
+
+// slowEnlister is MAAS where an enlistment takes for ever.
+type slowEnlister struct {
+	engine.Enlister
+	failure error // that the end of the ctx is told as; nil: as nothing else
+}
+
+func (e slowEnlister) Enlist(ctx context.Context, _ engine.Enlistment) (string, error) {
+	<-ctx.Done()
+	return "", errors.Join(e.failure, ctx.Err())
+}
+
+// TestComposeEnds: MAAS cannot hold a compose up for longer than the engine waits
+// for it.
+func TestComposeEnds(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		failure error
+		want    string
+		whole   []string
+	}{
+		"Sent":   {"It may come to be enlisted yet.", engine.ErrUnclear, "ErrUnclear", []string{"instance web1 on h1"}},
+		"Unsent": {"Nobody will ask for it.", nil, "", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			c := w.newComposer(func(c *ComposerConfig) { c.Slow, c.Enlister = time.Second, slowEnlister{w.maas, tc.failure} })
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, vm("web1"))
+			if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || kinds(err) != tc.want {
+				t.Errorf("%s\ngot  %s: %v\nwant %s, before the caller's own end", tc.reason, kinds(err), err, tc.want)
+			}
+			if diff := cmp.Diff(tc.whole, w.whole()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -36,9 +36,6 @@ type Server struct {
 	// DefaultStoragePool is where disks go that name no pool; empty: the one
 	// called "default", else LXD's first.
 	DefaultStoragePool string
-	// Profile that VMs get; empty: "maas" where the project has one, as with
-	// MAAS, else none.
-	Profile string
 	// Bridges that MAAS knows on the machine, in MAAS's order.
 	Bridges []Bridge
 }
@@ -52,7 +49,8 @@ type Bridge struct {
 // ComposerConfig is what a Composer is made of. What follows Enlister is
 // optional.
 type ComposerConfig struct {
-	// Servers lists the hosts. It is called for each new inventory.
+	// Servers lists the hosts. It is called for each look at an inventory, so a
+	// list that takes calls is for the caller to keep.
 	Servers func(context.Context) ([]Server, error)
 	// Credentials is the fleet's key pair: ours, and MAAS's. MAAS is given the
 	// private key with each VM, so a MAAS on plain http is for the caller to
@@ -62,6 +60,11 @@ type ComposerConfig struct {
 	Enlister    engine.Enlister
 	// Tag says how far the ledger has come; nil: nowhere.
 	Tag func(context.Context) (engine.Tag, error)
+	// Learned is told which certificate a server showed that came without a
+	// fingerprint, when something is made or changed there for the first time, so
+	// that it is held to by others, too. Where another one is known by now, it
+	// returns that. nil: nobody is told.
+	Learned func(ctx context.Context, machineID, fingerprint string) (known string, err error)
 	// Timeout of a look at one LXD; 0: 10 s.
 	Timeout time.Duration
 	// Slow bounds what makes or removes something; 0: 100 s.
@@ -92,6 +95,7 @@ type Composer struct {
 	fleet  fleet
 	known  sync.Map // system id to place: where VMs are that were made or looked for
 	pins   sync.Map // address to fingerprint, of servers that came without one
+	kept   keeper
 }
 
 var _ engine.Composer = (*Composer)(nil)
@@ -110,6 +114,9 @@ func NewComposer(c ComposerConfig) *Composer {
 	}
 	return &Composer{ComposerConfig: c, prober: NewProber(Config{Timeout: c.Timeout, UserAgent: c.UserAgent})}
 }
+
+// Able implements engine.Composer: any MAAS will do.
+func (c *Composer) Able(context.Context) error { return nil }
 
 // Names adds the hosts to what Refresh drops: the engine asks for that where
 // something seems to be missing.

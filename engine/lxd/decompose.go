@@ -60,13 +60,15 @@ func (c *Composer) removeAt(ctx context.Context, at place, marks []string) error
 	}
 	defer done()
 	defer c.fleet.drop(at.server.MachineID)
-	err = s.remove(at.instance, at.macs)
-	if isStatus(err, http.StatusNotFound) {
-		var moved place
-		if moved, err = c.elsewhere(ctx, at); err == nil && moved.instance != "" {
+	err = s.remove(at.instance, at.macs, marks...)
+	if notThere(err) {
+		moved, found, failure := c.elsewhere(ctx, at, marks)
+		switch {
+		case failure != nil:
+			err = failure
+		case found:
 			return c.removeAt(ctx, moved, marks)
-		}
-		if err == nil {
+		case isStatus(err, http.StatusNotFound):
 			err = s.removeLeft(marks)
 		}
 	}
@@ -75,21 +77,6 @@ func (c *Composer) removeAt(ctx context.Context, at place, marks []string) error
 	}
 	c.Log.InfoContext(ctx, "removed instance", "name", at.instance, "host", at.server.Name)
 	return nil
-}
-
-// elsewhere looks on all hosts for an instance that is not where it was: it was
-// renamed, or moved. The zero place if it is nowhere.
-func (c *Composer) elsewhere(ctx context.Context, at place) (place, error) {
-	c.fleet.expire(c.Now(), 0)
-	all, err := c.inventory(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	found, _ := all.place(at.macs)
-	if found.server.MachineID == at.server.MachineID && found.server.Project == at.server.Project && found.instance == at.instance {
-		return place{}, fmt.Errorf("the instance %s has just come to be: %w", at.instance, engine.ErrBusy)
-	}
-	return found, nil
 }
 
 // removeLeft removes the volumes of an instance that went without them.
@@ -119,9 +106,10 @@ func (s *session) removeLeft(marks []string) error {
 	return nil
 }
 
-// remove deletes a stopped instance that has one of the MACs, and its volumes,
-// and sees that it is gone. An absent one is LXD's 404.
-func (s *session) remove(name string, macs []string) error {
+// remove deletes a stopped instance that has one of the MACs, or, where none are
+// known, one of the marks, and its volumes, and sees that it is gone. An absent
+// one is LXD's 404.
+func (s *session) remove(name string, macs []string, marks ...string) error {
 	path := s.at("instances", name)
 	var have api.Instance
 	if _, err := s.get(path, &have); err != nil {
@@ -130,6 +118,8 @@ func (s *session) remove(name string, macs []string) error {
 	switch {
 	case len(macs) > 0 && !share(macsOf(have), macs):
 		return s.otherMAC(have, macs)
+	case len(macs) == 0 && (have.Config[markerConfig] == "" || !slices.Contains(marks, have.Config[markerConfig])):
+		return s.unproven(have)
 	case have.StatusCode != api.Stopped:
 		return s.runs(have)
 	}
@@ -147,12 +137,12 @@ func (s *session) remove(name string, macs []string) error {
 	return s.dropVolumes(volumesOf(have))
 }
 
-// otherMAC says that an instance is not the one that a machine stands for.
-func (s *session) otherMAC(i api.Instance, macs []string) error {
+// unproven says that only its name speaks for an instance.
+func (s *session) unproven(i api.Instance) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the instance %s of project %s in the LXD at %s is not the machine's: its MAC is %s, and not %s",
-			i.Name, s.target.project, s.target.address, strings.Join(macsOf(i), ", "), strings.Join(macs, ", ")),
-		Hint: "If it is, correct the machine's MAC in MAAS; if not, delete the machine in MAAS, which leaves the instance.", Err: engine.ErrConflict,
+		Message: fmt.Sprintf("nothing but its name tells that the instance %s of project %s in the LXD at %s is the machine's, which has no MAC in MAAS",
+			i.Name, s.target.project, s.target.address),
+		Hint: "If it is, delete it in LXD, or give the machine its MAC in MAAS; if not, delete the machine in MAAS, which leaves the instance.", Err: engine.ErrConflict,
 	}
 }
 

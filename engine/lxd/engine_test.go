@@ -26,17 +26,26 @@ func (a ableCatalog) Capabilities(ctx context.Context) (engine.Capabilities, err
 // process is an engine of its own, with an empty ledger.
 func (w *composeWorld) process(t *testing.T) *engine.Engine {
 	t.Helper()
+	return w.processWith(t, ledger.NewMemory(nil))
+}
+
+// processWith is an engine of its own, with a ledger that others may have, too.
+func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...func(*engine.Config)) *engine.Engine {
+	t.Helper()
 	client, err := maas.New(maas.Config{
 		URL: "http://maas.test:5240/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Interval: 20 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	book := ledger.NewMemory(nil)
 	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Tag = client, client, book.Tag })
-	e, err := engine.New(engine.Config{
+	config := engine.Config{
 		Machines: client, Composer: c, Names: c.Names(client), Catalog: ableCatalog{client}, Metal: client, Registrar: client, Ledger: book,
-	})
+	}
+	for _, each := range change {
+		each(&config)
+	}
+	e, err := engine.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

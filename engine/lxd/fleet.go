@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -34,15 +35,16 @@ type inventory struct {
 	hosts []seen // in the order of the list of servers
 }
 
-// oldest is when the first of the servers was asked, and the ledger's tag as it
-// was before.
-func (i *inventory) oldest() (began time.Time, tag engine.Tag) {
-	for n, h := range i.hosts {
-		if n == 0 || h.began.Before(began) {
-			began, tag = h.began, h.tag
+// oldest is the ledger's tag as it was before the first of the servers that
+// answered was asked; ok is false if none did. What showed nothing is not old.
+func (i *inventory) oldest() (tag engine.Tag, ok bool) {
+	var began time.Time
+	for _, h := range i.hosts {
+		if h.err == nil && (!ok || h.began.Before(began)) {
+			began, tag, ok = h.began, h.tag, true
 		}
 	}
-	return began, tag
+	return tag, ok
 }
 
 // reached is what the server of a host showed, or why it did not.
@@ -63,7 +65,8 @@ type fleet struct {
 	mu      sync.Mutex
 	last    *inventory
 	changes map[string]int // of hosts, by their machines: VMs made or removed
-	floor   time.Time      // what was read before is not served
+	floor   time.Time      // what was shown before is not served
+	silence time.Time      // that a server did not answer before is not served
 }
 
 // drop says that something was changed on a host.
@@ -77,12 +80,35 @@ func (f *fleet) drop(machineID string) {
 	f.flight.Forget("")
 }
 
-// expire drops what is older than age.
+// expire drops what is older than age, but for what did not answer.
 func (f *fleet) expire(now time.Time, age time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.floor = now.Add(-age)
 	f.flight.Forget("")
+}
+
+// anew drops all that is known, what did not answer too: something is about to
+// be removed, and depends on what is there now.
+func (f *fleet) anew(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.floor, f.silence = now, now
+	f.flight.Forget("")
+}
+
+// silent is why a host has not answered lately; nil if it has, or is to be asked.
+func (f *fleet) silent(host engine.VMHost, now time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last == nil {
+		return nil
+	}
+	h, err := f.last.reached(host)
+	if err != nil && h.MachineID == host.MachineID && now.Sub(h.began) < failedTTL && h.changes == f.changes[h.MachineID] {
+		return err
+	}
+	return nil
 }
 
 // recent is the last inventory, however old; nil if there is none.
@@ -94,17 +120,31 @@ func (f *fleet) recent() *inventory {
 
 // serves tells that what a server showed holds. f.mu is held.
 func (f *fleet) serves(h seen, now time.Time) bool {
-	ttl := fleetTTL
+	age := now.Sub(h.began)
+	fresh := age < fleetTTL && h.began.After(f.floor)
 	if h.err != nil {
-		ttl = failedTTL
+		fresh = age < failedTTL && h.began.After(f.silence)
 	}
-	return h.changes == f.changes[h.MachineID] && h.began.After(f.floor) && now.Sub(h.began) < ttl
+	return fresh && h.changes == f.changes[h.MachineID]
 }
 
-// current is the last inventory, if all of it holds.
-func (f *fleet) current(now time.Time) (*inventory, bool) {
-	stale := func(h seen) bool { return !f.serves(h, now) }
-	return f.last, f.last != nil && len(f.last.hosts) > 0 && !slices.ContainsFunc(f.last.hosts, stale)
+// current is the last inventory, if all of it holds, of the same servers.
+func (f *fleet) current(servers []Server, now time.Time) (*inventory, bool) {
+	if f.last == nil || len(f.last.hosts) != len(servers) {
+		return nil, false
+	}
+	for n, h := range f.last.hosts {
+		if !f.serves(h, now) || !reflect.DeepEqual(h.Server, servers[n].named()) {
+			return nil, false
+		}
+	}
+	return f.last, true
+}
+
+// named is the server with its project by name.
+func (s Server) named() Server {
+	s.Project = cmp.Or(s.Project, defaultProject)
+	return s
 }
 
 // begin returns what is known of a server that needs not be asked again; ok is
@@ -128,9 +168,13 @@ func (f *fleet) begin(server Server, now time.Time) (h seen, ok bool) {
 // host, nor than fleetTTL. The caller's ctx ends his waiting; the reading ends by
 // its own deadlines.
 func (c *Composer) inventory(ctx context.Context) (*inventory, error) {
+	servers, err := c.Servers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the LXD servers: %w", err)
+	}
 	f := &c.fleet
 	f.mu.Lock()
-	if last, ok := f.current(c.Now()); ok {
+	if last, ok := f.current(servers, c.Now()); ok {
 		f.mu.Unlock()
 		return last, nil
 	}
@@ -158,12 +202,12 @@ func (c *Composer) read(ctx context.Context) (*inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the LXD servers: %w", err)
 	}
+	c.forget(servers)
 	i := &inventory{hosts: make([]seen, len(servers))}
 	var looks errgroup.Group
 	looks.SetLimit(asks)
 	for n, server := range servers {
-		server.Project = cmp.Or(server.Project, defaultProject)
-		h, ok := c.fleet.begin(server, c.Now())
+		h, ok := c.fleet.begin(server.named(), c.Now())
 		if ok {
 			i.hosts[n] = h
 			continue
@@ -187,6 +231,7 @@ func (c *Composer) look(ctx context.Context, blank seen) seen {
 	s, done, err := c.open(ctx, h.Server, c.Timeout)
 	if err == nil {
 		defer done()
+		h.shown = s.target.pinned
 		if err = s.survey(&h); err != nil {
 			err = named(s.explain(err), h.Name)
 		}
@@ -211,8 +256,8 @@ func (c *Composer) serving(ctx context.Context) (*inventory, engine.Tag, error) 
 		if err != nil {
 			return nil, engine.Tag{}, err
 		}
-		_, tag := i.oldest()
-		if tag.Serves(now) || len(i.hosts) == 0 || tried == 3 { // what somebody is reading may be too old as well
+		tag, ok := i.oldest()
+		if !ok || tag.Serves(now) || tried == 3 { // what somebody is reading may be too old as well
 			return i, tag, nil
 		}
 		c.fleet.expire(c.Now(), 0)

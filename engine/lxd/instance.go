@@ -30,18 +30,21 @@ type instance struct {
 	macs          []string
 	vm            bool
 	status        api.StatusCode
+	profiles      []string
 	everStarted   bool
 	cores         int64
 	memory        string // as its config says it
 	rootBytes     map[string]int64
 	volumePools   []string // pools of the volumes that it uses
+	root          volume   // its root disk, of a VM
+	volumes       []volume // that were made with it, without their sizes
 }
 
 func instanceOf(i api.Instance, project string) instance {
 	config, devices := i.ExpandedConfig, i.ExpandedDevices
 	made := instance{
 		name: i.Name, project: project, key: config[keyConfig], marker: config[markerConfig],
-		macs: macsOf(i), vm: i.Type == string(api.InstanceTypeVM), status: i.StatusCode,
+		macs: macsOf(i), vm: i.Type == string(api.InstanceTypeVM), status: i.StatusCode, profiles: i.Profiles,
 		everStarted: i.LastUsedAt.Unix() > 0, memory: config["limits.memory"], rootBytes: map[string]int64{},
 	}
 	made.cores = coresOf(config["limits.cpu"])
@@ -51,6 +54,7 @@ func instanceOf(i api.Instance, project string) instance {
 			made.memory = defaultMemory
 		}
 	}
+	made.volumes = volumesOf(i)
 	for _, d := range devices {
 		switch {
 		case d["type"] != "disk" || d["pool"] == "":
@@ -60,6 +64,7 @@ func instanceOf(i api.Instance, project string) instance {
 				size = defaultRoot
 			}
 			made.rootBytes[d["pool"]] += bytesOf(size)
+			made.root = volume{device: rootDevice, pool: d["pool"], bytes: bytesOf(size)}
 		case d["source"] != "":
 			made.volumePools = append(made.volumePools, d["pool"])
 		}

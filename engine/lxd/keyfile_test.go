@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if real != nil {
-		real.stop()
+		real.Close()
 	}
 	os.Exit(code)
 }

@@ -14,11 +14,8 @@ import (
 
 const (
 	// maxName is the length of an instance's name, in bytes: LXD's own limit.
-	maxName = 63
-	// standardProfile is the one that MAAS gives to VMs where the project has it
-	// (drivers/pod/lxd.py, LXD_MAAS_PROFILE).
-	standardProfile = "maas"
-	rootDevice      = "root"
+	maxName    = 63
+	rootDevice = "root"
 )
 
 // plan is a VM as LXD is to make it.
@@ -42,7 +39,7 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 			Hint: "Choose a shorter name.", Err: engine.ErrInvalid,
 		}
 	}
-	profiles, err := h.profilesOf()
+	profiles, err := h.profilesOf(comp.Profile)
 	if err != nil {
 		return p, err
 	}
@@ -113,18 +110,12 @@ func sinceBootMode(version string) bool {
 }
 
 // profilesOf are the profiles of a VM, in no case nil: LXD would take its own.
-func (h seen) profilesOf() ([]string, error) {
+func (h seen) profilesOf(wanted string) ([]string, error) {
 	switch {
-	case h.Profile != "" && !slices.Contains(h.profiles, h.Profile):
-		return nil, &engine.Error{
-			Type: engine.ProfileNotFound, Host: h.Name,
-			Message: fmt.Sprintf("the project %q has no profile %q", h.Project, h.Profile),
-			Hint:    fmt.Sprintf("It has: %s. Make one on the host: lxc profile create %s --project %s.", strings.Join(h.profiles, ", "), h.Profile, h.Project),
-		}
-	case h.Profile != "":
-		return []string{h.Profile}, nil
-	case slices.Contains(h.profiles, standardProfile):
-		return []string{standardProfile}, nil
+	case wanted != "":
+		return []string{wanted}, h.host().CheckProfile(wanted)
+	case slices.Contains(h.profiles, engine.StandardProfile):
+		return []string{engine.StandardProfile}, nil
 	}
 	return []string{}, nil
 }
@@ -266,6 +257,9 @@ func (p *plan) saltMACs() {
 
 // differs says in which way an instance is not what is planned; empty if it is.
 func (p plan) differs(i api.Instance) string {
+	if p.comp.Profile != "" && !slices.Equal(i.Profiles, p.post.Profiles) {
+		return fmt.Sprintf("its profiles are %q, and not %q", i.Profiles, p.post.Profiles)
+	}
 	for _, name := range []string{"limits.cpu", "limits.memory", "limits.memory.hugepages"} {
 		if i.Config[name] != p.post.Config[name] {
 			return fmt.Sprintf("%s is %s, and not %s", name, i.Config[name], p.post.Config[name])

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,13 +13,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Resize changes cores, memory, huge pages and the sizes of disks of a VM in
-// place; all else of the Composition is left aside. Of a VM that runs only a
-// number of cores can be changed, into another number, and its system may have
-// to bring them online; for all else it must be stopped, or the error, an
-// *engine.Refusal, says what. A disk that would shrink, come or go is an
-// *engine.SpecError. Whether the host has the room is for the caller to know.
-// MAAS shows the new size once the machine was commissioned again.
+// Resize changes the number of cores, the memory and the sizes of disks of a VM
+// in place; all else of the Composition is left aside: a VM with as many cores
+// keeps those that it is pinned to. Of a VM that runs only a number of cores can
+// be changed, into another number, and its system may have to bring them online;
+// for all else it must be stopped, or the error, an *engine.Refusal, says what. A
+// disk that would shrink, come or go is an *engine.SpecError. Whether the host has
+// the room is for the caller to know. MAAS shows the new size once the machine was
+// commissioned again.
 func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID string, comp engine.Composition) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if err != nil {
@@ -30,23 +30,58 @@ func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID stri
 	if err != nil {
 		return err
 	}
+	err = c.resizeAt(ctx, host, at, comp)
+	if !notThere(err) {
+		return err
+	}
+	moved, found, failure := c.elsewhere(ctx, at, strings.Fields(m.Description))
+	switch {
+	case failure != nil:
+		return failure
+	case found:
+		c.known.Store(systemID, moved)
+		return c.resizeAt(ctx, host, moved, comp)
+	case isStatus(err, http.StatusNotFound):
+		return lostInstance(m, at)
+	}
+	return err
+}
+
+// resizeAt changes an instance where it is. Where that is another host than the
+// one whose room was looked at, that is to be done anew: ErrBusy.
+func (c *Composer) resizeAt(ctx context.Context, host engine.VMHost, at place, comp engine.Composition) error {
 	if at.server.MachineID != host.MachineID {
-		return fmt.Errorf("%s is on host %s, and not on %s: %w", m.Hostname, at.server.Name, host.Name, engine.ErrConflict)
+		return fmt.Errorf("%s is on host %s by now, and not on %s any more: %w", at.instance, at.server.Name, host.Name, engine.ErrBusy)
 	}
 	s, done, err := c.open(ctx, at.server, c.Slow)
 	if err != nil {
 		return err
 	}
 	defer done()
+	if err := c.keep(ctx, s, at.server); err != nil { // the room of the host was looked at, so it is known
+		return err
+	}
 	defer c.fleet.drop(host.MachineID)
 	changed, err := s.resize(at, comp)
-	if err != nil {
+	switch {
+	case notThere(err):
+		return err
+	case err != nil:
 		return named(s.explain(err), at.server.Name)
 	}
 	if len(changed) > 0 {
 		c.Log.InfoContext(ctx, "resized instance", "name", at.instance, "host", at.server.Name, "changes", strings.Join(changed, ", "))
 	}
 	return nil
+}
+
+// lostInstance says that no host has the instance of a machine.
+func lostInstance(m engine.Machine, at place) error {
+	return &engine.Error{
+		Type: engine.HostUnavailable, Host: at.server.Name, Err: engine.ErrConflict,
+		Message: fmt.Sprintf("the instance %s of machine %s (%s) is on none of the hosts", at.instance, m.Hostname, m.SystemID),
+		Hint:    "Somebody deleted it in LXD. Destroy the VM, which takes its machine out of MAAS, and apply again.",
+	}
 }
 
 // growth is a volume with a new size.
@@ -102,21 +137,22 @@ func (s *session) resize(at place, comp engine.Composition) (changed []string, e
 
 // limits notes the changes of cores and memory.
 func (r *resizing) limits(have api.Instance, comp engine.Composition) {
-	wanted := map[string]string{
-		"limits.cpu":              cpuLimit(comp),
-		"limits.memory":           strconv.FormatInt(comp.MemoryMiB, 10) + "MiB",
-		"limits.memory.hugepages": strconv.FormatBool(comp.HugePages),
+	was, value := have.ExpandedConfig["limits.cpu"], cpuLimit(comp)
+	if max(1, coresOf(was)) != coresOf(value) {
+		r.limit("limits.cpu", was, value, !isNumber(was) || !isNumber(value))
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		was, value := have.ExpandedConfig[name], wanted[name]
-		if was == value || name != "limits.cpu" && bytesOf(was) != 0 && bytesOf(was) == bytesOf(value) || was == "" && value == "false" {
-			continue
-		}
-		change := fmt.Sprintf("%s from %s to %s", name, was, value)
-		r.put.Config[name], r.edited, r.changes = value, true, append(r.changes, change)
-		if name != "limits.cpu" || !isNumber(was) || !isNumber(value) {
-			r.halting = append(r.halting, change)
-		}
+	was, value = have.ExpandedConfig["limits.memory"], strconv.FormatInt(comp.MemoryMiB, 10)+"MiB"
+	if bytesOf(was) != bytesOf(value) {
+		r.limit("limits.memory", was, value, true)
+	}
+}
+
+// limit notes the change of one, which may take a stopped VM.
+func (r *resizing) limit(name, was, value string, halts bool) {
+	change := fmt.Sprintf("%s from %s to %s", name, was, value)
+	r.put.Config[name], r.edited, r.changes = value, true, append(r.changes, change)
+	if halts {
+		r.halting = append(r.halting, change)
 	}
 }
 

@@ -58,9 +58,12 @@ func (c *Composer) open(ctx context.Context, server Server, timeout time.Duratio
 	return s, cancel, nil
 }
 
-// pin learns the certificate of a server that came without its fingerprint.
+// pin learns the certificate of a server that came without its fingerprint. Of
+// one that has it nothing is remembered: where it comes without again, it may be
+// another one.
 func (c *Composer) pin(s *session) error {
 	if s.target.pinned != "" {
+		c.pins.Delete(s.target.address)
 		return nil
 	}
 	if seen, ok := c.pins.Load(s.target.address); ok {

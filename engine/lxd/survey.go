@@ -19,6 +19,7 @@ type seen struct {
 	began   time.Time  // when it was asked
 	changes int        // of the host until then
 	err     error      // why it showed nothing
+	shown   string     // fingerprint of its certificate
 	version string
 	// bootMode: VMs have boot.mode in the place of security.secureboot.
 	bootMode bool
@@ -31,6 +32,7 @@ type seen struct {
 	profiles      []string
 	projects      []string // that the certificate may see
 	instances     []instance
+	volumeBytes   map[string]int64 // sizes of volumes, by volumeID
 }
 
 type pool struct {
@@ -166,6 +168,7 @@ func (s *session) surveyInstances(h *seen) (err error) {
 	if h.instances, err = s.instances(h.projects); err != nil {
 		return err
 	}
+	h.volumeBytes = map[string]int64{}
 	volumes, counted := map[string][]string{}, map[string]bool{} // projects can share their volumes
 	for _, i := range h.instances {
 		for name, size := range i.rootBytes {
@@ -193,6 +196,7 @@ func (s *session) surveyVolumes(h *seen, pool string, counted map[string]bool) e
 		return err
 	}
 	for _, v := range volumes {
+		h.volumeBytes[volumeID(s.target.project, pool, v.Name)] = bytesOf(v.Config["size"])
 		id := pool + "/" + v.Project + "/" + v.Name
 		if !counted[id] {
 			counted[id] = true
@@ -201,6 +205,9 @@ func (s *session) surveyVolumes(h *seen, pool string, counted map[string]bool) e
 	}
 	return nil
 }
+
+// volumeID names a volume as instances of a project do.
+func volumeID(project, pool, name string) string { return project + "/" + pool + "/" + name }
 
 func (h *seen) promise(name string, size int64) {
 	for n := range h.pools {
@@ -213,13 +220,14 @@ func (h *seen) promise(name string, size int64) {
 // host is the server as the engine sees it.
 func (h seen) host() engine.VMHost {
 	made := engine.VMHost{
-		Name: h.Name, MachineID: h.MachineID, HostKey: h.MachineID, Version: h.version, Zone: h.Zone, Pool: h.Pool,
-		Tags:          slices.Sorted(slices.Values(h.Tags)),
+		Name: h.Name, MachineID: h.MachineID, HostKey: h.MachineID, Version: h.version, Zone: h.Zone, Pool: h.Pool, Project: h.Project,
+		Tags: slices.Sorted(slices.Values(h.Tags)), Err: h.err,
 		CPUOvercommit: cmp.Or(h.CPUOvercommit, 1), MemoryOvercommit: cmp.Or(h.MemoryOvercommit, 1),
 	}
 	if h.err != nil {
 		return made
 	}
+	made.ServerFingerprint, made.Profiles = h.shown, slices.Sorted(slices.Values(h.profiles))
 	made.Cores, made.MemoryMiB = engine.Amount{Total: h.cores}, engine.Amount{Total: h.memoryBytes / bytesPerMiB}
 	for _, i := range h.instances {
 		made.Cores.Used += i.cores

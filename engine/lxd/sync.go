@@ -11,12 +11,16 @@ import (
 
 // Sync implements engine.Composer: of the machines that this process has placed
 // on the host or looked up there, those whose instances are gone leave MAAS. It
-// fails where the LXD does not say what it has. Nothing is adopted, and nobody
-// else's machine is touched.
-func (c *Composer) Sync(ctx context.Context, host engine.VMHost) error {
+// fails where an LXD does not say what it has: an instance may have moved there;
+// and where one has moved, as MAAS goes on asking the host that it has left.
+// Nothing is adopted, and nobody else's machine is touched. A host that has just
+// not answered is not asked again for a while: each VM on it would wait for it, one
+// after the other.
+func (c *Composer) Sync(ctx context.Context, host engine.VMHost, systemID string) error {
 	placed := map[string]place{}
 	c.known.Range(func(id, value any) bool {
-		if at := value.(place); at.server.MachineID == host.MachineID {
+		at, meant := value.(place), systemID == "" || systemID == id
+		if meant && at.server.MachineID == host.MachineID {
 			placed[id.(string)] = at
 		}
 		return true
@@ -24,7 +28,10 @@ func (c *Composer) Sync(ctx context.Context, host engine.VMHost) error {
 	if len(placed) == 0 {
 		return nil
 	}
-	c.fleet.expire(c.Now(), 0)
+	if err := c.fleet.silent(host, c.Now()); err != nil {
+		return err
+	}
+	c.fleet.anew(c.Now())
 	all, err := c.inventory(ctx)
 	if err != nil {
 		return err
@@ -35,26 +42,69 @@ func (c *Composer) Sync(ctx context.Context, host engine.VMHost) error {
 	}
 	var failures []error
 	for systemID, at := range placed {
-		if !all.has(h, at) {
-			failures = append(failures, c.dismissGone(ctx, systemID, at, h))
-		}
+		failures = append(failures, c.account(ctx, systemID, at, h, all))
 	}
 	return errors.Join(failures...)
 }
 
-// has tells that an instance is there: by its MACs wherever it is by now, or by
-// its name where it was.
-func (i *inventory) has(h seen, at place) bool {
-	if _, found := i.place(at.macs); found {
-		return true
+// account says what became of the instance of one machine.
+func (c *Composer) account(ctx context.Context, systemID string, at place, h seen, all *inventory) error {
+	places := all.places(at.macs)
+	switch {
+	case slices.ContainsFunc(places, at.same):
+		return c.astray(ctx, systemID, at)
+	case at.movedTo(places):
+		return c.astray(ctx, systemID, places[0])
+	case len(places) > 0:
+		return mayBeCopies(at, places)
+	case h.has(at):
+		return nil
 	}
+	return c.dismissGone(ctx, systemID, at, h, all)
+}
+
+// has tells that an instance of that name is there.
+func (h seen) has(at place) bool {
 	return slices.ContainsFunc(h.instances, func(i instance) bool {
 		return i.project == at.server.Project && i.name == at.instance
 	})
 }
 
+// astray says that MAAS looks for an instance where it is not any more. MAAS
+// cannot be told: it would take all VMs of the former host along.
+func (c *Composer) astray(ctx context.Context, systemID string, at place) error {
+	m, err := c.Machines.Machine(ctx, systemID)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case m.PowerState != powerError:
+		return nil
+	}
+	power, err := c.Enlister.PowerOf(ctx, systemID)
+	if err != nil {
+		return err
+	}
+	believed, err := c.placeAt(ctx, m, power)
+	if err != nil || believed.same(at) {
+		return err
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the instance of %s was moved by hand: it is %s on host %s, and MAAS looks for %s on host %s",
+			m.Hostname, at.instance, at.server.Name, believed.instance, believed.server.Name),
+		Hint: "Move it back (lxc move). MAAS cannot be told where it is: it would look there for all VMs of the former host.", Err: engine.ErrConflict,
+	}
+}
+
+// powerError is the state of a machine whose LXD had no answer for MAAS.
+const powerError = "error"
+
 // dismissGone takes a machine out of MAAS whose instance is gone.
-func (c *Composer) dismissGone(ctx context.Context, systemID string, at place, h seen) error {
+func (c *Composer) dismissGone(ctx context.Context, systemID string, at place, h seen, all *inventory) error {
+	if err := all.hidden(at.instance); err != nil {
+		return err
+	}
 	if !slices.Contains(h.projects, at.server.Project) {
 		return fmt.Errorf("cannot tell whether the instance %s is there: the certificate may not see project %s any more: %w",
 			at.instance, at.server.Project, engine.ErrForbidden)

@@ -34,6 +34,7 @@ func (c *Client) Update(ctx context.Context, systemID string, u engine.MachineUp
 // taken (api/interfaces.py, link_subnet), which here means ErrConflict: that
 // the machine and the interface exist is for the caller to have seen.
 func (c *Client) Link(ctx context.Context, systemID string, interfaceID int, subnet engine.Subnet, ip string) error {
+	defer c.ranges.drop(subnet.ID)
 	r := post("link_subnet", "nodes/{id}/interfaces/{id}/", systemID, strconv.Itoa(interfaceID))
 	r.put("subnet", strconv.Itoa(subnet.ID)).put("force", "true")
 	if ip == "" {

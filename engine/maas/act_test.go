@@ -81,7 +81,7 @@ func TestVerbs(t *testing.T) {
 			func(ctx context.Context, c *Client) error { return c.Decompose(ctx, "abc123") },
 			"DELETE machines/abc123/", ""},
 		"Sync": {"By the host's number.",
-			func(ctx context.Context, c *Client) error { return c.Sync(ctx, engine.VMHost{ID: 8}) },
+			func(ctx context.Context, c *Client) error { return c.Sync(ctx, engine.VMHost{ID: 8}, "") },
 			"POST vm-hosts/8/?op=refresh", ""},
 	}
 	for name, tc := range cases {

@@ -135,7 +135,7 @@ func TestHostsAreDropped(t *testing.T) {
 			c.Compose(ctx, engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
 		},
 		"Decompose": func(ctx context.Context, c *Client) { c.Decompose(ctx, "abc123") },
-		"Sync":      func(ctx context.Context, c *Client) { c.Sync(ctx, engine.VMHost{ID: 8}) },
+		"Sync":      func(ctx context.Context, c *Client) { c.Sync(ctx, engine.VMHost{ID: 8}, "") },
 	}
 	for name, do := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package maas speaks MAAS's API 2.0. A Client implements the engine's
-// Machines, Metal, Names and Catalog, and its Composer and Registrar for MAAS
+// Machines, Metal, Names, DNS and Catalog, and its Composer and Registrar for MAAS
 // up to 3.8, which has VM hosts.
 //
 // Every request goes through a chain of small handlers (handler*.go): retry,
@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -75,8 +76,12 @@ type Client struct {
 	pools   *cached[[]named]
 	domains *cached[[]named]
 	subnets *cached[[]engine.Subnet]
+	ranges  *subnetRanges
 	images  *cached[[]engine.Image]
 	probe   *cached[engine.Capabilities]
+
+	tagging singleflight.Group // by tag
+	tags    sync.Map           // tags that MAAS had already
 }
 
 // New makes a client. It calls nothing; each bad field of the Config yields a

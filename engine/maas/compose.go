@@ -10,6 +10,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
+// Able implements engine.Composer.
+func (c *Client) Able(ctx context.Context) error {
+	can, err := c.Capabilities(ctx)
+	if err != nil || can.VMHosts {
+		return err
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("MAAS %s has no VM hosts any more, so it cannot compose VMs", can.Version),
+		Hint:    `VM hosts were removed after MAAS 3.8. Let VMs be made in LXD itself (composer = "lxd", or "auto"), or use a MAAS up to that version.`,
+		Err:     engine.ErrGone,
+	}
+}
+
 // Hosts implements engine.Composer. Hosts of other kinds than LXD are left
 // out. A list that does not serve the ledger any more is read anew.
 func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
@@ -29,6 +42,13 @@ func (c *Client) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 		}
 		c.hosts.discard(old)
 	}
+}
+
+// RelistHosts lists the VM hosts anew, by a call that is shared with all who ask
+// at the same moment. ErrGone where MAAS has none any more, however lately it had.
+func (c *Client) RelistHosts(ctx context.Context) error {
+	_, err := c.hosts.younger(ctx, 0)
+	return err
 }
 
 // HostOf implements engine.Composer. What a ledger calls a VM host hardly ever
@@ -132,8 +152,8 @@ func (c *Client) Decompose(ctx context.Context, systemID string) error {
 	return nil
 }
 
-// Sync implements engine.Composer.
-func (c *Client) Sync(ctx context.Context, host engine.VMHost) error {
+// Sync implements engine.Composer. MAAS looks at all VMs of the host.
+func (c *Client) Sync(ctx context.Context, host engine.VMHost, _ string) error {
 	r := post("refresh", hostRoute, strconv.Itoa(host.ID))
 	r.timeout = c.slow
 	defer c.hosts.drop()
@@ -155,6 +175,7 @@ func (h wireHost) host() engine.VMHost {
 		Architectures:    h.Architectures,
 		MachineID:        h.Machine.SystemID,
 	}
+	made.Err = h.trouble()
 	for _, p := range h.StoragePools {
 		made.StoragePools = append(made.StoragePools, engine.StoragePool{
 			Name: p.Name, Driver: p.Type, TotalBytes: p.TotalBytes, AvailableBytes: p.AvailableBytes, Default: p.Default,

@@ -204,7 +204,13 @@ func TestHosts(t *testing.T) {
 			StoragePools:  []engine.StoragePool{{Name: "default", Driver: "zfs", TotalBytes: 200, AvailableBytes: 150, Default: true}},
 			Architectures: []string{"amd64/generic"}, MachineID: "hhh111", HostKey: "hhh111",
 		},
-		{ID: 9, Name: "never-reached", HostKey: "/vm-host-9"},
+		{
+			ID: 9, Name: "never-reached", HostKey: "/vm-host-9",
+			Err: &engine.Error{
+				Type: engine.HostUnavailable, Host: "never-reached", Message: "MAAS has never reached its LXD",
+				Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
+			},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("hosts (-want +got), %v:\n%s", err, diff)

@@ -47,6 +47,9 @@ type Config struct {
 	Tag func(context.Context) (engine.Tag, error)
 	// Log gets a Debug line for each request; nil discards them.
 	Log *slog.Logger
+	// Called is told of each try of a request once it has ended; nil: nobody is.
+	// It must not block, and is called from many goroutines.
+	Called func(Call)
 	// Now is the clock of signatures and caches; nil means time.Now.
 	Now func() time.Time
 	// Rand spreads repeated tries; it returns numbers in [0, 1). Nil means

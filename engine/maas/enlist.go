@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -21,7 +22,7 @@ const powerLXD = "lxd"
 // zone, pool and domain by name here.
 func (c *Client) Enlist(ctx context.Context, e engine.Enlistment) (string, error) {
 	r := post("", "machines/").put("hostname", e.Hostname).put("architecture", e.Architecture)
-	r.put("power_type", powerLXD).put("commission", "false")
+	r.put("commission", "false")
 	r.set("description", e.Description).set("zone", e.Zone).set("pool", e.Pool).set("domain", e.Domain)
 	r.put("mac_addresses", e.MACs...).powerLXD(e.Instance, e.Credentials)
 	// Without them MAAS would make up a name, or a machine that it cannot find.
@@ -49,7 +50,7 @@ func (c *Client) Enlist(ctx context.Context, e engine.Enlistment) (string, error
 // LXD's default one, and without a pair MAAS makes one that nobody trusts.
 func (r *request) powerLXD(i engine.Instance, pair engine.Credentials) *request {
 	const prefix = "power_parameters_"
-	r.endpoint(i.Endpoint).put(prefix+"power_address", i.Address).put(prefix+"project", i.Project)
+	r.endpoint(i.Endpoint).put("power_type", powerLXD).put(prefix+"power_address", i.Address).put(prefix+"project", i.Project)
 	if i.Name == "" {
 		r.refuse("instance_name", "there is no name of an instance", "Name the instance that the machine is.")
 	}
@@ -62,22 +63,30 @@ func (r *request) powerLXD(i engine.Instance, pair engine.Credentials) *request 
 }
 
 // Enlisted implements engine.Enlister. MAAS finds MACs by their small letters
-// only.
+// only. Many are asked for in several requests.
 func (c *Client) Enlisted(ctx context.Context, macs ...string) ([]engine.Machine, error) {
-	if len(macs) == 0 {
-		return nil, nil // without a filter MAAS lists all machines
+	var machines []engine.Machine
+	seen := map[string]bool{}
+	for part := range slices.Chunk(macs, maxMACs) { // without a filter MAAS would list all machines
+		query := url.Values{}
+		for _, mac := range part {
+			query.Add("mac_address", strings.ToLower(mac))
+		}
+		listed, err := c.listWhere(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, wire := range listed {
+			if !seen[wire.SystemID] {
+				seen[wire.SystemID], machines = true, append(machines, wire.machine())
+			}
+		}
 	}
-	query := url.Values{}
-	for _, mac := range macs {
-		query.Add("mac_address", strings.ToLower(mac))
-	}
-	listed, err := c.listWhere(ctx, query)
-	machines := make([]engine.Machine, 0, len(listed))
-	for _, wire := range listed {
-		machines = append(machines, wire.machine())
-	}
-	return machines, err
+	return machines, nil
 }
+
+// maxMACs bounds the MACs of one listing: each takes 40 bytes of maxQuery.
+const maxMACs = maxQuery / 40
 
 // PowerOf implements engine.Enlister. What MAAS answers holds the private key:
 // only the fields that name the instance are read of it, and nothing is quoted.
@@ -97,6 +106,13 @@ func (c *Client) PowerOf(ctx context.Context, systemID string) (engine.Instance,
 		return engine.Instance{}, fmt.Errorf("machine %s is no instance of an LXD: %w", systemID, engine.ErrNotFound)
 	}
 	return engine.Instance{Endpoint: engine.Endpoint{Address: power.Address, Project: power.Project}, Name: power.Name}, nil
+}
+
+// Rekey implements engine.Enlister. The driver and all its parameters are sent,
+// so that nothing depends on what MAAS keeps of those that are left out.
+func (c *Client) Rekey(ctx context.Context, systemID string, i engine.Instance, pair engine.Credentials) error {
+	r := newRequest(http.MethodPut, machineRoute, systemID)
+	return c.write(ctx, systemID, r.powerLXD(i, pair), nil)
 }
 
 // Dismiss implements engine.Enlister. Where MAAS has a VM host of that address,

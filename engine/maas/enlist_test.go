@@ -108,6 +108,34 @@ func TestEnlistErrors(t *testing.T) {
 	}
 }
 
+// TestRekey sends what MAAS needs to turn the machine on and off, and nothing
+// else; what cannot serve is not sent.
+func TestRekey(t *testing.T) {
+	t.Parallel()
+	pair, other := newPair(t), newPair(t)
+	form := url.Values{
+		"power_type": {"lxd"}, "power_parameters_power_address": {"https://10.0.0.5:8443"}, "power_parameters_project": {"fleet"},
+		"power_parameters_instance_name": {"web1"}, "power_parameters_certificate": {pair.Certificate}, "power_parameters_key": {pair.Key},
+	}
+	f := always(200, "application/json", `{"system_id":"abc123"}`)
+	if err := testClient(t, f).Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"PUT machines/abc123/"}, f.routes()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(form, f.all()[0].Form); diff != "" {
+		t.Errorf("form (-want +got):\n%s", diff)
+	}
+	f = always(200, "application/json", `{}`)
+	err := testClient(t, f).Rekey(t.Context(), "abc123", enlistment(pair).Instance, engine.Credentials{Certificate: pair.Certificate, Key: other.Key})
+	wantUnsent(t, "MAAS would be locked out.", f, err, "key")
+	f = always(404, "text/plain", "No Machine matches the given query.")
+	if err := testClient(t, f).Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("absent: %v", err)
+	}
+}
+
 // TestEnlistedLife enlists on a MAAS that has no VM hosts, looks for the
 // machine, and dismisses it.
 func TestEnlistedLife(t *testing.T) {

@@ -15,6 +15,7 @@ func newChain(c Config, base *url.URL, key apiKey, at *place) handler {
 	h = checking(h, redactor{key: key}, at, c.Now)
 	h = signing(h, key, c.Now)
 	h = logging(h, c.Log, c.Now)
+	h = telling(h, c.Called, c.Now)
 	h = deadlines(h)
 	return retrying(h, c.Backoff, c.Now)
 }

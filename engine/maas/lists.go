@@ -18,6 +18,9 @@ func (c *Client) makeLists(now func() time.Time) {
 	c.pools = newCached(namesTTL, limit, now, namesAt(c, "resourcepools/"))
 	c.domains = newCached(namesTTL, limit, now, namesAt(c, "domains/"))
 	c.subnets = newCached(namesTTL, limit, now, c.fetchSubnets)
+	c.ranges = &subnetRanges{each: map[int]*cached[[]usedRange]{}, make: func(subnetID int) *cached[[]usedRange] {
+		return newCached(addressesTTL, limit, now, c.fetchRanges(subnetID))
+	}}
 	c.images = newCached(namesTTL, limit, now, c.fetchImages)
 	c.probe = newCached(namesTTL, 3*limit, now, c.fetchCapabilities)
 }
@@ -35,6 +38,7 @@ func (c *Client) Refresh() {
 	c.pools.expire()
 	c.domains.expire()
 	c.subnets.expire()
+	c.ranges.expire()
 	c.images.expire()
 }
 
@@ -83,7 +87,7 @@ func (c *Client) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 	}
 	subnets := make([]engine.Subnet, 0, len(list))
 	for _, s := range list {
-		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, DHCP: s.VLAN.DHCP})
+		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, VID: s.VLAN.VID, DHCP: s.VLAN.DHCP})
 	}
 	return subnets, nil
 }

@@ -68,7 +68,7 @@ func interfaces(wire []wireInterface) []engine.MachineInterface {
 func bridges(wire []wireInterface) []engine.MachineBridge {
 	var made []engine.MachineBridge
 	for _, i := range ofType(wire, "bridge") {
-		made = append(made, engine.MachineBridge{ID: i.ID, Name: i.Name, Parents: i.Parents, Links: links(i.Links)})
+		made = append(made, engine.MachineBridge{ID: i.ID, Name: i.Name, Parents: i.Parents, VLAN: i.VLAN.ID, Links: links(i.Links)})
 	}
 	return made
 }

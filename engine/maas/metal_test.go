@@ -132,7 +132,7 @@ func TestLostReplies(t *testing.T) {
 			_, err := c.Register(ctx, registration(pair))
 			return err
 		},
-		"TagHost": func(ctx context.Context, c *Client) error { return c.TagHost(ctx, 8, "blue") },
+		"TagHost": func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
 	}
 	lost := map[string]func(r *http.Request) (*http.Response, error){
 		"cut off": func(*http.Request) (*http.Response, error) { return nil, errTooLong },

@@ -38,7 +38,7 @@ func TestMachineIsRead(t *testing.T) {
 		},
 		Architecture: "amd64/generic", BootInterface: 77, OwnerData: map[string]string{"role": "db"},
 		Bridges: []engine.MachineBridge{
-			{ID: 79, Name: "br0", Parents: []string{"enp5s0"}, Links: []engine.InterfaceLink{{Mode: "auto", Subnet: "10.77.0.0/24"}}},
+			{ID: 79, Name: "br0", Parents: []string{"enp5s0"}, VLAN: 1, Links: []engine.InterfaceLink{{Mode: "auto", Subnet: "10.77.0.0/24"}}},
 		},
 		Image: "ubuntu/jammy", Kernel: "ga-22.04", IPAddresses: []string{"10.77.0.51"},
 	}

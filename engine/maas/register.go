@@ -20,7 +20,7 @@ const hostRoute = "vm-hosts/{id}/"
 // Where MAAS has machines that were enlisted at this endpoint one by one, it
 // makes the VM host of their BMC and ignores all but the endpoint and the
 // credentials; UpdateHost sets the rest then.
-func (c *Client) Register(ctx context.Context, g engine.Registration) (int, error) {
+func (c *Client) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
 	r := post("", "vm-hosts/").put("type", "lxd").put("power_address", g.Address).put("project", g.Project)
 	r.set("name", g.Name).set("zone", g.Zone).set("pool", g.Pool).set("tags", strings.Join(g.Tags, ","))
 	r.ratio("cpu_over_commit_ratio", g.CPUOvercommit).ratio("memory_over_commit_ratio", g.MemoryOvercommit)
@@ -31,14 +31,14 @@ func (c *Client) Register(ctx context.Context, g engine.Registration) (int, erro
 		ID int `json:"id"`
 	}
 	if err := c.list(ctx, r, &made); err != nil {
-		return 0, registered(err)
+		return engine.VMHost{}, registered(err)
 	}
 	if made.ID == 0 {
 		e := newError(r, http.StatusOK, "MAAS did not say which VM host it made")
 		e.Unclear = true
-		return 0, e
+		return engine.VMHost{}, e
 	}
-	return made.ID, nil
+	return engine.VMHost{ID: made.ID, Name: g.Name}, nil
 }
 
 // registered tells a server that MAAS has already from a bad value: what is
@@ -54,10 +54,17 @@ func registered(err error) error {
 	return err
 }
 
+// TakesOver implements engine.Registrar.
+func (c *Client) TakesOver(context.Context) (bool, error) { return true, nil }
+
+// Locate implements engine.Registrar: MAAS finds the machine, or makes one, when
+// it registers the LXD.
+func (c *Client) Locate(context.Context, engine.Endpoint) error { return nil }
+
 // Endpoint implements engine.Registrar. What MAAS answers holds the private
 // key: only the two fields are read of it, and nothing is quoted.
-func (c *Client) Endpoint(ctx context.Context, hostID int) (engine.Endpoint, error) {
-	r := get(hostRoute, strconv.Itoa(hostID)).op("parameters")
+func (c *Client) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
+	r := get(hostRoute, strconv.Itoa(host.ID)).op("parameters")
 	r.mute = true
 	var answer struct {
 		Address string `json:"power_address"`
@@ -69,8 +76,8 @@ func (c *Client) Endpoint(ctx context.Context, hostID int) (engine.Endpoint, err
 
 // UpdateHost implements engine.Registrar. MAAS takes zone, pool and storage
 // pool by name here.
-func (c *Client) UpdateHost(ctx context.Context, hostID int, u engine.HostUpdate) error {
-	r := newRequest(http.MethodPut, hostRoute, strconv.Itoa(hostID))
+func (c *Client) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
+	r := newRequest(http.MethodPut, hostRoute, strconv.Itoa(host.ID))
 	texts := map[string]*string{
 		"name": u.Name, "zone": u.Zone, "pool": u.Pool, "default_storage_pool": u.DefaultStoragePool,
 	}
@@ -98,19 +105,19 @@ func (c *Client) UpdateHost(ctx context.Context, hostID int, u engine.HostUpdate
 }
 
 // TagHost implements engine.Registrar.
-func (c *Client) TagHost(ctx context.Context, hostID int, tag string) error {
-	return c.writeHost(ctx, post("add_tag", hostRoute, strconv.Itoa(hostID)).put("tag", tag))
+func (c *Client) TagHost(ctx context.Context, host engine.VMHost, tag string) error {
+	return c.writeHost(ctx, post("add_tag", hostRoute, strconv.Itoa(host.ID)).put("tag", tag))
 }
 
 // UntagHost implements engine.Registrar.
-func (c *Client) UntagHost(ctx context.Context, hostID int, tag string) error {
-	return c.writeHost(ctx, post("remove_tag", hostRoute, strconv.Itoa(hostID)).put("tag", tag))
+func (c *Client) UntagHost(ctx context.Context, host engine.VMHost, tag string) error {
+	return c.writeHost(ctx, post("remove_tag", hostRoute, strconv.Itoa(host.ID)).put("tag", tag))
 }
 
 // Unregister implements engine.Registrar. It never asks MAAS to decompose the
 // VMs.
-func (c *Client) Unregister(ctx context.Context, hostID int) error {
-	r := newRequest(http.MethodDelete, hostRoute, strconv.Itoa(hostID))
+func (c *Client) Unregister(ctx context.Context, host engine.VMHost) error {
+	r := newRequest(http.MethodDelete, hostRoute, strconv.Itoa(host.ID))
 	r.timeout = c.slow
 	if err := c.writeHost(ctx, r); !isMissing(err) {
 		return err

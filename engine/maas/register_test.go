@@ -78,8 +78,8 @@ func TestRegister(t *testing.T) {
 			t.Parallel()
 			f := always(200, "application/json", `{"id":8,"version":"","host":{"system_id":null,"__incomplete__":true}}`)
 			id, err := testClient(t, f).Register(t.Context(), tc.registration)
-			if err != nil || id != 8 {
-				t.Fatalf("%s: got %d, %v", tc.reason, id, err)
+			if err != nil || id.ID != 8 {
+				t.Fatalf("%s: got %d, %v", tc.reason, id.ID, err)
 			}
 			if diff := cmp.Diff([]string{"POST vm-hosts/"}, f.routes()); diff != "" {
 				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
@@ -185,8 +185,8 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 		f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) {
 			return reply(200, "application/json", `{"id":8}`), pause(r, 125*time.Second)
 		}}
-		if id, err := testClient(t, f).Register(t.Context(), registration(pair)); err != nil || id != 8 {
-			t.Errorf("got %d, %v", id, err)
+		if id, err := testClient(t, f).Register(t.Context(), registration(pair)); err != nil || id.ID != 8 {
+			t.Errorf("got %d, %v", id.ID, err)
 		}
 	})
 }
@@ -194,7 +194,7 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
 	f := always(200, "application/json", `{"project":"fleet","power_address":"10.0.0.5","certificate":"C","key":"K","password":""}`)
-	got, err := testClient(t, f).Endpoint(t.Context(), 8)
+	got, err := testClient(t, f).Endpoint(t.Context(), engine.VMHost{ID: 8})
 	if diff := cmp.Diff(engine.Endpoint{Address: "10.0.0.5", Project: "fleet"}, got); diff != "" || err != nil {
 		t.Errorf("endpoint (-want +got), %v:\n%s", err, diff)
 	}
@@ -208,7 +208,7 @@ func TestHostVerbs(t *testing.T) {
 	pair := newPair(t)
 	name, zero, ratio := "x", 0.0, 2.5
 	update := func(u engine.HostUpdate) func(context.Context, *Client) error {
-		return func(ctx context.Context, c *Client) error { return c.UpdateHost(ctx, 8, u) }
+		return func(ctx context.Context, c *Client) error { return c.UpdateHost(ctx, engine.VMHost{ID: 8}, u) }
 	}
 	cases := map[string]struct {
 		reason string
@@ -216,9 +216,9 @@ func TestHostVerbs(t *testing.T) {
 		routes []string
 		form   url.Values
 	}{
-		"Tag":        {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.TagHost(ctx, 8, "blue") }, []string{"POST vm-hosts/8/?op=add_tag"}, url.Values{"tag": {"blue"}}},
-		"Untag":      {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.UntagHost(ctx, 8, "blue") }, []string{"POST vm-hosts/8/?op=remove_tag"}, url.Values{"tag": {"blue"}}},
-		"Unregister": {"The VMs stay in LXD.", func(ctx context.Context, c *Client) error { return c.Unregister(ctx, 8) }, []string{"DELETE vm-hosts/8/"}, url.Values{}},
+		"Tag":        {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") }, []string{"POST vm-hosts/8/?op=add_tag"}, url.Values{"tag": {"blue"}}},
+		"Untag":      {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.UntagHost(ctx, engine.VMHost{ID: 8}, "blue") }, []string{"POST vm-hosts/8/?op=remove_tag"}, url.Values{"tag": {"blue"}}},
+		"Unregister": {"The VMs stay in LXD.", func(ctx context.Context, c *Client) error { return c.Unregister(ctx, engine.VMHost{ID: 8}) }, []string{"DELETE vm-hosts/8/"}, url.Values{}},
 		"Nothing":    {"An empty update would make MAAS list the instances anew.", update(engine.HostUpdate{}), nil, nil},
 		"Names":      {"Names, not numbers.", update(engine.HostUpdate{Name: &name, Zone: &name, Pool: &name, DefaultStoragePool: &name}), []string{"PUT vm-hosts/8/"}, url.Values{"name": {"x"}, "zone": {"x"}, "pool": {"x"}, "default_storage_pool": {"x"}}},
 		"Ratios":     {"Zero is a ratio.", update(engine.HostUpdate{CPUOvercommit: &zero, MemoryOvercommit: &ratio}), []string{"PUT vm-hosts/8/"}, url.Values{"cpu_over_commit_ratio": {"0"}, "memory_over_commit_ratio": {"2.5"}}},
@@ -248,20 +248,23 @@ func TestHostUpdateRefusesAPair(t *testing.T) {
 	pair, other := newPair(t), newPair(t)
 	pair.Key = other.Key
 	f := always(200, "application/json", "{}")
-	if err := testClient(t, f).UpdateHost(t.Context(), 8, engine.HostUpdate{Credentials: &pair}); kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
+	if err := testClient(t, f).UpdateHost(t.Context(), engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair}); kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
 		t.Errorf("got %v after %v", err, f.routes())
 	}
 }
 
 // hostCalls are the calls on one VM host.
 var hostCalls = map[string]func(context.Context, *Client) error{
-	"Endpoint": func(ctx context.Context, c *Client) error { _, err := c.Endpoint(ctx, 8); return err },
-	"UpdateHost": func(ctx context.Context, c *Client) error {
-		return c.UpdateHost(ctx, 8, engine.HostUpdate{Zone: new("z")})
+	"Endpoint": func(ctx context.Context, c *Client) error {
+		_, err := c.Endpoint(ctx, engine.VMHost{ID: 8})
+		return err
 	},
-	"TagHost":    func(ctx context.Context, c *Client) error { return c.TagHost(ctx, 8, "blue") },
-	"UntagHost":  func(ctx context.Context, c *Client) error { return c.UntagHost(ctx, 8, "blue") },
-	"Unregister": func(ctx context.Context, c *Client) error { return c.Unregister(ctx, 8) },
+	"UpdateHost": func(ctx context.Context, c *Client) error {
+		return c.UpdateHost(ctx, engine.VMHost{ID: 8}, engine.HostUpdate{Zone: new("z")})
+	},
+	"TagHost":    func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
+	"UntagHost":  func(ctx context.Context, c *Client) error { return c.UntagHost(ctx, engine.VMHost{ID: 8}, "blue") },
+	"Unregister": func(ctx context.Context, c *Client) error { return c.Unregister(ctx, engine.VMHost{ID: 8}) },
 }
 
 func TestHostErrors(t *testing.T) {

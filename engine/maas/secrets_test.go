@@ -103,11 +103,17 @@ func TestNoPrivateKeyIsSaid(t *testing.T) {
 	calls := map[string]func(context.Context, *Client) error{
 		"Register": func(ctx context.Context, c *Client) error { _, err := c.Register(ctx, registration(pair)); return err },
 		"UpdateHost": func(ctx context.Context, c *Client) error {
-			return c.UpdateHost(ctx, 8, engine.HostUpdate{Credentials: &pair})
+			return c.UpdateHost(ctx, engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair})
 		},
-		"Enlist":   func(ctx context.Context, c *Client) error { _, err := c.Enlist(ctx, enlistment(pair)); return err },
-		"PowerOf":  func(ctx context.Context, c *Client) error { _, err := c.PowerOf(ctx, "abc123"); return err },
-		"Endpoint": func(ctx context.Context, c *Client) error { _, err := c.Endpoint(ctx, 8); return err },
+		"Enlist": func(ctx context.Context, c *Client) error { _, err := c.Enlist(ctx, enlistment(pair)); return err },
+		"Rekey": func(ctx context.Context, c *Client) error {
+			return c.Rekey(ctx, "abc123", enlistment(pair).Instance, pair)
+		},
+		"PowerOf": func(ctx context.Context, c *Client) error { _, err := c.PowerOf(ctx, "abc123"); return err },
+		"Endpoint": func(ctx context.Context, c *Client) error {
+			_, err := c.Endpoint(ctx, engine.VMHost{ID: 8})
+			return err
+		},
 	}
 	for call, do := range calls {
 		for name, answer := range echoes() {

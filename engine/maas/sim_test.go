@@ -127,7 +127,7 @@ func checkMetal(t *testing.T, m engine.Machine, subnet engine.Subnet) {
 	t.Helper()
 	nic := m.Interfaces[0]
 	want := []engine.MachineBridge{{
-		ID: m.Bridges[0].ID, Name: "br0", Parents: []string{nic.Name},
+		ID: m.Bridges[0].ID, Name: "br0", Parents: []string{nic.Name}, VLAN: subnet.VLAN,
 		Links: []engine.InterfaceLink{{Mode: "auto", Subnet: subnet.CIDR}},
 	}}
 	if diff := cmp.Diff(want, m.Bridges); diff != "" {
@@ -166,7 +166,7 @@ func TestRegistrarOfTheSimulator(t *testing.T) {
 	}
 	h := theHost(t, c)
 	machine, err := c.Machine(ctx, h.MachineID)
-	if err != nil || h.ID != id || h.Version == "" || h.Zone != "az1" || h.CPUOvercommit != 4 || machine.Status != engine.StatusDeployed {
+	if err != nil || h.ID != id.ID || h.Version == "" || h.Zone != "az1" || h.CPUOvercommit != 4 || machine.Status != engine.StatusDeployed {
 		t.Errorf("host %+v on %v, %v", h, machine, err)
 	}
 	steps := []error{

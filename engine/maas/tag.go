@@ -7,9 +7,35 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Tag implements engine.Machines. A tag that another client makes at the same
-// moment is as good as one of our own.
+// Tag implements engine.Machines. Of those that put one tag on machines at the
+// same moment the first goes ahead: MAAS may have to be given the tag.
 func (c *Client) Tag(ctx context.Context, systemID, tag string) error {
+	if _, had := c.tags.Load(tag); had {
+		return c.tagAnew(ctx, systemID, tag)
+	}
+	first := false
+	leading := c.tagging.DoChan(tag, func() (any, error) {
+		first = true
+		err := c.tagAnew(ctx, systemID, tag)
+		if err == nil {
+			c.tags.Store(tag, true)
+		}
+		return nil, err
+	})
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case led := <-leading:
+		if first {
+			return led.Err
+		}
+		return c.tagAnew(ctx, systemID, tag)
+	}
+}
+
+// tagAnew makes the tag where there is none. One that another client makes at
+// the same moment is as good as one of our own.
+func (c *Client) tagAnew(ctx context.Context, systemID, tag string) error {
 	err := c.addTag(ctx, systemID, tag)
 	if !isMissing(err) {
 		return err

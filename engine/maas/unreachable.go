@@ -54,14 +54,26 @@ func whyUnreachable(base *url.URL, err error) (message, hint string, passing boo
 		return fmt.Sprintf("nothing listens at %s: connection refused", base.Host),
 			"Check host and port in api_url (MAAS listens on 5240, or 5443 for HTTPS) and whether MAAS runs.", true
 	case isDialError(err):
-		return fmt.Sprintf("cannot connect to %s: %v", base.Host, err),
+		return fmt.Sprintf("cannot connect to %s: %v", base.Host, withoutSource(err)),
 			"Check api_url, the network, firewalls and the proxy variables between here and MAAS.", true
 	}
 	hint = "MAAS or a proxy before it may be restarting."
 	if base.Scheme == "http" {
 		hint += " If the port speaks HTTPS, api_url must begin with https://."
 	}
-	return fmt.Sprintf("the connection to %s broke before the answer was there: %v", base.Host, err), hint, true
+	return fmt.Sprintf("the connection to %s broke before the answer was there: %v", base.Host, withoutSource(err)), hint, true
+}
+
+// withoutSource leaves out of an error of the network from which port it was: that
+// is another one each time, and who compares messages would see another failure.
+func withoutSource(err error) error {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok {
+		return err
+	}
+	same := *op
+	same.Source = nil
+	return &same
 }
 
 // whyUntrusted explains what TLS refuses.

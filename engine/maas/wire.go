@@ -60,6 +60,7 @@ type wireInterface struct {
 
 type wireVLAN struct {
 	ID   int  `json:"id"`
+	VID  int  `json:"vid"`
 	DHCP bool `json:"dhcp_on"`
 }
 

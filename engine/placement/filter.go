@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ var filters = [...]filter{
 	{WrongZone, false, rightZone, func(h *host, r *request) string { return unequal("zone", h.Zone, r.Zone) }},
 	{WrongPool, false, rightPool, func(h *host, r *request) string { return unequal("resource pool", h.Pool, r.Pool) }},
 	{MissingTags, false, hasTags, func(h *host, r *request) string { return lacks("tags", h.Tags, r.Tags) }},
-	{NeverReached, true, reached, func(*host, *request) string { return "MAAS never reached its LXD" }},
+	{NeverReached, true, reached, func(h *host, _ *request) string { return cmp.Or(h.Silence, "MAAS never reached its LXD") }},
 	{Unusable, false, usable, func(h *host, _ *request) string { return h.Unusable }},
 	{WrongArchitecture, false, hasArchitecture, func(h *host, r *request) string {
 		return lacks("architecture", h.Architectures, []string{r.Architecture})

@@ -51,6 +51,8 @@ type Host struct {
 	// NeverReached: MAAS has a record of the host but never saw the LXD behind
 	// it, so nothing is known of what it has.
 	NeverReached bool
+	// Silence says why it was NeverReached; empty: MAAS does not tell.
+	Silence string
 	// Unusable says why no VM can be made on the host, whatever it has; empty:
 	// some can.
 	Unusable string

@@ -1,144 +1,206 @@
 // Package lxdtest starts a real LXD for a test, where one is installed: as a
 // distribution packages it, without systemd, in namespaces of its own for
 // processes, mounts and the network, so that nothing of it is left on the machine.
+//
+// It makes VMs, too. Whether they can be started is the kernel's to say:
+// [Server.Boots].
 package lxdtest
 
 import (
 	"bytes"
-	_ "embed" // the script
+	_ "embed" // the scripts
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
 
-//go:embed start.sh
-var script string
+var (
+	//go:embed start.sh
+	startScript string
+	//go:embed keep.sh
+	keepScript string
+)
 
-// Server is an LXD that runs until the end of its test.
+// Server is an LXD that runs until it is ended.
 type Server struct {
 	Folder string // of its files; LXD's own are in "lxd" below it
 	Socket string
-	pid    int // of the daemon
+
+	pid     int // of the daemon
+	keep    *exec.Cmd
+	ended   chan error
+	end     sync.Once
+	closers []io.Closer // of what leads to it
 }
+
+// ErrMissing says that no real LXD can be had here, and why.
+var ErrMissing = errors.New("no real LXD here")
 
 // bootTime is how long an LXD may take to start; it takes a second.
 const bootTime = time.Minute
 
-// Start runs an LXD whose machine has bridges of these names and no network
-// besides. Where that cannot be, the test is skipped and says why.
+// Start runs an LXD until the end of the test, whose machine has bridges of
+// these names and no network besides. Where that cannot be, the test is skipped
+// and says why.
 func Start(t testing.TB, bridges ...string) *Server {
 	t.Helper()
-	for _, program := range []string{"lxd", "ip", "unshare", "nsenter", "mount"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no real LXD here: %s is not installed (apt-get install lxd iproute2 util-linux)", program)
-		}
+	m := Machine{}
+	for _, name := range bridges {
+		m.Bridges = append(m.Bridges, Bridge{Name: name})
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("no real LXD here: it needs root")
+	s, err := Launch(m)
+	if errors.Is(err, ErrMissing) {
+		t.Skip(err)
 	}
-	folder, err := os.MkdirTemp("", "lxd") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	s := &Server{Folder: folder, Socket: filepath.Join(folder, "lxd", "unix.socket")}
-	s.run(t, bridges)
+	t.Cleanup(s.Close)
 	return s
 }
 
-// run starts the daemon, and ends all of it with the test.
-func (s *Server) run(t testing.TB, bridges []string) {
-	t.Helper()
-	var said bytes.Buffer
-	c := exec.Command("unshare", append([]string{"--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", s.Folder}, bridges...)...)
-	c.Stdout, c.Stderr = &said, &said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+// Launch runs an LXD on a machine, until Close, or the end of the process.
+func Launch(m Machine) (*Server, error) {
+	s, err := boot()
+	if err != nil {
+		return nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait(); close(ended) }()
-	t.Cleanup(func() {
-		_ = c.Process.Kill() // and with it the daemon, and all that it has started
-		<-ended
-	})
-	s.await(t, ended, &said)
-	s.pid = child(t, c.Process.Pid)
+	if err := s.become(m); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// boot starts an LXD on a machine that is yet to be furnished.
+func boot() (*Server, error) {
+	if err := Possible(); err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "lxd") // a socket's path must be short
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Folder: folder, Socket: filepath.Join(folder, "lxd", "unix.socket"), ended: make(chan error, 1)}
+	if err := errors.Join(s.pretendModules(), s.hardware(Machine{Cores: 1})); err != nil {
+		os.RemoveAll(folder) //nolint:errcheck // the first error counts
+		return nil, err
+	}
+	if err := s.run(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Possible says what a real LXD lacks here: ErrMissing, or nil.
+func Possible() error {
+	for _, program := range []string{"lxd", "lxc", "ip", "nft", "unshare", "nsenter", "mount", "qemu-system-x86_64"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w: %s is not installed (apt-get install lxd lxd-client iproute2 nftables util-linux qemu-system-x86 ovmf)", ErrMissing, program)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w: it needs root", ErrMissing)
+	}
+	return nil
+}
+
+// pretendModules answers for a kernel module that LXD wants for VMs, even where
+// they are made and never started.
+func (s *Server) pretendModules() error {
+	bin := filepath.Join(s.Folder, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(bin, "modprobe"), []byte("#!/bin/sh\nexit 0\n"), 0o755)
+}
+
+// run starts the daemon. It is ended with this process, however that ends.
+func (s *Server) run() error {
+	var said bytes.Buffer
+	s.keep = exec.Command("sh", "-c", keepScript, "sh", s.Folder,
+		"unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", startScript, "sh", s.Folder)
+	s.keep.Stdout, s.keep.Stderr = &said, &said
+	started := make(chan error)
+	go s.watch(started)
+	if err := <-started; err != nil {
+		s.keep = nil
+		return err
+	}
+	if err := s.await(&said); err != nil {
+		return err
+	}
+	outer, err := child(s.keep.Process.Pid)
+	if err != nil {
+		return err
+	}
+	s.pid, err = child(outer)
+	return err
 }
 
 // await waits until the socket answers.
-func (s *Server) await(t testing.TB, ended chan error, said *bytes.Buffer) {
-	t.Helper()
-	for end := time.Now().Add(bootTime); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+func (s *Server) await(said *bytes.Buffer) error {
+	for end := time.Now().Add(bootTime); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		select {
-		case err := <-ended:
+		case err := <-s.ended:
+			s.ended <- err
 			if strings.Contains(said.String(), "ermitted") {
-				t.Skipf("no real LXD here: this system does not let root make namespaces or mounts: %s", said)
+				return fmt.Errorf("%w: this system does not let root make namespaces or mounts: %s", ErrMissing, said)
 			}
-			t.Fatalf("LXD did not start: %v\n%s", err, said)
+			return fmt.Errorf("LXD did not start: %w\n%s", err, said)
 		default:
 		}
 		if s.ready() {
-			return
+			return nil
 		}
 	}
-	t.Fatalf("LXD was not ready within %s", bootTime)
+	return fmt.Errorf("LXD was not ready within %s", bootTime)
 }
 
 // ready asks the daemon itself, which accepts connections before it is.
 func (s *Server) ready() bool {
+	if _, err := os.Stat(s.Socket); err != nil {
+		return false
+	}
 	c := exec.Command("lxd", "waitready", "--timeout=5")
 	c.Env = append(os.Environ(), "LXD_DIR="+filepath.Dir(s.Socket))
 	return c.Run() == nil
 }
 
-// child is the process that another one waits for: the daemon, which is the
-// first of its own namespace.
-func child(t testing.TB, parent int) int {
-	t.Helper()
+// child is the process that another one waits for.
+func child(parent int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		t.Fatalf("unshare has the children %q", text)
+		return 0, fmt.Errorf("process %d has the children %q", parent, text)
 	}
-	return pid
+	return pid, nil
 }
 
-// Enter makes a command that runs in the LXD's network, which nothing else
-// reaches.
-func (s *Server) Enter(t testing.TB, name string, args ...string) *exec.Cmd {
-	t.Helper()
-	return exec.CommandContext(t.Context(), "nsenter", append([]string{"--target", strconv.Itoa(s.pid), "--net", "--", name}, args...)...)
-}
-
-// LXC runs LXD's own client, as an operator on the host would, and returns what
-// it says.
-func (s *Server) LXC(t testing.TB, args ...string) string {
-	t.Helper()
-	return s.tool(t, "", "lxc", args...)
-}
-
-// Preseed gives the LXD a preseed, as a first boot does.
-func (s *Server) Preseed(t testing.TB, preseed string) {
-	t.Helper()
-	s.tool(t, preseed, "lxd", "init", "--preseed")
-}
-
-func (s *Server) tool(t testing.TB, input, name string, args ...string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), name, args...)
-	c.Env = append(os.Environ(), "LXD_DIR="+filepath.Dir(s.Socket), "LXD_CONF="+s.Folder)
-	c.Stdin = strings.NewReader(input)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return string(out)
+// Close ends the daemon, with all that it has started, and removes its files.
+func (s *Server) Close() {
+	s.end.Do(func() {
+		for _, c := range s.closers {
+			_ = c.Close() // nobody is left to care
+		}
+		if s.keep == nil {
+			return
+		}
+		_ = s.keep.Process.Signal(syscall.SIGTERM) // it has ended by itself
+		err := <-s.ended
+		s.ended <- err
+	})
 }

@@ -1,16 +1,18 @@
 # Becomes an LXD in namespaces of its own: what it mounts and makes goes with
-# it. The first argument is its folder, the others are bridges of its machine.
+# it. The argument is its folder; "machine" in it, where there is one, is the
+# hardware that LXD is to see.
 set -eu
 folder=$1
-shift
-mkdir "$folder/lxd" "$folder/cgroup"
+mkdir "$folder/lxd" "$folder/cgroup" "$folder/pools"
 # LXD reads interfaces from /sys, which shows those of who mounted it.
 mount --rbind /sys/fs/cgroup "$folder/cgroup"
 mount -t sysfs sysfs /sys
 mount --rbind "$folder/cgroup" /sys/fs/cgroup
+if [ -d "$folder/machine" ]; then
+	for part in cpu memory node; do
+		mount --bind "$folder/machine/$part" "/sys/devices/system/$part"
+	done
+	mount --bind "$folder/machine/meminfo" /proc/meminfo
+fi
 ip link set lo up
-for bridge in "$@"; do
-	ip link add "$bridge" type bridge
-	ip link set "$bridge" up
-done
-LXD_DIR=$folder/lxd exec lxd --group root --logfile "$folder/lxd.log"
+PATH=$folder/bin:$PATH LXD_DIR=$folder/lxd exec lxd --group root --logfile "$folder/lxd.log"

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// SubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
+// there are several. The error is a *SpecError of the field ip if there is none.
+func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (Subnet, error) {
+	return e.cfg.subnetOf(ctx, "ip", ip)
+}
+
+func (c Config) subnetOf(ctx context.Context, field string, ip netip.Addr) (Subnet, error) {
+	found, all, err := find(ctx, c.Names, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
+	if err != nil {
+		return Subnet{}, err
+	}
+	if len(found) == 0 {
+		return Subnet{}, &SpecError{
+			Field: field, Message: fmt.Sprintf("%s is in none of MAAS's subnets", ip),
+			Hint: "Known: " + strings.Join(cidrs(all), ", ") + ".", Err: ErrNotFound,
+		}
+	}
+	return slices.MaxFunc(found, func(x, y Subnet) int { return bits(x, ip) - bits(y, ip) }), nil
+}
+
+// bits is how narrow a subnet is that an address lies in, -1 if it lies
+// elsewhere.
+func bits(s Subnet, ip netip.Addr) int {
+	prefix, err := netip.ParsePrefix(s.CIDR)
+	if err != nil || !prefix.Contains(ip) {
+		return -1
+	}
+	return prefix.Bits()
+}
+
+// checkAddress looks whether an address of the subnet can be given to a machine,
+// before anything is made. The machine self, which may be empty, may have it
+// already. The error is a *SpecError of the field, which must end in .ip.
+//
+// That it is free now is no promise: whoever links it first has it. Others of
+// the same process are told apart by claims; against all else, MAAS refuses the
+// link with ErrConflict.
+func (c Config) checkAddress(ctx context.Context, field string, subnet Subnet, ip netip.Addr, self string) error {
+	use, err := c.addressUse(ctx, field, subnet, ip)
+	if err != nil || use.Purpose == AddressFree || self != "" && use.SystemID == self {
+		return err
+	}
+	return use.refusal(field, ip)
+}
+
+// addressUse looks what an address is in use for that a machine of the subnet
+// could have.
+func (c Config) addressUse(ctx context.Context, field string, subnet Subnet, ip netip.Addr) (AddressUse, error) {
+	prefix, err := netip.ParsePrefix(subnet.CIDR)
+	if err != nil {
+		return AddressUse{}, fmt.Errorf("MAAS has a subnet %q of no known form: %w", subnet.CIDR, ErrUnavailable)
+	}
+	if problem := misplaced(prefix, ip); problem != "" {
+		return AddressUse{}, &SpecError{Field: field, Message: fmt.Sprintf("%s %s %s", ip, problem, subnet.CIDR), Hint: "Give an address of the interface's subnet that a machine can have."}
+	}
+	use, err := c.Names.AddressUse(ctx, subnet, ip)
+	if err != nil {
+		return AddressUse{}, fmt.Errorf("cannot tell whether %s is free: %w", ip, err)
+	}
+	return use, nil
+}
+
+// refusal says why the address is not to be had.
+func (u AddressUse) refusal(field string, ip netip.Addr) *SpecError {
+	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.says()), Hint: "Give an address that is free.", Err: ErrConflict}
+	if u.Nearby.IsValid() {
+		bad.Hint = fmt.Sprintf("%s is free.", u.Nearby)
+	}
+	return bad
+}
+
+// misplaced says why no machine of the network can have an address; empty: one
+// can.
+func misplaced(network netip.Prefix, ip netip.Addr) string {
+	network = network.Masked()
+	pointToPoint := network.Bits() >= ip.BitLen()-1
+	switch {
+	case !network.Contains(ip):
+		return "is not in"
+	case pointToPoint:
+		return ""
+	case ip == network.Addr():
+		return "is the address of the network"
+	case ip.Is4() && !network.Contains(ip.Next()):
+		return "is the broadcast address of"
+	}
+	return ""
+}
+
+// says is why the address is not to be had, as the end of a sentence.
+func (u AddressUse) says() string {
+	switch u.Purpose {
+	case AddressDynamic:
+		return fmt.Sprintf("is in the dynamic range %s to %s, from which MAAS lends addresses to guests", u.First, u.Last)
+	case AddressReserved:
+		return fmt.Sprintf("is in the range %s to %s, which is reserved in MAAS", u.First, u.Last)
+	case AddressGateway:
+		return "is the subnet's gateway or DNS server"
+	default:
+		return "is in use by " + u.Holder
+	}
+}

@@ -1,0 +1,95 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// keeper remembers which servers' certificates were handed on.
+type keeper struct {
+	flight singleflight.Group
+	done   sync.Map // machine to address and fingerprint
+}
+
+// identity is what a server is known by for as long as it is the same.
+func (t target) identity() string { return t.address + " " + t.pinned }
+
+// forget drops what is remembered of servers that are no longer listed: their
+// machines may come back with other LXDs.
+func (c *Composer) forget(servers []Server) {
+	c.pins.Range(func(address, _ any) bool {
+		if !slices.ContainsFunc(servers, func(s Server) bool { at, err := hostPort(s.Address); return err == nil && at == address }) {
+			c.pins.Delete(address)
+		}
+		return true
+	})
+	c.kept.done.Range(func(machineID, _ any) bool {
+		if !slices.ContainsFunc(servers, func(s Server) bool { return s.MachineID == machineID }) {
+			c.kept.done.Delete(machineID)
+		}
+		return true
+	})
+}
+
+// keep hands on by which certificate a server is known from now on, once. Looks do
+// not: a plan writes nothing. Where that fails, this process alone holds to it, and
+// tries again; where another certificate is known by now, nothing more is sent.
+func (c *Composer) keep(ctx context.Context, s *session, server Server) error {
+	if c.Learned == nil || server.Fingerprint != "" {
+		return nil
+	}
+	if done, _ := c.kept.done.Load(server.MachineID); done == s.target.identity() {
+		return nil
+	}
+	_, err, _ := c.kept.flight.Do(server.MachineID, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
+		defer cancel()
+		known, err := c.Learned(ctx, server.MachineID, s.target.pinned)
+		if err == nil && known != s.target.pinned {
+			err = &otherCertificate{shown: s.target.pinned, pinned: known}
+		}
+		if err == nil {
+			c.kept.done.Store(server.MachineID, s.target.identity())
+		}
+		return nil, err
+	})
+	if _, other := errors.AsType[*otherCertificate](err); other {
+		return named(s.explain(err), server.Name)
+	}
+	if err != nil {
+		c.Log.InfoContext(ctx, "cannot note which certificate an LXD shows", "host", server.Name, slog.Any("error", err))
+	}
+	return nil
+}
+
+// Learned notes on the machine of a host which certificate its LXD showed, unless
+// it says one already, and returns the one that it says then.
+func (r *Registry) Learned(ctx context.Context, machineID, fingerprint string) (known string, err error) {
+	m, err := r.machines.Machine(ctx, machineID)
+	if err != nil {
+		return "", err
+	}
+	record, ok := m.HostRecord()
+	switch {
+	case !ok:
+		return "", fmt.Errorf("machine %s is no LXD host: %w", m.Hostname, engine.ErrNotFound)
+	case record.ServerFingerprint != "":
+		return record.ServerFingerprint, nil
+	}
+	if err := r.note(ctx, m, engine.ServerNote(fingerprint)); err != nil {
+		return "", err
+	}
+	if m, err = r.machines.Machine(ctx, machineID); err != nil { // another process may have noted another one
+		return "", err
+	}
+	record, _ = m.HostRecord()
+	return record.ServerFingerprint, nil
+}

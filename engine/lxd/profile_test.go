@@ -1,0 +1,163 @@
+package lxd
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// addProfile makes a profile on a host, by its number.
+func (w *composeWorld) addProfile(t *testing.T, host int, name string) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[host], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if err := s.send(http.MethodPost, s.at("profiles"), api.ProfilesPost{Name: name}, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// profilesOf are the profiles of an instance, as LXD has them.
+func (w *composeWorld) profilesOf(t *testing.T, host int, name string) []string {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[host], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var found api.Instance
+	if _, err := s.get(s.at("instances", name), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found.Profiles
+}
+
+// TestProfile makes a VM with the profile that it asks for, on a host that has
+// it.
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*testing.T, *composeWorld)
+		host   string // that the VM asks for
+		asks   string
+		has    []string
+	}{
+		"Placed":   {"Hosts without it are passed over.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "", "gold", []string{"gold"}},
+		"Named":    {"The host that is named has it.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "h2", "gold", []string{"gold"}},
+		"Default":  {"LXD's own is there in each project.", func(*testing.T, *composeWorld) {}, "h2", "default", []string{"default"}},
+		"Standard": {"Who asks for none gets MAAS's where there is one.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "maas") }, "h2", "", []string{"maas"}},
+		"None":     {"Who asks for none gets none else.", func(t *testing.T, w *composeWorld) { w.addProfile(t, 1, "gold") }, "h2", "", []string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			tc.before(t, w)
+			e, want := w.process(t), spec()
+			want.Host, want.Profile, want.Deploy = tc.host, tc.asks, nil
+			vm, err := engine.Wait(t.Context(), e.VMs.Steps(web1, want))
+			if err != nil || vm.HostName != "h2" {
+				t.Fatalf("%s\nit is on %q, %v", tc.reason, vm.HostName, err)
+			}
+			if diff := cmp.Diff(tc.has, w.profilesOf(t, 1, "web1")); diff != "" {
+				t.Errorf("%s\nprofiles (-want +got):\n%s", tc.reason, diff)
+			}
+			ref := web1
+			ref.SystemID = vm.SystemID
+			seen, err := e.VMs.Observe(t.Context(), ref)
+			if diff := cmp.Diff(tc.has, seen.Profiles); diff != "" || err != nil {
+				t.Errorf("profiles as they are seen: %v (-want +got):\n%s", err, diff)
+			}
+			calls := len(w.sim.Journal().Calls)
+			if project, err := e.ProjectOf(t.Context(), seen.Machine); project != "maas" || err != nil || len(w.sim.Journal().Calls) != calls {
+				t.Errorf("its project is %q, %v, after %d calls", project, err, len(w.sim.Journal().Calls)-calls)
+			}
+		})
+	}
+}
+
+// TestProfileAbsent: nothing is made for a VM whose profile is not there.
+func TestProfileAbsent(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*testing.T, *composeWorld, *engine.VMSpec)
+		kind   string
+		says   []string
+	}{
+		"Named": {
+			"The host's project lacks it, although another one has it.",
+			func(t *testing.T, w *composeWorld, s *engine.VMSpec) { w.addProfile(t, 1, "gold"); s.Host = "h1" },
+			"ProfileNotFound", []string{"h1", `"maas"`, `"gold"`, "It has: default.", "lxc profile create gold --project maas"},
+		},
+		"Nowhere": {
+			"No host has it.",
+			func(t *testing.T, w *composeWorld, _ *engine.VMSpec) { w.addProfile(t, 0, "silver") },
+			"ProfileNotFound", []string{`"gold"`, `host h1, project "maas": default, silver`, `host h2, project "maas": default`},
+		},
+		"ElsewhereOnly": {
+			"The host that has it is not one that will do.",
+			func(t *testing.T, w *composeWorld, s *engine.VMSpec) { w.addProfile(t, 1, "gold"); s.Cores = 99 },
+			"InsufficientResources", []string{"1 no such profile", "1 too small", `profile "gold" not among "default"`},
+		},
+		"Unreached": {
+			"A host that does not answer may have it.",
+			func(t *testing.T, w *composeWorld, _ *engine.VMSpec) {
+				if err := w.sim.SetLXD("h2", sim.Unreachable); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"InsufficientResources", []string{"1 no such profile", "1 never reached"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			want := spec()
+			want.Profile = "gold"
+			tc.before(t, w, &want)
+			e := w.process(t)
+			_, err := e.VMs.Reconcile(t.Context(), web1, want)
+			if kinds(err) != tc.kind || engine.IsTerminal(err) == (name == "Unreached") {
+				t.Errorf("%s\ngot %s: %v", tc.reason, kinds(err), err)
+			}
+			for _, word := range tc.says {
+				if !strings.Contains(said(err), word) {
+					t.Errorf("%s\nwant %s in: %s", tc.reason, word, said(err))
+				}
+			}
+			if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+				t.Errorf("made all the same (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestProfileComes: one that has just been made is found.
+func TestProfileComes(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"", "h1"} {
+		w := newWorld(t, 1)
+		e, want := w.process(t), spec()
+		want.Host, want.Profile, want.Deploy = host, "gold", nil
+		if _, err := e.VMs.Reconcile(t.Context(), web1, want); kinds(err) != "ProfileNotFound" {
+			t.Fatalf("before there is one: %v", err)
+		}
+		w.addProfile(t, 0, "gold")
+		time.Sleep(rereadAfter + 100*time.Millisecond) // what is younger is not read again
+		if _, err := engine.Wait(t.Context(), e.VMs.Steps(web1, want)); err != nil {
+			t.Errorf("on host %q: %v", host, err)
+		}
+	}
+}

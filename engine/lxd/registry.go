@@ -1,0 +1,314 @@
+package lxd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// serversTTL is how long the list of servers serves: hosts are made and changed
+// by people, and what this process changes is seen at once.
+const serversTTL = time.Minute
+
+// Registry keeps the hosts of a fleet where MAAS keeps none: each machine in MAAS
+// that carries LXD says so by a tag and by its owner data, which one listing
+// finds. A release takes both away with the machine.
+type Registry struct {
+	machines engine.Machines
+	metal    engine.Metal
+	names    engine.Names
+	now      func() time.Time
+	flight   singleflight.Group
+
+	mu      sync.Mutex
+	servers []Server
+	read    time.Time // when they were; zero: not yet, or no more
+	changes int       // made by this process
+}
+
+var _ engine.Registrar = (*Registry)(nil)
+
+// NewRegistry returns a Registry. It makes no call.
+func NewRegistry(machines engine.Machines, metal engine.Metal, names engine.Names) *Registry {
+	return &Registry{machines: machines, metal: metal, names: names, now: time.Now}
+}
+
+// Servers lists the hosts, sorted by their machines. The list is shared, and
+// must not be changed.
+func (r *Registry) Servers(ctx context.Context) ([]Server, error) {
+	r.mu.Lock()
+	if !r.read.IsZero() && r.now().Sub(r.read) < serversTTL {
+		defer r.mu.Unlock()
+		return r.servers, nil
+	}
+	reading := r.flight.DoChan("", func() (any, error) { return r.list(context.WithoutCancel(ctx)) })
+	r.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case done := <-reading:
+		if done.Err != nil {
+			return nil, done.Err
+		}
+		return done.Val.([]Server), nil
+	}
+}
+
+func (r *Registry) list(ctx context.Context) ([]Server, error) {
+	r.mu.Lock()
+	changes, began := r.changes, r.now()
+	r.mu.Unlock()
+	machines, err := r.machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the machines with the tag %s: %w", engine.HostTag, err)
+	}
+	var servers []Server
+	for _, m := range machines {
+		record, ok := m.HostRecord()
+		if !ok {
+			continue
+		}
+		subnets, err := r.names.Subnets(ctx)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, serverOf(m, record, subnets))
+	}
+	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.MachineID, b.MachineID) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if changes == r.changes {
+		r.servers, r.read = servers, began
+	}
+	return servers, nil
+}
+
+// serverOf is the server that a machine says it is.
+func serverOf(m engine.Machine, record engine.HostRecord, subnets []engine.Subnet) Server {
+	s := Server{
+		MachineID: m.SystemID, Name: record.Name, Zone: record.Zone, Pool: record.Pool, Tags: record.Tags,
+		Architecture: m.Architecture, Endpoint: record.Endpoint, Fingerprint: record.ServerFingerprint,
+		CPUOvercommit: record.CPUOvercommit, MemoryOvercommit: record.MemoryOvercommit, DefaultStoragePool: record.DefaultStoragePool,
+	}
+	for _, b := range m.Bridges {
+		linked := func(n engine.Subnet) bool {
+			return slices.ContainsFunc(b.Links, func(l engine.InterfaceLink) bool { return l.Subnet == n.CIDR })
+		}
+		into := Bridge{Name: b.Name}
+		for _, n := range subnets {
+			if b.VLAN != 0 && n.VLAN == b.VLAN || linked(n) {
+				into.Subnets = append(into.Subnets, n)
+			}
+		}
+		s.Bridges = append(s.Bridges, into)
+	}
+	return s
+}
+
+// changed drops the list.
+func (r *Registry) changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	r.read = time.Time{}
+	r.flight.Forget("")
+}
+
+// Names adds the servers to what Refresh drops.
+func (r *Registry) Names(names engine.Names) engine.Names { return relisting{names, r} }
+
+type relisting struct {
+	engine.Names
+	registry *Registry
+}
+
+// Refresh implements engine.Names.
+func (n relisting) Refresh() {
+	n.Names.Refresh()
+	r := n.registry
+	r.mu.Lock()
+	old := r.now().Sub(r.read) > rereadAfter
+	r.mu.Unlock()
+	if old {
+		r.changed()
+	}
+}
+
+// TakesOver implements engine.Registrar: nobody's VMs are touched.
+func (r *Registry) TakesOver(context.Context) (bool, error) { return false, nil }
+
+// Register implements engine.Registrar. The machine must be one that MAAS has
+// deployed.
+func (r *Registry) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
+	m, err := r.machineOf(ctx, g)
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	record := engine.HostRecord{
+		Name: g.Name, Endpoint: g.Endpoint, Zone: g.Zone, Pool: g.Pool, Tags: g.Tags,
+		CPUOvercommit: g.CPUOvercommit, MemoryOvercommit: g.MemoryOvercommit,
+	}
+	defer r.changed()
+	if err := r.note(ctx, m, record.OwnerData()); err != nil {
+		return engine.VMHost{}, err
+	}
+	if err := r.machines.Tag(ctx, m.SystemID, engine.HostTag); err != nil {
+		return engine.VMHost{}, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, engine.HostTag, err)
+	}
+	return engine.VMHost{Name: g.Name, MachineID: m.SystemID, HostKey: m.SystemID}, nil
+}
+
+// Locate implements engine.Registrar.
+func (r *Registry) Locate(ctx context.Context, e engine.Endpoint) error {
+	_, err := r.machineAt(ctx, e.Address)
+	return err
+}
+
+// machineOf finds the machine that an LXD runs on.
+func (r *Registry) machineOf(ctx context.Context, g engine.Registration) (engine.Machine, error) {
+	if g.MachineID != "" {
+		return r.machines.Machine(ctx, g.MachineID)
+	}
+	m, err := r.machineAt(ctx, g.Address)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	if record, known := m.HostRecord(); known {
+		return engine.Machine{}, fmt.Errorf("machine %s is the host %s already: %w", m.Hostname, record.Name, engine.ErrConflict)
+	}
+	return m, nil
+}
+
+// machineAt finds the deployed machine that has an address, or a name, of an LXD.
+func (r *Registry) machineAt(ctx context.Context, address string) (engine.Machine, error) {
+	at, err := hostPort(address)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	host, _, err := net.SplitHostPort(at)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	all, err := r.machines.MachinesWhere(ctx, engine.MachineFilter{Status: engine.StatusDeployed})
+	if err != nil {
+		return engine.Machine{}, fmt.Errorf("cannot list the deployed machines: %w", err)
+	}
+	addresses := []string{host}
+	if net.ParseIP(host) == nil {
+		found, _ := net.DefaultResolver.LookupHost(ctx, host) // or MAAS knows it by its name
+		addresses = append(addresses, found...)
+	}
+	n := slices.IndexFunc(all, func(m engine.Machine) bool {
+		return strings.EqualFold(m.FQDN, host) || strings.EqualFold(m.Hostname, host) || share(m.IPAddresses, addresses)
+	})
+	if n < 0 {
+		return engine.Machine{}, &engine.SpecError{
+			Field: "address", Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and where MAAS has no VM hosts, a host is a machine of MAAS", host),
+			Hint: "Give an address of the machine that MAAS shows, or let MAAS deploy the machine first.", Err: engine.ErrNotFound,
+		}
+	}
+	return all[n], nil
+}
+
+// note writes what the machine does not say yet.
+func (r *Registry) note(ctx context.Context, m engine.Machine, data map[string]string) error {
+	data = maps.Clone(data)
+	maps.DeleteFunc(data, func(key, value string) bool { return m.OwnerData[key] == value })
+	if len(data) == 0 {
+		return nil
+	}
+	if err := r.metal.Annotate(ctx, m.SystemID, data); err != nil {
+		return fmt.Errorf("cannot annotate %s: %w", m.Hostname, err)
+	}
+	return nil
+}
+
+// Endpoint implements engine.Registrar.
+func (r *Registry) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
+	servers, err := r.Servers(ctx)
+	if err != nil {
+		return engine.Endpoint{}, err
+	}
+	for _, s := range servers {
+		if s.MachineID == host.MachineID {
+			return s.Endpoint, nil
+		}
+	}
+	return engine.Endpoint{}, fmt.Errorf("machine %s is no LXD host: %w", host.MachineID, engine.ErrNotFound)
+}
+
+// UpdateHost implements engine.Registrar. That the credentials change is no
+// matter of the host: MAAS has them of each machine that is a VM, and so
+// Composer.Registrar sees to it.
+func (r *Registry) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
+	return r.edit(ctx, host, func(record *engine.HostRecord) {
+		for _, text := range []struct{ have, want *string }{
+			{&record.Name, u.Name}, {&record.Zone, u.Zone}, {&record.Pool, u.Pool}, {&record.DefaultStoragePool, u.DefaultStoragePool},
+		} {
+			if text.want != nil {
+				*text.have = *text.want
+			}
+		}
+		for _, ratio := range []struct{ have, want *float64 }{{&record.CPUOvercommit, u.CPUOvercommit}, {&record.MemoryOvercommit, u.MemoryOvercommit}} {
+			if ratio.want != nil {
+				*ratio.have = *ratio.want
+			}
+		}
+	})
+}
+
+// TagHost implements engine.Registrar.
+func (r *Registry) TagHost(ctx context.Context, host engine.VMHost, tag string) error {
+	return r.edit(ctx, host, func(record *engine.HostRecord) {
+		if !slices.Contains(record.Tags, tag) {
+			record.Tags = append(record.Tags, tag)
+		}
+	})
+}
+
+// UntagHost implements engine.Registrar.
+func (r *Registry) UntagHost(ctx context.Context, host engine.VMHost, tag string) error {
+	return r.edit(ctx, host, func(record *engine.HostRecord) {
+		record.Tags = slices.DeleteFunc(record.Tags, func(t string) bool { return t == tag })
+	})
+}
+
+// edit changes what a machine says of its host.
+func (r *Registry) edit(ctx context.Context, host engine.VMHost, change func(*engine.HostRecord)) error {
+	m, err := r.machines.Machine(ctx, host.MachineID)
+	if err != nil {
+		return err
+	}
+	record, ok := m.HostRecord()
+	if !ok {
+		return fmt.Errorf("machine %s is no LXD host: %w", m.Hostname, engine.ErrNotFound)
+	}
+	change(&record)
+	defer r.changed()
+	return r.note(ctx, m, record.OwnerData())
+}
+
+// Unregister implements engine.Registrar: the tag goes off the machine. What it
+// says of itself besides stays until it is released.
+func (r *Registry) Unregister(ctx context.Context, host engine.VMHost) error {
+	defer r.changed()
+	m, err := r.machines.Machine(ctx, host.MachineID)
+	if err == nil && slices.Contains(m.Tags, engine.HostTag) {
+		err = r.machines.Untag(ctx, m.SystemID, engine.HostTag)
+	}
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return fmt.Errorf("cannot take tag %q off %s: %w", engine.HostTag, host.Name, err)
+	}
+	return nil
+}

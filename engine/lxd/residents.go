@@ -1,0 +1,124 @@
+package lxd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// VMs implements engine.Composer: the instances of all projects that the
+// certificate may see, and by their MACs the machines that MAAS knows them by.
+func (c *Composer) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
+	c.fleet.expire(c.Now(), rereadAfter)
+	all, err := c.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var macs []string
+	var silent []error
+	asked := make([]seen, 0, len(hosts))
+	for _, host := range hosts {
+		h, err := all.reached(host)
+		if err != nil {
+			silent = append(silent, unseen(host, err))
+			continue
+		}
+		asked = append(asked, h)
+		for _, i := range h.instances {
+			macs = append(macs, i.macs...)
+		}
+	}
+	machines, err := c.Enlister.Enlisted(ctx, macs...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the machines of the instances: %w", err)
+	}
+	var found []engine.Resident
+	for _, h := range asked {
+		for _, i := range h.instances {
+			found = append(found, engine.Resident{Machine: h.machineOf(i, machines), HostKey: h.MachineID})
+		}
+	}
+	return found, errors.Join(silent...)
+}
+
+// unseen says whose VMs are not known.
+func unseen(host engine.VMHost, err error) error {
+	return fmt.Errorf("the VMs on host %s cannot be seen: %w: %w", host.Name, engine.ErrUnavailable, err)
+}
+
+// machineOf is the machine of an instance, or as much of one as LXD tells.
+func (h seen) machineOf(i instance, machines []engine.Machine) engine.Machine {
+	n := slices.IndexFunc(machines, func(m engine.Machine) bool { return share(macsIn(m), i.macs) })
+	if n < 0 {
+		return engine.Machine{Hostname: i.name, HostName: h.Name}
+	}
+	return h.complete(i, machines[n])
+}
+
+// Complete implements engine.Composer. MAAS shows the size of a VM as its last
+// commissioning found it, and so not what it was given since: while an LXD that
+// may have it does not answer, the size is not known. MAAS is not asked which LXD
+// that is: it would be one call for each VM of a host that is down.
+func (c *Composer) Complete(ctx context.Context, m engine.Machine) engine.Machine {
+	all, err := c.inventory(ctx)
+	if err != nil {
+		all = c.fleet.recent()
+	}
+	at, known := c.knows(m.SystemID)
+	found := all.find(macsIn(m))
+	if one, ok := likeliest(found, at, m.Hostname); ok {
+		return one.host.complete(one.instance, m)
+	}
+	if known {
+		m.HostName = at.server.Name
+	}
+	if len(found) > 0 || !all.answered() {
+		m.Cores, m.MemoryMiB, m.Disks = 0, 0, nil
+	}
+	return m
+}
+
+// likeliest is the VM among the instances that have its MAC, as far as it is only
+// to be shown: where it is known to be, or has its name, or is alone.
+func likeliest(found []match, at place, name string) (match, bool) {
+	for _, fits := range []func(match) bool{
+		func(m match) bool { return at.same(m.place()) },
+		func(m match) bool { return m.instance.name == name },
+		func(match) bool { return true },
+	} {
+		n := slices.IndexFunc(found, fits)
+		if n >= 0 && !slices.ContainsFunc(found[n+1:], fits) {
+			return found[n], true
+		}
+	}
+	return match{}, false
+}
+
+// complete puts into the machine what the LXD says of its instance. Limits that
+// are not set, or are shares of the host, say nothing.
+func (h seen) complete(i instance, m engine.Machine) engine.Machine {
+	m.HostName = h.Name
+	if !i.vm {
+		return m
+	}
+	m.Cores, m.Profiles = int(i.cores), i.profiles
+	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
+		m.MemoryMiB = memory
+	}
+	if len(m.Disks) != len(i.volumes)+1 {
+		return m // MAAS has not commissioned it, or somebody has added to it
+	}
+	m.Disks = slices.Clone(m.Disks)
+	for n, v := range append([]volume{i.root}, i.volumes...) {
+		if n > 0 {
+			v.bytes = h.volumeBytes[volumeID(i.project, v.pool, v.name)]
+		}
+		if v.bytes > 0 {
+			m.Disks[n].SizeGB, m.Disks[n].Pool = (v.bytes+bytesPerGB/2)/bytesPerGB, v.pool
+		}
+	}
+	return m
+}

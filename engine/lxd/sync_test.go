@@ -1,0 +1,77 @@
+package lxd
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestSyncOne: a sync about one VM asks nothing about its neighbours, and does not
+// fail because of them.
+func TestSyncOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	moved, gone := w.compose(w.composer, rootOnly("web1")), w.compose(w.composer, rootOnly("web2"))
+	w.carry(t)
+	if err := w.sim.RemoveInstance("h1", "maas", "web2"); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := w.maas.Power(t.Context(), moved); err != nil || state != powerError {
+		t.Fatalf("MAAS looks where it is not, and finds it %s, %v", state, err)
+	}
+	host := engine.VMHost{MachineID: "host01"}
+	from := len(w.sim.Journal().Calls)
+	if err := w.composer.Sync(t.Context(), host, gone); err != nil {
+		t.Errorf("web1 was moved, which says nothing of web2: %v", err)
+	}
+	for _, c := range w.sim.Journal().Calls[from:] {
+		if c.Host == "" && strings.HasPrefix(c.Route, "GET ") {
+			t.Errorf("a sync about web2 asked MAAS: %s", c.Path)
+		}
+	}
+	if diff := cmp.Diff([]string{"instance web1 on h2", "machine web1"}, w.whole()); diff != "" {
+		t.Errorf("after the sync (-want +got):\n%s", diff)
+	}
+	if err := w.composer.Sync(t.Context(), host, moved); kinds(err) != "ErrConflict" {
+		t.Errorf("about web1 itself: %v", err)
+	}
+}
+
+// TestSyncSilent: a host that has just not answered is asked once for all the VMs
+// that wait for it, and again after a while.
+func TestSyncSilent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	now := time.Now()
+	w.composer.Now = func() time.Time { return now }
+	var ids []string
+	for _, name := range []string{"web1", "web2", "web3"} {
+		ids = append(ids, w.compose(w.composer, rootOnly(name)))
+	}
+	address, dialled := hangsUp(t)
+	w.servers[0].Address = address
+	host := engine.VMHost{MachineID: "host01"}
+	sync := func() (dials int64) {
+		for _, id := range ids {
+			if err := w.composer.Sync(t.Context(), host, id); kinds(err) != "ErrUnavailable, HostUnavailable" {
+				t.Errorf("%s: %v", kinds(err), err)
+			}
+			if dials == 0 {
+				dials = dialled.Load()
+			}
+		}
+		if got := dialled.Load(); got != dials {
+			t.Errorf("the silent host was dialled %d times, and for one VM %d times", got, dials)
+		}
+		return dialled.Swap(0)
+	}
+	once := sync()
+	now = now.Add(failedTTL)
+	if again := sync(); once == 0 || again != once {
+		t.Errorf("after a while it was dialled %d times, want %d", again, once)
+	}
+}

@@ -1,0 +1,225 @@
+package maas
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+var _ engine.Addresses = (*Client)(nil)
+
+// addressesTTL is how long the used ranges of a subnet serve who only wants to
+// know that an address is in none of them.
+const addressesTTL = 10 * time.Second
+
+// usedRange is a run of addresses that MAAS does not give away, both ends
+// included.
+type usedRange struct {
+	First    netip.Addr `json:"start"`
+	Last     netip.Addr `json:"end"`
+	Purposes []string   `json:"purpose"`
+}
+
+func (r usedRange) contains(ip netip.Addr) bool {
+	return r.First.Compare(ip) <= 0 && ip.Compare(r.Last) <= 0
+}
+
+// assigned is MAAS's word for addresses that somebody has.
+const assigned = "assigned-ip"
+
+// purposes are MAAS's words for why a range is used (models/subnet.py,
+// get_ipranges_in_use), the weightiest last where several ranges overlap.
+var purposes = []struct {
+	word string
+	is   engine.AddressPurpose
+}{
+	{assigned, engine.AddressTaken},
+	{"dns-server", engine.AddressGateway},
+	{"gateway-ip", engine.AddressGateway},
+	{"reserved", engine.AddressReserved},
+	{"dynamic", engine.AddressDynamic},
+}
+
+func (r usedRange) purpose() engine.AddressPurpose {
+	found := engine.AddressTaken
+	for _, p := range purposes {
+		if slices.Contains(r.Purposes, p.word) {
+			found = p.is
+		}
+	}
+	return found
+}
+
+// AddressUse implements engine.Addresses. One call tells, for all who ask about
+// a subnet at the time, whether an address is free. What is in the way is read
+// again before it is reported, and who has it in a call of its own.
+func (c *Client) AddressUse(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (engine.AddressUse, error) {
+	list := c.ranges.of(subnet.ID)
+	used, err := list.get(ctx)
+	if _, inUse := rangeOf(used, ip); err != nil || !inUse {
+		return engine.AddressUse{}, err
+	}
+	used, err = list.younger(ctx, 0)
+	at, inUse := rangeOf(used, ip)
+	if err != nil || !inUse {
+		return engine.AddressUse{}, err
+	}
+	return c.useOf(ctx, subnet, ip, used, at)
+}
+
+// rangeOf finds the range that an address lies in, if it lies in any.
+func rangeOf(used []usedRange, ip netip.Addr) (usedRange, bool) {
+	i := slices.IndexFunc(used, func(r usedRange) bool { return r.contains(ip) })
+	if i < 0 {
+		return usedRange{}, false
+	}
+	return used[i], true
+}
+
+// useOf describes why an address is not free.
+func (c *Client) useOf(ctx context.Context, subnet engine.Subnet, ip netip.Addr, used []usedRange, at usedRange) (engine.AddressUse, error) {
+	use := engine.AddressUse{Purpose: at.purpose(), Nearby: nearby(subnet, used, ip)}
+	if slices.Contains(at.Purposes, assigned) {
+		holder, found, err := c.holder(ctx, subnet, ip)
+		if err != nil {
+			return engine.AddressUse{}, err
+		}
+		// What was given away within a range makes one run with it.
+		if found || use.Purpose == engine.AddressTaken {
+			use.Purpose, use.SystemID, use.Holder = engine.AddressTaken, holder.Node.SystemID, holder.says()
+		}
+	}
+	if use.Purpose == engine.AddressDynamic || use.Purpose == engine.AddressReserved {
+		use.First, use.Last = at.First, at.Last
+	}
+	return use, nil
+}
+
+// wireHolder is an address of a subnet with who has it.
+type wireHolder struct {
+	IP   string `json:"ip"`
+	User string `json:"user"`
+	Node struct {
+		SystemID string `json:"system_id"`
+		Hostname string `json:"hostname"`
+		Type     int    `json:"node_type"`
+	} `json:"node_summary"`
+	Names []struct {
+		Name   string `json:"name"`
+		Domain string `json:"domain"`
+	} `json:"dns_records"`
+}
+
+// holder looks who has an address, if anybody has.
+func (c *Client) holder(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (h wireHolder, found bool, err error) {
+	var list []wireHolder
+	if err := c.call(ctx, get("subnets/{id}/", strconv.Itoa(subnet.ID)).op("ip_addresses"), &list); err != nil {
+		return wireHolder{}, false, err
+	}
+	for _, h := range list {
+		if at, err := netip.ParseAddr(h.IP); err == nil && at == ip {
+			return h, true, nil
+		}
+	}
+	return wireHolder{}, false, nil
+}
+
+// nodeMachine and nodeDevice are MAAS's numbers for kinds of nodes (enum.py,
+// NODE_TYPE); the others are servers of MAAS's own.
+const (
+	nodeMachine = 0
+	nodeDevice  = 1
+)
+
+// says names the holder.
+func (h wireHolder) says() string {
+	switch {
+	case h.Node.SystemID != "" && h.Node.Type == nodeMachine:
+		return fmt.Sprintf("machine %s (%s)", h.Node.Hostname, h.Node.SystemID)
+	case h.Node.SystemID != "" && h.Node.Type == nodeDevice:
+		return fmt.Sprintf("device %s (%s)", h.Node.Hostname, h.Node.SystemID)
+	case h.Node.SystemID != "":
+		return "MAAS's own server " + h.Node.Hostname
+	case len(h.Names) > 0:
+		return fmt.Sprintf("the DNS name %s.%s", h.Names[0].Name, h.Names[0].Domain)
+	case h.User != "":
+		return fmt.Sprintf("the MAAS user %s, who reserved it", h.User)
+	}
+	return "something that MAAS does not name"
+}
+
+// nearby is the next free address above another one, else below it.
+func nearby(subnet engine.Subnet, used []usedRange, ip netip.Addr) netip.Addr {
+	network, err := netip.ParsePrefix(subnet.CIDR)
+	if err != nil {
+		return netip.Addr{}
+	}
+	free := func(at netip.Addr) bool {
+		return network.Contains(at) && network.Contains(at.Next()) && at != network.Masked().Addr()
+	}
+	up, down := skip(used, ip, func(r usedRange) netip.Addr { return r.Last.Next() }), skip(used, ip, func(r usedRange) netip.Addr { return r.First.Prev() })
+	switch {
+	case free(up):
+		return up
+	case free(down):
+		return down
+	}
+	return netip.Addr{}
+}
+
+// skip goes on from an address over all used ranges in its way.
+func skip(used []usedRange, from netip.Addr, beyond func(usedRange) netip.Addr) netip.Addr {
+	for from.IsValid() {
+		at, inUse := rangeOf(used, from)
+		if !inUse {
+			break
+		}
+		from = beyond(at)
+	}
+	return from
+}
+
+// subnetRanges caches the used ranges of each subnet that somebody asks about.
+type subnetRanges struct {
+	make func(subnetID int) *cached[[]usedRange]
+
+	mu   sync.Mutex
+	each map[int]*cached[[]usedRange]
+}
+
+func (s *subnetRanges) of(subnetID int) *cached[[]usedRange] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, ok := s.each[subnetID]
+	if !ok {
+		list = s.make(subnetID)
+		s.each[subnetID] = list
+	}
+	return list
+}
+
+// expire forgets what is old enough to be read once more.
+func (s *subnetRanges) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range s.each {
+		list.expire()
+	}
+}
+
+// drop forgets a subnet's, of which an address was just given away.
+func (s *subnetRanges) drop(subnetID int) { s.of(subnetID).drop() }
+
+// fetchRanges reads the used ranges of a subnet.
+func (c *Client) fetchRanges(subnetID int) func(context.Context) ([]usedRange, error) {
+	return func(ctx context.Context) (used []usedRange, err error) {
+		err = c.call(ctx, get("subnets/{id}/", strconv.Itoa(subnetID)).op("reserved_ip_ranges"), &used)
+		return used, err
+	}
+}

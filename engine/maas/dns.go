@@ -1,0 +1,196 @@
+package maas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+var _ engine.DNS = (*Client)(nil)
+
+const dnsRoute = "dnsresources/{id}/"
+
+// maxDNSTries is how often a name is looked at anew because it, or the lack of
+// it, did not last until the write.
+const maxDNSTries = 3
+
+// DNSRecord implements engine.DNS.
+func (c *Client) DNSRecord(ctx context.Context, name engine.DNSName) (engine.DNSRecord, error) {
+	if err := name.Validate(); err != nil {
+		return engine.DNSRecord{}, err
+	}
+	have, err := c.dnsResource(ctx, name)
+	return have.record(), err
+}
+
+// PublishDNS implements engine.DNS. Between the look and the write, someone
+// else may have made the name, or MAAS removed it with its last machine, and
+// the reply to a write may be lost: then another look tells.
+func (c *Client) PublishDNS(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
+	if err := errors.Join(name.Validate(), want.Validate()); err != nil {
+		return false, err
+	}
+	want.Addresses = sortedAddresses(want.Addresses)
+	changed := false
+	for try := 1; ; try++ {
+		wrote, err := c.publish(ctx, name, want)
+		changed = changed || wrote
+		switch {
+		case err == nil:
+			return changed, nil
+		case try == maxDNSTries || !outdated(err) || ctx.Err() != nil:
+			return changed, fmt.Errorf("cannot publish %s in the DNS of MAAS: %w", name, dnsRefusal(err))
+		}
+	}
+}
+
+// outdated reports whether a write failed in a way that another look at the
+// name may mend: what MAAS says of no field may be that the name is taken.
+func outdated(err error) bool {
+	e, ok := asError(err)
+	return ok && (e.Unclear || e.Kind == engine.ErrNotFound || len(e.FieldMessages[allFields]) > 0)
+}
+
+// publish takes one look and makes the difference good.
+func (c *Client) publish(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
+	have, err := c.dnsResource(ctx, name)
+	if errors.Is(err, engine.ErrNotFound) && !isSpec(err) {
+		r := post("", "dnsresources/").put("name", name.Label).put("domain", name.Domain)
+		return true, c.call(ctx, r.pointTo(want), nil)
+	}
+	if err != nil {
+		return false, err
+	}
+	surplus := without(have.Addresses, want.Addresses)
+	if len(surplus) == 0 && have.same(want) {
+		return false, nil
+	}
+	dropped, err := c.releasable(ctx, have, surplus)
+	if err != nil {
+		return false, err
+	}
+	// To release an address is to drop it from its name. What is to be released
+	// therefore stays until then: cut off in between, a repetition goes on.
+	both := want
+	both.Addresses = sortedAddresses(append(slices.Clone(want.Addresses), dropped...))
+	if !have.same(both) {
+		if err := c.point(ctx, have.ID, both); err != nil {
+			return true, err
+		}
+	}
+	kept, err := c.release(ctx, dropped)
+	if err == nil && len(kept) > 0 {
+		err = c.point(ctx, have.ID, want)
+	}
+	return true, err
+}
+
+// RemoveDNS implements engine.DNS. MAAS itself removes a name whose last
+// address is released.
+func (c *Client) RemoveDNS(ctx context.Context, name engine.DNSName) error {
+	if err := name.Validate(); err != nil {
+		return err
+	}
+	have, err := c.dnsResource(ctx, name)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err == nil:
+		err = c.removeDNS(ctx, have)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove %s from the DNS of MAAS: %w", name, dnsRefusal(err))
+	}
+	return nil
+}
+
+func (c *Client) removeDNS(ctx context.Context, have wireDNS) error {
+	dropped, err := c.releasable(ctx, have, have.Addresses)
+	if err != nil {
+		return err
+	}
+	if len(have.Records) > 0 {
+		// The name has to outlive its addresses, so they go first.
+		if err := c.point(ctx, have.ID, engine.DNSRecord{}); err != nil {
+			return err
+		}
+		_, err := c.release(ctx, dropped)
+		return err
+	}
+	if _, err := c.release(ctx, dropped); err != nil {
+		return err
+	}
+	err = c.call(ctx, newRequest(http.MethodDelete, dnsRoute, strconv.Itoa(have.ID)), nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// point writes what a name points to.
+func (c *Client) point(ctx context.Context, id int, to engine.DNSRecord) error {
+	return c.call(ctx, newRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)).pointTo(to), nil)
+}
+
+// pointTo gives the addresses as MAAS takes them: separated by spaces; a comma is
+// an internal error, and of a repeated field only the last one counts. Both
+// fields are always sent: an empty one clears.
+func (r *request) pointTo(to engine.DNSRecord) *request {
+	texts := make([]string, len(to.Addresses))
+	for n, ip := range to.Addresses {
+		texts[n] = ip.String()
+	}
+	ttl := ""
+	if to.TTLSeconds > 0 {
+		ttl = strconv.Itoa(to.TTLSeconds)
+	}
+	return r.put("ip_addresses", strings.Join(texts, " ")).put("address_ttl", ttl)
+}
+
+// releasable are those of the addresses that MAAS would keep as reserved for
+// nobody: no machine has them, and no other name points to them, which would
+// lose them, too.
+func (c *Client) releasable(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
+	var found []netip.Addr
+	for _, a := range surplus {
+		if a.AllocType == allocUserReserved && len(a.Interfaces) == 0 {
+			found = append(found, a.IP.Addr)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var all []wireDNS
+	if err := c.list(ctx, get("dnsresources/"), &all); err != nil {
+		return nil, err
+	}
+	for _, other := range all {
+		if other.ID != have.ID {
+			found = slices.DeleteFunc(found, func(ip netip.Addr) bool { return slices.Contains(other.addresses(), ip) })
+		}
+	}
+	return found, nil
+}
+
+// release gives addresses back that a name brought, and returns those that MAAS
+// keeps, because another user reserved them. The caller knows that they were
+// there.
+func (c *Client) release(ctx context.Context, addresses []netip.Addr) (kept []netip.Addr, err error) {
+	for _, ip := range addresses {
+		err := c.list(ctx, post("release", "ipaddresses/").put("ip", ip.String()), nil)
+		switch {
+		case isStatus(err, http.StatusBadRequest):
+			kept = append(kept, ip)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return kept, nil
+}

@@ -1,0 +1,145 @@
+package maas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// allocUserReserved is MAAS's number for an address that a user reserved, or
+// that a name brought (enum.py, IPADDRESS_TYPE.USER_RESERVED).
+const allocUserReserved = 4
+
+// wireDNS is a DNS resource: a name with its addresses.
+type wireDNS struct {
+	ID         int               `json:"id"`
+	FQDN       string            `json:"fqdn"`
+	TTLSeconds int               `json:"address_ttl"` // null: MAAS's default
+	Addresses  []wireAddress     `json:"ip_addresses"`
+	Records    []json.RawMessage `json:"resource_records"` // of other kinds
+}
+
+type wireAddress struct {
+	IP         wireIP `json:"ip"`
+	AllocType  int    `json:"alloc_type"`
+	Interfaces []struct {
+		ID int `json:"id"`
+	} `json:"interface_set"`
+}
+
+// wireIP is an address, invalid for null: that of a machine which gave its own
+// back.
+type wireIP struct{ netip.Addr }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (ip *wireIP) UnmarshalJSON(text []byte) error {
+	var read string
+	err := json.Unmarshal(text, &read)
+	if err == nil && read != "" {
+		ip.Addr, err = netip.ParseAddr(read)
+	}
+	return err
+}
+
+// addresses are those of the name, sorted.
+func (r wireDNS) addresses() []netip.Addr {
+	var found []netip.Addr
+	for _, a := range r.Addresses {
+		if a.IP.IsValid() {
+			found = append(found, a.IP.Addr)
+		}
+	}
+	return sortedAddresses(found)
+}
+
+func (r wireDNS) record() engine.DNSRecord {
+	return engine.DNSRecord{Addresses: r.addresses(), TTLSeconds: r.TTLSeconds}
+}
+
+// same reports whether the name points to exactly that. MAAS lists addresses in
+// no stable order.
+func (r wireDNS) same(want engine.DNSRecord) bool {
+	return r.TTLSeconds == want.TTLSeconds && slices.Equal(r.addresses(), want.Addresses)
+}
+
+// sortedAddresses sorts a copy, each address once.
+func sortedAddresses(addresses []netip.Addr) []netip.Addr {
+	return slices.Compact(slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare))
+}
+
+// without are the addresses that are not wanted.
+func without(have []wireAddress, wanted []netip.Addr) []wireAddress {
+	return slices.DeleteFunc(slices.Clone(have), func(a wireAddress) bool {
+		return !a.IP.IsValid() || slices.Contains(wanted, a.IP.Addr)
+	})
+}
+
+// dnsResource reads a name, ErrNotFound if there is none.
+func (c *Client) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, error) {
+	r := get("dnsresources/")
+	r.query = map[string][]string{"name": {name.Label}, "domain": {name.Domain}}
+	var found []wireDNS
+	err := c.call(ctx, r, &found)
+	if isStatus(err, http.StatusNotFound) {
+		return wireDNS{}, c.noDomain(ctx, r, name.Domain)
+	}
+	if err != nil {
+		return wireDNS{}, err
+	}
+	i := slices.IndexFunc(found, func(r wireDNS) bool { return r.ID >= 0 && strings.EqualFold(r.FQDN, name.String()) })
+	if i < 0 {
+		return wireDNS{}, fmt.Errorf("MAAS has no name %s: %w", name, engine.ErrNotFound)
+	}
+	return found[i], nil
+}
+
+// noDomain says why a list of names is 404: MAAS has no such domain, or this is
+// no MAAS.
+func (c *Client) noDomain(ctx context.Context, r *request, domain string) error {
+	known, err := c.domains.reread(ctx)
+	names, err := onlyNames(known, err)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(names, domain):
+		return c.place.foreign(r, http.StatusNotFound)
+	}
+	return &engine.SpecError{
+		Field: "domain", Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
+		Hint: "Make it in MAAS first, or choose one of: " + strings.Join(names, ", ") + ".",
+	}
+}
+
+func isSpec(err error) bool {
+	_, is := errors.AsType[*engine.SpecError](err)
+	return is
+}
+
+// dnsFields are the parts of a name, by the parameter in which MAAS refuses
+// them.
+var dnsFields = map[string]string{
+	"name": "name", "domain": "domain", "ip_addresses": "addresses", "address_ttl": "ttl", allFields: "name",
+}
+
+// dnsRefusal turns what MAAS says of a parameter into an error of the part that
+// it came from. Other errors pass unchanged.
+func dnsRefusal(err error) error {
+	e, ok := asError(err)
+	if !ok || e.Kind != engine.ErrInvalid {
+		return err
+	}
+	for _, parameter := range slices.Sorted(maps.Keys(e.FieldMessages)) {
+		if field := dnsFields[parameter]; field != "" {
+			return &engine.SpecError{Field: field, Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
+		}
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package maas
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// served is a client of a simulated MAAS that listens.
+type served struct {
+	*Client
+	sim *sim.Server
+}
+
+func serve(t *testing.T, m sim.Model) served {
+	t.Helper()
+	s := sim.Start(t, m)
+	return served{Client: clientOf(t, s, s.APIKey()), sim: s}
+}
+
+func clientOf(t *testing.T, s *sim.Server, key string) *Client {
+	t.Helper()
+	c, err := New(Config{
+		URL: s.URL, APIKey: key, Rand: func() float64 { return 0 },
+		Backoff: func(int) time.Duration { return 0 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// names is a MAAS with two domains, a machine and a subnet.
+func names() sim.Model {
+	return sim.Model{
+		Domains: []string{"example.test"},
+		Subnets: []sim.SubnetModel{{
+			Name: "lan", CIDR: "10.77.0.0/24", DHCP: true, Gateway: "10.77.0.1", DynamicStart: "10.77.0.200", DynamicEnd: "10.77.0.250",
+			ReservedStart: "10.77.0.100", ReservedEnd: "10.77.0.110",
+		}},
+		Machines: []sim.MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192}},
+	}
+}
+
+// api calls the simulator as an operator does, and wants it to succeed.
+func (w served) api(t *testing.T, method, path string, form url.Values) any {
+	t.Helper()
+	r := &request{method: method, route: path, form: form}
+	where, err := url.Parse(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.path, r.query = where.Path, where.Query()
+	r.timeout = w.timeout
+	a, err := w.handle(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	var value any
+	if len(a.body) > 0 {
+		if err := json.Unmarshal(a.body, &value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return value
+}
+
+// reserved lists the addresses that MAAS keeps as reserved by a user.
+func (w served) reserved(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, a := range w.api(t, http.MethodGet, "ipaddresses/?all=true", nil).([]any) {
+		found = append(found, a.(map[string]any)["ip"].(string))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// link gives the machine m1 a fixed address, and returns its system id.
+func (w served) link(t *testing.T, ip string) string {
+	t.Helper()
+	found, err := w.MachinesNamed(t.Context(), "m1")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v", found, err)
+	}
+	subnets, err := w.Subnets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Link(t.Context(), found[0].SystemID, found[0].Interfaces[0].ID, subnets[0], ip); err != nil {
+		t.Fatal(err)
+	}
+	return found[0].SystemID
+}
+
+func addresses(texts ...string) []netip.Addr {
+	var found []netip.Addr
+	for _, text := range texts {
+		found = append(found, netip.MustParseAddr(text))
+	}
+	return found
+}
+
+var api = engine.DNSName{Label: "api-c1", Domain: "example.test"}

@@ -1,0 +1,71 @@
+package maas
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// VMs implements engine.Composer. MAAS filters by the names of VM hosts, which
+// others may bear, too. It tells no instances that it does not know.
+func (c *Client) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
+	if len(hosts) == 0 {
+		return nil, nil
+	}
+	names, keys := make([]string, len(hosts)), map[int]string{}
+	for n, h := range hosts {
+		names[n], keys[h.ID] = h.Name, h.HostKey
+	}
+	machines, err := c.MachinesWhere(ctx, engine.MachineFilter{Hosts: names})
+	if err != nil {
+		return nil, err
+	}
+	var found []engine.Resident
+	for _, m := range machines {
+		if key, ok := keys[m.HostID]; ok {
+			found = append(found, engine.Resident{Machine: m, HostKey: key})
+		}
+	}
+	return found, nil
+}
+
+// Complete implements engine.Composer: MAAS tells all that it knows.
+func (c *Client) Complete(_ context.Context, m engine.Machine) engine.Machine { return m }
+
+// Resize implements engine.Composer. MAAS has no call for it.
+func (c *Client) Resize(_ context.Context, host engine.VMHost, systemID string, _ engine.Composition) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("MAAS cannot change the size of VM %s on VM host %s", systemID, host.Name),
+		Hint:    `It takes a new VM; or let VMs be made in LXD itself (composer = "lxd").`, Err: engine.ErrConflict,
+	}
+}
+
+// trouble is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
+// sends security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py,
+// up to MAAS 3.8), which LXD refuses by then.
+func (h wireHost) trouble() error {
+	switch {
+	case h.Version == "":
+		return &engine.Error{
+			Type: engine.HostUnavailable, Host: h.Name, Message: "MAAS has never reached its LXD",
+			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
+		}
+	case tooNew(h.Version):
+		return &engine.SpecError{
+			Field: "vm_host", Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
+			Hint: fmt.Sprintf(`Choose another VM host, or install LXD from %s there; or let VMs be made in LXD itself (composer = "lxd").`, cloudinit.DefaultChannel),
+			Err:  engine.ErrConflict,
+		}
+	}
+	return nil
+}
+
+// tooNew compares the first two numbers of a version, which are a track of the
+// snap.
+func tooNew(version string) bool {
+	parts := strings.SplitN(version, ".", 3)
+	return version != "" && cloudinit.OutrunsMAAS(strings.Join(parts[:min(2, len(parts))], "."))
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// DNS publishes names in the domains of MAAS, such as the one by which the API
+// of a cluster is reached. A domain that MAAS does not have is a *SpecError of
+// the field domain. All but DNSRecord need the key of an administrator:
+// ErrForbidden. Every call may be repeated.
+type DNS interface {
+	// DNSRecord reads what a name points to, as MAAS has it now. ErrNotFound if
+	// there is no such name.
+	DNSRecord(ctx context.Context, name DNSName) (DNSRecord, error)
+	// PublishDNS sees that a name points to these addresses and to no others,
+	// and reports whether anything had to be changed for that. What a name
+	// points to besides addresses is left alone. An address that is dropped is
+	// given back, too, for MAAS would keep it as reserved: unless a machine has
+	// it, another name points to it, or another user reserved it. (One that the
+	// user of this key reserved by hand looks to MAAS like one that the name
+	// brought.) While that goes on, the name points to the old addresses as well
+	// as to the new ones, and never to none.
+	PublishDNS(ctx context.Context, name DNSName, want DNSRecord) (changed bool, err error)
+	// RemoveDNS takes all addresses from a name, gives them back as PublishDNS
+	// does, and removes the name, unless it has data of another kind. An absent
+	// one is no error.
+	RemoveDNS(ctx context.Context, name DNSName) error
+}
+
+// DNSName is a name in a domain of MAAS.
+type DNSName struct {
+	Label  string // "api-c1": one DNS label
+	Domain string // "maas"
+}
+
+// String is the name in full.
+func (n DNSName) String() string { return n.Label + "." + n.Domain }
+
+// DNSRecord is what a name points to.
+type DNSRecord struct {
+	// Addresses in no certain order, each once.
+	Addresses []netip.Addr
+	// TTLSeconds is how long an answer may be kept; zero: MAAS's default.
+	TTLSeconds int
+}
+
+// maxTTLSeconds is a week, beyond which a name is hardly ever right.
+const maxTTLSeconds = 7 * 24 * 3600
+
+// Validate checks what can be checked without asking MAAS. The error is a
+// *SpecError.
+func (n DNSName) Validate() error {
+	switch {
+	case !label.MatchString(n.Label):
+		return &SpecError{
+			Field: "name", Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
+			Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot.",
+		}
+	case n.Domain == "":
+		return &SpecError{Field: "domain", Message: "there is no domain", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
+	}
+	return nil
+}
+
+// Validate checks what can be checked without asking MAAS: that there are
+// addresses, for a name is never emptied but by being removed, and that MAAS
+// can read them. The error is a *SpecError.
+func (r DNSRecord) Validate() error {
+	bad := slices.IndexFunc(r.Addresses, func(ip netip.Addr) bool { return !ip.IsValid() || ip.Zone() != "" || ip.Is4In6() })
+	switch {
+	case len(r.Addresses) == 0:
+		return &SpecError{
+			Field: "addresses", Message: "there is no address to publish", Err: ErrInvalid,
+			Hint: "A name that points to nothing cuts off all who use it: keep the old addresses, or remove the name.",
+		}
+	case bad >= 0:
+		return &SpecError{
+			Field: "addresses", Message: fmt.Sprintf("%q is no address for a name", r.Addresses[bad]), Err: ErrInvalid,
+			Hint: "Use plain IPv4 or IPv6 addresses.",
+		}
+	case r.TTLSeconds < 0 || r.TTLSeconds > maxTTLSeconds:
+		return &SpecError{
+			Field: "ttl", Message: fmt.Sprintf("%d s is no time to live", r.TTLSeconds), Err: ErrInvalid,
+			Hint: fmt.Sprintf("Use 1 to %d seconds, or 0 for MAAS's default.", maxTTLSeconds),
+		}
+	}
+	return nil
+}

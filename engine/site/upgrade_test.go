@@ -1,0 +1,228 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// living is a site that has run for a while on a MAAS with a VM host, and has
+// made the VM web there.
+type living struct {
+	*Site
+	config Config
+	sim    *sim.Server
+	host   engine.VMHost
+	ref    engine.Ref
+	vm     engine.VM
+}
+
+func live(t *testing.T) living {
+	t.Helper()
+	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sim.Start(t, sim.Model{MAASVersion: sim.Version37, LXDListen: sim.LXDListenAuto, Hosts: []sim.HostModel{
+		{Name: "h1", Cores: 8, MemoryMiB: 16384, Project: "maas", TrustedCertificates: []string{key.Certificate}},
+	}})
+	l := living{sim: s, ref: engine.Ref{Key: "test/web", Name: "web"}}
+	l.config = Config{
+		URL: s.URL, APIKey: s.APIKey(), Ledger: ledger.NewMemory(nil), Interval: 20 * time.Millisecond,
+		Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
+	}
+	if l.Site, err = Open(l.config); err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := l.Composer.Hosts(t.Context())
+	if err != nil || len(hosts) != 1 {
+		t.Fatalf("hosts: %+v, %v", hosts, err)
+	}
+	l.host = hosts[0]
+	_, err = l.choice.lxd.registrar.Register(t.Context(), engine.Registration{ // as every host is noted
+		Name: "h1", MachineID: l.host.MachineID, Endpoint: engine.Endpoint{Address: s.LXDs()[0].Listening[0], Project: "maas"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := engine.VMSpec{Name: "web", Cores: 2, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}}
+	if l.vm, err = engine.Wait(t.Context(), l.VMs.Steps(l.ref, spec)); err != nil {
+		t.Fatal(err)
+	}
+	l.ref.SystemID, l.ref.Finished = l.vm.SystemID, true
+	return l
+}
+
+// upgrade removes MAAS's VM hosts. The site has chosen MAAS, and keeps nothing
+// else: whatever it read is too old by now.
+func (l *living) upgrade(t *testing.T) {
+	t.Helper()
+	if err := l.sim.Upgrade(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if l.Site, err = Open(l.config); err != nil {
+		t.Fatal(err)
+	}
+	l.choice.taken = &l.choice.maas
+}
+
+// TestUpgraded: a choice does not outlive MAAS's VM hosts, however long the
+// process runs, and whatever it asks for first.
+func TestUpgraded(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		first  func(context.Context, living) error
+		left   int // instances
+	}{
+		"Hosts": {"The list answers 410.", func(ctx context.Context, l living) error {
+			_, err := l.Composer.Hosts(ctx)
+			return err
+		}, 1},
+		"Able": {"It says what was read of MAAS.", func(ctx context.Context, l living) error { return l.Composer.Able(ctx) }, 1},
+		"HostOf": {"MAAS shows the machine without a VM host.", func(ctx context.Context, l living) error {
+			m, err := l.Machines.Machine(ctx, l.ref.SystemID)
+			if err != nil {
+				return err
+			}
+			host, err := l.Composer.HostOf(ctx, m)
+			if err == nil && host.MachineID != l.host.MachineID {
+				err = errors.New("it is on " + host.MachineID)
+			}
+			return err
+		}, 1},
+		"Complete": {"It would show the size that MAAS knows.", func(ctx context.Context, l living) error {
+			vm, err := l.VMs.Observe(ctx, l.ref)
+			if err == nil && vm.HostName != "h1" {
+				err = errors.New("it is on " + vm.HostName)
+			}
+			return err
+		}, 1},
+		"VMs": {"MAAS knows no VM on any host, which would look empty.", func(ctx context.Context, l living) error {
+			found, err := l.Composer.VMs(ctx, []engine.VMHost{l.host})
+			if err == nil && len(found) != 1 {
+				err = errors.New("the VM is not found")
+			}
+			return err
+		}, 1},
+		"Delete": {"Its machine is on no VM host any more, and it is our VM.", func(ctx context.Context, l living) error {
+			_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return l.VMs.Delete(ctx, l.ref) })
+			return err
+		}, 0},
+		"Decompose": {"The upgrade came after all checks; MAAS would leave the instance.", func(ctx context.Context, l living) error {
+			if err := l.Machines.PowerOff(ctx, l.ref.SystemID); err != nil {
+				return err
+			}
+			return l.Composer.Decompose(ctx, l.ref.SystemID)
+		}, 0},
+		"Endpoint": {"So does the registrar follow.", func(ctx context.Context, l living) error {
+			e, err := l.Registrar.Endpoint(ctx, l.host)
+			if err == nil && e.Project != "maas" {
+				err = errors.New("it is in the project " + e.Project)
+			}
+			return err
+		}, 1},
+		"Tag": {"And where it changes something.", func(ctx context.Context, l living) error { return l.Registrar.TagHost(ctx, l.host, "blue") }, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := live(t)
+			l.upgrade(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if err := tc.first(ctx, l); err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if got, err := l.Chosen(ctx); got != LXD || err != nil {
+				t.Errorf("after the upgrade VMs are made by %q, %v; want %q", got, err, LXD)
+			}
+			if n := len(l.sim.Instances()); n != tc.left {
+				t.Errorf("%d instances are left, want %d", n, tc.left)
+			}
+		})
+	}
+}
+
+// TestNotUpgraded: a machine that is no VM does not turn the choice.
+func TestNotUpgraded(t *testing.T) {
+	t.Parallel()
+	l := live(t)
+	host, err := l.Machines.Machine(t.Context(), l.host.MachineID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Composer.HostOf(t.Context(), host); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("the VM host of a machine that is none's VM: %v", err)
+	}
+	if got, err := l.Chosen(t.Context()); got != MAAS || err != nil {
+		t.Errorf("chosen is %q, %v", got, err)
+	}
+}
+
+// TestPinIsNoted: the certificate that an LXD showed to what makes the VMs is held
+// to by the next process, too, where nobody else asks the LXD.
+func TestPinIsNoted(t *testing.T) {
+	t.Parallel()
+	l := live(t)
+	l.upgrade(t)
+	pair, err := l.config.Credentials(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := engine.Credentials{Certificate: l.sim.LXDs()[0].Certificate}.Fingerprint()
+	spec := engine.HostSpec{Machine: engine.MachineSpec{Machine: "h1", Adopt: true}, Project: "maas", Credentials: pair}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	host, err := engine.Wait(ctx, l.Engine.Hosts.Steps(engine.Ref{Key: "test/h1", Name: "h1"}, spec))
+	if err != nil || host.ServerFingerprint != want {
+		t.Fatalf("the host says %q, %v; want %s", host.ServerFingerprint, err, want)
+	}
+	m, err := l.Machines.Machine(ctx, l.host.MachineID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record, _ := m.HostRecord(); record.ServerFingerprint != want {
+		t.Errorf("the machine says %q, want %s", record.ServerFingerprint, want)
+	}
+}
+
+// TestUpgradedKeepsTheKey: a compose that an upgrade turns to LXD takes the private
+// key to MAAS, which is refused on plain http then as before.
+func TestUpgradedKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		mayTravel error
+		made      int
+	}{
+		"Refused": {"MAAS is on plain http.", engine.ErrInvalid, 1},
+		"Allowed": {"It may be read by nobody else.", nil, 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := live(t)
+			l.upgrade(t)
+			l.choice.mayTravel = func() error { return tc.mayTravel }
+			_, err := l.Composer.Compose(t.Context(), l.host, engine.Composition{
+				Hostname: "db", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
+				Marker: "maaslxd-db", Key: "test/db", Description: "maaslxd-db test/db (in progress)",
+			})
+			if !errors.Is(err, tc.mayTravel) {
+				t.Errorf("%s: got %v, want %v", tc.reason, err, tc.mayTravel)
+			}
+			if n := len(l.sim.Instances()); n != tc.made {
+				t.Errorf("%s: there are %d instances, want %d", tc.reason, n, tc.made)
+			}
+		})
+	}
+}

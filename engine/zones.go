@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
+
+// ZoneNeed says what a zone must have room for. The zero value asks for the
+// least: one VM of the smallest size, or any bare-metal machine.
+type ZoneNeed struct {
+	// Placement says which VM hosts count. Its Zone counts, too; its Group does
+	// not: that the members of a group stand apart is for when they are placed.
+	Placement Placement
+	// Cores and MemoryMiB of a VM; zero: 1 and MinMemoryMiB.
+	Cores     int
+	MemoryMiB int64
+	// Machines says which Ready machines count.
+	Machines Selector
+}
+
+// ZoneCapacity is what a zone has for what is to be made.
+type ZoneCapacity struct {
+	Zone     string
+	Hosts    int // VM hosts with room for the VM
+	Machines int // Ready machines that fit
+}
+
+// ZonesWithCapacity lists the zones that have at least one VM host with room, or
+// one Ready machine, sorted by name: the failure domains of a cluster. Hosts
+// come from the Composer's cached list, machines from one listing of the Ready
+// ones. What the ledger has promised, and not made yet, does not count: the
+// answer is about where to begin, and placement has the last word. A MAAS
+// without VM hosts has none, which is no error.
+func (e *Engine) ZonesWithCapacity(ctx context.Context, need ZoneNeed) ([]ZoneCapacity, error) {
+	hosts, err := e.cfg.Composer.Hosts(ctx)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return nil, fmt.Errorf("cannot list the VM hosts: %w", err)
+	}
+	ready, err := e.cfg.Machines.MachinesWhere(ctx, MachineFilter{Status: StatusReady})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the Ready machines: %w", err)
+	}
+	return zonesWithCapacity(hosts, ready, need)
+}
+
+// zonesWithCapacity counts by zone what fits.
+func zonesWithCapacity(hosts []VMHost, ready []Machine, need ZoneNeed) ([]ZoneCapacity, error) {
+	zones := map[string]ZoneCapacity{}
+	fitting, err := need.fitting(hosts)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range fitting {
+		z := zones[h.Zone]
+		z.Hosts++
+		zones[h.Zone] = z
+	}
+	for _, m := range ready {
+		// A VM of ours is Ready for a moment, and MAAS may not know its host.
+		if owner, _ := described(m.Description); owner != "" || m.Status != StatusReady || !need.Machines.fits(m) {
+			continue
+		}
+		z := zones[m.Zone]
+		z.Machines++
+		zones[m.Zone] = z
+	}
+	list := make([]ZoneCapacity, 0, len(zones))
+	for _, name := range slices.Sorted(maps.Keys(zones)) {
+		z := zones[name]
+		z.Zone = name
+		list = append(list, z)
+	}
+	return list, nil
+}
+
+// fitting are the VM hosts on which there is room, as placement judges it.
+func (n ZoneNeed) fitting(hosts []VMHost) ([]VMHost, error) {
+	byID := map[string]VMHost{}
+	placeable := make([]placement.Host, 0, len(hosts))
+	for _, h := range hosts {
+		p := h.placeable()
+		byID[p.ID] = h
+		placeable = append(placeable, p)
+	}
+	found, err := placement.Fit(placeable, placement.Need{
+		Zone: n.Placement.Zone, Pool: n.Placement.Pool, Tags: n.Placement.Tags,
+		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(MinMemoryMiB)),
+	})
+	var misfit *placement.FitError
+	if errors.As(err, &misfit) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unplaced("a VM", err)
+	}
+	fitting := make([]VMHost, len(found))
+	for i, f := range found {
+		fitting[i] = byID[f.HostID]
+	}
+	return fitting, nil
+}

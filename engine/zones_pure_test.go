@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestZonesWithCapacityOf(t *testing.T) {
+	t.Parallel()
+	host := func(name, zone string, edit ...func(*VMHost)) VMHost {
+		h := VMHost{
+			HostKey: name, Name: name, Zone: zone, Pool: "default", Version: "5.21.3", CPUOvercommit: 1, MemoryOvercommit: 1,
+			Cores: Amount{Total: 4}, MemoryMiB: Amount{Total: 8192},
+		}
+		for _, f := range edit {
+			f(&h)
+		}
+		return h
+	}
+	machine := func(id, zone string, edit ...func(*Machine)) Machine {
+		m := Machine{SystemID: id, Hostname: id, Zone: zone, Pool: "default", Status: StatusReady, Cores: 4, MemoryMiB: 8192, Architecture: "amd64/generic"}
+		for _, f := range edit {
+			f(&m)
+		}
+		return m
+	}
+	full := func(h *VMHost) { h.Cores.Used = 4 }
+	cases := map[string]struct {
+		reason string
+		hosts  []VMHost
+		ready  []Machine
+		need   ZoneNeed
+		want   []ZoneCapacity
+		wrong  bool
+	}{
+		"None": {reason: "Nothing is nowhere.", want: []ZoneCapacity{}},
+		"Both": {
+			reason: "Hosts and machines of a zone count together; zones come sorted.",
+			hosts:  []VMHost{host("h1", "az2"), host("h2", "az1"), host("h3", "az2")}, ready: []Machine{machine("m1", "az3"), machine("m2", "az2")},
+			want: []ZoneCapacity{{"az1", 1, 0}, {"az2", 2, 1}, {"az3", 0, 1}},
+		},
+		"Full": {
+			reason: "A host without a core left has no room, unless more is allowed than there is.",
+			hosts:  []VMHost{host("h1", "az1", full), host("h2", "az2", full, func(h *VMHost) { h.CPUOvercommit = 2 })}, want: []ZoneCapacity{{"az2", 1, 0}},
+		},
+		"Unreached": {
+			reason: "A host that was never reached has nothing.",
+			hosts:  []VMHost{host("h1", "az1", func(h *VMHost) { h.Version, h.Cores.Total = "", 0 })}, want: []ZoneCapacity{},
+		},
+		"Size": {
+			reason: "Room for a large VM is not in every zone.", need: ZoneNeed{Cores: 8, MemoryMiB: 4096},
+			hosts: []VMHost{host("h1", "az1"), host("h2", "az2", func(h *VMHost) { h.Cores.Total = 16 })}, want: []ZoneCapacity{{"az2", 1, 0}},
+		},
+		"Pool": {
+			reason: "Hosts and machines of another pool do not count.",
+			need:   ZoneNeed{Placement: Placement{Pool: "prod"}, Machines: Selector{Pool: "prod"}},
+			hosts:  []VMHost{host("h1", "az1"), host("h2", "az2", func(h *VMHost) { h.Pool = "prod" })},
+			ready:  []Machine{machine("m1", "az1"), machine("m2", "az3", func(m *Machine) { m.Pool = "prod" })},
+			want:   []ZoneCapacity{{"az2", 1, 0}, {"az3", 0, 1}},
+		},
+		"NotMetal": {
+			reason: "VMs, machines that somebody locked, and those that are not Ready any more are nothing to choose.",
+			ready: []Machine{
+				machine("m1", "az1", func(m *Machine) { m.HostID = 3 }), machine("m2", "az1", func(m *Machine) { m.Locked = true }),
+				machine("m3", "az1", func(m *Machine) { m.Status = StatusAllocated }),
+				machine("m4", "az1", func(m *Machine) { m.Description = describe("", "default/web-1", false) }),
+			},
+			want: []ZoneCapacity{},
+		},
+		"Nonsense": {reason: "No zone has room for less than nothing.", need: ZoneNeed{Cores: -1}, hosts: []VMHost{host("h1", "az1")}, wrong: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := zonesWithCapacity(tc.hosts, tc.ready, tc.need)
+			if errors.Is(err, ErrInvalid) != tc.wrong || (err != nil) != tc.wrong {
+				t.Fatalf("%s\ngot %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); !tc.wrong && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
