@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -11,7 +13,7 @@ import (
 // buildWorld makes the world of a model that was checked.
 func buildWorld(s *Sim, m Model) *world {
 	w := &world{
-		sim: s, model: m, rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), gone: m.MAASVersion == VersionGone, rack: OK,
+		sim: s, model: m, rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), rack: OK,
 		lastID: map[string]int{}, zones: map[int]*zone{}, pools: map[int]*pool{}, domains: map[int]*domain{},
 		tags: map[string]*tag{}, images: m.Images, machines: map[string]*machine{}, hosts: map[int]*vmHost{},
 		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: nonces{seen: map[string]int64{}}, done: make(chan struct{}),
@@ -26,6 +28,9 @@ func buildWorld(s *Sim, m Model) *world {
 	}
 	for _, h := range m.Hosts {
 		w.buildHost(h)
+	}
+	if m.MAASVersion == VersionGone {
+		w.dropVMHosts()
 	}
 	for _, mm := range m.Machines {
 		w.buildMachine(mm)
@@ -135,28 +140,65 @@ func (w *world) buildHost(h HostModel) {
 	l := w.lxdAt(h.Address)
 	if l == nil {
 		l = w.buildLXD(h)
+		if err := w.borrowHost(l, h); err != nil {
+			w.problem = errors.Join(w.problem, err)
+			return
+		}
 	}
 	l.ensureProject(h.Project)
 	for _, name := range h.Instances {
-		w.addInstance(l, h.Project, name, 1, 2048, []volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, l.subnets[:min(1, len(l.subnets))])
+		w.buildInstance(l, h.Project, name)
 	}
-	if h.Unregistered || w.gone {
+	if h.Unregistered {
 		return
 	}
-	host := w.newHost(h.Name, &bmc{address: h.Address, project: h.Project, certificate: "sim", key: "sim"})
-	l.trusted = append(l.trusted, trust{certificate: "sim"})
+	host := w.newHost(h.Name, w.hostBMC(l, h))
 	host.zone, host.pool = w.zoneNamed(h.Zone), w.poolNamed(h.Pool)
 	host.setTags(h.Tags)
 	host.cpuRatio, host.memRatio = h.CPUOvercommit, h.MemoryOvercommit
 	w.discover(host, l)
 	w.findHost(host, l)
 	host.takeInventory(l)
+	host.machine.label(h)
+}
+
+// label gives the machine of a host what its model says of it.
+func (m *machine) label(h HostModel) {
+	for _, name := range h.MachineTags {
+		m.w.ensureTag(name)
+		m.addTag(name)
+	}
+	if len(h.OwnerData) > 0 {
+		m.ownerData = maps.Clone(h.OwnerData)
+	}
+}
+
+// buildInstance makes a VM that MAAS does not know.
+func (w *world) buildInstance(l *lxdServer, project, name string) {
+	subnets := l.subnets[:min(1, len(l.subnets))]
+	if l.lent != nil {
+		w.problem = errors.Join(w.problem, w.addReal(l, Instance{Project: project, Name: name}, subnets))
+		return
+	}
+	w.addInstance(l, project, name, 1, 2048, []volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, subnets)
+}
+
+// hostBMC is how MAAS reaches the LXD of a model's VM host, which lets it in.
+func (w *world) hostBMC(l *lxdServer, h HostModel) *bmc {
+	b := &bmc{address: h.Address, project: h.Project, certificate: "sim", key: "sim"}
+	if l.lent != nil {
+		var err error
+		b.certificate, b.key, err = newPair("maas")
+		w.problem = errors.Join(w.problem, err, l.trustReal(trust{certificate: b.certificate}))
+	}
+	l.trusted = append(l.trusted, trust{certificate: b.certificate})
+	return b
 }
 
 func (w *world) buildLXD(h HostModel) *lxdServer {
 	l := &lxdServer{
 		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
-		version: h.LXDVersion, pools: h.StoragePools, password: h.TrustPassword, trusted: trustsAll(h.TrustedCertificates),
+		version: h.LXDVersion, pools: slices.Clone(h.StoragePools), password: h.TrustPassword, trusted: trustsAll(h.TrustedCertificates),
 		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
 		projects: map[string]map[string]*instance{}, lxdWorld: newLXDWorld(),
 	}

@@ -20,10 +20,11 @@ func (m Model) withDefaults() Model {
 		m.Architectures = []string{"amd64"}
 	}
 	if len(m.Subnets) == 0 {
-		m.Subnets = []SubnetModel{{CIDR: "10.77.0.0/24", DHCP: true}}
+		m.Subnets = []SubnetModel{{DHCP: true}}
 	}
 	m.Subnets = slices.Clone(m.Subnets)
 	for i := range m.Subnets {
+		m.Subnets[i].CIDR = or(m.Subnets[i].CIDR, fmt.Sprintf("10.77.%d.0/24", i))
 		m.Subnets[i].Name = or(m.Subnets[i].Name, m.Subnets[i].CIDR)
 	}
 	m.Hosts = slices.Clone(m.Hosts)

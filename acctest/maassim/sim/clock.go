@@ -105,6 +105,9 @@ func (w *world) end() {
 		t.Stop()
 	}
 	clear(w.timers)
+	for _, l := range w.lxds {
+		l.giveBack()
+	}
 }
 
 // sleep lets d pass with Sim.mu released, or less where the world ends. What was

@@ -128,13 +128,11 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 		bad := unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
 		return nil, &bad
 	}
-	var disks []volume
-	for _, d := range v.disks {
-		pool, _ := v.poolOf(l, d)
-		disks = append(disks, volume{sizeBytes: d.sizeBytes, pool: pool})
+	i, err := w.composed(v, l, project)
+	if err != nil {
+		bad := unavailable("Unable to compose machine because: Failed talking to pod: " + err.Error())
+		return nil, &bad
 	}
-	i := w.addInstance(l, project, v.hostname, v.cores, v.memoryMiB, disks, v.subnets(w))
-	i.describeComposed(v)
 	i.busy = "create"
 	took := w.model.Latency.Compose/2 + w.lateBy(v)
 	if took <= regionTimeout {
@@ -146,6 +144,21 @@ func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 	w.sleep(regionTimeout)
 	bad := unavailable("Unable to compose machine because: Failed talking to pod: timed out")
 	return nil, &bad
+}
+
+// composed is the new instance in an LXD.
+func (w *world) composed(v *wantedVM, l *lxdServer, project string) (*instance, error) {
+	if l.lent != nil {
+		return w.composeReal(v, l)
+	}
+	var disks []volume
+	for _, d := range v.disks {
+		pool, _ := v.poolOf(l, d)
+		disks = append(disks, volume{sizeBytes: d.sizeBytes, pool: pool})
+	}
+	i := w.addInstance(l, project, v.hostname, v.cores, v.memoryMiB, disks, v.subnets(w))
+	i.describeComposed(v)
+	return i, nil
 }
 
 // lookAgain is MAAS's read of the instance that it has just asked LXD for. Where
@@ -183,6 +196,8 @@ func (v *wantedVM) refusedByLXD(w *world, l *lxdServer) string {
 		return strings.TrimPrefix(noHostNetwork, "Unable to compose machine because: Failed talking to pod: ")
 	case l.since(withoutSecureBoot):
 		return "Invalid config: Unknown configuration key: security.secureboot"
+	case l.lent != nil:
+		return "" // it says so itself
 	case i != nil && i.busy == "create":
 		return `Failed creating instance record: Instance is busy running a "create" operation`
 	case i != nil:

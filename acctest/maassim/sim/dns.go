@@ -91,16 +91,41 @@ func (w *world) domainCalled(text string) *domain {
 }
 
 func listDNS(c *call) reply {
+	name, in, rep := c.namesWanted()
+	if rep != nil {
+		return *rep
+	}
+	c.w.forgetAddresses()
 	views := []object{}
 	byName := func(a, b *dnsResource) int { return cmp.Compare(a.name, b.name) }
 	for _, r := range slices.SortedStableFunc(slices.Values(c.w.dns), byName) {
-		fqdn, name, domain := c.query.Get("fqdn"), c.query.Get("name"), c.query.Get("domain")
-		if fqdn != "" && fqdn != r.name+"."+r.domain.name || name != "" && name != r.name || domain != "" && c.w.domainCalled(domain) != r.domain {
-			continue
+		if (name == "" || name == r.name) && (in == nil || in == r.domain) {
+			views = append(views, r.view(c.w))
 		}
-		views = append(views, r.view(c.w))
+	}
+	for _, d := range sorted(c.w.domains) {
+		if truth(c.query.Get("all")) && (in == nil || in == d) {
+			views = append(views, c.w.impliedNames(d, name)...)
+		}
 	}
 	return ok(views)
+}
+
+// namesWanted reads by what a list of names is filtered: name and domain, or
+// fqdn where neither is given. Empty and nil match all.
+func (c *call) namesWanted() (name string, in *domain, rep *reply) {
+	name, called := c.query.Get("name"), c.query.Get("domain")
+	if fqdn := c.query.Get("fqdn"); fqdn != "" && name == "" && called == "" {
+		name, called, _ = strings.Cut(fqdn, ".")
+	}
+	if called == "" {
+		return name, nil, nil
+	}
+	if in = c.w.domainCalled(called); in == nil {
+		missing := noObject("Domain")
+		return "", nil, &missing
+	}
+	return name, in, nil
 }
 
 // parseAddresses reads a list separated by spaces. Anything else, also a
@@ -129,6 +154,7 @@ func createDNS(c *call) reply {
 	if problem != "" {
 		return badField("address_ttl", problem)
 	}
+	c.w.forgetAddresses()
 	if slices.ContainsFunc(c.w.dns, func(r *dnsResource) bool { return r.name == name && r.domain == d }) {
 		return badField("__all__", "Labels must be unique within their zone.")
 	}
@@ -150,7 +176,19 @@ func (w *world) pointTo(r *dnsResource, ips []string, by *user) {
 	}
 }
 
+// forgetAddresses drops what names point to and nobody has any more: a user
+// released it, or its machine is gone. A name that loses its last address goes
+// with it (models/signals/staticipaddress.py, post_delete_clean_up_dns).
+func (w *world) forgetAddresses() {
+	w.dns = slices.DeleteFunc(w.dns, func(r *dnsResource) bool {
+		had := len(r.ips)
+		r.ips = slices.DeleteFunc(r.ips, func(text string) bool { return !w.taken(netip.MustParseAddr(text)) })
+		return had > 0 && len(r.ips) == 0
+	})
+}
+
 func (c *call) dnsResource() (*dnsResource, *reply) {
+	c.w.forgetAddresses()
 	byID := map[int]*dnsResource{}
 	for _, r := range c.w.dns {
 		byID[r.id] = r

@@ -85,3 +85,35 @@ func TestMACMismatch(t *testing.T) {
 		t.Errorf("adopted: %+v of %+v", adopted, c.sim.Instances())
 	}
 }
+
+// TestEnlistedRekeyed changes the credentials of a machine: parameters that are
+// not given stay, and machines of one address, project and certificate change
+// together.
+func TestEnlistedRekeyed(t *testing.T) {
+	t.Parallel()
+	m := unregistered()
+	m.Hosts[0].Instances = []string{"old", "new", "third"}
+	c := world(t, m)
+	first, second := c.enlist("old"), c.enlist("new")
+	seen := func(id string) []any {
+		p := c.must("GET", "machines/"+id+"/?op=power_parameters")
+		return []any{p["certificate"], p["key"], p["power_address"], p["instance_name"]}
+	}
+	c.must("PUT", "machines/"+first+"/", "power_parameters_certificate=NEXT", "power_parameters_key=SECRET")
+	third := c.enlist("third")
+	for id, want := range map[string][]any{
+		first:  {"NEXT", "SECRET", "https://10.1.1.1:8443", "old"},
+		second: {"NEXT", "SECRET", "https://10.1.1.1:8443", "new"},
+		third:  {"CERT", "KEY", "https://10.1.1.1:8443", "third"},
+	} {
+		if diff := cmp.Diff(want, seen(id)); diff != "" {
+			t.Errorf("power parameters (-want +got):\n%s", diff)
+		}
+	}
+	c.must("PUT", "machines/"+third+"/", "power_type=lxd", "power_parameters_certificate=NEXT", "power_parameters_key=SECRET")
+	for id, name := range map[string]string{first: "old", third: "third"} {
+		if diff := cmp.Diff([]any{"NEXT", "SECRET", "https://10.1.1.1:8443", name}, seen(id)); diff != "" {
+			t.Errorf("one that joins the others (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -117,6 +117,9 @@ func (m *machine) serveLXD(b *bootedLXD) bool {
 			l.subnets, l.bridgeMACs[s] = append(l.subnets, s), n.mac
 		}
 	}
+	if !m.borrowMetal(l, b) {
+		return false
+	}
 	m.w.lxds[l.address] = l
 	return true
 }
@@ -141,6 +144,7 @@ func (m *machine) runsSystem() bool {
 func (m *machine) wipeLXD() {
 	for address, l := range m.w.lxds {
 		if l.metal == m {
+			l.giveBack()
 			l.wiped, l.projects = true, map[string]map[string]*instance{}
 			delete(m.w.lxds, address)
 			m.w.wiped = append(m.w.wiped, l)

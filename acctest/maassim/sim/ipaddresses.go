@@ -47,7 +47,40 @@ func (w *world) addressView(text string) object {
 	if i := w.reservation(ip); i >= 0 {
 		return w.reserved[i].view(w)
 	}
+	if m, n, l := w.linkWith(ip); m != nil {
+		return linkedView(m, n, l)
+	}
 	return (&reservedIP{ip: ip, subnet: w.subnetOf(ip), owner: w.users[0], created: w.sim.built}).view(w)
+}
+
+// linkWith finds the machine that has an address, nil if none has.
+func (w *world) linkWith(ip netip.Addr) (*machine, *nic, *link) {
+	for _, m := range sortedMachines(w.machines) {
+		for _, n := range m.nics {
+			for _, l := range n.links {
+				if l.ip == ip.String() {
+					return m, n, l
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// linkedView shows an address that a machine has.
+func linkedView(m *machine, n *nic, l *link) object {
+	kind, name := allocSticky, "Sticky"
+	if l.mode == "auto" {
+		kind, name = allocAuto, "Automatic"
+	}
+	v := object{
+		"ip": l.ip, "alloc_type": kind, "alloc_type_name": name, "created": m.w.sim.built.UTC().Format(momentForm),
+		"owner": nil, "interface_set": []object{m.nicView(n)}, "subnet": nil, "resource_uri": apiRoot + "ipaddresses/",
+	}
+	if l.subnet != nil {
+		v["subnet"] = l.subnet.view(m.w)
+	}
+	return v
 }
 
 // reservation is the index of the address among the reserved ones, or -1.
@@ -111,7 +144,7 @@ func (w *world) refuseAddress(ip netip.Addr) *reply {
 }
 
 // releaseAddress forgets an address that the caller reserved; names that
-// point to it just lose it.
+// point to it just lose it, however many they are.
 func releaseAddress(c *call) reply {
 	ip, err := netip.ParseAddr(c.field("ip"))
 	if err != nil {
@@ -124,9 +157,7 @@ func releaseAddress(c *call) reply {
 			"If you are sure you want to release this address, use force=true as a MAAS administrator.", ip))
 	}
 	c.w.reserved = slices.Delete(c.w.reserved, i, i+1)
-	for _, r := range c.w.dns {
-		r.ips = slices.DeleteFunc(r.ips, func(text string) bool { return text == ip.String() })
-	}
+	c.w.forgetAddresses()
 	return deleted()
 }
 
@@ -137,12 +168,16 @@ func listSubnetAddresses(c *call) reply {
 		return *wrong
 	}
 	w := c.w
+	w.forgetAddresses()
 	used := map[netip.Addr]object{}
 	add := func(ip netip.Addr, kind int, user string, since time.Time, node object) {
 		date := since.UTC().Format(longDateForm)
 		v := object{"ip": ip.String(), "alloc_type": kind, "user": user, "created": date, "updated": date}
 		if node != nil {
 			v["node_summary"] = node
+		}
+		if names := w.namesOf(ip); len(names) > 0 {
+			v["dns_records"] = names
 		}
 		used[ip] = v
 	}
@@ -170,6 +205,16 @@ func listSubnetAddresses(c *call) reply {
 		views = append(views, used[ip])
 	}
 	return ok(views)
+}
+
+// namesOf lists the names that point to an address.
+func (w *world) namesOf(ip netip.Addr) (names []object) {
+	for _, r := range w.dns {
+		if slices.Contains(r.ips, ip.String()) {
+			names = append(names, object{"id": r.id, "name": r.name, "domain": r.domain.name})
+		}
+	}
+	return names
 }
 
 func nodeSummary(systemID, hostname string, d *domain, nodeType int, via string) object {

@@ -68,7 +68,7 @@ func (m *machine) passCommissioning(keepNetwork bool) {
 	m.finishCommissioning()
 	m.log("Ready", "", "")
 	if i := m.lxdInstance(); i != nil {
-		i.running = false // the guest turns itself off; MAAS does not know yet
+		i.turn(false) // the guest turns itself off; MAAS does not know yet
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"log"
 	"maps"
 	"net/url"
 	"slices"
@@ -47,6 +48,8 @@ type lxdServer struct {
 	peak Use
 	over map[string]excess // by what there was too little of
 
+	lent *lent // nil for a simulated one
+
 	lxdWorld
 }
 
@@ -69,6 +72,7 @@ type instance struct {
 type volume struct {
 	sizeBytes int64
 	pool      string
+	source    string // its name in a real LXD, empty for a root disk
 }
 
 // bmc is what power type lxd shares: address, project and credentials. MAAS
@@ -125,6 +129,7 @@ func (l *lxdServer) state() Condition {
 }
 
 func (l *lxdServer) instances(project string) []*instance {
+	l.look()
 	return slices.SortedFunc(maps.Values(l.projects[project]), func(a, b *instance) int {
 		return cmp.Compare(a.number, b.number)
 	})
@@ -137,14 +142,22 @@ func (l *lxdServer) listed(project string) []*instance {
 }
 
 func (l *lxdServer) ensureProject(name string) {
-	if l.projects[name] == nil {
-		l.projects[name] = map[string]*instance{}
-		l.describeProject(name)
+	if l.projects[name] != nil {
+		return
+	}
+	l.projects[name] = map[string]*instance{}
+	l.describeProject(name)
+	if l.lent != nil {
+		if err := l.makeProject(name, maasProject); err != nil {
+			log.Printf("maassim: the LXD %s: %v", l.name, err)
+		}
 	}
 }
 
 func (l *lxdServer) remove(i *instance) {
-	if l.projects[i.project][i.name] == i {
+	if l.lent != nil {
+		l.removeReal(i)
+	} else if l.projects[i.project][i.name] == i {
 		delete(l.projects[i.project], i.name)
 		l.removeVolumesOf(i)
 	}
@@ -172,5 +185,6 @@ func (m *machine) lxdInstance() *instance {
 	if l == nil {
 		return nil
 	}
+	l.look()
 	return l.projects[m.bmc.project][m.instance]
 }

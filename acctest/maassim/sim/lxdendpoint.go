@@ -146,6 +146,10 @@ func (e *endpoint) serve(conn net.Conn) {
 		_ = raw.Close()
 		return
 	}
+	if e.lxd.lent != nil {
+		e.sim.serving.Go(func() { e.forward(raw) })
+		return
+	}
 	_ = e.http.Serve(&oneConn{conn: tls.Server(raw, e.tls)}) // returns at once
 }
 

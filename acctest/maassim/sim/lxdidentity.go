@@ -21,6 +21,9 @@ type identity struct {
 
 // shown is the LXD's certificate, made when it is first asked for.
 func (l *lxdServer) shown() (*identity, error) {
+	if l.lent != nil {
+		return &l.lent.shows, nil
+	}
 	if l.identity != nil {
 		return l.identity, nil
 	}

@@ -143,7 +143,7 @@ func (s *sockets) original(port string) string {
 // subnet of machines.
 const loopbackHosts = 200
 
-// inNetwork moves what the model leaves open into the network: its subnet, and
+// inNetwork moves what the model leaves open into the network: its subnets, and
 // the addresses of its hosts.
 func (m Model) inNetwork(network netip.Prefix) Model {
 	prefix, found := strings.CutSuffix(network.String(), ".0.0/16")
@@ -151,7 +151,11 @@ func (m Model) inNetwork(network netip.Prefix) Model {
 		return m
 	}
 	if len(m.Subnets) == 0 {
-		m.Subnets = []SubnetModel{{CIDR: prefix + ".0.0/24", DHCP: true}}
+		m.Subnets = []SubnetModel{{DHCP: true}}
+	}
+	m.Subnets = slices.Clone(m.Subnets)
+	for i := range m.Subnets {
+		m.Subnets[i].CIDR = or(m.Subnets[i].CIDR, fmt.Sprintf("%s.%d.0/24", prefix, i))
 	}
 	m.Hosts = slices.Clone(m.Hosts)
 	for i := range m.Hosts {

@@ -212,6 +212,7 @@ func checkLXDParameters(params map[string]string, macs int, errs formErrors) {
 // that has DHCP.
 func (w *world) subnetForMAC(mac string) *subnet {
 	for _, l := range w.lxds {
+		l.look()
 		for _, project := range l.projects {
 			for _, i := range project {
 				if n := slices.Index(i.macs, mac); n >= 0 {
@@ -255,7 +256,8 @@ func (w *world) attach(m *machine, params map[string]string) *reply {
 }
 
 // rewireMachine changes power parameters; those that are not given stay. The
-// BMC is shared, so its other machines move, too.
+// BMC is shared, so its other machines move, too, unless there is one of that
+// kind already, which the machine then joins.
 func (w *world) rewireMachine(c *call, m *machine) *reply {
 	params, problem := c.powerParameters()
 	if problem != "" {
@@ -273,13 +275,19 @@ func (w *world) rewireMachine(c *call, m *machine) *reply {
 		m.powerParams = params
 		return nil
 	}
-	delete(w.bmcs, m.bmc.id())
-	for name, to := range map[string]*string{"power_address": &m.bmc.address, "project": &m.bmc.project, "certificate": &m.bmc.certificate, "key": &m.bmc.key, "password": &m.bmc.password, "instance_name": &m.instance} {
+	changed := *m.bmc
+	for name, to := range map[string]*string{"power_address": &changed.address, "project": &changed.project, "certificate": &changed.certificate, "key": &changed.key, "password": &changed.password, "instance_name": &m.instance} {
 		if value, given := params[name]; given {
 			*to = value
 		}
 	}
-	m.bmc.hasPassword = true
+	changed.hasPassword = true
+	if there := w.bmcs[changed.id()]; there != nil && there != m.bmc {
+		m.bmc = there
+		return nil
+	}
+	delete(w.bmcs, m.bmc.id())
+	*m.bmc = changed
 	w.bmcs[m.bmc.id()] = m.bmc
 	return nil
 }

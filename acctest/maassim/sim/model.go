@@ -10,7 +10,7 @@ const (
 	Version37 = "3.7"
 	// VersionGone is a MAAS whose VM hosts were removed: their calls answer
 	// 410 Gone, install_kvm and register_vmhost 400, and allocate composes
-	// nothing.
+	// nothing. Of the hosts of the model it has the machines: see [Sim.Upgrade].
 	VersionGone = "gone"
 )
 
@@ -74,7 +74,8 @@ type Model struct {
 type SubnetModel struct {
 	// Name is the subnet's name, its CIDR if empty.
 	Name string `json:"name,omitempty"`
-	// CIDR is an IPv4 network, "10.77.0.0/24".
+	// CIDR is an IPv4 network, "10.77.0.0/24"; if empty, of the nth subnet
+	// 10.77.n.0/24, or n.0/24 of the network that LXDs listen in.
 	CIDR string `json:"cidr"`
 	// DHCP says that MAAS serves DHCP on its VLAN.
 	DHCP bool `json:"dhcp,omitempty"`
@@ -127,7 +128,11 @@ type HostModel struct {
 	LXDVersion string `json:"lxd_version,omitempty"`
 	// Instances are VMs in the LXD that MAAS does not know (yet).
 	Instances []string `json:"instances,omitempty"`
-	// Unregistered says that MAAS has no VM host for this LXD (yet).
+	// MachineTags and OwnerData are those of the machine that MAAS has for the
+	// server: where VM hosts were removed, all that is left of one.
+	MachineTags []string          `json:"machine_tags,omitempty"`
+	OwnerData   map[string]string `json:"owner_data,omitempty"`
+	// Unregistered says that MAAS has no VM host for this LXD (yet), nor had one.
 	Unregistered bool `json:"unregistered,omitempty"`
 	// TrustPassword is the LXD's core.trust_password; empty: no password
 	// works. LXD 6.1 and later have none.

@@ -48,7 +48,7 @@ func (m *machine) turn(state string) {
 	m.power.cancel()
 	m.powerAction, m.powerState = "", state
 	if i := m.lxdInstance(); i != nil && (state == "on" || state == "off") {
-		i.busy, i.running = "", state == "on"
+		i.turn(state == "on")
 	}
 }
 
@@ -119,6 +119,7 @@ func (s *Sim) AddInstance(i Instance) error {
 	if problem := instanceNameProblem(i.Name); problem != "" {
 		return fmt.Errorf("cannot add instance %q: %s", i.Name, problem)
 	}
+	l.look()
 	if l.projects[i.Project][i.Name] != nil {
 		return fmt.Errorf("cannot add instance %q: it exists", i.Name)
 	}
@@ -128,6 +129,9 @@ func (s *Sim) AddInstance(i Instance) error {
 	}
 	if i.Cores < 0 || i.MemoryMiB < 0 {
 		return fmt.Errorf("cannot add instance %q: cores and memory_mib are positive", i.Name)
+	}
+	if l.lent != nil {
+		return s.world.addReal(l, i, subnets)
 	}
 	made := s.world.addInstance(l, i.Project, i.Name, or(i.Cores, 1), or(i.MemoryMiB, 2048),
 		[]volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, subnets)
@@ -168,6 +172,7 @@ func (s *Sim) instanceFor(host, project, name string) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.look()
 	i := l.projects[or(project, s.projectOf(host))][name]
 	if i == nil {
 		return nil, fmt.Errorf("no instance %q on %s", name, host)
@@ -184,7 +189,7 @@ func (s *Sim) SetRunning(host, project, name string, running bool) error {
 	if err != nil {
 		return err
 	}
-	i.running = running
+	i.turn(running)
 	return nil
 }
 
@@ -214,7 +219,34 @@ func (s *Sim) TrustCertificate(host, certificate string) error {
 	if err != nil {
 		return err
 	}
-	l.trusted = append(l.trusted, trust{certificate: certificate})
+	t := trust{certificate: certificate}
+	if l.lent != nil {
+		if err := l.trustReal(t); err != nil {
+			return err
+		}
+	}
+	l.trusted = append(l.trusted, t)
+	return nil
+}
+
+// DistrustCertificate makes the LXD of a host forget a PEM certificate, as
+// "lxc config trust remove" on the host would.
+func (s *Sim) DistrustCertificate(host, certificate string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.lxdFor(host)
+	if err != nil {
+		return err
+	}
+	if _, known := l.trusting(certificate); !known {
+		return fmt.Errorf("the LXD of %s does not trust that certificate", host)
+	}
+	if l.lent != nil {
+		if err := l.distrustReal(certificate); err != nil {
+			return err
+		}
+	}
+	l.trusted = slices.DeleteFunc(l.trusted, func(t trust) bool { return sameCertificate(t.certificate, certificate) })
 	return nil
 }
 
@@ -227,6 +259,9 @@ func (s *Sim) RenewCertificate(host string) (string, error) {
 	l, err := s.lxdFor(host)
 	if err != nil {
 		return "", err
+	}
+	if l.lent != nil {
+		return "", fmt.Errorf("the LXD of %s is a real one, which keeps its certificate", host)
 	}
 	if e := s.endpoints[l]; e != nil {
 		delete(s.endpoints, l) // made anew when the world is left, or asked for

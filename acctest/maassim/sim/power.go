@@ -54,10 +54,10 @@ func (m *machine) startPower(action string) {
 		i.busy = "start"
 	}
 	if took <= 0 {
-		i.running = action != "off"
+		i.turn(action != "off")
 	}
 	m.power = m.w.later(took, func() {
-		i.busy, i.running = "", action != "off"
+		i.turn(action != "off")
 		m.powerAction = ""
 		m.setPower(m.driverState())
 	})
@@ -93,7 +93,7 @@ func (m *machine) endPower(want string) {
 	}
 	m.powerState = want
 	if i := m.lxdInstance(); i != nil {
-		i.busy, i.running = "", want == "on"
+		i.turn(want == "on")
 	}
 }
 
@@ -150,6 +150,9 @@ func (w *world) removeVM(m *machine) {
 		m.finishWithoutRecord(i)
 	}
 	m.forget()
+	if i != nil && i.server.lent != nil && !i.server.lent.Boots() {
+		i.running = false // only MAAS took it as started
+	}
 }
 
 // finishWithoutRecord lets LXD end the start or stop of an instance whose
@@ -162,7 +165,7 @@ func (m *machine) finishWithoutRecord(i *instance) {
 		took = w.model.Latency.PowerOff
 	}
 	m.power.cancel()
-	w.orphan(took, func() { i.busy, i.running = "", action != "off" })
+	w.orphan(took, func() { i.turn(action != "off") })
 }
 
 // answers says whether the LXD answers MAAS at once or after a while.

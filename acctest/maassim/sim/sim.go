@@ -22,6 +22,7 @@ type Sim struct {
 	faults  faults
 	journal journal
 
+	lender    Lender   // nil: LXDs are simulated
 	sockets   *sockets // nil: the LXDs do not listen
 	endpoints map[*lxdServer]*endpoint
 	serving   sync.WaitGroup // what runs for the endpoints
@@ -29,7 +30,7 @@ type Sim struct {
 
 // New builds the world of a model. The error of a contradictory model names
 // the field.
-func New(m Model) (*Sim, error) {
+func New(m Model, options ...Option) (*Sim, error) {
 	if err := m.withDefaults().check(); err != nil {
 		return nil, fmt.Errorf("cannot build the model: %w", err)
 	}
@@ -42,6 +43,9 @@ func New(m Model) (*Sim, error) {
 	}
 	m = m.withDefaults()
 	s := &Sim{model: m, routes: allRoutes(), lxdRoutes: lxdRoutes(), sockets: sockets, endpoints: map[*lxdServer]*endpoint{}}
+	for _, o := range options {
+		o(s)
+	}
 	s.mu.leave = s.tendLXDs
 	s.idle = sync.NewCond(&s.mu)
 	s.faults.init(m.Seed)
@@ -49,6 +53,11 @@ func New(m Model) (*Sim, error) {
 	s.mu.Lock() // a timer may run soon
 	defer s.mu.Unlock()
 	s.world = buildWorld(s, m)
+	if err := s.world.problem; err != nil {
+		s.world.end()
+		s.sockets.release()
+		return nil, fmt.Errorf("cannot build the model: %w", err)
+	}
 	return s, nil
 }
 

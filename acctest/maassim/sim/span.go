@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // span is a run of a subnet's addresses, counted from its network address;
@@ -52,7 +53,8 @@ func (w *world) usedSpans(n *subnet) []span {
 	}
 	w.eachLink(n, func(_ *machine, _ *nic, _ *link, ip netip.Addr) { add(ip) })
 	if gateway, err := netip.ParseAddr(n.gateway); err == nil {
-		add(gateway)
+		at := n.position(gateway)
+		spans = append(spans, span{start: at, end: at, purpose: "gateway-ip"})
 	}
 	if n.vlan.dhcp {
 		add(w.rackAddress(n))
@@ -74,4 +76,25 @@ func (w *world) freeSpans(n *subnet) (free []span) {
 		free = append(free, span{start: next, end: n.size()})
 	}
 	return free
+}
+
+// condensed joins spans that overlap, and those that follow each other for the
+// same purpose, as MAAS lists them (utils/network.py, MAASIPSet). Several
+// purposes are separated by spaces.
+func condensed(spans []span) (joined []span) {
+	for _, s := range spans {
+		last := len(joined) - 1
+		switch {
+		case last >= 0 && s.start <= joined[last].end:
+			joined[last].end = max(joined[last].end, s.end)
+			if !slices.Contains(strings.Fields(joined[last].purpose), s.purpose) {
+				joined[last].purpose += " " + s.purpose
+			}
+		case last >= 0 && s.start == joined[last].end+1 && s.purpose == joined[last].purpose:
+			joined[last].end = s.end
+		default:
+			joined = append(joined, s)
+		}
+	}
+	return joined
 }

@@ -26,9 +26,9 @@ type TB interface {
 }
 
 // Start serves the world of a model on a loopback port until the test ends.
-func Start(t TB, m Model) *Server {
+func Start(t TB, m Model, options ...Option) *Server {
 	t.Helper()
-	s, err := New(m)
+	s, err := New(m, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

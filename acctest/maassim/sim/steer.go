@@ -44,6 +44,9 @@ type Machine struct {
 	IPAddresses []string          `json:"ip_addresses"`
 	OwnerData   map[string]string `json:"owner_data,omitempty"`
 	Locked      bool              `json:"locked,omitempty"`
+	// Image is what is being or was deployed, like "ubuntu/noble"; empty for
+	// nothing.
+	Image string `json:"image,omitempty"`
 }
 
 // MachineEdit is a change that somebody else makes; nil fields stay.
@@ -218,6 +221,9 @@ func (m *machine) public() Machine {
 	}
 	if m.message != nil {
 		out.StatusMessage = *m.message
+	}
+	if m.series != "" {
+		out.Image = m.osystem + "/" + m.series
 	}
 	for name, value := range m.ownerData {
 		if out.OwnerData == nil {

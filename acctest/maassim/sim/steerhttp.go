@@ -61,6 +61,7 @@ func steerings() []steering {
 		{"DELETE", "faults/{id}", "remove a fault", steerRemoveFault},
 		{"GET", "journal", "what was called; with ?calls=0 only the counts", steerJournal},
 		{"DELETE", "journal", "empty the journal", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ResetJournal(); return nil, nil }},
+		{"POST", "upgrade", "remove the VM hosts from MAAS, as its upgrade does, and leave the machines", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return nil, s.Upgrade() }},
 		{"POST", "reset", "go back to the model", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Reset(); return nil, nil }},
 	}
 }

@@ -146,9 +146,9 @@ func listUsedRanges(c *call) reply {
 		return *wrong
 	}
 	views := []object{}
-	for _, run := range c.w.usedSpans(n) {
+	for _, run := range condensed(c.w.usedSpans(n)) {
 		view := run.view(n)
-		view["purpose"] = []string{run.purpose}
+		view["purpose"] = strings.Split(run.purpose, " ")
 		views = append(views, view)
 	}
 	return ok(views)

@@ -16,7 +16,9 @@ type world struct {
 	gone  bool          // VM hosts were removed from this MAAS
 	ended bool          // replaced or closed: its timers do nothing any more
 	done  chan struct{} // closed then
-	rack  Condition
+
+	problem error // that kept it from being built
+	rack    Condition
 
 	lastID   map[string]int // the last id of each kind of object
 	users    []*user
