@@ -1,0 +1,44 @@
+// Build builds programs for tests of the Cluster API bridge, and prints the
+// folder that they are in.
+//
+//	build                        all of them
+//	build etcd kube-apiserver    those, where they are missing
+//
+// It exits with 1 where one cannot be built.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		os.Exit(1)
+	}
+}
+
+// run builds and prints.
+func run(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		names = programs.Names()
+	}
+	builder, err := programs.NewBuilder(ctx)
+	if err != nil {
+		return err
+	}
+	bin, err := builder.Build(ctx, names...)
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(bin))
+	return nil
+}

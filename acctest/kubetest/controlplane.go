@@ -1,0 +1,181 @@
+package kubetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+)
+
+const (
+	// startTimeout bounds the start of the control plane, which takes some
+	// three seconds on an idle machine.
+	startTimeout = 2 * time.Minute
+	// startTries is how often a start is tried: somebody else may take a port
+	// in between.
+	startTries = 3
+)
+
+// Options say what is started.
+type Options struct {
+	// Dir keeps etcd's data, keys, kubeconfigs and logs; it must exist.
+	Dir string
+	// ControllerManager starts one that collects garbage, ends namespaces,
+	// makes their default service account and sums roles up. Without it what is
+	// owned stays when its owner goes, namespaces stay Terminating, and managers
+	// have no rights by aggregated roles, as Cluster API's own need them.
+	ControllerManager bool
+	// Log is told what started and how long that took.
+	Log io.Writer
+}
+
+// programs are those that the control plane consists of.
+func (o Options) programs() []string {
+	wanted := []string{programs.Etcd, programs.KubeAPIServer}
+	if o.ControllerManager {
+		wanted = append(wanted, programs.KubeControllerManager)
+	}
+	return wanted
+}
+
+// ControlPlane is a Kubernetes without nodes.
+type ControlPlane struct {
+	// Config is that of an administrator, without a limit of its rate.
+	Config *rest.Config
+	// Client reads and writes as that administrator, and knows Kubernetes' own
+	// kinds and CustomResourceDefinitions.
+	Client client.Client
+	// Kubeconfig is the administrator's, a path.
+	Kubeconfig string
+	// Dir is that of the options.
+	Dir string
+	// Authority signs what the API server trusts.
+	Authority *Authority
+
+	builder   *programs.Builder
+	log       io.Writer
+	bin       programs.Bin
+	processes []*Process // in the order of their start
+	// webhookPorts are where managers serve their webhooks, by namespace.
+	webhookPorts map[string]int
+}
+
+// Start builds what is missing, and starts it. What it starts runs until Stop;
+// ctx bounds the start alone.
+func Start(ctx context.Context, builder *programs.Builder, o Options) (*ControlPlane, error) {
+	bin, err := builder.Build(ctx, o.programs()...)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{Dir: o.Dir, Authority: authority, builder: builder, log: o.Log, bin: bin, webhookPorts: map[string]int{}}
+	began := time.Now()
+	if err := c.start(ctx, o); err != nil {
+		c.Stop()
+		return nil, err
+	}
+	c.say("control plane at %s is up after %s", c.Config.Host, time.Since(began).Round(10*time.Millisecond))
+	return c, nil
+}
+
+// start tries until the ports are free.
+func (c *ControlPlane) start(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var failed error
+	for range startTries {
+		err := c.startServers(ctx, o.ControllerManager)
+		if err == nil {
+			return nil
+		}
+		failed = errors.Join(failed, err)
+		c.Stop()
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
+}
+
+// startServers starts etcd, the API server and the controller manager once.
+func (c *ControlPlane) startServers(ctx context.Context, withControllers bool) error {
+	ports, err := freePorts(3)
+	if err != nil {
+		return err
+	}
+	data, err := os.MkdirTemp(c.Dir, "etcd-")
+	if err != nil {
+		return err
+	}
+	etcd, err := c.startEtcd(ctx, data, ports[0], ports[1])
+	if err != nil {
+		return err
+	}
+	if err := c.administrator(ports[2]); err != nil {
+		return err
+	}
+	if err := c.startAPIServer(ctx, etcd, ports[2]); err != nil || !withControllers {
+		return err
+	}
+	return c.startControllerManager(ctx)
+}
+
+// administrator makes the kubeconfig, the configuration and the client for the
+// API server on that port.
+func (c *ControlPlane) administrator(port int) error {
+	pair, err := c.Authority.Client("kubetest-admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	server := fmt.Sprintf("https://%s:%d", loopback, port)
+	c.Config = &rest.Config{
+		Host: server, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.Authority.PEM, CertData: pair.Cert, KeyData: pair.Key},
+	}
+	c.Kubeconfig = filepath.Join(c.Dir, "admin.kubeconfig")
+	return writeKubeconfig(c.Kubeconfig, c.Config)
+}
+
+// newClient is a client of the API server, which must be up.
+func newClient(config *rest.Config) (client.Client, error) {
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(config, client.Options{Scheme: kinds})
+}
+
+// keep has the process end with the control plane.
+func (c *ControlPlane) keep(p *Process) { c.processes = append(c.processes, p) }
+
+// Stop ends everything, the last first, and waits for it.
+func (c *ControlPlane) Stop() {
+	for len(c.processes) > 0 {
+		last := len(c.processes) - 1
+		c.processes[last].Stop()
+		c.processes = c.processes[:last]
+	}
+}
+
+// say writes a line for people.
+func (c *ControlPlane) say(format string, args ...any) {
+	if c.log != nil {
+		fmt.Fprintf(c.log, "kubetest: "+format+"\n", args...)
+	}
+}

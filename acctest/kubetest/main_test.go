@@ -1,0 +1,77 @@
+package kubetest
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+)
+
+// stageVariable says what the test's own program stands for when a test runs
+// it: a manager, or a test that will be killed.
+const stageVariable = "KUBETEST_STAGE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(stageVariable) {
+	case "manager":
+		beManager()
+	case "victim":
+		beVictim()
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// started is what the stand-in for a manager found.
+type started struct {
+	Args        []string
+	Environment []string
+	Folder      string
+}
+
+// beManager is a manager that is always ready, and notes how it was started.
+func beManager() {
+	flags := flag.NewFlagSet("manager", flag.ExitOnError)
+	health := flags.String("health-addr", "", "")
+	for _, name := range []string{"diagnostics-address", "webhook-port", "webhook-cert-dir", "namespace", "ledger", "v"} {
+		flags.String(name, "", "")
+	}
+	flags.Bool("leader-elect", false, "")
+	_ = flags.Parse(os.Args[1:]) // exits on error
+	folder, _ := os.Getwd()
+	text, _ := json.Marshal(started{os.Args[1:], os.Environ(), folder})
+	if err := os.WriteFile("started.json", text, 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	http.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
+	fmt.Fprintln(os.Stderr, http.ListenAndServe(*health, nil))
+	os.Exit(1)
+}
+
+// beVictim starts a control plane, says which processes that are, and waits to
+// be killed.
+func beVictim() {
+	ctx := context.Background()
+	builder, err := programs.NewBuilder(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	c, err := Start(ctx, builder, Options{Dir: os.Getenv("KUBETEST_DIR"), ControllerManager: true, Log: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, p := range c.processes {
+		fmt.Println(p.PID())
+	}
+	fmt.Println(0)
+	time.Sleep(time.Hour)
+}

@@ -1,0 +1,181 @@
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+)
+
+// managerTimeout bounds how long a manager takes to be ready: under a second
+// on an idle machine.
+const managerTimeout = 2 * time.Minute
+
+// managerContainer is the container that clusterctl's contract names.
+const managerContainer = "manager"
+
+// Manager says which Deployment is run as a process, and by what program.
+type Manager struct {
+	Program    string // path
+	Namespace  string
+	Deployment string
+	Args       []string // after the Deployment's
+	Env        []string // after the Deployment's
+}
+
+// RunningManager is a manager that is ready.
+type RunningManager struct {
+	*Process
+	Args        []string // all of them
+	Health      string   // URL, without a path
+	Diagnostics string   // host:port, TLS unless the arguments say otherwise
+}
+
+// RunManager runs what the Deployment would: its arguments, its environment
+// and the rights of its service account, all read from the cluster. Volumes
+// are folders, which stay for the next run of it; that of a claim is as old as
+// the claim. What the API server would
+// ask of the namespace's services goes to the process.
+//
+// Other than in a pod, it listens on free ports of 127.0.0.1, elects no leader
+// (which works in pods alone) and runs as the user and with the files of this
+// process.
+func (c *ControlPlane) RunManager(ctx context.Context, m Manager) (*RunningManager, error) {
+	deployment := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Deployment}
+	if err := c.Client.Get(ctx, key, deployment); err != nil {
+		return nil, fmt.Errorf("cannot run deployment %s: %w", key, err)
+	}
+	pod := deployment.Spec.Template.Spec
+	at := slices.IndexFunc(pod.Containers, func(container corev1.Container) bool { return container.Name == managerContainer })
+	if at < 0 {
+		return nil, fmt.Errorf("deployment %s has no container %q", key, managerContainer)
+	}
+	running, err := c.runContainer(ctx, m, pod, pod.Containers[at])
+	if err != nil {
+		return nil, fmt.Errorf("cannot run deployment %s: %w", key, err)
+	}
+	return running, nil
+}
+
+// runContainer starts the process, and waits until it is ready.
+func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.PodSpec, container corev1.Container) (*RunningManager, error) {
+	ctx, cancel := context.WithTimeout(ctx, managerTimeout)
+	defer cancel()
+	began := time.Now()
+	home := filepath.Join(c.Dir, m.Deployment)
+	moved, err := c.mount(ctx, m.Namespace, home, pod.Volumes, container.VolumeMounts)
+	if err != nil {
+		return nil, err
+	}
+	env, err := c.environment(ctx, m, pod, container.Env)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	webhooks, err := c.webhookPort(ctx, m.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	r := &RunningManager{
+		Health:      fmt.Sprintf("http://%s:%d", loopback, ports[0]),
+		Diagnostics: fmt.Sprintf("%s:%d", loopback, ports[1]),
+		Args: slices.Concat(expanded(container.Args, env), []string{
+			"--leader-elect=false",
+			fmt.Sprintf("--health-addr=%s:%d", loopback, ports[0]),
+			fmt.Sprintf("--diagnostics-address=%s:%d", loopback, ports[1]),
+			fmt.Sprintf("--webhook-port=%d", webhooks),
+			"--webhook-cert-dir=" + filepath.Join(c.Dir, webhookCerts),
+		}, m.Args),
+	}
+	cmd := exec.Command(m.Program, moved.all(r.Args)...)
+	cmd.Dir, cmd.Env = home, append(moved.all(env), m.Env...)
+	if r.Process, err = StartProcess(c.Dir, m.Deployment, cmd); err != nil {
+		return nil, err
+	}
+	c.keep(r.Process)
+	if err := r.AwaitReady(ctx, func(ctx context.Context) error { return answers(ctx, http.DefaultClient, r.Health+"/readyz") }); err != nil {
+		r.Kill()
+		return nil, err
+	}
+	c.say("%s is ready after %s", m.Deployment, time.Since(began).Round(10*time.Millisecond))
+	return r, nil
+}
+
+// webhookCerts is the folder with the certificate of all webhooks.
+const webhookCerts = "webhook-certs"
+
+// webhookPort is where the manager of a namespace serves its webhooks. It
+// stays the same for the next run of it. The API server is told each time:
+// another release has other webhooks.
+func (c *ControlPlane) webhookPort(ctx context.Context, namespace string) (int, error) {
+	port, known := c.webhookPorts[namespace]
+	if !known {
+		ports, err := freePorts(1)
+		if err != nil {
+			return 0, err
+		}
+		if err := c.WriteWebhookCerts(filepath.Join(c.Dir, webhookCerts)); err != nil {
+			return 0, err
+		}
+		port = ports[0]
+		c.webhookPorts[namespace] = port
+	}
+	_, err := c.PointWebhooks(ctx, namespace, port)
+	return port, err
+}
+
+// WriteWebhookCerts writes tls.crt and tls.key into the folder, for a webhook
+// server on 127.0.0.1 that the API server trusts.
+func (c *ControlPlane) WriteWebhookCerts(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	pair, err := c.Authority.Server()
+	if err != nil {
+		return err
+	}
+	_, _, err = pair.write(dir, "tls")
+	return err
+}
+
+// RunCAPI runs Cluster API's core, bootstrap and control plane manager, which
+// [Clusterctl.Init] has installed. The environment is added to theirs. They
+// have rights only where a controller manager runs.
+func (c *ControlPlane) RunCAPI(ctx context.Context, env ...string) ([]*RunningManager, error) {
+	var running []*RunningManager
+	for _, component := range programs.Components {
+		manager, err := c.RunComponent(ctx, component, env...)
+		if err != nil {
+			return nil, err
+		}
+		running = append(running, manager)
+	}
+	return running, nil
+}
+
+// RunComponent runs one of Cluster API's managers, for the first time or
+// again after it has ended.
+func (c *ControlPlane) RunComponent(ctx context.Context, component programs.Component, env ...string) (*RunningManager, error) {
+	bin, err := c.builder.Build(ctx, component.Program)
+	if err != nil {
+		return nil, err
+	}
+	return c.RunManager(ctx, Manager{
+		Program:   bin.Path(component.Program),
+		Namespace: component.Namespace, Deployment: component.Manager, Env: env,
+	})
+}

@@ -1,0 +1,113 @@
+package kubetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	// stopGrace is how long a program has to end by itself; Deployments of
+	// managers give them as long.
+	stopGrace = 10 * time.Second
+	// readyPoll is how often a program is asked whether it is ready.
+	readyPoll = 50 * time.Millisecond
+	// logTail is how much of a program's log an error quotes, in bytes.
+	logTail = 2000
+)
+
+// Process is a program that runs in the background.
+type Process struct {
+	Name string
+	Log  string // file with what it prints
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+	err  error         // how it ended; read after done
+}
+
+// StartProcess starts a program whose output goes to <dir>/<name>.log. It is
+// killed when this process dies, however that happens.
+func StartProcess(dir, name string, cmd *exec.Cmd) (*Process, error) {
+	p := &Process{Name: name, Log: filepath.Join(dir, name+".log"), cmd: cmd, done: make(chan struct{})}
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	leash(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", name, err)
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// PID is the id of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Stop asks the process to end, kills it where it does not, and waits. One
+// that has ended already is no error.
+func (p *Process) Stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails for one that has ended
+	select {
+	case <-p.done:
+	case <-time.After(stopGrace):
+		p.Kill()
+	}
+}
+
+// Kill ends the process at once, as a crash would, and waits.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // fails for one that has ended
+	<-p.done
+}
+
+// AwaitReady asks until the answer is nil, the process ends or ctx is done.
+// The error quotes the end of the log.
+func (p *Process) AwaitReady(ctx context.Context, ask func(context.Context) error) error {
+	for {
+		err := ask(ctx)
+		select {
+		case <-p.done: // whoever answered was somebody else
+			return p.failure("ended before it was ready", p.err)
+		default:
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return p.failure("is not ready", errors.Join(ctx.Err(), err))
+		case <-p.done:
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// failure is an error with the end of the log.
+func (p *Process) failure(what string, cause error) error {
+	return fmt.Errorf("%s %s: %w; %s ends with:\n%s", p.Name, what, cause, p.Log, p.Tail())
+}
+
+// Tail is the end of what the program printed.
+func (p *Process) Tail() string {
+	text, err := os.ReadFile(p.Log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(text[max(0, len(text)-logTail):]))
+}

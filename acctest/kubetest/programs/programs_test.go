@@ -1,0 +1,122 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLinkFlags: a program tells its version, as its project's release does.
+func TestLinkFlags(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		program program
+		version string
+		want    string
+	}{
+		"None":    {"etcd has its version in its sources.", program{}, "v3.6.14", "-s -w"},
+		"Version": {"Major and minor are told apart.", program{version: "a/b"}, "v1.36.3", "-X a/b.gitMajor=1 -X a/b.gitMinor=36 -X a/b.gitVersion=v1.36.3 -s -w"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, tc.program.linkFlags(tc.version)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBuildRefusesUnknownNames, with a list of those that there are.
+func TestBuildRefusesUnknownNames(t *testing.T) {
+	t.Parallel()
+	_, err := (&Builder{Module: t.TempDir()}).Build(t.Context(), Etcd, "kubelet")
+	if err == nil || !strings.Contains(err.Error(), `"kubelet"`) || !strings.Contains(err.Error(), KubeAPIServer) {
+		t.Errorf("building a kubelet: %v", err)
+	}
+}
+
+// TestFolderFollowsTheModule: other versions are kept apart, and nothing but
+// the module's files counts.
+func TestFolderFollowsTheModule(t *testing.T) {
+	t.Parallel()
+	folder := func(mod, sum string) string {
+		t.Helper()
+		dir := t.TempDir()
+		for name, text := range map[string]string{"go.mod": mod, "go.sum": sum} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		name, err := (&Builder{Module: dir, Tools: "/tools"}).folder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	if first, again := folder("a", "b"), folder("a", "b"); first != again {
+		t.Error("the same files have different folders")
+	}
+	if folder("a", "b") == folder("a", "c") || folder("a", "b") == folder("ab", "") {
+		t.Error("different files have the same folder")
+	}
+}
+
+// TestOnce: many may ask for a file at once; it is made once, whole, and made
+// again where that failed.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "file")
+	broken := errors.New("broken")
+	err := once(t.Context(), name, func(target string) error {
+		return errors.Join(os.WriteFile(target, []byte("ha"), 0o600), broken)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+	if _, err := os.Stat(name); err == nil {
+		t.Error("half a file is left")
+	}
+	var made atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			err := once(t.Context(), name, func(target string) error {
+				made.Add(1)
+				return os.WriteFile(target, []byte("whole"), 0o600)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("made %d times, want 1", made.Load())
+	}
+}
+
+// TestOnceGivesUp: who waits for another process ends with its ctx.
+func TestOnceGivesUp(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "file")
+	unlock, err := lock(t.Context(), name+".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = once(ctx, name, func(string) error { return errors.New("made while another process was at it") })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}

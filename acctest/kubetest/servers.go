@@ -1,0 +1,164 @@
+package kubetest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+)
+
+// startEtcd starts a cluster of one, and returns its URL. Losing power is no
+// danger to it, so it does not wait for the disk.
+func (c *ControlPlane) startEtcd(ctx context.Context, data string, clients, peers int) (string, error) {
+	url := fmt.Sprintf("http://%s:%d", loopback, clients)
+	peer := fmt.Sprintf("http://%s:%d", loopback, peers)
+	p, err := StartProcess(c.Dir, programs.Etcd, exec.Command(c.bin.Path(programs.Etcd),
+		"--data-dir="+data, "--unsafe-no-fsync", "--log-level=warn",
+		"--listen-client-urls="+url, "--advertise-client-urls="+url,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
+	))
+	if err != nil {
+		return "", err
+	}
+	c.keep(p)
+	return url, p.AwaitReady(ctx, func(ctx context.Context) error { return answers(ctx, http.DefaultClient, url+"/readyz") })
+}
+
+// startAPIServer starts one that demands certificates or tokens and decides by
+// RBAC. Who blocks the deletion of an owner must have a right to it, as some
+// distributions demand.
+func (c *ControlPlane) startAPIServer(ctx context.Context, etcd string, port int) error {
+	flags, err := c.apiServerFiles()
+	if err != nil {
+		return err
+	}
+	flags = append(flags,
+		"--etcd-servers="+etcd, fmt.Sprintf("--secure-port=%d", port),
+		"--bind-address="+loopback, "--advertise-address="+loopback,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16",
+		"--authorization-mode=RBAC", "--allow-privileged=true",
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--disable-admission-plugins=ServiceAccount",
+	)
+	p, err := StartProcess(c.Dir, programs.KubeAPIServer, exec.Command(c.bin.Path(programs.KubeAPIServer), flags...))
+	if err != nil {
+		return err
+	}
+	c.keep(p)
+	return p.AwaitReady(ctx, c.serves)
+}
+
+// serves tells whether the API server is ready, and the namespaces are there
+// that it makes by itself.
+func (c *ControlPlane) serves(ctx context.Context) error {
+	transport, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return err
+	}
+	if err := answers(ctx, transport, c.Config.Host+"/readyz"); err != nil {
+		return err
+	}
+	if c.Client, err = newClient(c.Config); err != nil {
+		return err
+	}
+	for _, name := range []string{corev1.NamespaceDefault, "kube-system"} {
+		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answers asks for a URL and wants a 200.
+func answers(ctx context.Context, by *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	reply, err := by.Do(request)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, reply.Status)
+	}
+	return nil
+}
+
+// apiServerFiles writes keys and certificates, and returns the flags that name
+// them.
+func (c *ControlPlane) apiServerFiles() ([]string, error) {
+	ca := filepath.Join(c.Dir, "ca.crt")
+	if err := os.WriteFile(ca, c.Authority.PEM, 0o600); err != nil {
+		return nil, err
+	}
+	pair, err := c.Authority.Server()
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := pair.write(c.Dir, "server")
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := writeTokenKey(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		"--client-ca-file=" + ca, "--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
+		"--service-account-key-file=" + tokens, "--service-account-signing-key-file=" + tokens,
+	}, nil
+}
+
+// writeTokenKey makes the key that signs service accounts' tokens.
+func writeTokenKey(dir string) (string, error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "service-account.key")
+	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	return name, os.WriteFile(name, text, 0o600)
+}
+
+// controllers are those that need no nodes: for garbage, namespaces and their
+// service accounts, and roles that are the sum of others, as Cluster API's are.
+var controllers = []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "clusterrole-aggregation-controller"}
+
+// startControllerManager starts the controllers.
+func (c *ControlPlane) startControllerManager(ctx context.Context) error {
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	name := programs.KubeControllerManager
+	p, err := StartProcess(c.Dir, name, exec.Command(c.bin.Path(name),
+		"--kubeconfig="+c.Kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig, "--authorization-kubeconfig="+c.Kubeconfig,
+		"--controllers="+strings.Join(controllers, ","),
+		"--leader-elect=false", "--bind-address="+loopback, fmt.Sprintf("--secure-port=%d", ports[0]),
+		"--tls-cert-file="+filepath.Join(c.Dir, "server.crt"), "--tls-private-key-file="+filepath.Join(c.Dir, "server.key"),
+	))
+	if err != nil {
+		return err
+	}
+	c.keep(p)
+	transport, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: c.Authority.PEM}})
+	if err != nil {
+		return err
+	}
+	url := fmt.Sprintf("https://%s:%d/healthz", loopback, ports[0])
+	return p.AwaitReady(ctx, func(ctx context.Context) error { return answers(ctx, transport, url) })
+}

@@ -1,0 +1,68 @@
+package reallxd_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// TestRealPower is a VM on a MAAS without VM hosts: made in a real LXD and
+// enlisted, and started, asked after and stopped by MAAS's power driver, with the
+// key that it was given.
+func TestRealPower(t *testing.T) {
+	ctx := t.Context()
+	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := world(t, func(m *sim.Model) {
+		m.MAASVersion, m.Hosts[0].TrustedCertificates = sim.VersionGone, []string{key.Certificate}
+	})
+	c := clientTo(t, s)
+	l := s.LXDs()[0]
+	composer := lxd.NewComposer(lxd.ComposerConfig{
+		Machines: c, Enlister: c, Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
+		Servers: func(context.Context) ([]lxd.Server, error) {
+			return []lxd.Server{{
+				MachineID: l.MachineID, Name: "h1", Endpoint: engine.Endpoint{Address: l.Listening[0], Project: "maas"},
+				Bridges: []lxd.Bridge{{Name: "maasbr0", Subnets: []engine.Subnet{{ID: 1, CIDR: "10.77.0.0/24", DHCP: true}}}},
+			}}, nil
+		},
+	})
+	id, err := composer.Compose(ctx, engine.VMHost{MachineID: l.MachineID}, engine.Composition{
+		Hostname: "web", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Key: "test/web", Marker: "maaslxd-abc",
+		Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Interfaces: []engine.Subnet{{CIDR: "10.77.0.0/24"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := func() string { return query[api.Instance](t, "h1", "/1.0/instances/web?project=maas").Status }
+	is := func(reason, power, inLXD string) {
+		t.Helper()
+		if got, err := c.Power(ctx, id); err != nil || got != power {
+			t.Errorf("%s MAAS asks LXD and says %q, %v, want %q", reason, got, err, power)
+		}
+		if lender.Boots() && status() != inLXD {
+			t.Errorf("%s in LXD it is %s, want %s", reason, status(), inLXD)
+		}
+	}
+	if err := c.Commission(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	is("While it commissions", "on", "Running")
+	s.Settle()
+	is("When it is Ready", "off", "Stopped")
+	if err := composer.Decompose(ctx, id); err != nil {
+		t.Error(err)
+	}
+	if left := query[[]string](t, "h1", "/1.0/instances?project=maas"); len(left) != 0 {
+		t.Errorf("left in LXD: %v", left)
+	}
+}
