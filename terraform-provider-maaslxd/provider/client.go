@@ -1,13 +1,14 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/site"
 )
 
 // client is what all resources of one provider block share. Making it calls
@@ -34,6 +35,7 @@ type backend struct {
 	names     engine.Names
 	registrar engine.Registrar
 	key       *fleetKey
+	chosen    func(context.Context) (site.Choice, error) // who makes the VMs
 }
 
 // errUnknownConfig: the provider block depends on what is not made yet.
@@ -58,24 +60,19 @@ func newClient(s settings, files *ledgers) (*client, error) {
 // connect wires the engine to a MAAS, without a call.
 func connect(s settings, files *ledgers) (*backend, error) {
 	log := newLog()
-	rows := &lateLedger{files: files, path: s.ledger, region: regionOf(s.apiURL)}
-	m, err := maas.New(maas.Config{
+	rows := &lateLedger{files: files, path: s.ledger, region: site.Region(s.apiURL)}
+	key := &fleetKey{settings: s.key, ledger: rows, apiURL: s.apiURL}
+	at, err := site.Open(site.Config{
 		URL: s.apiURL, APIKey: s.apiKey, CACert: s.caCert, UserAgent: s.userAgent,
-		Timeout: s.requestTimeout, Interval: s.pollInterval, Tag: rows.Tag, Log: log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.New(engine.Config{
-		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m, Reports: m,
-		Ledger: rows, Log: log, Probe: newProbe(s),
+		Timeout: s.requestTimeout, Interval: s.pollInterval, Ledger: rows, Log: log, Probe: newProbe(s),
+		Composer: s.composer, Credentials: key.credentials, InsecureKey: s.key.insecure,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &backend{
-		vms: e.VMs, hosts: e.Hosts, machines: m, composer: m, ledger: rows, fleet: newFleetLooks(e.Fleet), catalog: m, names: m, registrar: m,
-		key: &fleetKey{settings: s.key, ledger: rows, apiURL: s.apiURL},
+		vms: at.VMs, hosts: at.Hosts, machines: at.Machines, composer: at.Composer, ledger: rows, fleet: newFleetLooks(at.Fleet),
+		catalog: at.Catalog, names: at.Names, registrar: at.Registrar, key: key, chosen: at.Chosen,
 	}, nil
 }
 

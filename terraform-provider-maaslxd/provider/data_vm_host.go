@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -42,12 +43,12 @@ func (s *vmHostSource) Schema(_ context.Context, _ datasource.SchemaRequest, res
 		Validators: []validator.String{notEmpty()},
 	}
 	attributes["vm_host_id"] = schema.Int64Attribute{
-		Optional: true, Computed: true, MarkdownDescription: "Id of the VM host in MAAS.",
+		Optional: true, Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts.",
 		Validators: []validator.Int64{int64validator.AtLeast(1)},
 	}
 	attributes["system_id"] = schema.StringAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "System id of the machine that LXD runs on. Null as long as MAAS never reached it.",
+		MarkdownDescription: "System id of the machine that LXD runs on. Null as long as its LXD was never reached.",
 		Validators:          []validator.String{notEmpty()},
 	}
 	resp.Schema = schema.Schema{
@@ -82,8 +83,16 @@ func (s *vmHostSource) Read(ctx context.Context, req datasource.ReadRequest, res
 		diags.AddAttributeError(at, "No such VM host", fmt.Sprintf("MAAS knows no VM host with %s %s. %s", at, text, known(names)))
 	default:
 		diags.AddAttributeError(at, "Several such VM hosts", fmt.Sprintf(
-			"%d VM hosts of MAAS have %s %s. Set vm_host_id instead: %s.", len(found), at, text, strings.Join(hostIDs(found), ", ")))
+			"%d VM hosts of MAAS have %s %s. Set %s instead: %s.", len(found), at, text, better(found), strings.Join(hostIDs(found), ", ")))
 	}
+}
+
+// better is by which attribute each of the hosts can be told from the others.
+func better(hosts []engine.FleetHost) string {
+	if numberOf(hosts[0]) == "" {
+		return "system_id"
+	}
+	return "vm_host_id"
 }
 
 // hostLookup says by which attribute the VM host is to be found, and how.
@@ -125,9 +134,17 @@ func hostNames(hosts []engine.FleetHost) []string {
 func hostIDs(hosts []engine.FleetHost) []string {
 	ids := make([]string, len(hosts))
 	for i, h := range hosts {
-		ids[i] = fmt.Sprint(h.ID)
+		ids[i] = cmp.Or(numberOf(h), h.MachineID)
 	}
 	return ids
+}
+
+// numberOf is the id of a VM host, empty where MAAS has none.
+func numberOf(h engine.FleetHost) string {
+	if h.ID == 0 {
+		return ""
+	}
+	return fmt.Sprint(h.ID)
 }
 
 // known lists what there is instead, or as much of it as can be read.

@@ -93,7 +93,7 @@ func (f *vmFilter) checkHost(hosts []engine.FleetHost, diags *diag.Diagnostics) 
 	if f == nil || f.VMHost.IsNull() || diags.HasError() {
 		return
 	}
-	named := filtered(hosts, func(h engine.FleetHost) bool { return namesHost(f.VMHost.ValueString(), h.Name, h.ID) })
+	named := filtered(hosts, func(h engine.FleetHost) bool { return f.names(h.VMHost) })
 	if len(named) == 0 {
 		diags.AddAttributeError(path.Root("filter").AtName("vm_host"), "No such VM host",
 			fmt.Sprintf("MAAS knows no VM host %s. %s", f.VMHost, known(hostNames(hosts))))
@@ -101,12 +101,21 @@ func (f *vmFilter) checkHost(hosts []engine.FleetHost, diags *diag.Diagnostics) 
 }
 
 func (f *vmFilter) matches(vm engine.FleetVM) bool {
-	return f == nil || (f.VMHost.IsNull() || namesHost(f.VMHost.ValueString(), vm.HostName, vm.HostID)) &&
+	return f == nil || (f.VMHost.IsNull() || f.on(vm)) &&
 		is(f.Zone, vm.Zone) && is(f.Pool, vm.Pool) &&
 		len(removedTags(sortedStrings(f.Tags), vm.Tags)) == 0 &&
 		is(f.Owner, ownerOf(vm.Key)) &&
 		(f.Managed.IsNull() || f.Managed.ValueBool() == (vm.Key != ""))
 }
 
-// namesHost tells whether a text is the name or the id of a VM host.
-func namesHost(text, name string, id int) bool { return text == name || text == strconv.Itoa(id) }
+// on tells whether the VM is on the VM host that the filter names.
+func (f *vmFilter) on(vm engine.FleetVM) bool {
+	return f.names(engine.VMHost{ID: vm.HostID, Name: vm.HostName, MachineID: vm.HostKey})
+}
+
+// names tells whether the filter names the VM host: by its name, its id, or the
+// system id of its machine.
+func (f *vmFilter) names(h engine.VMHost) bool {
+	text := f.VMHost.ValueString()
+	return text == h.Name || text == h.MachineID || h.ID != 0 && text == strconv.Itoa(h.ID)
+}

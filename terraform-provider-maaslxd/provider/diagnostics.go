@@ -94,7 +94,7 @@ func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 // and the attributes of maaslxd_vm and maaslxd_vm_host that they are.
 var specFields = map[string]string{
 	"name": "name", "vm_host": "vm_host", "placement": "placement",
-	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages",
+	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages", "profile": "profile",
 	"disks": "disks", "interfaces": "interfaces",
 	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy",
 	"machine": "machine", "selector": "selector", "address": "address", "bridge": "bridge", "lxd": "lxd", "project": "lxd",

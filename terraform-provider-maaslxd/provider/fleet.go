@@ -94,6 +94,9 @@ func (s *fleetSource) fleet(ctx context.Context, doing string, diags *diag.Diagn
 	if err != nil {
 		report(diags, doing, err)
 	}
+	if fleet.Unseen != nil {
+		diags.AddWarning("VMs may be missing", explain(fleet.Unseen)+paragraph("Only its own LXD tells which VMs are on such a host"))
+	}
 	return fleet
 }
 

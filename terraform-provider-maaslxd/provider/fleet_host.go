@@ -13,7 +13,7 @@ const bytesPerGB = 1_000_000_000
 // hostModel is a VM host as data sources tell it.
 type hostModel struct {
 	Name             string                      `tfsdk:"name"`
-	VMHostID         int64                       `tfsdk:"vm_host_id"`
+	VMHostID         *int64                      `tfsdk:"vm_host_id"`
 	SystemID         *string                     `tfsdk:"system_id"`
 	Zone             string                      `tfsdk:"zone"`
 	Pool             string                      `tfsdk:"pool"`
@@ -25,6 +25,7 @@ type hostModel struct {
 	CPUOvercommit    float64                     `tfsdk:"cpu_overcommit"`
 	MemoryOvercommit float64                     `tfsdk:"memory_overcommit"`
 	StoragePools     map[string]storagePoolModel `tfsdk:"storage_pools"`
+	Profiles         []string                    `tfsdk:"profiles"`
 	VMCount          int64                       `tfsdk:"vm_count"`
 	ManagedVMCount   int64                       `tfsdk:"managed_vm_count"`
 	Server           *string                     `tfsdk:"server_fingerprint"`
@@ -45,12 +46,12 @@ type storagePoolModel struct {
 
 func newHostModel(h engine.FleetHost) hostModel {
 	m := hostModel{
-		Name: h.Name, VMHostID: int64(h.ID), SystemID: textOrNull(h.MachineID), Zone: h.Zone, Pool: h.Pool,
+		Name: h.Name, VMHostID: numberOrNull(h.ID), SystemID: textOrNull(h.MachineID), Zone: h.Zone, Pool: h.Pool,
 		Tags: orNone(h.Tags), LXDVersion: textOrNull(h.Version), Architectures: orNone(h.Architectures),
 		Cores:         amountModel{Total: h.Cores.Total, Used: h.Cores.Used, Free: h.FreeCores},
 		MemoryMiB:     amountModel{Total: h.MemoryMiB.Total, Used: h.MemoryMiB.Used, Free: h.FreeMemoryMiB},
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
-		StoragePools: map[string]storagePoolModel{}, VMCount: int64(h.VMs), ManagedVMCount: int64(h.OursVMs),
+		StoragePools: map[string]storagePoolModel{}, Profiles: h.Profiles, VMCount: int64(h.VMs), ManagedVMCount: int64(h.OursVMs),
 		Server: textOrNull(h.ServerFingerprint),
 	}
 	for _, p := range h.StoragePools {
@@ -61,6 +62,14 @@ func newHostModel(h engine.FleetHost) hostModel {
 
 func newStoragePoolModel(p engine.StoragePool) storagePoolModel {
 	return storagePoolModel{Driver: p.Driver, TotalGB: p.TotalBytes / bytesPerGB, FreeGB: p.AvailableBytes / bytesPerGB, Default: p.Default}
+}
+
+// numberOrNull is null for what MAAS has no number of.
+func numberOrNull(id int) *int64 {
+	if id == 0 {
+		return nil
+	}
+	return new(int64(id))
 }
 
 // textOrNull is null for what MAAS does not tell.
@@ -83,17 +92,17 @@ func orNone(list []string) []string {
 func hostAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name":       schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VM host."},
-		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS."},
+		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts."},
 		"system_id": schema.StringAttribute{
 			Computed:            true,
-			MarkdownDescription: "System id of the machine that LXD runs on. Null as long as MAAS never reached it.",
+			MarkdownDescription: "System id of the machine that LXD runs on. Null as long as its LXD was never reached.",
 		},
 		"zone": schema.StringAttribute{Computed: true, MarkdownDescription: "Availability zone."},
 		"pool": schema.StringAttribute{Computed: true, MarkdownDescription: "Resource pool."},
 		"tags": schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Tags of the VM host."},
 		"lxd_version": schema.StringAttribute{
 			Computed:            true,
-			MarkdownDescription: "Version of LXD. Null as long as MAAS never reached it.",
+			MarkdownDescription: "Version of LXD. Null as long as its LXD was never reached.",
 		},
 		"architectures": schema.ListAttribute{
 			Computed: true, ElementType: types.StringType,
@@ -106,7 +115,11 @@ func hostAttributes() map[string]schema.Attribute {
 		},
 		"memory_overcommit": schema.Float64Attribute{Computed: true, MarkdownDescription: "Over-commit ratio of memory."},
 		"storage_pools":     storagePoolsAttribute(),
-		"vm_count":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of VMs on it that MAAS knows."},
+		"profiles": schema.SetAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "LXD profiles that VMs on it can have, of its project. Null where MAAS makes the VMs, which chooses their profile.",
+		},
+		"vm_count": schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of VMs on it that MAAS knows."},
 		"server_fingerprint": schema.StringAttribute{
 			Computed: true,
 			MarkdownDescription: "SHA-256, in hex, of the certificate that its LXD was seen with by `maaslxd_vm_host`. Null for hosts that were made otherwise, " +

@@ -14,7 +14,7 @@ type seenVMModel struct {
 	ID            string               `tfsdk:"id"`
 	Name          string               `tfsdk:"name"`
 	FQDN          string               `tfsdk:"fqdn"`
-	VMHostID      int64                `tfsdk:"vm_host_id"`
+	VMHostID      *int64               `tfsdk:"vm_host_id"`
 	VMHostName    string               `tfsdk:"vm_host_name"`
 	Cores         int64                `tfsdk:"cores"`
 	MemoryMiB     int64                `tfsdk:"memory_mib"`
@@ -49,7 +49,7 @@ type seenInterfaceModel struct {
 
 func newSeenVMModel(vm engine.FleetVM) seenVMModel {
 	m := seenVMModel{
-		ID: vm.SystemID, Name: vm.Hostname, FQDN: vm.FQDN, VMHostID: int64(vm.HostID), VMHostName: vm.HostName,
+		ID: vm.SystemID, Name: vm.Hostname, FQDN: vm.FQDN, VMHostID: numberOrNull(vm.HostID), VMHostName: vm.HostName,
 		Cores: int64(vm.Cores), MemoryMiB: vm.MemoryMiB, Architecture: textOrNull(vm.Architecture),
 		Disks: []seenDiskModel{}, Interfaces: []seenInterfaceModel{},
 		Zone: vm.Zone, Pool: vm.Pool, Domain: vm.Domain, Tags: orNone(vm.Tags),
@@ -96,7 +96,7 @@ func seenVMAttributes() map[string]schema.Attribute {
 			"program of the same engine made it.",
 	}
 	attributes := map[string]schema.Attribute{
-		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS."},
+		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts."},
 		"cores":      schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of virtual CPUs. 0 before it was commissioned."},
 		"memory_mib": schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory in MiB. 0 before it was commissioned."},
 		"disks":      seenDisksAttribute(),

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -54,7 +53,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 			return
 		}
 	case done:
-		warnTooNew(h, diags)
+		warnUnusable(h, diags)
 	}
 	plan.trusting(ctx, hostState{}, spec, h, diags)
 	plan.fill(ctx, h, diags)
@@ -173,14 +172,13 @@ func removeHost(ctx context.Context, b *backend, ref engine.Ref) error {
 	return err
 }
 
-// warnTooNew tells of an LXD on which MAAS cannot compose, see checkChannel.
-func warnTooNew(h engine.Host, diags *diag.Diagnostics) {
-	if !h.VMHost.TooNew() {
+// warnUnusable tells of a host that is there, and on which no VM can be made.
+func warnUnusable(h engine.Host, diags *diag.Diagnostics) {
+	if h.VMHost.Err == nil {
 		return
 	}
-	diags.AddWarning(fmt.Sprintf("MAAS cannot make VMs on LXD %s", h.VMHost.Version), fmt.Sprintf(
-		"LXD refuses what MAAS up to 3.8 sends since 6.7. VM host %s is registered, and its VMs can be seen; for new ones, install LXD from %s.",
-		h.VMHost.Name, cloudinit.DefaultChannel))
+	diags.AddWarning(fmt.Sprintf("No VM can be made on VM host %s", h.VMHost.Name),
+		explain(h.VMHost.Err)+paragraph("The host itself is finished, and the VMs that are on it can be seen"))
 }
 
 // warnHostUnfinished says that a create stopped waiting, for what, and what

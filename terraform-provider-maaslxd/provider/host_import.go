@@ -29,7 +29,7 @@ func (r *hostResource) ImportState(ctx context.Context, req resource.ImportState
 		return
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(found.MachineID))...)
-	diags.Append(resp.State.SetAttribute(ctx, path.Root("vm_host_id"), types.Int64Value(int64(found.ID)))...)
+	diags.Append(resp.State.SetAttribute(ctx, path.Root("vm_host_id"), idOrNull(found.ID))...)
 	saveIdentity(ctx, resp.Identity, found.MachineID, diags)
 	writeHostNotes(ctx, resp.Private, hostNotes{Imported: true}, diags)
 }

@@ -59,9 +59,9 @@ func (m hostState) trustsKey(key lxd.Key, listed ...string) error {
 const expiryNotice = 60 * 24 * time.Hour
 
 // warnExpiry tells of a pair that ends soon. It says the same for all hosts, so
-// that Terraform shows it once.
+// that Terraform shows it once. One that is yet to be made has no end.
 func warnExpiry(key lxd.Key, diags *diag.Diagnostics) {
-	if time.Until(key.NotAfter) > expiryNotice {
+	if key.NotAfter.IsZero() || time.Until(key.NotAfter) > expiryNotice {
 		return
 	}
 	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(

@@ -68,6 +68,10 @@ func TestKeyExpiry(t *testing.T) {
 			t.Errorf("%s before its end: %v", left, diags)
 		}
 	}
+	var diags diag.Diagnostics
+	if warnExpiry(lxd.Key{}, &diags); len(diags) > 0 {
+		t.Errorf("a pair that is yet to be made: %v", diags)
+	}
 }
 
 // TestHostRemembersItsServer: what is not finished may be deployed anew, so its

@@ -24,10 +24,14 @@ type hostNotes struct {
 	Imported bool `json:"imported,omitempty"`
 	// Foreign: it carries no mark of anybody's yet. The next apply adopts it.
 	Foreign bool `json:"foreign,omitempty"`
+	// Forgotten: nothing knows its LXD as a VM host any more. The next apply
+	// makes it known again.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // seen brings the notes up to date with what was seen of the host.
 func (n hostNotes) seen(h engine.Host) hostNotes {
+	n.Forgotten = h.VMHost.HostKey == ""
 	if n.Key == "" {
 		n.Key, n.Foreign = h.Key, h.Key == ""
 	}

@@ -104,7 +104,7 @@ func (p *hostPlan) decide(ctx context.Context) {
 // earlier one left it unfinished, MAAS has forgotten the VM host, or it was
 // imported without a mark.
 func (p *hostPlan) goesOn() bool {
-	return p.notes.Pending || p.notes.Foreign || p.state.VMHostID.IsNull()
+	return p.notes.Pending || p.notes.Foreign || p.notes.Forgotten
 }
 
 // planWork marks as unknown what changes while a host is made.

@@ -102,7 +102,11 @@ func TestPlanOfHostChanges(t *testing.T) {
 			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: slices.Sorted(slices.Values(append([]string{"trusted_fingerprints"}, both...))),
 		},
 		"Forgotten": {
-			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.with(object{"vm_host_id": nil}), unknown: both,
+			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.with(object{"vm_host_id": nil}),
+			notes: hostNotes{Key: hostMade.Key, Forgotten: true}, unknown: both,
+		},
+		"WithoutVMHosts": {
+			reason: "MAAS has no VM hosts, and none is missing.", config: hostConfig, state: madeHost.with(object{"vm_host_id": nil}),
 		},
 		"GivenUp": {
 			reason: "There is nothing to go on with.", config: hostConfig, state: madeHost.with(object{"status": "Failed deployment", "vm_host_id": nil}),

@@ -74,7 +74,7 @@ func (r *hostResource) look(ctx context.Context, b *backend, state hostState, n 
 		ref.SystemID = record.MachineID
 	}
 	h, lookErr := b.hosts.Observe(ctx, ref)
-	if lookErr == nil && h.VMHost.ID == 0 && h.Key == "" && err == nil {
+	if lookErr == nil && h.VMHost.HostKey == "" && h.Key == "" && err == nil {
 		h.VMHost = record
 	}
 	return h, lookErr
@@ -104,10 +104,10 @@ func unmarkedRecord(ctx context.Context, b *backend, state hostState) (engine.VM
 
 // endpointOf says how MAAS reaches the LXD of a host that is imported.
 func endpointOf(ctx context.Context, b *backend, h engine.Host, diags *diag.Diagnostics) engine.Endpoint {
-	if h.VMHost.ID == 0 {
+	if h.VMHost.HostKey == "" {
 		return engine.Endpoint{}
 	}
-	e, err := b.registrar.Endpoint(ctx, h.VMHost.ID)
+	e, err := b.registrar.Endpoint(ctx, h.VMHost)
 	if err != nil {
 		report(diags, "read how MAAS reaches VM host "+h.VMHost.Name, err)
 	}

@@ -24,8 +24,10 @@ func hostStatus(h engine.Host) string {
 	return h.Machine.StatusName
 }
 
-// inventoried tells whether MAAS has reached the LXD.
-func inventoried(v engine.VMHost) bool { return v.ID != 0 && v.Version != "" && v.Cores.Total > 0 }
+// inventoried tells whether the LXD was reached.
+func inventoried(v engine.VMHost) bool {
+	return v.HostKey != "" && v.Version != "" && v.Cores.Total > 0
+}
 
 // fill completes a plan with what was seen of the host. What the plan says
 // stays: a later refresh shows any difference.
@@ -87,13 +89,15 @@ func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	if h.ServerFingerprint != "" {
 		m.ServerFingerprint = types.StringValue(h.ServerFingerprint)
 	}
-	if v.ID == 0 {
-		return // what it was set to is MAAS's to tell once it is registered
+	if v.HostKey == "" {
+		return // what it was set to is told once it is registered
 	}
 	m.Name = types.StringValue(v.Name)
 	m.Zone, m.Pool = types.StringValue(v.Zone), types.StringValue(v.Pool)
 	m.CPUOvercommit, m.MemoryOvercommit = types.Float64Value(v.CPUOvercommit), types.Float64Value(v.MemoryOvercommit)
-	m.DefaultStoragePool = optionalString(defaultPool(v))
+	if inventoried(v) {
+		m.DefaultStoragePool = optionalString(defaultPool(v))
+	}
 	if kept := keptTags(m.tags(), v.Tags); !m.Tags.IsNull() {
 		m.Tags = kept
 	}

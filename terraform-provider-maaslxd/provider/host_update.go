@@ -3,11 +3,13 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -29,7 +31,11 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	doing := fmt.Sprintf("update VM host %s (%s)", plan.Name.ValueString(), state.ID.ValueString())
 	b, spec, err := r.changedSpec(ctx, plan, config, state, n)
-	if err != nil {
+	switch {
+	case err != nil && !n.Pending && onlyNoted(req): // no key is needed for that, and it may be the way out
+		saveHost(ctx, &resp.State, resp.Identity, plan, diags)
+		return
+	case err != nil:
 		report(diags, doing, err)
 		return
 	}
@@ -57,6 +63,16 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		saveHost(ctx, &resp.State, resp.Identity, state, diags)
 		writeHostNotes(ctx, resp.Private, n.seen(h), diags)
 	}
+}
+
+// onlyNoted tells that nothing is to be changed but what the state alone notes:
+// how a later destroy goes about, and for how long things are waited for.
+func onlyNoted(req resource.UpdateRequest) bool {
+	changes, err := req.Plan.Raw.Diff(req.State.Raw)
+	return err == nil && !slices.ContainsFunc(changes, func(change tftypes.ValueDiff) bool {
+		steps := change.Path.Steps()
+		return len(steps) > 0 && steps[0] != tftypes.AttributeName("force_destroy") && steps[0] != tftypes.AttributeName("timeouts")
+	})
 }
 
 // changedSpec is what an existing host is to be. One that carries no mark yet

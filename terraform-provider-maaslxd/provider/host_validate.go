@@ -150,7 +150,7 @@ func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics
 	}
 	if cloudinit.OutrunsMAAS(l.Channel.ValueString()) {
 		diags.AddAttributeWarning(path.Root("lxd").AtName("channel"), "An LXD that MAAS may not be able to use", fmt.Sprintf(
-			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can.",
+			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can. With composer = \"lxd\" VMs are made in LXD itself, of any version.",
 			l.Channel.ValueString(), cloudinit.DefaultChannel))
 	}
 }

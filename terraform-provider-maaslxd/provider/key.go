@@ -1,12 +1,11 @@
 package provider
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/site"
 )
 
 // keySettings are the key pair of the fleet as it is configured, in PEM. Both
@@ -127,18 +127,19 @@ func (k *fleetKey) file(name string) (string, error) {
 
 // mayTravel refuses to send the private key where anybody can read it.
 func (k *fleetKey) mayTravel() error {
-	u, err := url.Parse(strings.TrimSpace(k.apiURL))
-	if err != nil || !strings.EqualFold(u.Scheme, "http") || k.settings.insecure || isLoopback(u.Hostname()) {
-		return nil
-	}
-	return &engine.Refusal{
-		Message: fmt.Sprintf("MAAS is reached over plain http at %s, and the registration of a VM host takes the private LXD client key there: anybody on the way could read it", u.Host),
-		Hint:    "Use an https address of MAAS as api_url. Where the network between is trusted, set allow_insecure_key = true in the provider block.",
-		Err:     engine.ErrInvalid,
-	}
+	return site.MayTravel(k.apiURL, k.settings.insecure)
 }
 
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
+// credentials is the pair for whoever asks an LXD.
+func (k *fleetKey) credentials(context.Context) (engine.Credentials, error) {
+	pair, err := k.load()
+	if errors.Is(err, engine.ErrNotFound) {
+		return engine.Credentials{}, &engine.Refusal{
+			Message: fmt.Sprintf("the LXD client key pair is not here: %v", err),
+			Hint: "VMs are made in LXD itself with the pair by which the hosts know this fleet. Give it as lxd_client_cert and lxd_client_key, restore it " +
+				"beside the ledger, or use the ledger beside which it was made.",
+			Err: engine.ErrForbidden,
+		}
+	}
+	return pair.Credentials, err
 }

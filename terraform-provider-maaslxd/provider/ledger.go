@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -240,19 +236,4 @@ func aboutLedger(err error) error {
 		return err
 	}
 	return &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}
-}
-
-// regionOf is the name of a MAAS in a ledger: its host, port and path, however
-// its address was written.
-func regionOf(apiURL string) string {
-	u, err := url.Parse(strings.TrimSpace(apiURL))
-	if err != nil {
-		return apiURL // no MAAS has such an address
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	below := strings.TrimSuffix(path.Clean("/"+u.Path), "/api/2.0")
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port) + path.Join("/", strings.TrimSuffix(below, "/MAAS"), "MAAS")
 }

@@ -14,34 +14,6 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func TestRegionOf(t *testing.T) {
-	t.Parallel()
-	same := map[string]string{
-		"http://maas.example.com:5240/MAAS":            "The address as MAAS writes it.",
-		"http://maas.example.com:5240":                 "/MAAS may be left out.",
-		"http://maas.example.com:5240/MAAS/":           "A slash says nothing.",
-		"HTTP://Maas.Example.com:5240/MAAS":            "Hosts have no case.",
-		" http://maas.example.com:5240/MAAS/api/2.0/ ": "The API's own address.",
-	}
-	for address, reason := range same {
-		if got := regionOf(address); got != "maas.example.com:5240/MAAS" {
-			t.Errorf("%s\n%q is %q", reason, address, got)
-		}
-	}
-	other := map[string]string{
-		"http://maas.example.com/MAAS":       "maas.example.com:80/MAAS",
-		"https://maas.example.com":           "maas.example.com:443/MAAS",
-		"https://maas.example.com/a/MAAS":    "maas.example.com:443/a/MAAS",
-		"https://[2001:db8::1]:5443/MAAS":    "[2001:db8::1]:5443/MAAS",
-		"https://maas.example.com:5443/MAAS": "maas.example.com:5443/MAAS",
-	}
-	for address, want := range other {
-		if got := regionOf(address); got != want {
-			t.Errorf("%q is %q, want %q", address, got, want)
-		}
-	}
-}
-
 // rowOf is a bound row of a VM.
 func rowOf(key engine.Key) engine.Row {
 	return engine.Row{Key: key, Name: "web-1", HostKey: "host01", SystemID: "4y3h7n", Need: engine.Need{Cores: 1, MemoryMiB: 1024}}

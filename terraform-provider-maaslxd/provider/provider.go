@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/maaslxd/maaslxd/engine/site"
 )
 
 var _ provider.Provider = (*maaslxdProvider)(nil)
@@ -41,8 +43,8 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Makes LXD hosts of the machines of a [MAAS](https://canonical.com/maas), and LXD virtual machines on them.\n\n" +
 			"MAAS is first called when a resource needs it, so that plans of other things, and plans whose MAAS is not " +
-			"there yet, work without one. Composing VMs needs the API key of a MAAS administrator, and a MAAS that has VM " +
-			"hosts: 3.8 or older.",
+			"there yet, work without one. Making VMs needs the API key of a MAAS administrator. MAAS up to 3.8 composes them on its VM hosts; " +
+			"for later ones they are made in LXD and enlisted, see `composer`.",
 		Attributes: map[string]schema.Attribute{
 			"api_url": schema.StringAttribute{
 				Optional: true,
@@ -92,9 +94,11 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 			},
 			"composer": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Who makes the VMs: `maas` lets MAAS compose them on its VM hosts, which MAAS has up to 3.8; `auto` takes what " +
-					"this MAAS can do, which is the same so far. `lxd`, for a MAAS without VM hosts, is not there yet and refused. Default `auto`.",
-				Validators: []validator.String{composerName()},
+				MarkdownDescription: "Who makes the VMs. `maas`: MAAS composes them on its VM hosts, which it has up to 3.8. `lxd`, for any MAAS: they are made over " +
+					"the API of the hosts' LXD, which must be reached from here, and enlisted in MAAS; cores, memory and larger disks then change in place. " +
+					"`auto` asks MAAS once, and takes `maas` where it has VM hosts, else `lxd`. Hosts of either kind are made by `maaslxd_vm_host`, and stay " +
+					"the same under the other. Default `auto`.",
+				Validators: []validator.String{stringvalidator.OneOf(string(site.Auto), string(site.MAAS), string(site.LXD))},
 			},
 			"probe": schema.StringAttribute{
 				Optional: true,
@@ -117,12 +121,12 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 				Optional:  true,
 				Sensitive: true,
 				MarkdownDescription: "Private key of `lxd_client_cert`, not encrypted: PEM text, or the path of a file with it. It goes to MAAS with the " +
-					"registration of a host, and nowhere else. May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_KEY`.",
+					"registration of a host, or with each VM where `composer` is `lxd`, and nowhere else. May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_KEY`.",
 			},
 			"allow_insecure_key": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Send the private key to a MAAS whose `api_url` is plain http, where anybody on the way can read it. Without this, VM hosts are " +
-					"not registered there, unless MAAS runs on this very machine. Default `false`.",
+				MarkdownDescription: "Send the private key to a MAAS whose `api_url` is plain http, where anybody on the way can read it. Without this, VM hosts " +
+					"and VMs are not made there, unless MAAS runs on this very machine. Default `false`.",
 			},
 		},
 	}

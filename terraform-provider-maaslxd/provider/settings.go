@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine/site"
 )
 
 // Defaults and bounds of the provider block. MAAS's own proxy cuts a call off
@@ -48,7 +50,8 @@ type settings struct {
 	ledger         string // path, memoryLedger, or empty for the default
 	requestTimeout time.Duration
 	pollInterval   time.Duration
-	probe          string // one of the probe constants
+	probe          string      // one of the probe constants
+	composer       site.Choice // empty: the default
 	key            keySettings
 	userAgent      string
 	unknown        bool // a value depends on something that is not made yet
@@ -75,6 +78,7 @@ func (m providerModel) settings() (settings, diag.Diagnostics) {
 	s.requestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
 	s.pollInterval = durationOr(m.PollInterval, defaultPollInterval)
 	s.probe = cmp.Or(m.Probe.ValueString(), probeAuto)
+	s.composer = site.Choice(m.Composer.ValueString())
 	s.key = m.keySettings(&diags)
 	pem, err := readPEM(fromEnv(m.CACert, "MAAS_API_CACERT"))
 	if err != nil {

@@ -190,19 +190,6 @@ func serverFingerprint() validator.String {
 	}}
 }
 
-// composerName passes what there is, and says what is not there yet.
-func composerName() validator.String {
-	return stringRule{`"auto" or "maas"`, func(s string) string {
-		switch s {
-		case "auto", "maas":
-			return ""
-		case "lxd":
-			return "VMs cannot be made in LXD itself, past MAAS, by this version of the provider. Use \"maas\" with a MAAS up to 3.8, which has VM hosts."
-		}
-		return fmt.Sprintf("%q is no composer. Write \"auto\" or \"maas\".", s)
-	}}
-}
-
 // rootDisk refuses disks without a root disk.
 type rootDisk struct{}
 

@@ -2,9 +2,12 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -31,7 +34,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	doing := fmt.Sprintf("create VM %s", spec.Name)
 	switch outcomeOf(wait, vm, err) {
 	case nothingMade:
-		report(diags, doing, err)
+		reportAt(diags, config.hostPath(err), doing, err)
 		return
 	case unfinished:
 		warnUnfinished(wait, diags, vm, err)
@@ -49,6 +52,20 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	plan.fill(ctx, vm, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)
 	writeNotes(ctx, resp.Private, notes{Pending: err != nil}, diags)
+}
+
+// hostPath is the attribute that names the host, or the profile, of which an
+// error tells that it cannot be used; empty for other errors.
+func (m vmModel) hostPath(err error) tfpath.Path {
+	typed, ok := errors.AsType[*engine.Error](err)
+	unusable := ok && slices.Contains([]engine.ErrorType{engine.HostUnavailable, engine.ProjectNotFound}, typed.Type)
+	if ok && typed.Type == engine.ProfileNotFound {
+		return tfpath.Root("profile")
+	}
+	if !unusable || m.VMHost.IsNull() {
+		return tfpath.Empty()
+	}
+	return tfpath.Root("vm_host")
 }
 
 func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM, error) {

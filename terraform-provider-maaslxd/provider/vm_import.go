@@ -25,12 +25,12 @@ func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRe
 	}
 	find, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	m, err := r.find(find, strings.TrimSpace(id))
+	m, isVM, err := r.find(find, strings.TrimSpace(id))
 	if err != nil {
 		report(diags, fmt.Sprintf("import %q", id), err)
 		return
 	}
-	if m.HostID == 0 {
+	if !isVM {
 		diags.AddError(fmt.Sprintf("Cannot import %q", id),
 			fmt.Sprintf("Machine %s (%s) is not a VM on a VM host of MAAS. %s", m.Hostname, m.SystemID, importUsage))
 		return
@@ -40,16 +40,24 @@ func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRe
 	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
 }
 
-// find looks for a machine by system id first, then by name.
-func (r *vmResource) find(ctx context.Context, id string) (engine.Machine, error) {
+// find looks for a machine by system id first, then by name, and tells whether
+// it is a VM.
+func (r *vmResource) find(ctx context.Context, id string) (m engine.Machine, isVM bool, err error) {
 	b, err := r.client.use()
 	if err != nil {
-		return engine.Machine{}, err
+		return m, false, err
 	}
 	if id == "" {
-		return engine.Machine{}, fmt.Errorf("no VM is named. %s", importUsage)
+		return m, false, fmt.Errorf("no VM is named. %s", importUsage)
 	}
-	return machineNamed(ctx, b, id)
+	if m, err = machineNamed(ctx, b, id); err != nil || m.HostID != 0 {
+		return m, err == nil, err
+	}
+	_, err = b.composer.HostOf(ctx, m)
+	if errors.Is(err, engine.ErrConflict) {
+		return m, false, nil
+	}
+	return m, err == nil, err
 }
 
 // machineNamed finds a machine by system id, hostname or FQDN.

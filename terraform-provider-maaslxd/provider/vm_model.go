@@ -23,6 +23,7 @@ type vmModel struct {
 	PinnedCores types.List     `tfsdk:"pinned_cores"`
 	MemoryMiB   types.Int64    `tfsdk:"memory_mib"`
 	HugePages   types.Bool     `tfsdk:"hugepages"`
+	Profile     types.String   `tfsdk:"profile"`
 	Disks       types.Map      `tfsdk:"disks"`
 	Interfaces  types.Map      `tfsdk:"interfaces"`
 	Zone        types.String   `tfsdk:"zone"`

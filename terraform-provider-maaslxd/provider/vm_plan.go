@@ -17,7 +17,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if req.Plan.Raw.IsNull() {
 		return // a destroy
 	}
-	p := vmPlan{diags: &resp.Diagnostics, subnets: r.subnets}
+	p := vmPlan{diags: &resp.Diagnostics, subnets: r.subnets, listed: r.listed, resizes: r.resizes}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
@@ -41,6 +41,8 @@ type vmPlan struct {
 	notes   notes
 	replace path.Paths
 	subnets func(context.Context) ([]engine.Subnet, error)
+	listed  func(context.Context) ([]engine.VMHost, error)
+	resizes func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
 	diags   *diag.Diagnostics
 }
 

@@ -135,6 +135,15 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig.with(object{"hugepages": true}), state: readyState,
 			changed: []string{"hugepages"}, replaces: []string{"hugepages"},
 		},
+		"Profile": {
+			reason: "An instance is made with its profile.",
+			config: readyConfig.with(object{"profile": "gold"}), state: readyState,
+			changed: []string{"profile"}, replaces: []string{"profile"},
+		},
+		"ProfileRemoved": {
+			reason: "The VM keeps what it has.",
+			config: readyConfig, state: readyState.with(object{"profile": "gold"}),
+		},
 		"DiskSize": {
 			reason: "A disk of another size is another disk.",
 			config: readyConfig.with(disks(object{"root": object{"size_gb": 9}})), state: readyState,
@@ -353,7 +362,7 @@ func TestPlanOfCreate(t *testing.T) {
 			if !attributes["cores"].Equal(tftypes.NewValue(tftypes.Number, tc.cores)) || len(disks) != tc.disks {
 				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
 			}
-			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "ip_addresses", "pool", "status", "vm_host_id", "vm_host_name", "zone")))
+			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
 			if diff := cmp.Diff(want, got.unknown()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}

@@ -46,6 +46,11 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	imported := state.Name.IsNull()
+	if imported && vm.HostID == 0 && vm.Cores == 0 {
+		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
+			"Only the LXD of VM host %s tells its size, and does not answer. Bring it back, and import again.", vm.HostName))
+		return
+	}
 	n := readNotes(ctx, req.Private, diags).seen(vm)
 	state.refresh(ctx, vm, diags)
 	if imported {
@@ -69,8 +74,13 @@ func importedTags(ctx context.Context, b *backend, vm engine.VM, diags *diag.Dia
 		return nil
 	}
 	inherited := slices.Clone(tagsOfMAAS)
+	on, err := b.composer.HostOf(ctx, vm.Machine)
+	if err != nil {
+		report(diags, "tell the VM host of "+vm.Hostname, err)
+		return nil
+	}
 	for _, h := range hosts {
-		if h.ID == vm.HostID {
+		if h.HostKey == on.HostKey {
 			inherited = append(inherited, h.Tags...)
 		}
 	}

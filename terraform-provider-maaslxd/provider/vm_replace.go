@@ -2,13 +2,15 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // The states of a machine in which it runs, or is about to run, what was
@@ -39,17 +41,19 @@ func (p *vmPlan) planAnew() {
 
 // planReplacement lists the attributes whose change cannot be made in place.
 func (p *vmPlan) planReplacement(ctx context.Context) {
+	inPlace := p.changesInPlace(ctx)
 	rules := []struct {
 		attribute  string
 		unreadable bool // MAAS does not tell it, so an import cannot know it
 		replaces   bool
 	}{
-		{"vm_host", false, !p.sameHost()},
-		{"cores", false, !p.plan.Cores.Equal(p.state.Cores)},
+		{"vm_host", false, !p.sameHost(ctx)},
+		{"cores", false, !inPlace && !p.plan.Cores.Equal(p.state.Cores)},
 		{"pinned_cores", true, !p.plan.PinnedCores.Equal(p.state.PinnedCores)},
-		{"memory_mib", false, !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
+		{"memory_mib", false, !inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
 		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
-		{"disks", false, !p.sameDisks(ctx)},
+		{"profile", false, p.otherProfile(ctx)},
+		{"disks", false, !p.sameDisks(ctx, inPlace)},
 		{"interfaces", true, !p.sameInterfaces(ctx)},
 	}
 	for _, rule := range rules {
@@ -72,19 +76,31 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 	}
 }
 
-// sameHost tells whether vm_host still names the host that the VM is on, by
-// name or by id.
-func (p *vmPlan) sameHost() bool {
-	host := p.plan.VMHost
-	return host.Equal(p.state.VMHost) || !host.IsUnknown() &&
-		(host.ValueString() == p.state.VMHostName.ValueString() ||
-			host.ValueString() == strconv.FormatInt(p.state.VMHostID.ValueInt64(), 10))
+// otherProfile tells whether the VM is to have another profile. Where MAAS makes
+// VMs it cannot, and no VM is destroyed to find that out.
+func (p *vmPlan) otherProfile(ctx context.Context) bool {
+	want := p.plan.Profile
+	if want.Equal(p.state.Profile) {
+		return false
+	}
+	inLXD, err := p.resizes(ctx)
+	unknown := errors.Is(err, errUnknownConfig)
+	if err == nil && !inLXD && !want.IsUnknown() {
+		if err = engine.CheckProfileOfMAAS(want.ValueString()); err == nil {
+			return false
+		}
+	}
+	if err != nil && !unknown {
+		report(p.diags, "change the profile of VM "+p.state.Name.ValueString(), err)
+		return false
+	}
+	return true
 }
 
 // sameDisks compares sizes and storage pools in the order in which the VM has
 // its disks; the names are the configuration's own affair. A pool that one of
-// both does not tell is the same.
-func (p *vmPlan) sameDisks(ctx context.Context) bool {
+// both does not tell is the same, and so is a larger size where disks may grow.
+func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 	if p.plan.Disks.IsUnknown() {
 		return false
 	}
@@ -97,7 +113,8 @@ func (p *vmPlan) sameDisks(ctx context.Context) bool {
 	for i, name := range wantOrder {
 		had, pool := have[haveOrder[i]], wished[name].Pool
 		samePool := pool.IsNull() || had.Pool.IsNull() || pool.Equal(had.Pool)
-		if !samePool || !want[name].SizeGB.Equal(had.SizeGB) {
+		grows := mayGrow && set(want[name].SizeGB) && want[name].SizeGB.ValueInt64() > had.SizeGB.ValueInt64()
+		if !samePool || !grows && !want[name].SizeGB.Equal(had.SizeGB) {
 			return false
 		}
 	}

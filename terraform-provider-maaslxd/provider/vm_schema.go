@@ -41,6 +41,10 @@ const (
 // forcesReplacement ends the description of what cannot change in place.
 const forcesReplacement = " **Changing it replaces the VM.**"
 
+// replacesOnMAAS ends the description of what LXD can change in place, and MAAS
+// cannot.
+const replacesOnMAAS = " **Changing it replaces the VM** where MAAS composes VMs; where they are made in LXD itself (see `composer` of the provider), "
+
 func (r *vmResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = vmSchema(ctx)
 }
@@ -97,13 +101,14 @@ func placeAttributes() map[string]schema.Attribute {
 		"vm_host": schema.StringAttribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "VM host to compose on: its name, or its id in MAAS. Name and id of the same host are the same value. " +
+			MarkdownDescription: "VM host to make it on: its name, its id in MAAS, or the system id of its machine. All that name the same host are the same value. " +
 				"Exactly one of `vm_host` and `placement` must be set; with `placement`, this is the name of the chosen VM host. " +
 				"**Setting it to another VM host replaces the VM.**",
 			Validators:    []validator.String{notEmpty()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"placement": placementAttribute(),
+		"profile":   profileAttribute(),
 		"zone":      placeAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
 		"pool":      placeAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
 		"domain":    placeAttribute("DNS domain, by name. Default: MAAS's default domain."),
@@ -114,6 +119,19 @@ func placeAttributes() map[string]schema.Attribute {
 				"after: tags that come from the VM host, from MAAS or from someone else stay.",
 			Validators: []validator.Set{setvalidator.ValueStringsAre(tag())},
 		},
+	}
+}
+
+func profileAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true,
+		Computed: true,
+		MarkdownDescription: "LXD profile of the VM, by name, where VMs are made in LXD itself (see `composer` of the provider). The project of the VM host " +
+			"must have it; with `placement`, only VM hosts that have it will do. Default: `maas` where the project has it, else none. " +
+			"Where MAAS composes VMs it always takes its own, the one named `maas`: another one is refused, and this is null unless it is set." + forcesReplacement +
+			" Where it is not set, or no longer, the VM keeps what it has.",
+		Validators:    []validator.String{notEmpty()},
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
 }
 
@@ -131,9 +149,10 @@ func placeAttribute(description string) schema.StringAttribute {
 func sizeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"cores": schema.Int64Attribute{
-			Optional:            true,
-			Computed:            true,
-			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + forcesReplacement,
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + replacesOnMAAS +
+				"it changes in place, also while the VM runs.",
 			Validators: []validator.Int64{
 				int64validator.Between(1, maxCores),
 				int64validator.ConflictsWith(path.MatchRoot("pinned_cores")),
@@ -151,11 +170,12 @@ func sizeAttributes() map[string]schema.Attribute {
 			},
 		},
 		"memory_mib": schema.Int64Attribute{
-			Optional:            true,
-			Computed:            true,
-			Default:             int64default.StaticInt64(defaultMemoryMiB),
-			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + forcesReplacement,
-			Validators:          []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
+			Optional: true,
+			Computed: true,
+			Default:  int64default.StaticInt64(defaultMemoryMiB),
+			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + replacesOnMAAS +
+				"it changes in place, for which the VM must be stopped.",
+			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
 		},
 		"hugepages": schema.BoolAttribute{
 			Optional: true,
@@ -177,7 +197,7 @@ func computedAttributes() map[string]schema.Attribute {
 		},
 		"vm_host_id": schema.Int64Attribute{
 			Computed:            true,
-			MarkdownDescription: "Id of the VM host in MAAS.",
+			MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts.",
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 		},
 		"vm_host_name": schema.StringAttribute{

@@ -18,7 +18,7 @@ func disksAttribute() schema.Attribute {
 		Computed: true,
 		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
 			"others follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
-			"order stays." + forcesReplacement,
+			"order stays." + replacesOnMAAS + "a disk can grow in place, for which the VM must be stopped; what else changes replaces it.",
 		Validators: []validator.Map{
 			mapvalidator.SizeAtMost(maxDisks),
 			mapvalidator.KeysAre(mapLabel()),
@@ -64,7 +64,7 @@ func interfacesAttribute() schema.Attribute {
 				},
 				"ip": schema.StringAttribute{
 					Optional:            true,
-					MarkdownDescription: "Fixed address in that subnet. Default: MAAS assigns one when the VM is deployed.",
+					MarkdownDescription: "Fixed address in that subnet, which is free and outside MAAS's dynamic and reserved ranges. Default: MAAS assigns one when the VM is deployed.",
 					Validators:          []validator.String{ipAddress()},
 				},
 				"mac_address": schema.StringAttribute{

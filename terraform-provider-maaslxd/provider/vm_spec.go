@@ -21,6 +21,7 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		Cores:      int(m.Cores.ValueInt64()),
 		MemoryMiB:  m.MemoryMiB.ValueInt64(),
 		HugePages:  m.HugePages.ValueBool(),
+		Profile:    config.Profile.ValueString(),
 		Disks:      diskSpecs(m.disks(ctx, &diags)),
 		Interfaces: interfaceSpecs(m.interfaces(ctx, &diags)),
 		Zone:       config.Zone.ValueString(),

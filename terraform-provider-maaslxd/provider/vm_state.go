@@ -20,7 +20,10 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	m.ID = types.StringValue(vm.SystemID)
 	setString(&m.VMHost, vm.HostName)
 	setString(&m.VMHostName, vm.HostName)
-	setInt64(&m.VMHostID, int64(vm.HostID))
+	if m.VMHostID.IsUnknown() {
+		m.VMHostID = idOrNull(vm.HostID)
+	}
+	setString(&m.Profile, firstOf(vm.Profiles))
 	setString(&m.Zone, vm.Zone)
 	setString(&m.Pool, vm.Pool)
 	setString(&m.Domain, vm.Domain)
@@ -67,6 +70,7 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	imported := m.Name.IsNull()
 	m.refreshHost(vm)
 	m.refreshSize(vm, imported)
+	m.refreshProfile(vm)
 	m.refreshDisks(ctx, vm, diags)
 	m.refreshInterfaces(ctx, vm, diags)
 	m.refreshDeploy(ctx, vm, imported, diags)
@@ -95,14 +99,23 @@ func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM
 // refreshHost keeps the user's way of naming the host for as long as the VM
 // is on the same one.
 func (m *vmModel) refreshHost(vm engine.VM) {
-	if vm.HostID == 0 {
+	if vm.HostName == "" {
 		return
 	}
-	if m.VMHost.IsNull() || m.VMHostID.ValueInt64() != int64(vm.HostID) {
+	if m.VMHost.IsNull() || !m.stays(vm) {
 		m.VMHost = types.StringValue(vm.HostName)
 	}
-	m.VMHostID = types.Int64Value(int64(vm.HostID))
+	m.VMHostID = idOrNull(vm.HostID)
 	m.VMHostName = types.StringValue(vm.HostName)
+}
+
+// stays tells whether the VM is on the host that the state names: by its id,
+// and by its name where MAAS has no ids of hosts, or has none any more.
+func (m *vmModel) stays(vm engine.VM) bool {
+	if vm.HostID != 0 && !m.VMHostID.IsNull() {
+		return m.VMHostID.ValueInt64() == int64(vm.HostID)
+	}
+	return m.VMHostName.ValueString() == vm.HostName
 }
 
 func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
@@ -116,6 +129,22 @@ func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
 	if imported {
 		m.HugePages = types.BoolValue(false)
 	}
+}
+
+// refreshProfile notes the profile that LXD tells. Where somebody has put others
+// besides, it stays; where nobody tells, too.
+func (m *vmModel) refreshProfile(vm engine.VM) {
+	if vm.Profiles != nil && !slices.Contains(vm.Profiles, m.Profile.ValueString()) {
+		m.Profile = optionalString(firstOf(vm.Profiles))
+	}
+}
+
+// firstOf is "" for an empty list.
+func firstOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
 }
 
 // refreshDisks notes sizes. A disk that is gone leaves the state; a disk that
@@ -212,12 +241,6 @@ func (m *vmModel) refreshTags(vm engine.VM) {
 func setString(v *types.String, seen string) {
 	if v.IsUnknown() {
 		*v = optionalString(seen)
-	}
-}
-
-func setInt64(v *types.Int64, seen int64) {
-	if v.IsUnknown() {
-		*v = types.Int64Value(seen)
 	}
 }
 

@@ -42,6 +42,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
 			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
 			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
+			"profile": m.Profile.String(),
 		}
 	}
 	vb := values(b)
@@ -94,6 +95,8 @@ func TestRefresh(t *testing.T) {
 		"SizeUntold":   {"A VM that was not commissioned yet tells no size.", func(vm *engine.VM) { vm.Cores, vm.MemoryMiB, vm.Disks = 0, 0, nil }, nil},
 		"DiskGrown":    {"A disk of another size is drift.", func(vm *engine.VM) { vm.Disks[0].SizeGB = 9 }, []string{"disks"}},
 		"DiskMore":     {"A disk that nobody declared is nobody's.", func(vm *engine.VM) { vm.Disks = append(vm.Disks, engine.MachineDisk{SizeGB: 1}) }, nil},
+		"Profile":      {"A profile that LXD tells is noted.", func(vm *engine.VM) { vm.Profiles = []string{"gold", "more"} }, []string{"profile"}},
+		"NoProfile":    {"So is that there is none.", func(vm *engine.VM) { vm.Profiles = []string{} }, nil},
 		"TagGone":      {"A declared tag that is gone is drift.", func(vm *engine.VM) { vm.Tags = []string{"virtual"} }, []string{"tags"}},
 		"TagMore":      {"A tag that nobody declared is nobody's.", func(vm *engine.VM) { vm.Tags = append(vm.Tags, "x") }, nil},
 		"Released":     {"A VM that was released has nothing installed.", released, []string{"deploy", "status"}},
@@ -344,13 +347,13 @@ func TestSpec(t *testing.T) {
 		"interfaces": object{"eth1": object{"subnet": "lan"}, "eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.11"}},
 		"deploy":     object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true},
 	}))
-	config := modelOf(t, object{"pool": "web", "deploy": object{"user_data_wo": "#cloud-config\n"}})
+	config := modelOf(t, object{"pool": "web", "profile": "gold", "deploy": object{"user_data_wo": "#cloud-config\n"}})
 	got, diags := plan.spec(t.Context(), config)
 	if diags.HasError() {
 		t.Fatal(describe(diags))
 	}
 	want := engine.VMSpec{
-		Name: "web-1", Host: "lxd-a", PinnedCores: []int{4, 5}, MemoryMiB: 2048, HugePages: true,
+		Name: "web-1", Host: "lxd-a", PinnedCores: []int{4, 5}, MemoryMiB: 2048, HugePages: true, Profile: "gold",
 		Disks: []engine.Disk{
 			{Name: "root", SizeGB: 8, Pool: "default"}, {Name: "a", SizeGB: 1}, {Name: "z", SizeGB: 2, Pool: "fast"},
 		},

@@ -24,6 +24,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	spec, ds := plan.spec(ctx, config)
 	diags.Append(ds...)
 	spec.RemovedTags = removedTags(state.tags(), spec.Tags)
+	spec.Resize = !plan.sameSize(ctx, state, diags)
 	n := readNotes(ctx, req.Private, diags)
 	wait, cancel := within(ctx, plan.Timeouts.Update, patience(plan), diags)
 	defer cancel()
