@@ -1,6 +1,5 @@
 // Command capi-bridge is the bridge between Cluster API and a MAAS with LXD
-// hosts. On nodes and at an operator's desk it sets up LXD, and checks what
-// there is.
+// hosts. On nodes and at an operator's desk it sets up LXD, and checks what is.
 package main
 
 import (
@@ -12,6 +11,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/check"
 	"github.com/maaslxd/maaslxd/capi-bridge/inithost"
+	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
@@ -19,6 +19,7 @@ import (
 var version = "dev"
 
 var commands = setting.Commands{
+	{Name: "manager", What: "run the controllers of Cluster API's MaasCluster and MaasMachine", Run: manager.Run},
 	{Name: "init-host", What: "set up the LXD of this node, so that VMs can be made on it", Run: inithost.Run},
 	{Name: "check", What: "check an LXD, a VM host to be, or a MAAS: check lxd|vm-host|maas", Run: check.Run},
 	{Name: "version", What: "print the version", Run: func(_ context.Context, p setting.Program) error {

@@ -60,7 +60,7 @@ func (f *findings) failure(err error) bool {
 		return false
 	}
 	for _, p := range setting.Explain(err) {
-		f.fail(p.Message, p.Hint)
+		f.fail(inFlags(p.Message), inFlags(p.Hint))
 	}
 	return true
 }

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -30,7 +33,7 @@ func (c *pair) credentials() (engine.Credentials, error) {
 	key, err := lxd.Parse(c.certificate, c.key, time.Now())
 	if err != nil {
 		p := setting.Explain(err)[0]
-		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert, --lxd-client-key", Text: p.Message, Hint: p.Hint}
+		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert, --lxd-client-key", Text: inFlags(p.Message), Hint: inFlags(p.Hint)}
 	}
 	return key.Credentials, nil
 }
@@ -45,17 +48,52 @@ func (r *region) add(s *setting.Settings, p setting.Program) {
 	s.Text(&r.endpoint, "maas-endpoint", "MAAS_ENDPOINT", p.Getenv("MAAS_API_URL"), "MAAS's address, such as http://maas:5240/MAAS (or MAAS_API_URL)")
 	s.Text(&r.key, "maas-api-key", "MAAS_API_KEY", "", "API key of an administrator; better as a variable, for others see the flags of a process")
 	s.PEM(&r.caCert, "maas-ca-cert", "MAAS_API_CACERT", "certificate authority of MAAS's https, as PEM text or the path of a file")
-	s.Span(&r.timeout, "timeout", "TIMEOUT", 5*time.Minute, "how long it may take")
+	s.Timeout(&r.timeout, 5*time.Minute)
 }
 
 // client is a client of the MAAS, which calls nothing yet.
 func (r *region) client(p setting.Program) (*maas.Client, error) {
+	var missing []error
 	for _, each := range []struct{ flag, env, value string }{{"--maas-endpoint", "MAAS_ENDPOINT", r.endpoint}, {"--maas-api-key", "MAAS_API_KEY", r.key}} {
 		if each.value == "" {
-			return nil, &setting.UsageError{Flag: each.flag, Text: "it is missing", Hint: fmt.Sprintf("Give it, or set %s.", each.env)}
+			missing = append(missing, &setting.UsageError{Flag: each.flag, Text: "it is missing", Hint: fmt.Sprintf("Give it, or set %s.", each.env)})
 		}
 	}
-	return maas.New(maas.Config{URL: r.endpoint, APIKey: r.key, CACert: []byte(r.caCert), UserAgent: "capi-bridge/" + p.Version})
+	if len(missing) > 0 {
+		return nil, errors.Join(missing...)
+	}
+	client, err := maas.New(maas.Config{URL: r.endpoint, APIKey: r.key, CACert: []byte(r.caCert), UserAgent: "capi-bridge/" + p.Version})
+	return client, asUsage(err)
+}
+
+// asUsage says of which flags a configuration is wrong.
+func asUsage(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range several.Unwrap() {
+			all = append(all, asUsage(e))
+		}
+		return errors.Join(all...)
+	}
+	if config, ok := errors.AsType[*maas.ConfigError](err); ok {
+		return &setting.UsageError{Flag: inFlags(config.Field), Text: config.Message, Hint: inFlags(config.Hint)}
+	}
+	return err
+}
+
+// flagOf are the flags by the names that others give to their settings.
+var flagOf = map[string]string{
+	"api_url": "--maas-endpoint", "api_key": "--maas-api-key", "ca_cert": "--maas-ca-cert",
+	"lxd_client_cert": "--lxd-client-cert", "lxd_client_key": "--lxd-client-key", "server_fingerprint =": "--server-fingerprint",
+}
+
+// wordOrPath is what can be a setting, without the end of a sentence.
+var wordOrPath = regexp.MustCompile(`[\w/~-]+(\.[\w/~-]+)*( =)?`)
+
+// inFlags says of what is said to people by which flag it is set here. What is only
+// a part of a word or a path is no setting.
+func inFlags(said string) string {
+	return wordOrPath.ReplaceAllStringFunc(said, func(word string) string { return cmp.Or(flagOf[word], word) })
 }
 
 // open tells whether what is sent to MAAS can be read on the way.

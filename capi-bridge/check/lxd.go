@@ -36,7 +36,7 @@ func (o *lxdOptions) settings(p setting.Program) *setting.Settings {
 	s.Text(&o.address, "address", "", "", "address of an LXD to ask over the network, such as 10.0.0.5")
 	o.pair.add(s)
 	s.Text(&o.pinned, "server-fingerprint", "", "", "SHA-256 of the certificate that the LXD at the address must show")
-	s.Span(&o.timeout, "timeout", "TIMEOUT", time.Minute, "how long it may take")
+	s.Timeout(&o.timeout, time.Minute)
 	o.Host.Add(s)
 	return s
 }
@@ -49,8 +49,14 @@ func LXD(ctx context.Context, p setting.Program) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	if o.address != "" {
+	switch {
+	case o.pinned != "" && !engine.IsFingerprint(o.pinned):
+		return &setting.UsageError{Flag: "--server-fingerprint", Text: fmt.Sprintf("%q is no fingerprint", o.pinned),
+			Hint: "Write the 64 hex digits, in small letters and without colons, that `lxc info` says on the host as certificate_fingerprint."}
+	case o.address != "":
 		return o.remote(ctx, p)
+	case o.pinned != "":
+		return &setting.UsageError{Flag: "--server-fingerprint", Text: "a socket shows no certificate", Hint: "Give --address, too, or leave it out."}
 	}
 	return o.local(ctx, p)
 }

@@ -41,7 +41,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return err
 	}
 	name := trialTag + "-" + strings.ToLower(rand.Text()[:6])
-	id, err := t.client.Register(ctx, engine.Registration{
+	made, err := t.client.Register(ctx, engine.Registration{
 		Name: name, Endpoint: engine.Endpoint{Address: t.options.address, Project: t.options.project},
 		Credentials: t.options.credentials, Zone: t.options.zone, Pool: t.options.pool, Tags: []string{trialTag},
 	})
@@ -53,11 +53,11 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, t.removeUnclear(cleanup, name))
 	}
-	seen, err := t.inventory(ctx, id, name)
+	seen, err := t.inventory(ctx, made.ID, name)
 	if err == nil {
 		t.ok("MAAS registered it, and knows LXD %s, %d cores, %d MiB, %d storage pools", seen.Version, seen.Cores.Total, seen.MemoryMiB.Total, len(seen.StoragePools))
 	}
-	seen.ID, seen.Name = id, name
+	seen.ID, seen.Name = made.ID, name
 	if failure := t.forget(cleanup, seen); failure != nil {
 		return errors.Join(err, failure)
 	}
@@ -72,20 +72,22 @@ func (t *trial) inventory(ctx context.Context, id int, name string) (engine.VMHo
 	asked := false
 	for {
 		h, err := t.host(ctx, func(h engine.VMHost) bool { return h.ID == id })
+		if err == nil && h.Version == "" && !asked {
+			asked = true
+			if err = t.client.Sync(ctx, h, ""); err != nil {
+				err = fmt.Errorf("MAAS has registered it, and cannot use it: %w", err)
+			}
+		}
 		switch {
+		case ctx.Err() != nil: // whatever was under way then
+			return h, fmt.Errorf("MAAS does not know what %s has: %w", name, ctx.Err())
 		case err != nil:
 			return h, err
 		case h.Version != "" && h.Cores.Total > 0 && h.MachineID != "":
 			return h, nil
-		case h.Version == "" && !asked:
-			asked = true
-			if err := t.client.Sync(ctx, h); err != nil {
-				return h, fmt.Errorf("MAAS has registered it, and cannot use it: %w", err)
-			}
 		}
 		select {
 		case <-ctx.Done():
-			return h, fmt.Errorf("MAAS does not know what %s has: %w", name, ctx.Err())
 		case <-time.After(lookEvery):
 		}
 	}
@@ -125,7 +127,7 @@ func (t *trial) removeUnclear(ctx context.Context, name string) error {
 // forget removes the VM host, and sees that nothing of it is left. MAAS removes
 // the machine that it made for the host by itself.
 func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
-	if err := t.client.Unregister(ctx, h.ID); err != nil {
+	if err := t.client.Unregister(ctx, h); err != nil {
 		return fmt.Errorf("cannot remove VM host %s (id %d) again, remove it in MAAS: %w", h.Name, h.ID, err)
 	}
 	_, err := t.host(ctx, func(other engine.VMHost) bool { return other.ID == h.ID })

@@ -124,7 +124,7 @@ func (o *vmHostOptions) free(ctx context.Context, f *findings, client *maas.Clie
 		return false, err
 	}
 	for _, h := range hosts {
-		e, err := client.Endpoint(ctx, h.ID)
+		e, err := client.Endpoint(ctx, h)
 		if err != nil {
 			return false, err
 		}

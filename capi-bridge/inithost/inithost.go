@@ -39,7 +39,7 @@ func (o *options) settings(p setting.Program) *setting.Settings {
 	s.Switch(&o.changeListen, "change-listen-address", "CHANGE_LISTEN_ADDRESS", "let an LXD that listens elsewhere listen as asked")
 	s.Switch(&o.dryRun, "dry-run", "DRY_RUN", "say what would be done, and do nothing")
 	s.Span(&o.interval, "interval", "INTERVAL", 0, "stay, and look again after this time; for a DaemonSet")
-	s.Span(&o.timeout, "timeout", "TIMEOUT", 10*time.Minute, "how long it may take")
+	s.Timeout(&o.timeout, 10*time.Minute)
 	return s
 }
 

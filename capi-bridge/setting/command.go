@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,15 @@ func (c Commands) Run(ctx context.Context, p Program) error {
 	name := ""
 	if len(p.Args) > 0 {
 		name = p.Args[0]
+	}
+	switch name {
+	case "--version", "-version":
+		name = "version"
+	case "help":
+		if len(p.Args) > 1 { // help check lxd: check lxd -h
+			p.Args = append(slices.Clone(p.Args[1:]), "-h")
+			name = p.Args[0]
+		}
 	}
 	for _, command := range c {
 		if command.Name == name {

@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
@@ -47,6 +48,9 @@ func (h *Host) Add(s *Settings) {
 		"public certificate of the fleet, as PEM text or the path of a file; may be given several times")
 }
 
+// backends are the drivers of pools that can be made here.
+var backends = []cloudinit.Driver{cloudinit.ZFS, cloudinit.Btrfs, cloudinit.LVM, cloudinit.Dir}
+
 // Host is the host that the settings describe. What is wrong with it are
 // *UsageErrors, joined.
 func (h *Host) Host() (cloudinit.Host, error) {
@@ -65,6 +69,8 @@ func (h *Host) Host() (cloudinit.Host, error) {
 		return host, &UsageError{Flag: "--nic-parent", Text: "only macvlan has it", Hint: "Leave it out, or take --nic-type macvlan."}
 	case h.backend == string(cloudinit.Ceph):
 		return host, &UsageError{Flag: "--storage-backend", Text: "a pool of ceph takes more than can be said here", Hint: "Make it with lxc storage create."}
+	case !slices.Contains(backends, cloudinit.Driver(h.backend)):
+		return host, &UsageError{Flag: "--storage-backend", Text: fmt.Sprintf("there is no storage driver %q for VMs", h.backend), Hint: "Take zfs, btrfs, lvm or dir."}
 	}
 	for _, text := range h.certificates {
 		host.TrustedCertificates = append(host.TrustedCertificates, single(text)...)

@@ -68,6 +68,20 @@ func (s *Settings) Span(to *time.Duration, name, env string, fallback time.Durat
 	s.add(e)
 }
 
+// Timeout is the setting of how long a command may take.
+func (s *Settings) Timeout(to *time.Duration, fallback time.Duration) {
+	s.Span(to, "timeout", "TIMEOUT", fallback, "how long it may take")
+	e := s.all[len(s.all)-1]
+	span := e.set
+	e.set = func(text string) error {
+		err := span(text)
+		if err == nil && *to == 0 {
+			err = errors.New("nothing can be done in no time")
+		}
+		return err
+	}
+}
+
 // Switch is on or off: the flag alone, or a variable that is true or false.
 func (s *Settings) Switch(to *bool, name, env, usage string) {
 	s.add(&entry{name: name, env: env, usage: usage, flag: true, set: func(text string) (err error) {

@@ -1,0 +1,97 @@
+package v1beta1
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// resolveVM is what a VM is, besides its size, and puts right the cores of m.
+func (s *MaasMachineSpec) resolveVM(at *field.Path, m *ResolvedMachine) (*ResolvedVM, field.ErrorList) {
+	config, older := value(s.LXDConfig), VMConfig{}
+	if s.LXD != nil {
+		older = value(s.LXD.VMConfig)
+	}
+	vm := &ResolvedVM{
+		Project: value(config.Project), Profile: value(config.Profile),
+		PinnedCores: slices.Clone(config.PinnedCores), HugePages: config.HugePages,
+		Tags: slices.Clone(config.Tags), Domain: config.Domain,
+	}
+	var errs, more field.ErrorList
+	vm.Host, errs = one(at, "lxdConfig.vmHost", value(config.VMHost), "parent", value(s.Parent))
+	errs = append(errs, m.sizeOfVM(at, config)...)
+	vm.Disks, more = s.disks(at, value(config.Storage), older)
+	errs = append(errs, more...)
+	vm.Interfaces, more = interfaces(at, value(config.Network), older, m)
+	return vm, append(errs, more...)
+}
+
+// sizeOfVM checks the cores and the memory of a VM.
+func (m *ResolvedMachine) sizeOfVM(at *field.Path, config LXDConfig) field.ErrorList {
+	var errs field.ErrorList
+	switch pinned := len(config.PinnedCores); {
+	case pinned > 0 && m.Cores != 0 && m.Cores != pinned:
+		errs = append(errs, field.Invalid(at.Child("minCPU"), m.Cores,
+			fmt.Sprintf("contradicts the %d cores of lxdConfig.pinnedCores; leave it out, or make it %d", pinned, pinned)))
+	case pinned > 0:
+		m.Cores = pinned
+	case m.Cores < 1:
+		errs = append(errs, field.Invalid(at.Child("minCPU"), m.Cores, "is what a VM gets; give at least 1, or name lxdConfig.pinnedCores"))
+	}
+	if m.MemoryMiB < MinVMMemoryMiB {
+		errs = append(errs, field.Invalid(at.Child("minMemory"), m.MemoryMiB,
+			fmt.Sprintf("is what a VM gets, in MiB; give at least %d, which is the least that MAAS makes one with", MinVMMemoryMiB)))
+	}
+	return errs
+}
+
+// disks of a VM, the root disk first.
+func (s *MaasMachineSpec) disks(at *field.Path, storage LXDStorageConfig, older VMConfig) ([]ResolvedDisk, field.ErrorList) {
+	var errs field.ErrorList
+	below := at.Child("lxdConfig", "storage")
+	size := func(at *field.Path, text string) int64 {
+		gb, err := ParseSizeGB(text)
+		if err != nil {
+			errs = append(errs, field.Invalid(at, text, err.Error()))
+		}
+		return gb
+	}
+	root := ResolvedDisk{SizeGB: int64(value(older.DiskSize))}
+	if storage.Size != "" {
+		gb := size(below.Child("size"), storage.Size)
+		if root.SizeGB != 0 && gb != 0 && gb != root.SizeGB {
+			errs = append(errs, contradiction(at, "lxd.vmConfig.diskSize", fmt.Sprint(root.SizeGB), "lxdConfig.storage.size", storage.Size))
+		}
+		root.SizeGB = gb
+	}
+	least := int64(value(s.MinDiskSizeInGB))
+	if root.SizeGB == 0 && least == 0 {
+		root.SizeGB = DefaultVMDiskGB
+	}
+	root.SizeGB = max(root.SizeGB, least)
+	pool, more := one(at, "lxdConfig.storage.pool", storage.Pool, "lxd.vmConfig.storagePool", older.StoragePool)
+	root.Pool, errs = pool, append(errs, more...)
+
+	disks := []ResolvedDisk{root}
+	for i, d := range storage.Disks {
+		disks = append(disks, ResolvedDisk{SizeGB: size(below.Child("disks").Index(i).Child("size"), d.Size), Pool: d.Pool})
+	}
+	return disks, errs
+}
+
+// one is the value that two fields say the same by.
+func one(at *field.Path, name, text, otherName, other string) (string, field.ErrorList) {
+	switch {
+	case text == "" || text == other:
+		return other, nil
+	case other == "":
+		return text, nil
+	}
+	return text, field.ErrorList{contradiction(at, otherName, other, name, text)}
+}
+
+// contradiction says that two fields say different things.
+func contradiction(at *field.Path, name, text, otherName, other string) *field.Error {
+	return field.Invalid(at.Child(name), text, "contradicts "+otherName+" "+other+"; leave out one of them")
+}

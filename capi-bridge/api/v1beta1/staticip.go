@@ -1,0 +1,126 @@
+package v1beta1
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// StaticIP is an address that a machine gets and keeps while it lives. In JSON
+// it is a string, "10.0.0.5", or an object, {"ip": "10.0.0.5", "cidr":
+// "10.0.0.0/24"}. What is neither is read, too, and refused by validation: an
+// object in the API server that cannot be read would stop all others.
+//
+// +kubebuilder:validation:XPreserveUnknownFields
+type StaticIP struct {
+	// ip is the address.
+	// +optional
+	IP string `json:"ip,omitempty"`
+
+	// cidr is the subnet of MAAS that the address is in: "10.0.0.0/24". Needed
+	// where several have it.
+	// +optional
+	CIDR string `json:"cidr,omitempty"`
+
+	// gateway is that of the subnet in MAAS: it cannot be given.
+	// +optional
+	Gateway string `json:"gateway,omitempty"`
+
+	// nameservers are those of the subnet in MAAS: they cannot be given.
+	// +optional
+	Nameservers []string `json:"nameservers,omitempty"`
+
+	// Short tells that it was given as a string.
+	Short bool `json:"-"`
+	// Unreadable is the JSON of what is neither form.
+	Unreadable string `json:"-"`
+}
+
+// fullStaticIP is a StaticIP without its methods.
+type fullStaticIP StaticIP
+
+// MarshalJSON writes the form that was read.
+func (s StaticIP) MarshalJSON() ([]byte, error) {
+	switch {
+	case s.Unreadable != "":
+		return []byte(s.Unreadable), nil
+	case s.Short:
+		return json.Marshal(s.IP)
+	default:
+		return json.Marshal(fullStaticIP(s))
+	}
+}
+
+// UnmarshalJSON reads both forms, and keeps what is neither.
+func (s *StaticIP) UnmarshalJSON(text []byte) error {
+	*s = StaticIP{}
+	if json.Unmarshal(text, &s.IP) == nil {
+		s.Short = true
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode((*fullStaticIP)(s)); err != nil {
+		*s = StaticIP{Unreadable: string(text)}
+	}
+	return nil
+}
+
+// IsZero tells that there is none: "" and {} say the same as leaving it out.
+func (s *StaticIP) IsZero() bool {
+	return s == nil || s.IP == "" && s.CIDR == "" && s.Gateway == "" && len(s.Nameservers) == 0 && s.Unreadable == ""
+}
+
+// resolve is the address and, where it is given, its subnet.
+func (s *StaticIP) resolve(at *field.Path) (netip.Addr, netip.Prefix, field.ErrorList) {
+	var (
+		none   netip.Addr
+		subnet netip.Prefix
+		errs   field.ErrorList
+	)
+	if s.IsZero() {
+		return none, subnet, nil
+	}
+	if s.Unreadable != "" {
+		return none, subnet, field.ErrorList{field.Invalid(at, s.Unreadable,
+			`is neither an address nor an object with ip and cidr; write "10.0.0.5" or {ip: 10.0.0.5, cidr: 10.0.0.0/24}`)}
+	}
+	ipAt := at.Child("ip")
+	if s.Short {
+		ipAt = at
+	}
+	// Without an address the machine waits for somebody to fill it in.
+	ip, err := netip.ParseAddr(s.IP)
+	if s.IP != "" && (err != nil || ip.Zone() != "") {
+		return none, subnet, append(errs, field.Invalid(ipAt, s.IP, `is no address; write it without a prefix, such as "10.0.0.5"`))
+	}
+	if ip = ip.Unmap(); s.CIDR == "" {
+		return ip, subnet, errs
+	}
+	subnet, err = netip.ParsePrefix(s.CIDR)
+	switch {
+	case err != nil:
+		errs = append(errs, field.Invalid(at.Child("cidr"), s.CIDR, `is no subnet; write it such as "10.0.0.0/24"`))
+	case ip.IsValid() && !subnet.Contains(ip):
+		errs = append(errs, field.Invalid(ipAt, s.IP, "is not in "+s.CIDR+"; correct ip or cidr"))
+	}
+	return ip, subnet.Masked(), errs
+}
+
+// foreign refuses what is not the machine's to say. Where a machine has its
+// address already, older versions have passed over it, and so is it here.
+func (s *StaticIP) foreign(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.IsZero() {
+		return nil
+	}
+	if s.Gateway != "" {
+		errs = append(errs, field.Forbidden(at.Child("gateway"), "the gateway is that of the subnet in MAAS; set it there, and leave it out here"))
+	}
+	if len(s.Nameservers) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("nameservers"), "the nameservers are those of the subnet in MAAS; set them there, and leave them out here"))
+	}
+	return errs
+}

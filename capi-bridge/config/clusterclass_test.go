@@ -1,0 +1,130 @@
+package config_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// TestKubeClusterClass: Cluster API's own managers make a cluster of a class out of
+// our templates, and other templates when it changes. They find out by dry
+// runs what would change, which the webhooks must let through. Ours runs beside
+// them as it was installed: with the shipped arguments and rights. In the end
+// another release takes its place.
+func TestKubeClusterClass(t *testing.T) {
+	t.Parallel()
+	c := kubetest.For(t, kubetest.Options{ControllerManager: true})
+	dist := t.TempDir()
+	ctl, err := c.NewClusterctl(t.Context(), configOf(release(t, dist, first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctl.Variables["CLUSTER_TOPOLOGY"] = "true"
+	if err := ctl.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	program := build(t)
+	ours := runManager(t, c, program)
+	if _, err := c.RunCAPI(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	example, err := kubetest.ReadManifestFiles("../../examples/capi/clusterclass.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, c, example)
+
+	api := typed(t, c)
+	cluster := &clusterv1.Cluster{}
+	await(t, "the cluster to be made", func() bool { return reconciled(t, api, cluster) })
+	if ref := cluster.Spec.InfrastructureRef; ref.Kind != "MaasCluster" {
+		t.Errorf("the cluster's infrastructure is %+v", ref)
+	}
+	maas, key := &infrav1.MaasCluster{}, client.ObjectKey{Namespace: "default", Name: cluster.Spec.InfrastructureRef.Name}
+	if err := api.Get(t.Context(), key, maas); err != nil || maas.Spec.DNSDomain != "maas" {
+		t.Errorf("the MaasCluster has the domain %q: %v", maas.Spec.DNSDomain, err)
+	}
+	hasRights(t, api, ours, key)
+	before := workerTemplates(t, api)
+	if len(before) != 1 || before[0] != 2 {
+		t.Fatalf("the workers' templates have %v cores, want [2]", before)
+	}
+
+	asked := cluster.DeepCopy()
+	cluster.Spec.Topology.Variables[0].Value.Raw = []byte("4")
+	if err := api.Patch(t.Context(), cluster, client.MergeFrom(asked)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "another template for the workers", func() bool {
+		return slices.Contains(workerTemplates(t, api), 4)
+	})
+	release(t, dist, newer)
+	next := upgrade(t, c, ctl, api, ours)
+	next.goesOn(t, func() { runManager(t, c, program) })
+}
+
+// typed is a client that knows Cluster API's kinds and ours.
+func typed(t *testing.T, c *kubetest.ControlPlane) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, infrav1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api, err := client.New(c.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// reconciled reads the cluster, and tells whether all of it is made.
+func reconciled(t *testing.T, api client.Client, cluster *clusterv1.Cluster) bool {
+	t.Helper()
+	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "classy"}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	done := conditions.Get(cluster, clusterv1.ClusterTopologyReconciledCondition)
+	if done != nil && done.Reason == clusterv1.ClusterTopologyReconciledFailedReason {
+		t.Fatalf("the cluster cannot be made: %s", done.Message)
+	}
+	return done != nil && done.Status == metav1.ConditionTrue
+}
+
+// workerTemplates are the cores of the templates that were made for the
+// workers.
+func workerTemplates(t *testing.T, api client.Client) []int {
+	t.Helper()
+	list := &infrav1.MaasMachineTemplateList{}
+	err := api.List(t.Context(), list, client.InNamespace("default"), client.HasLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cores []int
+	for _, template := range list.Items {
+		cores = append(cores, *template.Spec.Template.Spec.MinCPU)
+	}
+	return cores
+}
+
+// await waits until something holds, for two minutes at most.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	began := time.Now()
+	for deadline := began.Add(2 * time.Minute); !holds(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited two minutes for %s", what)
+		}
+	}
+	t.Logf("%s: after %.1fs", what, time.Since(began).Seconds())
+}

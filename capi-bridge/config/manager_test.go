@@ -1,0 +1,68 @@
+package config_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// build builds the manager's program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "capi-bridge")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// runManager runs the manager with the arguments and the rights that its
+// Deployment has. But it looks at machines more often: simulated ones are quick.
+func runManager(t *testing.T, c *kubetest.ControlPlane, program string) *kubetest.RunningManager {
+	t.Helper()
+	running, err := c.RunManager(t.Context(), kubetest.Manager{
+		Program: program, Namespace: namespace, Deployment: "capmaas-controller-manager", Args: []string{"--maas-poll-interval=200ms"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return running
+}
+
+// hasRights wants the manager to say of a cluster that it finds no credentials:
+// for that it has listed, watched, looked for Secrets, and patched.
+func hasRights(t *testing.T, api client.Client, running *kubetest.RunningManager, cluster client.ObjectKey) {
+	t.Helper()
+	maas := &infrav1.MaasCluster{}
+	await(t, "the manager's word on the cluster", func() bool {
+		if err := api.Get(t.Context(), cluster, maas); err != nil {
+			t.Fatal(err)
+		}
+		found := conditions.Get(maas, infrav1.IdentityReadyCondition)
+		return found != nil && found.Reason == infrav1.CredentialsNotFoundReason
+	})
+	suffices(t, running)
+}
+
+// suffices holds that the shipped rights do.
+func suffices(t *testing.T, running *kubetest.RunningManager) {
+	t.Helper()
+	log, err := os.ReadFile(running.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "forbidden") {
+			t.Errorf("the shipped rights do not suffice: %s", line)
+		}
+	}
+}

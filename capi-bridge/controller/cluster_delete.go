@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// delete waits for the cluster's machines, whose DNS record is kept until then,
+// removes the record, and lets the object go.
+func (s *clusterScope) delete(ctx context.Context) error {
+	if !controllerutil.ContainsFinalizer(s.maas, infrav1.ClusterFinalizer) {
+		return nil
+	}
+	if len(s.machines) > 0 {
+		return s.awaitMachines(ctx)
+	}
+	s.Published.forget(client.ObjectKeyFromObject(s.maas))
+	if s.removeDNS(ctx) {
+		s.set(infrav1.DeletingCondition, yes, infrav1.DeletionCompletedReason, "")
+		controllerutil.RemoveFinalizer(s.maas, infrav1.ClusterFinalizer)
+		s.next = 0
+	}
+	return nil
+}
+
+// awaitMachines keeps the record up to date meanwhile: a machine that goes while
+// others serve is taken out of it first.
+func (s *clusterScope) awaitMachines(ctx context.Context) error {
+	s.soon(jittered(retryAfter)) // they wake us when they are gone
+	s.set(infrav1.DeletingCondition, yes, infrav1.WaitingForMachinesReason, fmt.Sprintf("waiting for %d MaasMachines to go: %s", len(s.machines), s.someNames()))
+	name, published := s.dnsName()
+	if !published || s.maas.Annotations[DNSNameAnnotation] != name.String() || !s.findSite(ctx) {
+		return nil
+	}
+	return s.publish(ctx, name)
+}
+
+// someNames are those of the first machines.
+func (s *clusterScope) someNames() string {
+	const most = 5
+	var names []string
+	for i := range s.machines {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, s.machines[i].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ownName is the name whose record is the cluster's: the one that was written down,
+// or that an earlier provider published for a cluster which we see only as it goes.
+func (s *clusterScope) ownName() (engine.DNSName, bool) {
+	written, is := s.maas.Annotations[DNSNameAnnotation]
+	if !is {
+		return publishedName(s.maas, s.maas.Status.Network.DNSName)
+	}
+	label, ok := strings.CutSuffix(written, "."+s.maas.Spec.DNSDomain)
+	return engine.DNSName{Label: label, Domain: s.maas.Spec.DNSDomain}, ok
+}
+
+// removeDNS removes the record that is the cluster's, if there ever was one, and
+// reports whether nothing is left of it.
+func (s *clusterScope) removeDNS(ctx context.Context) bool {
+	name, ok := s.ownName()
+	if !ok {
+		return true
+	}
+	if !s.findSite(ctx) {
+		s.set(infrav1.DeletingCondition, yes, infrav1.DeletionBlockedReason, fmt.Sprintf(
+			"cannot remove the DNS record %s without credentials for MAAS. Bring them back; or remove the record in MAAS, and take the finalizer %s off", name, infrav1.ClusterFinalizer))
+		return false
+	}
+	if err := s.site.DNS.RemoveDNS(ctx, name); err != nil && !isNoDomain(err) {
+		s.failed(infrav1.DNSReadyCondition, err)
+		s.set(infrav1.DeletingCondition, yes, infrav1.RemovingDNSReason, explain(err).message)
+		return false
+	}
+	ctrl.LoggerFrom(ctx).Info("removed the DNS record of the cluster", "name", name.String())
+	return true
+}

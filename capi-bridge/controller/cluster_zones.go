@@ -1,0 +1,168 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// reconcileZones writes down the availability zones that machines may be in, and
+// reports whether they are known. What was written stays where MAAS cannot be
+// asked. The error is the API server's.
+func (s *clusterScope) reconcileZones(ctx context.Context) (bool, error) {
+	have, err := s.site.Names.Zones(ctx)
+	if err != nil {
+		s.failed(infrav1.FailureDomainsReadyCondition, err)
+		return false, nil
+	}
+	s.answered = true
+	if len(s.maas.Spec.FailureDomains) > 0 {
+		return s.givenZones(ctx, have), nil
+	}
+	if !s.cluster.DeletionTimestamp.IsZero() {
+		return true, nil // nothing more is made
+	}
+	mode, err := s.controlPlaneMode(ctx)
+	if missing, ok := errors.AsType[*blocked](err); ok {
+		if len(s.maas.Status.FailureDomains) > 0 {
+			return true, nil // it was there, and no machine is made without it
+		}
+		s.failed(infrav1.FailureDomainsReadyCondition, missing)
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return s.discoveredZones(ctx, have, mode), nil
+}
+
+// givenZones are those of the spec. All of them must be there.
+func (s *clusterScope) givenZones(ctx context.Context, have []string) bool {
+	want := slices.Compact(slices.Sorted(slices.Values(s.maas.Spec.FailureDomains)))
+	missing := without(want, have)
+	if len(missing) > 0 { // somebody may just have made them
+		s.site.Names.Refresh()
+		if again, err := s.site.Names.Zones(ctx); err == nil {
+			missing = without(want, again)
+		}
+	}
+	s.writeZones(allOf(without(want, missing)))
+	if len(missing) > 0 {
+		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.ZoneNotFoundReason, fmt.Sprintf(
+			"MAAS has no zone %s, but %s; make it there, or mend spec.failureDomains", strings.Join(missing, ", "), strings.Join(have, ", ")))
+		s.soon(jittered(retryAfter))
+		return false
+	}
+	s.zonesReady(len(want))
+	return true
+}
+
+// discoveredZones are those with room. Those with room for what the control plane
+// is made of are its, too. One that has machines of the cluster stays even when it
+// is full: it is where they are.
+func (s *clusterScope) discoveredZones(ctx context.Context, have []string, mode infrav1.ProvisioningMode) bool {
+	found, err := s.site.Zones.ZonesWithRoom(ctx)
+	if err != nil {
+		s.failed(infrav1.FailureDomainsReadyCondition, err)
+		return false
+	}
+	zones := map[string]bool{} // whether the control plane may be there
+	for _, z := range found {
+		zones[z.Zone] = hasRoomFor(z, mode)
+	}
+	for i := range s.machines {
+		if zone := s.machines[i].Status.FailureDomain; slices.Contains(have, zone) {
+			zones[zone] = zones[zone] || isControlPlane(&s.machines[i])
+		}
+	}
+	if !slices.Contains(slices.Collect(maps.Values(zones)), true) {
+		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+roomFor[mode]+"; add one, or name zones in spec.failureDomains")
+		s.soon(jittered(retryAfter))
+		return false
+	}
+	s.writeZones(s.listable(zones))
+	s.zonesReady(len(zones))
+	return true
+}
+
+// hasRoomFor tells whether a zone has room for a machine of a mode, or of any.
+func hasRoomFor(z engine.ZoneCapacity, mode infrav1.ProvisioningMode) bool {
+	switch mode {
+	case infrav1.ProvisioningModeLXD:
+		return z.Hosts > 0
+	case infrav1.ProvisioningModeBareMetal:
+		return z.Machines > 0
+	}
+	return true
+}
+
+// maxZones is how many zones an object can list, by its schema.
+const maxZones = 100
+
+// listable are the zones that an object can list: before others those that
+// machines of the cluster are in, then those for its control plane.
+func (s *clusterScope) listable(zones map[string]bool) map[string]bool {
+	rank := map[string]int{}
+	for zone, controlPlane := range zones {
+		if !controlPlane {
+			rank[zone] = 1
+		}
+	}
+	for i := range s.machines {
+		rank[s.machines[i].Status.FailureDomain] = -1
+	}
+	names := slices.SortedFunc(maps.Keys(zones), func(a, b string) int { return cmp.Or(rank[a]-rank[b], cmp.Compare(a, b)) })
+	listed := map[string]bool{}
+	for _, zone := range names[:min(len(names), maxZones)] {
+		listed[zone] = zones[zone]
+	}
+	return listed
+}
+
+// roomFor is what a zone must have for a control plane.
+var roomFor = map[infrav1.ProvisioningMode]string{
+	"":                                "an LXD host with room or a Ready machine",
+	infrav1.ProvisioningModeLXD:       "an LXD host with room for the VMs of the control plane",
+	infrav1.ProvisioningModeBareMetal: "a Ready machine for the control plane",
+}
+
+// zonesReady says that the zones are known, and where not all of them are listed.
+func (s *clusterScope) zonesReady(known int) {
+	message := ""
+	if listed := len(s.maas.Status.FailureDomains); listed < known {
+		message = fmt.Sprintf("%d of %d zones with room are listed; name others in spec.failureDomains", listed, known)
+	}
+	s.set(infrav1.FailureDomainsReadyCondition, yes, infrav1.FailureDomainsReadyReason, message)
+}
+
+// writeZones writes the status as the contract wants it: zones, and whether machines
+// of the control plane may be there.
+func (s *clusterScope) writeZones(zones map[string]bool) {
+	s.maas.Status.FailureDomains = nil
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		s.maas.Status.FailureDomains = append(s.maas.Status.FailureDomains, clusterv1.FailureDomain{Name: zone, ControlPlane: ptr.To(zones[zone])})
+	}
+}
+
+// allOf are zones in which every machine may be.
+func allOf(names []string) map[string]bool {
+	zones := map[string]bool{}
+	for _, name := range names {
+		zones[name] = true
+	}
+	return zones
+}
+
+func without(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
+}

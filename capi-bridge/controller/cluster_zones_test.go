@@ -1,0 +1,222 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// zoneModel is a MAAS with VM hosts in az1, Ready machines in az2, both in az3, and
+// nothing in the zone empty.
+func zoneModel() sim.Model {
+	return sim.Model{
+		Zones:    []string{"az1", "az2", "az3", "empty"},
+		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}, {Name: "h3", Cores: 8, MemoryMiB: 16384, Zone: "az3"}},
+		Machines: []sim.MachineModel{{Hostname: "bm2", Zone: "az2"}, {Hostname: "bm3", Zone: "az3"}},
+	}
+}
+
+// anyControlPlane is what makes the machines of the cluster's control plane, from a
+// template that stands at a path of its spec.
+func anyControlPlane(kind string, path ...string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
+	o.SetKind(kind)
+	o.SetNamespace(testNamespace)
+	o.SetName("cp")
+	if len(path) > 0 {
+		ref := map[string]any{"apiGroup": infrav1.GroupVersion.Group, "kind": "MaasMachineTemplate", "name": "cp"}
+		if err := unstructured.SetNestedMap(o.Object, ref, path...); err != nil {
+			panic(err)
+		}
+	}
+	return o
+}
+
+// secretKind is a control plane that the manager may not read.
+const secretKind = "SecretControlPlane"
+
+// kubeadm is the control plane of kubeadm.
+func kubeadm() *unstructured.Unstructured {
+	return anyControlPlane("KubeadmControlPlane", "spec", "machineTemplate", "spec", "infrastructureRef")
+}
+
+// template is what the machines of the control plane are made from.
+func template(spec infrav1.MaasMachineSpec) *infrav1.MaasMachineTemplate {
+	return &infrav1.MaasMachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "cp"},
+		Spec:       infrav1.MaasMachineTemplateSpec{Template: infrav1.MaasMachineTemplateResource{Spec: spec}},
+	}
+}
+
+// withControlPlane names the control plane in the Cluster.
+func withControlPlane(kind string) func(*clusterv1.Cluster, *infrav1.MaasCluster) {
+	return func(c *clusterv1.Cluster, _ *infrav1.MaasCluster) {
+		c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: kind, Name: "cp"}
+	}
+}
+
+// TestZonesOfTheControlPlane: a control plane is offered zones that have room for
+// what its machines are to be. Workers may be elsewhere, too.
+func TestZonesOfTheControlPlane(t *testing.T) {
+	t.Parallel()
+	const kcp = "KubeadmControlPlane"
+	zones := func(az1, az2, az3 bool) infrav1.FailureDomains {
+		return infrav1.FailureDomains{
+			{Name: "az1", ControlPlane: ptr.To(az1)}, {Name: "az2", ControlPlane: ptr.To(az2)}, {Name: "az3", ControlPlane: ptr.To(az3)},
+		}
+	}
+	cases := map[string]struct {
+		reason  string
+		kind    string
+		objects []client.Object
+		members map[string]member
+		want    infrav1.FailureDomains
+	}{
+		"VMs":   {"VMs need a VM host.", kcp, []client.Object{kubeadm(), template(vmMachine())}, nil, zones(true, false, true)},
+		"Metal": {"Bare metal needs a Ready machine, wherever the workers' VMs may be.", kcp, []client.Object{kubeadm(), template(metalMachine())}, nil, zones(false, true, true)},
+		"OlderContract": {
+			"The template stood elsewhere in v1beta1.", "OldControlPlane",
+			[]client.Object{anyControlPlane("OldControlPlane", "spec", "machineTemplate", "infrastructureRef"), template(vmMachine())}, nil, zones(true, false, true),
+		},
+		"InUse": {
+			"Where machines of the control plane are, it may be; where only workers are, it need not.", kcp,
+			[]client.Object{kubeadm(), template(vmMachine())},
+			map[string]member{"cp-1": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
+			append(zones(true, false, true), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(true)}),
+		},
+		"Hosted": {"A control plane without machines needs none.", "HostedControlPlane", []client.Object{anyControlPlane("HostedControlPlane")}, nil, zones(true, true, true)},
+		"Secret": {"One that the manager may not read is no reason to wait.", secretKind, nil, nil, zones(true, true, true)},
+		"None":   {"Whoever makes machines by hand names zones himself.", "", nil, nil, zones(true, true, true)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change := withControlPlane(tc.kind)
+			if tc.kind == "" {
+				change = nil
+			}
+			w := newClusterWorld(t, zoneModel(), change, tc.objects...)
+			for member, m := range tc.members {
+				w.add(member, m)
+			}
+			c := w.settle()
+			if diff := cmp.Diff(tc.want, c.Status.FailureDomains); diff != "" || !c.Status.Ready {
+				t.Errorf("%s\nready: %v, -want +got:\n%s", tc.reason, c.Status.Ready, diff)
+			}
+		})
+	}
+}
+
+// TestControlPlaneThatIsMadeLater: machines are not asked for before it is known
+// what they are to be: the control plane chooses a zone at once.
+func TestControlPlaneThatIsMadeLater(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, zoneModel(), withControlPlane("KubeadmControlPlane"))
+	for _, missing := range []struct {
+		says string
+		make client.Object
+	}{{"no KubeadmControlPlane cp", kubeadm()}, {"no MaasMachineTemplate cp", template(vmMachine())}} {
+		result, err := w.reconcile()
+		if result.RequeueAfter == 0 { // it was the turn of the finalizer
+			result, err = w.reconcile()
+		}
+		if err != nil || result.RequeueAfter > 10*time.Second {
+			t.Errorf("again after %v, %v", result.RequeueAfter, err)
+		}
+		c := w.object()
+		wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, infrav1.ControlPlaneNotFoundReason, missing.says)
+		if c.Status.Ready || len(c.Status.FailureDomains) > 0 {
+			t.Errorf("zones are offered already: %+v", c.Status)
+		}
+		if err := w.client.Create(t.Context(), missing.make); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := w.settle(); !c.Status.Ready || len(c.Status.FailureDomains) != 3 {
+		t.Errorf("not ready: %+v", c.Status)
+	}
+	if n := len(w.recorder.Events); n != 1 { // that the zones are known
+		t.Errorf("%d events", n)
+	}
+}
+
+// TestNoRoomForTheControlPlane: that there is room for something else is no use.
+func TestNoRoomForTheControlPlane(t *testing.T) {
+	t.Parallel()
+	model := zoneModel()
+	model.Machines = nil
+	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), template(metalMachine()))
+	c := w.settle()
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, infrav1.NoCapacityReason, "a Ready machine for the control plane")
+	if c.Status.Ready {
+		t.Error("machines can be made")
+	}
+}
+
+// TestZonesOfAClusterThatGoes: its control plane goes first, and nothing is said
+// of that.
+func TestZonesOfAClusterThatGoes(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, zoneModel(), func(c *clusterv1.Cluster, m *infrav1.MaasCluster) {
+		withControlPlane("KubeadmControlPlane")(c, m)
+		c.Finalizers = []string{clusterv1.ClusterFinalizer}
+	}, kubeadm(), template(vmMachine()))
+	before := w.settle().Status.FailureDomains
+	w.remove(newCluster())
+	w.remove(kubeadm())
+	c := w.settle()
+	if diff := cmp.Diff(before, c.Status.FailureDomains); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "")
+}
+
+// TestControlPlaneThatCannotBeRead: whoever converts it may be away while it is
+// upgraded, and a template may be deleted. A cluster that runs keeps its zones, and
+// its name follows its machines.
+func TestControlPlaneThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, zoneModel(), withControlPlane("KubeadmControlPlane"), kubeadm(), template(vmMachine()))
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	before := w.settle().Status.FailureDomains
+	w.Client = interceptor.NewClient(w.client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == "KubeadmControlPlane" {
+				return apierrors.NewInternalError(errors.New("conversion webhook failed"))
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	w.see("m1", member{addresses: []string{"10.77.0.12"}})
+	if _, err := w.reconcile(); !apierrors.IsInternalError(err) {
+		t.Errorf("got %v", err)
+	}
+	if got := w.record(testHost); got != "10.77.0.12" {
+		t.Errorf("the name points to %s", got)
+	}
+	w.Client = w.client
+	w.remove(kubeadm())
+	w.see("m1", member{addresses: []string{"10.77.0.13"}})
+	c := w.settle()
+	if diff := cmp.Diff(before, c.Status.FailureDomains); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "")
+	if got := w.record(testHost); got != "10.77.0.13" {
+		t.Errorf("the name points to %s", got)
+	}
+}

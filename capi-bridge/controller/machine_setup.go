@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// SetupWithManager makes a controller of the reconciler. Besides MaasMachines it
+// watches what they hang on, and is woken by the engine's poller.
+func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "maasmachine")
+	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.MaasMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("cannot map Clusters to MaasMachines: %w", err)
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.MaasMachine{}, changes(inMaasMachine)).
+		Named("maasmachine").
+		WithOptions(options).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
+			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("MaasMachine"))), changes(inMachine)).
+		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofMaasCluster), changes(inMaasCluster)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), changes(inCluster)).
+		WatchesRawSource(r.wakes.source()).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up the controller of MaasMachines: %w", err)
+	}
+	return nil
+}
+
+// ofMaasCluster lists the MaasMachines of a MaasCluster's Cluster.
+func (r *MachineReconciler) ofMaasCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, metav1.ObjectMeta{Namespace: o.GetNamespace(), OwnerReferences: o.GetOwnerReferences()})
+	if err != nil || cluster == nil {
+		return nil // there are none yet, or the Cluster's own events wake them
+	}
+	machines := &infrav1.MaasMachineList{}
+	of := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
+	if err := r.Client.List(ctx, machines, client.InNamespace(cluster.Namespace), of); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the machines of a cluster", "cluster", cluster.Name)
+		return nil
+	}
+	requests := make([]reconcile.Request, len(machines.Items))
+	for n := range machines.Items {
+		requests[n].NamespacedName = client.ObjectKeyFromObject(&machines.Items[n])
+	}
+	return requests
+}

@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// changes lets only those updates of an object through that matter for a
+// machine. Others would cost a look at MAAS each: what the controller itself
+// writes, and the many things that Cluster API notes in a Machine's status.
+func changes[Object client.Object](matters func(Object) any) builder.Predicates {
+	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(Object)
+		after, also := e.ObjectNew.(Object)
+		return !ok || !also || !equality.Semantic.DeepEqual(common(before), common(after)) ||
+			!equality.Semantic.DeepEqual(matters(before), matters(after))
+	}})
+}
+
+// annotationPrefix begins the annotations that the controller writes.
+const annotationPrefix = "infrastructure.cluster.x-k8s.io/maas-"
+
+// common is what matters of every object.
+func common(o client.Object) any {
+	theirs := maps.Clone(o.GetAnnotations())
+	maps.DeleteFunc(theirs, func(name, _ string) bool { return strings.HasPrefix(name, annotationPrefix) })
+	return struct {
+		Deleting            bool
+		Labels, Annotations map[string]string
+		Owners              []metav1.OwnerReference
+	}{!o.GetDeletionTimestamp().IsZero(), o.GetLabels(), theirs, o.GetOwnerReferences()}
+}
+
+// inMaasMachine is all of the spec but what the controller writes.
+func inMaasMachine(m *infrav1.MaasMachine) any {
+	spec := m.Spec.DeepCopy()
+	spec.ProviderID, spec.SystemID = nil, nil
+	return spec
+}
+
+func inMachine(m *clusterv1.Machine) any {
+	return []any{m.Spec.Bootstrap, m.Spec.FailureDomain, m.Status.NodeRef}
+}
+
+func inCluster(c *clusterv1.Cluster) any {
+	return []any{c.Spec.Paused, c.Spec.InfrastructureRef, c.Status.Initialization}
+}
+
+func inMaasCluster(c *infrav1.MaasCluster) any {
+	return []any{c.Spec, c.Status.Initialization, c.Status.Network.DNSName, conditions.IsTrue(c, infrav1.IdentityReadyCondition)}
+}

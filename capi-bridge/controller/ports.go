@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Sites finds the MAAS that a cluster's machines come from.
+type Sites interface {
+	// Site returns the MAAS by the credentials that the cluster names, or by the
+	// manager's own. The same one is returned as long as its credentials stay as
+	// they are, so that all clusters of a MAAS share its reads. The error is a
+	// *CredentialsError where there are none, or none that may be used.
+	Site(ctx context.Context, cluster *infrav1.MaasCluster) (*Site, error)
+}
+
+// Site is one MAAS, as the controllers use it.
+type Site struct {
+	VMs      engine.Kind[engine.VMSpec, engine.VM]
+	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
+	Hosts    engine.Kind[engine.HostSpec, engine.Host]
+	Names    engine.Names
+	Catalog  engine.Catalog
+	// DNS reads the record of a cluster's API, and publishes it.
+	DNS engine.DNS
+	// Inventory lists the LXD hosts.
+	Inventory Inventory
+	// Zones tells where machines can be had.
+	Zones Zones
+	// Projects tells the LXD projects of VMs.
+	Projects Projects
+	// Credentials are those by which the LXD of new hosts is to know MAAS, and
+	// us. Zero where the manager has no key of the fleet: then no host can be
+	// made.
+	Credentials engine.Credentials
+	// Anew is after what time the key for MAAS is read anew; zero: a minute.
+	Anew time.Duration
+}
+
+// Inventory lists the LXD hosts of a MAAS. engine.Composer is one.
+type Inventory interface {
+	// Hosts lists the hosts with what they have. The list is cached and shared.
+	Hosts(ctx context.Context) ([]engine.VMHost, error)
+}
+
+// Zones tells where machines can be had.
+type Zones interface {
+	// ZonesWithRoom lists the availability zones that have LXD hosts with room, or
+	// Ready machines, and how many of each. None is no error.
+	ZonesWithRoom(ctx context.Context) ([]engine.ZoneCapacity, error)
+}
+
+// Projects tells the LXD projects of VMs. *engine.Engine does.
+type Projects interface {
+	// ProjectOf is the project of a VM. It takes at most one call for each host.
+	// ErrConflict for a machine that is on no host, empty where nobody knows.
+	ProjectOf(ctx context.Context, m engine.Machine) (string, error)
+}
+
+// CredentialsError says why no MAAS can be asked on behalf of a cluster.
+type CredentialsError struct {
+	Reason  string // of the condition IdentityReady
+	Message string // a sentence that names the object which lacks something
+	Hint    string // what to do about it
+	Err     error  // the cause, may be nil
+	// Anew is after what time credentials are read anew; zero: a minute.
+	Anew time.Duration
+}
+
+func (e *CredentialsError) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+func (e *CredentialsError) Unwrap() error { return e.Err }
+
+// Workloads gives access to the API servers of workload clusters.
+// clustercache.ClusterCache is one.
+type Workloads interface {
+	// GetClient returns a client for the cluster, or an error while its API
+	// server cannot be reached.
+	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
+}

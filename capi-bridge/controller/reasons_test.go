@@ -1,0 +1,219 @@
+package controller
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// parsed are the files of a pattern, without tests.
+func parsed(t *testing.T, pattern string) map[string]*ast.File {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	files := map[string]*ast.File{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "zz_") {
+			continue
+		}
+		if files[name], err = parser.ParseFile(token.NewFileSet(), name, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// texts are the string constants of files whose name or type ends so, by name.
+func texts(files map[string]*ast.File, ending string) map[string]string {
+	found := map[string]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			kind, _ := spec.Type.(*ast.Ident)
+			value, ok := spec.Values[0].(*ast.BasicLit)
+			if name := spec.Names[0].Name; ok && (strings.HasSuffix(name, ending) || kind != nil && kind.Name == ending) {
+				found[name] = strings.Trim(value.Value, `"`)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// setIn calls f with each name that a function of the file uses as a value: not
+// what it compares others with.
+func setIn(file *ast.File, f func(name string)) {
+	var walk func(ast.Node) bool
+	walk = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			return false
+		case *ast.BinaryExpr:
+			return n.Op != token.EQL && n.Op != token.NEQ
+		case *ast.CaseClause:
+			for _, statement := range n.Body {
+				ast.Inspect(statement, walk)
+			}
+			return false
+		case *ast.Ident:
+			f(n.Name)
+		}
+		return true
+	}
+	ast.Inspect(file, walk)
+}
+
+// TestReasonsAreSetAndDocumented: each reason is set somewhere and explained to
+// users, and they are told of no other.
+func TestReasonsAreSetAndDocumented(t *testing.T) {
+	t.Parallel()
+	api := parsed(t, "../api/v1beta1/conditions_*.go")
+	reasons, types := texts(api, "Reason"), texts(api, "Condition")
+	if len(reasons) < 50 || len(types) < 15 {
+		t.Fatalf("found %d reasons and %d conditions; they are not where they were", len(reasons), len(types))
+	}
+	set := map[string]bool{}
+	for _, pattern := range []string{"*.go", "../identity/*.go", "../api/v1beta1/tolerant.go"} {
+		for _, file := range parsed(t, pattern) {
+			setIn(file, func(name string) { set[reasons[name]] = true })
+		}
+	}
+	for name, kind := range texts(parsed(t, "../../engine/errors.go"), "ErrorType") {
+		if !slices.Contains(slices.Collect(maps.Values(reasons)), kind) {
+			t.Errorf("the engine's error %s becomes a reason that the API does not have", name)
+		}
+		set[kind] = true
+	}
+	documented := wordsOf(tables(t))
+	for name, reason := range reasons {
+		if !set[reason] {
+			t.Errorf("%s is never set", name)
+		}
+		if !documented[reason] && name != "UnspecifiedReason" { // that is no reason of ours
+			t.Errorf("no table of the documentation has %s", reason)
+		}
+	}
+	known := slices.Concat(slices.Collect(maps.Values(reasons)), slices.Collect(maps.Values(types)))
+	for word := range documented {
+		if !slices.Contains(known, word) && camel.MatchString(word) {
+			t.Errorf("the documentation tells of %s, which is no reason", word)
+		}
+	}
+}
+
+// tables are the rows about conditions.
+func tables(t *testing.T) []string {
+	t.Helper()
+	var rows []string
+	for file, begin := range map[string]string{"../../docs/states.md": "## MaasMachine\n", "../../docs/manager.md": "## Conditions of a MaasCluster\n"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, ok := strings.Cut(string(text), begin)
+		if !ok {
+			t.Fatalf("%s has no section %q", file, begin)
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for line := range strings.Lines(section) {
+			if strings.HasPrefix(line, "|") {
+				rows = append(rows, line)
+			}
+		}
+	}
+	return rows
+}
+
+var (
+	capitalised = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
+	// camel are words that are no word of prose.
+	camel = regexp.MustCompile(`^[A-Z]+[a-z]+[A-Z]`)
+)
+
+func wordsOf(rows []string) map[string]bool {
+	all := map[string]bool{}
+	for _, row := range rows {
+		for _, word := range capitalised.FindAllString(row, -1) {
+			all[word] = true
+		}
+	}
+	return all
+}
+
+// TestReasonsOfConditions: a condition's own row has each reason that the code
+// gives it by name.
+func TestReasonsOfConditions(t *testing.T) {
+	t.Parallel()
+	api := parsed(t, "../api/v1beta1/conditions_*.go")
+	reasons, types := texts(api, "Reason"), texts(api, "Condition")
+	rows, pairs := tables(t), 0
+	for name, file := range parsed(t, "*.go") {
+		settings(file, func(kind, reason, message ast.Expr) {
+			condition, why := types[nameOf(kind)], reasons[nameOf(reason)]
+			if condition == "" || why == "" {
+				return // it is a variable
+			}
+			pairs++
+			own := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !strings.HasPrefix(row, "| `"+condition+"` |") })
+			if condition == infrav1.MachineDeployedCondition {
+				own = rows // the table is about it
+			}
+			if !wordsOf(own)[why] {
+				t.Errorf("%s: the row of %s has no %s", name, condition, why)
+			}
+			text, literal := message.(*ast.BasicLit)
+			silent := condition == infrav1.DNSAttachedCondition || condition == infrav1.LXDVMDeployedCondition || why == infrav1.ReadyReason || why == infrav1.NotDeletingReason
+			if literal && text.Value == `""` && !silent && plainly[why] == "" {
+				t.Errorf("%s: an event of %s would only say %s", name, condition, why)
+			}
+		})
+	}
+	if pairs < 30 {
+		t.Errorf("only %d conditions are set by name", pairs)
+	}
+}
+
+// settings calls f with each condition that is set, and with what.
+func settings(file *ast.File, f func(kind, reason, message ast.Expr)) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		last := len(call.Args)
+		switch nameOf(call.Fun) {
+		case "holds", "lacks":
+			f(call.Args[0], call.Args[last-2], call.Args[last-1])
+		case "set":
+			if last == 4 {
+				f(call.Args[0], call.Args[last-2], call.Args[last-1])
+			}
+		}
+		return true
+	})
+}
+
+// nameOf is the last part of a name; empty for other expressions.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}

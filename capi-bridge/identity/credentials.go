@@ -1,0 +1,52 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+)
+
+// Credentials are a MAAS, and a user's key by which it is asked.
+type Credentials struct {
+	Endpoint string
+	APIKey   string `json:"-"`
+	CABundle string // PEM; empty: the system's authorities
+
+	// EndpointFrom and KeyFrom say for people where the two were found.
+	EndpointFrom string
+	KeyFrom      string
+}
+
+// String leaves the key out.
+func (c Credentials) String() string { return c.Endpoint + " by the key of " + c.KeyFrom }
+
+// GoString leaves the key out, too.
+func (c Credentials) GoString() string { return c.String() }
+
+// sum tells credentials apart without showing them. Where they were found makes
+// no difference.
+func (c Credentials) sum(more ...string) string {
+	h := sha256.New()
+	for _, part := range append([]string{c.Endpoint, c.APIKey, c.CABundle}, more...) {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// lacking says what is not there, and how to give it.
+func lacking(hint, format string, args ...any) error {
+	return &controller.CredentialsError{Reason: infrav1.CredentialsNotFoundReason, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// denied says what may not be used.
+func denied(hint, format string, args ...any) error {
+	return &controller.CredentialsError{Reason: infrav1.IdentityNotAllowedReason, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// unusable says what is there, and cannot be meant.
+func unusable(hint, format string, args ...any) error {
+	return &controller.CredentialsError{Reason: infrav1.InvalidSpecReason, Message: fmt.Sprintf(format, args...), Hint: hint}
+}

@@ -1,0 +1,183 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+)
+
+// Names of what a ConfigMap or the environment hold besides an endpoint and a
+// key.
+const (
+	caBundleKey = "caBundle"
+	envCABundle = "MAAS_API_CACERT"
+)
+
+// Finder reads credentials, anew each time.
+type Finder struct {
+	// Reader must not be a cache: a cache lists and watches what is read.
+	Reader client.Reader
+	// Namespace is the manager's.
+	Namespace string
+	// Getenv reads the environment; nil: there is none.
+	Getenv func(string) string
+}
+
+// Find returns the credentials of a cluster in a namespace that names an
+// identity, or none. What is missing, denied or malformed is a
+// *controller.CredentialsError; other errors come from the API server.
+func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (Credentials, error) {
+	if ref != nil {
+		return f.identity(ctx, ref.Name, namespace)
+	}
+	for _, look := range []func(context.Context) (Credentials, bool, error){f.own, f.bootstrap, f.environment} {
+		if found, ok, err := look(ctx); ok || err != nil {
+			return found, err
+		}
+	}
+	return Credentials{}, lacking(
+		"Make the Secret "+infrav1.CredentialsSecret+" (key "+infrav1.CredentialsKey+") and the ConfigMap "+infrav1.EndpointConfigMap+
+			" (key "+infrav1.EndpointKey+") there, or name a MaasClusterIdentity in spec.identityRef.",
+		"there are no credentials of a MAAS in the namespace %s", f.Namespace)
+}
+
+// identity reads a MaasClusterIdentity and its Secret.
+func (f Finder) identity(ctx context.Context, name, namespace string) (Credentials, error) {
+	var id infrav1.MaasClusterIdentity
+	found, err := f.get(ctx, "MaasClusterIdentity", client.ObjectKey{Name: name}, &id)
+	switch {
+	case err != nil:
+		return Credentials{}, err
+	case !found:
+		return Credentials{}, &controller.CredentialsError{
+			Reason: infrav1.IdentityNotFoundReason, Message: "there is no MaasClusterIdentity " + name,
+			Hint: "Make it; a cluster without spec.identityRef uses the manager's own MAAS.",
+		}
+	}
+	if err := f.allowed(ctx, &id, namespace); err != nil {
+		return Credentials{}, err
+	}
+	key := client.ObjectKey{Namespace: cmp.Or(id.Spec.SecretRef.Namespace, f.Namespace), Name: id.Spec.SecretRef.Name}
+	secret, from, err := f.secret(ctx, key)
+	switch {
+	case err != nil:
+		return Credentials{}, err
+	case secret == nil:
+		return Credentials{}, lacking("Make it with MAAS's API key under "+infrav1.CredentialsKey+".", "there is no %s, which the MaasClusterIdentity %s names", from, name)
+	}
+	c := Credentials{
+		Endpoint: id.Spec.Endpoint, EndpointFrom: "MaasClusterIdentity " + name + ", spec.endpoint",
+		APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from, CABundle: id.Spec.CABundle,
+	}
+	return c, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
+}
+
+// own are the Secret and the ConfigMap that are the manager's own.
+func (f Finder) own(ctx context.Context) (Credentials, bool, error) {
+	secret, keyFrom, err := f.secret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.CredentialsSecret})
+	if err != nil {
+		return Credentials{}, false, err
+	}
+	var config corev1.ConfigMap
+	key := client.ObjectKey{Namespace: f.Namespace, Name: infrav1.EndpointConfigMap}
+	found, err := f.get(ctx, "ConfigMap", key, &config)
+	if err != nil || secret == nil && !found {
+		return Credentials{}, false, err
+	}
+	c := Credentials{
+		Endpoint: strings.TrimSpace(config.Data[infrav1.EndpointKey]), EndpointFrom: "ConfigMap " + key.String(),
+		CABundle: config.Data[caBundleKey], KeyFrom: keyFrom,
+	}
+	if secret != nil {
+		c.APIKey = text(secret.Data[infrav1.CredentialsKey])
+	}
+	return c, true, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
+}
+
+// bootstrap is the Secret that an earlier provider was installed with.
+func (f Finder) bootstrap(ctx context.Context) (Credentials, bool, error) {
+	secret, from, err := f.secret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.BootstrapSecret})
+	if err != nil || secret == nil {
+		return Credentials{}, false, err
+	}
+	c := Credentials{
+		Endpoint: text(secret.Data[infrav1.BootstrapSecretEndpointKey]), EndpointFrom: from,
+		APIKey: text(secret.Data[infrav1.BootstrapSecretAPIKeyKey]), KeyFrom: from,
+	}
+	return c, true, c.complete(infrav1.BootstrapSecretEndpointKey, infrav1.BootstrapSecretAPIKeyKey)
+}
+
+// environment is the manager's own. Each of the two has two names.
+func (f Finder) environment(context.Context) (Credentials, bool, error) {
+	if f.Getenv == nil {
+		return Credentials{}, false, nil
+	}
+	c := Credentials{
+		Endpoint: cmp.Or(f.Getenv("MAAS_ENDPOINT"), f.Getenv("MAAS_API_URL")), EndpointFrom: "the manager's environment",
+		APIKey: cmp.Or(f.Getenv("MAAS_API_KEY"), f.Getenv("MAAS_API_TOKEN")), KeyFrom: "the manager's environment",
+	}
+	if c.Endpoint == "" && c.APIKey == "" {
+		return Credentials{}, false, nil
+	}
+	var err error
+	if c.CABundle, err = readPEM(f.Getenv(envCABundle)); err != nil {
+		return Credentials{}, false, unusable("Give PEM text, or the path of a file with it.", "%s in the manager's environment is neither PEM text nor the path of a file that can be read", envCABundle)
+	}
+	return c, true, c.complete("MAAS_ENDPOINT", "MAAS_API_KEY")
+}
+
+// complete refuses credentials of which a half is missing.
+func (c Credentials) complete(endpointKey, keyKey string) error {
+	switch {
+	case c.Endpoint == "":
+		return lacking("Set "+endpointKey+" to MAAS's address, such as https://maas.example:5443/MAAS.", "%s has no %s", c.EndpointFrom, endpointKey)
+	case c.APIKey == "":
+		return lacking("Set "+keyKey+" to the API key of an administrator of MAAS.", "%s has no %s", c.KeyFrom, keyKey)
+	}
+	return nil
+}
+
+// secret reads one, and says how to call it. None is nil.
+func (f Finder) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, string, error) {
+	var secret corev1.Secret
+	found, err := f.get(ctx, "Secret", key, &secret)
+	if err != nil || !found {
+		return nil, "Secret " + key.String(), err
+	}
+	return &secret, "Secret " + key.String(), nil
+}
+
+// get reads an object and says whether it is there. What the manager may not
+// read is denied.
+func (f Finder) get(ctx context.Context, kind string, key client.ObjectKey, into client.Object) (bool, error) {
+	err := f.Reader.Get(ctx, key, into)
+	name := strings.TrimPrefix(key.String(), "/")
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case apierrors.IsForbidden(err):
+		return false, lacking("Give the manager's service account a role with the verb get for it.", "the manager may not read the %s %s", kind, name)
+	}
+	return false, err
+}
+
+// text is a Secret's value without the line end that files bring along.
+func text(value []byte) string { return strings.TrimSpace(string(value)) }
+
+func readPEM(given string) (string, error) {
+	if given == "" || strings.Contains(given, "-----BEGIN") {
+		return given, nil
+	}
+	data, err := os.ReadFile(given)
+	return string(data), err
+}

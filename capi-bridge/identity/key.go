@@ -1,0 +1,77 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// fleetKey is the key pair by which LXD knows this fleet: that of the Secret, or
+// the one beside the ledger, which is made if there is none, and kept as that
+// Secret. Without a Secret and without a ledger file there is none: then no LXD
+// can be asked, and no host made.
+func (s *Sites) fleetKey(ctx context.Context) (engine.Credentials, error) {
+	at := client.ObjectKey{Namespace: s.Finder.Namespace, Name: s.LXDKeySecret}
+	secret, from, err := s.Finder.secret(ctx, at)
+	switch {
+	case err != nil:
+		return engine.Credentials{}, err
+	case secret != nil:
+		return keyOf(secret, from)
+	case s.Folder == "":
+		return engine.Credentials{}, nil
+	}
+	key, err := lxd.LoadOrCreate(filepath.Join(s.Folder, lxd.KeyFile), time.Now())
+	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
+		return engine.Credentials{}, unusable(refusal.Hint, "%v", refusal)
+	}
+	if err != nil || s.Keeper == nil {
+		return key.Credentials, err
+	}
+	return s.keep(ctx, at, key.Credentials)
+}
+
+// keep makes the Secret, before any host trusts the pair: clusterctl deletes the
+// ledger's volume with the rest of a release, and leaves what has no label of it.
+// Where somebody made the Secret meanwhile, its pair counts.
+func (s *Sites) keep(ctx context.Context, at client.ObjectKey, pair engine.Credentials) (engine.Credentials, error) {
+	err := s.Keeper.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{corev1.TLSCertKey: []byte(pair.Certificate), corev1.TLSPrivateKeyKey: []byte(pair.Key)},
+	})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		secret, from, err := s.Finder.secret(ctx, at)
+		if err != nil || secret == nil {
+			return engine.Credentials{}, cmp.Or(err, fmt.Errorf("the %s went while it was read", from))
+		}
+		return keyOf(secret, from)
+	case apierrors.IsForbidden(err):
+		return engine.Credentials{}, lacking("Give the manager's service account a role with the verb create for Secrets in that namespace, or make the Secret.",
+			"the manager may not make the Secret %s, in which the key pair for LXD is kept", at)
+	case err != nil:
+		return engine.Credentials{}, fmt.Errorf("cannot keep the key pair for LXD in the Secret %s: %w", at, err)
+	}
+	return pair, nil
+}
+
+// keyOf reads the pair of a Secret of the type kubernetes.io/tls.
+func keyOf(secret *corev1.Secret, from string) (engine.Credentials, error) {
+	key, err := lxd.Parse(string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), time.Now())
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		return engine.Credentials{}, unusable("Its "+corev1.TLSCertKey+" and "+corev1.TLSPrivateKeyKey+" must be one pair in PEM. "+spec.Hint,
+			"the key pair for LXD in the %s cannot be used: %v", from, spec)
+	}
+	return key.Credentials, err
+}

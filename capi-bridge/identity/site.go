@@ -1,0 +1,106 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/maas"
+	open "github.com/maaslxd/maaslxd/engine/site"
+)
+
+// site is an open connection to a MAAS, by one user's key and with one key pair
+// for LXD.
+type site struct {
+	*controller.Site
+	engine *open.Site
+	denied atomic.Bool // MAAS refused the key since it was last read
+	used   time.Time   // when somebody asked for it; zero: nobody has
+}
+
+// refused tells that MAAS does not take the key.
+func (s *site) refused() bool { return s.denied.Load() }
+
+// asked says that the key was read again, and is the same.
+func (s *site) asked() { s.denied.Store(false) }
+
+// connect makes a site. It calls nothing. The caller holds mu.
+func (s *Sites) connect(c Credentials, key engine.Credentials) (*site, error) {
+	name := open.Region(c.Endpoint)
+	var rows engine.Ledger = s.Ledger.Region(name)
+	if s.Placing != nil {
+		rows = s.Placing(rows)
+	}
+	made, listed := &site{}, func() {}
+	if s.Listed != nil {
+		listed = s.Listed(c.Endpoint)
+	}
+	at, err := open.Open(open.Config{
+		URL: c.Endpoint, APIKey: c.APIKey, CACert: []byte(c.CABundle), UserAgent: s.UserAgent, Timeout: s.Timeout,
+		Interval: s.Interval, MaxConns: s.MaxConns, Called: s.watching(made, c.Endpoint), Listed: listed, Ledger: rows, Region: s.region(name),
+		Probe: s.probe(), Composer: open.Choice(s.Composer), InsecureKey: s.AllowInsecureKey, Log: s.Log,
+		Credentials: func(context.Context) (engine.Credentials, error) { return key, s.haveKey(key) },
+	})
+	if err != nil {
+		return nil, c.malformed(err)
+	}
+	made.engine = at
+	made.Site = &controller.Site{
+		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
+		Inventory: at.Composer, Zones: &room{find: at.ZonesWithCapacity, now: s.Now}, Projects: at.Engine, Credentials: key, Anew: s.Period,
+	}
+	return made, nil
+}
+
+// probe is what LXD servers are asked with; nil: what MAAS knows suffices.
+func (s *Sites) probe() engine.Probe {
+	if !s.ProbeLXD {
+		return nil
+	}
+	return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent})
+}
+
+// haveKey refuses to ask an LXD without a key pair.
+func (s *Sites) haveKey(key engine.Credentials) error {
+	if key.Certificate != "" {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: "there is no key pair by which LXD servers know this manager",
+		Hint:    "Make the Secret " + s.LXDKeySecret + " of the type kubernetes.io/tls in the manager's namespace, or keep the ledger in a file: a pair is then made beside it.",
+		Err:     engine.ErrInvalid,
+	}
+}
+
+// watching passes each request on to who counts them, and notes a key that MAAS
+// refuses.
+func (s *Sites) watching(of *site, address string) func(maas.Call) {
+	count := func(maas.Call) {}
+	if s.Called != nil {
+		count = s.Called(address)
+	}
+	return func(c maas.Call) {
+		if c.Status == http.StatusUnauthorized {
+			of.denied.Store(true)
+		}
+		count(c)
+	}
+}
+
+// malformed says which object holds what cannot be used.
+func (c Credentials) malformed(err error) error {
+	config, ok := errors.AsType[*maas.ConfigError](err) // the first of several
+	if !ok {
+		return err
+	}
+	from := c.EndpointFrom
+	if config.Field == "api_key" {
+		from = c.KeyFrom
+	}
+	return unusable(config.Hint, "what %s holds cannot be used: %s", from, config.Message)
+}

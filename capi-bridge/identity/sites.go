@@ -1,0 +1,215 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+const (
+	// retryAfter is for how long a failure to find credentials is believed: a
+	// person who mends it waits no longer, and a hundred machines that wait for
+	// it do not read a Secret each.
+	retryAfter = 5 * time.Second
+	// idleAfter is how long a site is kept open that nobody asks for. Machines
+	// are looked at every minute.
+	idleAfter = 10 * time.Minute
+)
+
+// Config is what Sites are made of.
+type Config struct {
+	Finder Finder
+	// Ledger is the file that all sites share, each in a region of its own.
+	Ledger *ledger.Ledger
+	// Folder is where the fleet's key pair is made unless the Secret has one;
+	// empty: nowhere.
+	Folder string
+	// Keeper makes the Secret of a pair that was made; nil: it is only in Folder.
+	Keeper client.Writer
+	// LXDKeySecret names the Secret, in the manager's namespace, with the
+	// fleet's key pair for LXD.
+	LXDKeySecret string
+	// AllowInsecureKey lets the private half travel to a MAAS on plain http.
+	AllowInsecureKey bool
+	// Composer is who makes VMs: "auto", "maas" or "lxd".
+	Composer string
+	// ProbeLXD: new hosts are asked themselves whether they are ready. Otherwise
+	// what MAAS knows of them suffices.
+	ProbeLXD bool
+	// Period is the time after which credentials are read anew.
+	Period time.Duration
+	// Timeout, Interval and MaxConns are those of maas.Config.
+	Timeout  time.Duration
+	Interval time.Duration
+	MaxConns int
+
+	UserAgent string
+	Log       *slog.Logger
+	// Called is told of each request to the MAAS at an address; nil: nobody is.
+	Called func(address string) func(maas.Call)
+	// Listed is told when the LXD hosts of the MAAS at an address were listed;
+	// nil: nobody is.
+	Listed func(address string) func()
+	// Placing may count what the ledger is asked for; nil: nothing does.
+	Placing func(engine.Ledger) engine.Ledger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Sites keeps a site for each identity. It is safe for concurrent use.
+type Sites struct {
+	Config
+
+	mu    sync.Mutex
+	looks map[looker]*look
+	open  map[string]*site // by the sum of their credentials
+	// regions are what the sites of one MAAS share, by its name in the ledger.
+	regions map[string]*engine.Region
+}
+
+var _ controller.Sites = (*Sites)(nil)
+
+// looker is who looks for credentials: clusters of a namespace with an identity,
+// or with none.
+type looker struct{ identity, namespace string }
+
+// look is what a looker found.
+type look struct {
+	mu   sync.Mutex // held while reading, so that one reads for all
+	at   time.Time
+	site *site // what was last usable; kept over passing failures
+	err  error
+}
+
+// New returns Sites. Nothing is read before somebody asks.
+func New(c Config) *Sites {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Sites{Config: c, looks: map[looker]*look{}, open: map[string]*site{}, regions: map[string]*engine.Region{}}
+}
+
+// Site implements controller.Sites.
+func (s *Sites) Site(ctx context.Context, cluster *infrav1.MaasCluster) (*controller.Site, error) {
+	who := looker{namespace: cluster.Namespace}
+	if cluster.Spec.IdentityRef != nil {
+		who.identity = cluster.Spec.IdentityRef.Name
+	}
+	l := s.look(who)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.stale(l) {
+		s.read(ctx, l, cluster.Spec.IdentityRef, cluster.Namespace)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	s.used(l.site)
+	return l.site.Site, nil
+}
+
+func (s *Sites) look(who looker) *look {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.looks[who]
+	if l == nil {
+		l = &look{}
+		s.looks[who] = l
+	}
+	return l
+}
+
+// stale tells whether credentials are to be read: when a while has passed, and
+// sooner after a failure, or where MAAS refused them.
+func (s *Sites) stale(l *look) bool {
+	age := s.Now().Sub(l.at)
+	return l.at.IsZero() || age >= s.Period || age >= retryAfter && (l.err != nil || l.site.refused())
+}
+
+// read finds the credentials anew. What no credentials can do anything about, as
+// an API server that does not answer, leaves a site that was found before.
+func (s *Sites) read(ctx context.Context, l *look, ref *infrav1.MaasIdentityReference, namespace string) {
+	found, err := s.find(ctx, ref, namespace)
+	missing, about := errors.AsType[*controller.CredentialsError](err)
+	if about {
+		missing.Anew = s.Period
+	}
+	switch {
+	case err == nil:
+		l.site, l.err = found, nil
+	case about || l.site == nil:
+		l.site, l.err = nil, err
+	default:
+		s.Log.WarnContext(ctx, "cannot read credentials anew", "error", err.Error())
+	}
+	if ctx.Err() == nil { // else it says nothing of the credentials
+		l.at = s.Now()
+	}
+}
+
+func (s *Sites) find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (*site, error) {
+	c, err := s.Finder.Find(ctx, ref, namespace)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.fleetKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := c.sum(key.Certificate, key.Key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.open[sum]; have != nil {
+		have.asked() // by whoever reads anew: MAAS shall say again whether it refuses
+		return have, nil
+	}
+	made, err := s.connect(c, key)
+	if err == nil {
+		s.open[sum] = made
+	}
+	return made, err
+}
+
+// region is what all sites of a MAAS share. It is kept when they are closed: a step
+// of theirs may still be under way. The caller holds mu.
+func (s *Sites) region(name string) *engine.Region {
+	if s.regions[name] == nil {
+		s.regions[name] = engine.NewRegion()
+	}
+	return s.regions[name]
+}
+
+// used notes that a site is, and closes those that are not any more.
+func (s *Sites) used(now *site) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.Now()
+	now.used = at
+	for sum, each := range s.open {
+		if at.Sub(each.used) > idleAfter && !each.used.IsZero() {
+			each.engine.Close()
+			delete(s.open, sum)
+		}
+	}
+}
+
+// Close closes all sites. The ledger is its owner's to close.
+func (s *Sites) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sum, each := range s.open {
+		each.engine.Close()
+		delete(s.open, sum)
+	}
+	clear(s.looks)
+}

@@ -1,0 +1,98 @@
+package manager_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// TestKubeDNSFollows: the API's name points to the machines of the control plane that
+// there are, and goes with the cluster.
+func TestKubeDNSFollows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "dns", fastModel())
+	before := len(w.maas.Machines())
+	c := w.readyCluster("c", nil)
+	w.machine("c", "cp-0", vm(), controlPlane)
+	w.machine("c", "w-0", vm(), nil)
+	first := w.isReady("cp-0")
+	w.pointsTo(c, first)
+	w.machine("c", "cp-1", metal(), controlPlane)
+	second := w.isReady("cp-1")
+	w.pointsTo(c, first, second)
+	w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
+	w.removeAll("cp-0")
+	w.pointsTo(c, second)
+	w.neverEmptied()
+	w.isReady("w-0")
+	w.end(c, before, "cp-1", "w-0")
+}
+
+// TestKubeOffOnceDoesNotEmptyTheRecord: when the only machine of the control plane
+// looked switched off once, the record of the API was emptied, and the cluster was
+// lost.
+func TestKubeOffOnceDoesNotEmptyTheRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "off", fastModel())
+	c := w.readyCluster("c", nil)
+	w.machine("c", "cp-0", vm(), controlPlane)
+	m := w.isReady("cp-0")
+	w.pointsTo(c, m)
+	w.maas.ResetJournal()
+	for state, reason := range map[string]string{"off": infrav1.MachinePoweredOffReason, "unknown": infrav1.MachineDeployedReason} {
+		w.edit(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To(state)})
+		w.nudged("cp-0", infrav1.MachineDeployedCondition, reason, "")
+		w.nudge(c)
+		w.lookAgain("cp-0")
+		w.pointsTo(c, m)
+	}
+	for _, call := range w.maas.Journal().Calls {
+		if strings.Contains(call.Route, "dnsresources") && !strings.HasPrefix(call.Route, "GET ") {
+			t.Errorf("the record was written: %s %v", call.Route, call.Form)
+		}
+	}
+}
+
+// pointsTo waits until the API's name has the addresses of these machines, and no
+// other.
+func (w *world) pointsTo(c *infrav1.MaasCluster, machines ...*infrav1.MaasMachine) {
+	w.t.Helper()
+	var want []string
+	for _, m := range machines {
+		want = append(want, ofMachine(m)...)
+	}
+	slices.Sort(want)
+	want = slices.Compact(want)
+	w.eventually("the API's name", func() string {
+		if got := w.maas.Resolve(c.Spec.ControlPlaneEndpoint.Host); !slices.Equal(got, want) {
+			return fmt.Sprintf("%s points to %v, want %v", c.Spec.ControlPlaneEndpoint.Host, got, want)
+		}
+		return ""
+	})
+	w.await(c, "says so", func() string {
+		for _, condition := range c.Status.Conditions {
+			if condition.Type == infrav1.DNSReadyCondition && condition.Status == metav1.ConditionTrue && strings.Contains(condition.Message, want[0]) {
+				return ""
+			}
+		}
+		return said(c)
+	})
+}
+
+// neverEmptied: no call wrote a record without an address.
+func (w *world) neverEmptied() {
+	w.t.Helper()
+	for _, call := range w.maas.Journal().Calls {
+		written := strings.HasPrefix(call.Route, "POST dnsresources/") || strings.HasPrefix(call.Route, "PUT dnsresources/")
+		if ips := call.Form["ip_addresses"]; written && (len(ips) == 0 || ips[0] == "") {
+			w.t.Errorf("%s wrote %v", call.Route, call.Form)
+		}
+	}
+}

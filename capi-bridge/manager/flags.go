@@ -1,0 +1,203 @@
+package manager
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/flags"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+)
+
+const about = `Runs the controllers and webhooks of MaasCluster and MaasMachine: the
+infrastructure provider "maas" of Cluster API.`
+
+// commandLine is what the flags say: options of the manager itself, and those
+// of the process that it runs in.
+type commandLine struct {
+	Options
+	kubeQPS     float32
+	kubeBurst   int
+	clusterRole string // means nothing, but is accepted
+	diagnostics flags.ManagerOptions
+	logs        *logsv1.LoggingConfiguration
+}
+
+// parse reads the flags. What cannot be meant is a *setting.UsageError that
+// names the flag; -h prints them and is flag.ErrHelp.
+func parse(p setting.Program) (*commandLine, error) {
+	c := &commandLine{logs: logs.NewOptions()}
+	c.Version, c.ManagerNamespace = p.Version, p.Getenv("POD_NAMESPACE")
+	set := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	c.add(set)
+	err := set.Parse(p.Args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		fmt.Fprintf(p.Stdout, "%s\n\nFlags:\n%s", about, set.FlagUsages())
+		return nil, flag.ErrHelp
+	case err != nil:
+		return nil, usageError(p, set, err)
+	case set.NArg() > 0:
+		return nil, &setting.UsageError{Text: fmt.Sprintf("%q is no flag, and %s takes nothing else", set.Arg(0), p.Name), Hint: p.Name + " -h lists the flags"}
+	}
+	return c, c.check()
+}
+
+// usageError says which flag was not understood, and what it takes.
+func usageError(p setting.Program, set *pflag.FlagSet, err error) error {
+	var (
+		invalid *pflag.InvalidValueError
+		absent  *pflag.NotExistError
+		bare    *pflag.ValueRequiredError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return &setting.UsageError{Flag: "--" + f.Name, Text: fmt.Sprintf("%q is no %s", invalid.GetValue(), typeOf(f)), Hint: f.Usage}
+	case errors.As(err, &absent):
+		return &setting.UsageError{Flag: "--" + absent.GetSpecifiedName(), Text: "there is no such flag", Hint: p.Name + " -h lists the flags"}
+	case errors.As(err, &bare):
+		name, usage := bare.GetSpecifiedName(), ""
+		if f := set.Lookup(name); f != nil {
+			usage = f.Usage
+		}
+		return &setting.UsageError{Flag: "--" + name, Text: "its value is missing", Hint: usage}
+	}
+	return &setting.UsageError{Text: err.Error(), Hint: p.Name + " -h lists the flags"}
+}
+
+// typeOf names what a flag takes, for people.
+func typeOf(f *pflag.Flag) string {
+	switch kind := f.Value.Type(); kind {
+	case "duration":
+		return "time such as 30s or 10m"
+	case "int", "int32", "int64":
+		return "whole number"
+	case "float32", "float64":
+		return "number"
+	case "bool":
+		return "true or false"
+	default:
+		return strings.TrimPrefix(kind, "*")
+	}
+}
+
+func (c *commandLine) add(set *pflag.FlagSet) {
+	c.addCAPI(set)
+	c.addServers(set)
+	c.addMAAS(set)
+	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // controller-runtime's
+		set.AddGoFlag(kubeconfig)
+	}
+	flags.AddManagerOptions(set, &c.diagnostics)
+	logsv1.AddFlags(c.logs, set)
+}
+
+// addCAPI are the flags that all managers of Cluster API have.
+func (c *commandLine) addCAPI(set *pflag.FlagSet) {
+	set.StringVar(&c.Namespace, "namespace", "", "namespace whose objects are reconciled; empty: those of all namespaces")
+	set.StringVar(&c.WatchFilter, "watch-filter", "", "reconcile only objects whose label "+clusterv1.WatchLabel+" has this value; empty: all")
+	set.IntVar(&c.MachineConcurrency, "machine-concurrency", 50, "number of MaasMachines that are worked on at once")
+	set.IntVar(&c.ClusterConcurrency, "cluster-concurrency", 10, "number of MaasClusters that are worked on at once")
+	set.IntVar(&c.ClusterCacheConcurrency, "clustercache-concurrency", 100, "number of workload clusters that are connected to at once")
+	set.Float32Var(&c.ClusterCacheQPS, "clustercache-client-qps", 20, "most calls a second to the API server of a workload cluster")
+	set.IntVar(&c.ClusterCacheBurst, "clustercache-client-burst", 30, "most calls at once to the API server of a workload cluster")
+	set.DurationVar(&c.SyncPeriod, "sync-period", 10*time.Minute, "time after which all objects are looked at anew")
+	set.Float32Var(&c.kubeQPS, "kube-api-qps", 100, "most calls a second to the API server")
+	set.IntVar(&c.kubeBurst, "kube-api-burst", 200, "most calls at once to the API server")
+	set.BoolVar(&c.LeaderElect, "leader-elect", false, "let one of several managers work at a time")
+	set.DurationVar(&c.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "time after which others may take the place of a leader that is not heard of")
+	set.DurationVar(&c.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "time for which a leader tries to stay one before it gives up")
+	set.DurationVar(&c.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between two tries to become, or to stay, the leader")
+	set.StringVar(&c.clusterRole, "cluster-role", "", "accepted and without effect: every manager serves all clusters")
+}
+
+// addServers are the flags of what the manager serves.
+func (c *commandLine) addServers(set *pflag.FlagSet) {
+	set.IntVar(&c.WebhookPort, "webhook-port", 9443, "port of the webhook server; 0: no webhooks")
+	set.StringVar(&c.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "folder with the webhook server's certificate")
+	set.StringVar(&c.WebhookCertName, "webhook-cert-name", "tls.crt", "name of the certificate's file in that folder")
+	set.StringVar(&c.WebhookKeyName, "webhook-key-name", "tls.key", "name of its key's file in that folder")
+	set.StringVar(&c.HealthAddr, "health-addr", ":9440", "address of /healthz and /readyz")
+	set.StringVar(&c.ProfilerAddr, "profiler-address", "", "address of pprof without authentication, such as localhost:6060; empty: none")
+}
+
+// addMAAS are the flags about MAAS and LXD.
+func (c *commandLine) addMAAS(set *pflag.FlagSet) {
+	set.StringVar(&c.Ledger, "ledger", "/var/lib/capi-bridge/ledger.db", `file in which placements are noted, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it. "memory": none`)
+	set.StringVar(&c.Composer, "composer", "auto", "who makes VMs: auto, maas (MAAS up to 3.8), lxd (LXD itself, with any MAAS)")
+	set.BoolVar(&c.ProbeLXD, "probe-lxd", false, "ask new LXD hosts themselves whether they are ready; otherwise what MAAS knows of them suffices")
+	set.StringVar(&c.LXDKeySecret, "lxd-key-secret", "maaslxd-lxd-client", "Secret in the manager's namespace with the fleet's LXD key pair (tls.crt, tls.key); without it, it is made of the pair beside the ledger")
+	set.BoolVar(&c.AllowInsecureKey, "allow-insecure-key", false, "let the private LXD key travel to a MAAS on plain http")
+	set.DurationVar(&c.MAASTimeout, "maas-timeout", time.Minute, "time that a request to MAAS may take; those that wait for an LXD have at least 150s")
+	set.DurationVar(&c.MAASPollInterval, "maas-poll-interval", 5*time.Second, "time between two looks at machines that change")
+	set.IntVar(&c.MAASConnections, "maas-connections", 14, "most connections to one MAAS")
+	set.DurationVar(&c.CredentialsPeriod, "credentials-period", time.Minute, "time after which credentials are read anew")
+}
+
+// check refuses values that parse and cannot be meant.
+func (c *commandLine) check() error {
+	positive := map[string]int64{
+		"machine-concurrency": int64(c.MachineConcurrency), "cluster-concurrency": int64(c.ClusterConcurrency),
+		"clustercache-concurrency": int64(c.ClusterCacheConcurrency), "maas-connections": int64(c.MAASConnections),
+		"clustercache-client-burst": int64(c.ClusterCacheBurst), "kube-api-burst": int64(c.kubeBurst),
+		"sync-period": int64(c.SyncPeriod), "maas-timeout": int64(c.MAASTimeout), "maas-poll-interval": int64(c.MAASPollInterval),
+		"leader-elect-retry-period": int64(c.RetryPeriod), "credentials-period": int64(c.CredentialsPeriod),
+	}
+	var wrong []error
+	for _, name := range sorted(positive) {
+		if positive[name] <= 0 {
+			wrong = append(wrong, &setting.UsageError{Flag: "--" + name, Text: "it must be more than 0"})
+		}
+	}
+	return errors.Join(append(wrong, c.checkChoices(), c.checkLeases(), c.checkRates())...)
+}
+
+func (c *commandLine) checkChoices() error {
+	switch {
+	case !oneOf(c.Composer, "auto", "maas", "lxd"):
+		return &setting.UsageError{Flag: "--composer", Text: fmt.Sprintf("there is no composer %q", c.Composer), Hint: "Give auto, maas or lxd."}
+	case !oneOf(c.logs.Format, logsv1.DefaultLogFormat, logsv1.JSONLogFormat):
+		return &setting.UsageError{Flag: "--logging-format", Text: fmt.Sprintf("there is no format %q", c.logs.Format), Hint: "Give text or json."}
+	case c.WebhookPort < 0 || c.WebhookPort > 65535:
+		return &setting.UsageError{Flag: "--webhook-port", Text: fmt.Sprintf("%d is no port", c.WebhookPort), Hint: "Give one up to 65535, or 0 for no webhooks."}
+	case c.Ledger == "":
+		return &setting.UsageError{Flag: "--ledger", Text: "no file is named", Hint: `Name a file on a volume, or "memory" where one MAAS has one manager and restarts while VMs are made are accepted.`}
+	case c.clusterRole != "" && !oneOf(c.clusterRole, "hcp", "wlc"):
+		return &setting.UsageError{Flag: "--cluster-role", Text: fmt.Sprintf("there is no role %q", c.clusterRole), Hint: "Leave it out: every manager serves all clusters."}
+	}
+	return nil
+}
+
+func (c *commandLine) checkLeases() error {
+	switch {
+	case c.LeaseDuration <= c.RenewDeadline:
+		return &setting.UsageError{Flag: "--leader-elect-lease-duration", Text: "it must be longer than --leader-elect-renew-deadline"}
+	case float64(c.RenewDeadline) <= 1.2*float64(c.RetryPeriod): // client-go's JitterFactor
+		return &setting.UsageError{Flag: "--leader-elect-renew-deadline", Text: "it must be more than 1.2 times --leader-elect-retry-period"}
+	}
+	return nil
+}
+
+func (c *commandLine) checkRates() error {
+	for _, each := range []struct {
+		name string
+		rate float32
+	}{{"kube-api-qps", c.kubeQPS}, {"clustercache-client-qps", c.ClusterCacheQPS}} {
+		if each.rate <= 0 {
+			return &setting.UsageError{Flag: "--" + each.name, Text: "it must be more than 0"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package manager_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestKubeManagerKilledOnLXD kills the manager's process at each call of an LXD of a
+// VM's life where MAAS has no VM hosts, and at those that make and remove the machine
+// in MAAS: once where the call has no effect yet, and once where it has. A look is
+// tried once by its route. What MAAS is asked for in between is the same as with VM
+// hosts, and tried there.
+func TestKubeManagerKilledOnLXD(t *testing.T) {
+	t.Parallel()
+	calm := liveOnLXD(t, "lxd-calm")
+	for _, route := range []string{makesInstance, dropsInstance, enlists, "DELETE machines/{id}/"} {
+		if calm.LXD.Count(route)+calm.Count(route) == 0 || t.Failed() {
+			t.Fatalf("the life that nobody cut short lacks %s", route)
+		}
+	}
+	seen, looked := map[string]int{}, map[string]bool{} // the latter by route: each host is asked the same
+	for nth, c := range append(calm.LXD.Calls, calm.Calls...) {
+		seen[c.Host+c.Route]++
+		times := []string{sim.Before, sim.After}
+		if isLook := strings.HasPrefix(c.Route, "GET "); isLook {
+			times = times[1:]
+			if looked[c.Route] {
+				continue
+			}
+			looked[c.Route] = true
+		}
+		if c.Host == "" && c.Route != enlists && c.Route != "DELETE machines/{id}/" {
+			continue
+		}
+		for _, when := range times {
+			fatal := faultAt(c, seen[c.Host+c.Route], when)
+			t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %d %s", cmp.Or(c.Host, "MAAS"), c.Route, fatal.Nth, when), "/", " "), func(t *testing.T) {
+				t.Parallel()
+				liveOnLXD(t, fmt.Sprintf("lxd-%d-%s", nth, when), fatal)
+			})
+		}
+	}
+}
+
+// What makes the machine of a VM in MAAS, and what makes and deletes the VM
+// itself in an LXD.
+const (
+	enlists       = "POST machines/"
+	makesInstance = "POST 1.0/instances"
+	dropsInstance = "DELETE 1.0/instances/{name}"
+)
+
+// faultAt keeps a call that was seen before from being answered.
+func faultAt(c sim.Call, nth int, when string) sim.Fault {
+	method, path, _ := strings.Cut(c.Route, " ")
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if strings.HasPrefix(part, "{") {
+			parts[i] = "*"
+		}
+	}
+	f := sim.Fault{Method: method, Path: strings.Join(parts, "/"), Op: "-", Nth: nth, When: when, Kind: sim.FaultHang}
+	if c.Host != "" {
+		f.Op, f.Path = "", "lxd/"+c.Host+"/"+f.Path
+	}
+	return f
+}
+
+// liveOnLXD makes a cluster of one VM and deletes it. It returns what was asked.
+func liveOnLXD(t *testing.T, space string, fatal ...sim.Fault) sim.Journal {
+	t.Helper()
+	w := newProcesses(t, space, fatal...)
+	before := w.kept()
+	c := w.readyCluster("c", nil)
+	w.machine("c", "m", vm(), nil)
+	m := w.isReady("m")
+	if got, made := w.known(*m.Spec.SystemID), w.maas.Instances(); len(made) != 1 || made[0].MachineID != got.SystemID || got.StatusName != "Deployed" {
+		t.Errorf("MAAS has %+v, and LXD %+v", got, made)
+	}
+	w.removeAll("m")
+	w.remove(c)
+	w.awaitGone(c)
+	if after := w.kept(); !slices.Equal(after, before) {
+		t.Errorf("there is %q, and there was %q", after, before)
+	}
+	for _, f := range w.maas.Faults() {
+		if f.Struck == 0 && f.Method != http.MethodGet {
+			t.Errorf("no manager was killed at %+v", f)
+		}
+	}
+	w.enlistedOnce(fatal...)
+	w.endAll()
+	return w.maas.Journal()
+}
+
+// enlistedOnce sees that no second machine was made, which is not seen any more once
+// it is deleted again. A call that had no effect does not count. An instance may be
+// made twice: what an attempt on the other host has left is removed.
+func (w *processes) enlistedOnce(fatal ...sim.Fault) {
+	w.t.Helper()
+	want := 1
+	for _, f := range fatal {
+		if f.Method+" "+f.Path == enlists && f.When == sim.Before {
+			want++
+		}
+	}
+	if n := w.maas.Journal().Count(enlists); n != want {
+		w.t.Errorf("MAAS was asked for a machine %d times, want %d", n, want)
+	}
+}
+
+// TestKubeManagerKilledOnTheNextLXD kills a manager when it has made the instance,
+// and the next one, which begins anew on the other host, at each write to an LXD
+// until it has made its own: the first instance goes, or is gone on with.
+func TestKubeManagerKilledOnTheNextLXD(t *testing.T) {
+	t.Parallel()
+	first := faultAt(sim.Call{Host: "h1", Route: makesInstance}, 1, sim.After)
+	next := map[string]sim.Call{
+		"Clear": {Host: "h1", Route: dropsInstance},
+		"Make":  {Host: "h2", Route: makesInstance},
+	}
+	for name, c := range next {
+		for _, when := range []string{sim.Before, sim.After} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				liveOnLXD(t, strings.ToLower("lxd-next-"+name+"-"+when), first, faultAt(c, 1, when))
+			})
+		}
+	}
+}
+
+// kept is what MAAS and the LXDs have.
+func (w *processes) kept() []string {
+	var all []string
+	for _, m := range w.maas.Machines() {
+		all = append(all, fmt.Sprintf("%s %s %s %v", m.Hostname, m.StatusName, m.Owner, m.Tags))
+	}
+	for _, i := range w.maas.Instances() {
+		all = append(all, fmt.Sprintf("%s/%s/%s", i.Host, i.Project, i.Name))
+	}
+	for _, l := range w.maas.LXDs() {
+		all = append(all, fmt.Sprintf("%s %+v", l.Name, l.Used))
+	}
+	return all
+}

@@ -1,0 +1,137 @@
+package manager_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/mortal"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// TestKubeManagerKilled kills a whole manager on a real API server at each call of
+// MAAS and each write to the API server of a machine's and a cluster's life, once,
+// and wants what the life without that comes to: one machine, one name, and nothing
+// left of them in the end.
+//
+// A first life, which nobody cuts short, shows what there is to die of; it is lived
+// whatever -run selects, and must have done what a machine of its kind cannot come to
+// be and go without. Looks are
+// tried once by their route, writes to MAAS each time before and after their effect,
+// writes to the API server each time before: who dies after one leaves what one
+// leaves who dies of the next thing.
+func TestKubeManagerKilled(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]struct {
+		spec         infrav1.MaasMachineSpec
+		controlPlane bool
+		must         []string
+	}{
+		"VM": {vm(), true, []string{
+			makesVM, "POST machines/*/ deploy", "DELETE machines/*/", "POST dnsresources/",
+			"API PATCH maasmachines", "API PATCH maasmachines/status", "API PATCH maasclusters", "API PATCH maasclusters/status",
+		}},
+		"BareMetal": {metal(), false, []string{
+			takesMetal, "POST machines/*/ deploy", "POST machines/*/ release", "API PATCH maasmachines", "API PATCH maasmachines/status",
+		}},
+	}
+	for name, tc := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := func(t *testing.T, nth int, fate *mortal.Fate) {
+				liveAndDie(t, fmt.Sprintf("killed-%s-%d", strings.ToLower(name), nth), fate, tc.spec, tc.controlPlane)
+			}
+			calm := mortal.Never()
+			live(t, 0, calm)
+			if missing := calm.Missing(tc.must...); len(missing) > 0 || t.Failed() {
+				t.Fatalf("the life that nobody cut short lacks %q", missing)
+			}
+			var toll mortal.Toll
+			t.Run("killed", func(t *testing.T) {
+				for nth, deed := range calm.Deeds() {
+					if !isFatal(deed, tc.controlPlane) {
+						continue
+					}
+					t.Run(deed.Name(), func(t *testing.T) {
+						t.Parallel()
+						fate := mortal.Of(deed)
+						live(t, nth+1, fate)
+						toll.Note(deed, fate)
+					})
+				}
+			})
+			for _, what := range toll.Survived() {
+				if !strings.HasPrefix(what, "GET ") { // which look is taken hangs on what was seen before
+					t.Errorf("no manager was killed at %q", what)
+				}
+			}
+			t.Logf("killed at %d different things", toll.Noted())
+		})
+	}
+}
+
+// What makes a VM and takes a machine, as a fate names it.
+const (
+	makesVM    = "POST vm-hosts/*/ compose"
+	takesMetal = "POST machines/ allocate"
+)
+
+// isFatal tells what one dies of. What a cluster needs is tried with the machines of
+// its control plane.
+func isFatal(d mortal.Deed, controlPlane bool) bool {
+	switch {
+	case strings.HasPrefix(d.What, "GET "):
+		return d.Again == 1
+	case strings.HasPrefix(d.What, "API "):
+		return strings.HasSuffix(d.What, mortal.Undone) && (controlPlane || !strings.Contains(d.What, "maasclusters"))
+	}
+	return true
+}
+
+// liveAndDie makes a cluster of one machine and deletes it.
+func liveAndDie(t *testing.T, space string, fate *mortal.Fate, spec infrav1.MaasMachineSpec, published bool) {
+	t.Helper()
+	w := newMortals(t, space, fate)
+	before := len(w.maas.Machines())
+	c := w.readyCluster("c", nil)
+	w.machine("c", "m", spec, func(m *infrav1.MaasMachine) {
+		if published {
+			controlPlane(m)
+		}
+	})
+	m := w.isReady("m")
+	if got := w.known(*m.Spec.SystemID); got.StatusName != "Deployed" {
+		t.Errorf("MAAS has %+v", got)
+	}
+	if made := w.made(); made != 1 {
+		t.Errorf("%d machines were made: %+v", made, w.maas.Machines())
+	}
+	if published {
+		w.await(c, "published", func() string {
+			if names(t, w.maas) == "" {
+				return said(c)
+			}
+			return ""
+		})
+	}
+	w.end(c, before, "m")
+	if n := w.maas.Journal().Count("POST dnsresources/"); published && n != 1 {
+		t.Errorf("%d names were made", n)
+	}
+	vms, taken := w.maas.Journal().Count("POST vm-hosts/{id}/ compose"), w.maas.Journal().Count(takesMetal)
+	if vms+taken != 1 { // one that was made and deleted again is not seen any more
+		t.Errorf("MAAS was asked for %d VMs and %d machines", vms, taken)
+	}
+	w.endAll()
+}
+
+// made counts VMs, and machines that are not free.
+func (w *world) made() int {
+	n := 0
+	for _, m := range w.maas.Machines() {
+		if m.Host != "" || m.HostedHosts == "" && m.StatusName != "Ready" {
+			n++
+		}
+	}
+	return n
+}

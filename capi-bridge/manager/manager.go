@@ -1,0 +1,128 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/identity"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// Scheme knows the kinds that the manager reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	var errs []error
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
+		errs = append(errs, add(scheme))
+	}
+	return scheme, errors.Join(errs...)
+}
+
+// Manager is a controller-runtime manager with the engines that it works with.
+type Manager struct {
+	ctrl.Manager
+	sites *identity.Sites
+	rows  *ledger.Ledger
+}
+
+// Start serves until ctx ends, and then closes the ledger. It can be called once.
+func (m *Manager) Start(ctx context.Context) error {
+	err := m.Manager.Start(ctx)
+	m.sites.Close()
+	return errors.Join(err, m.rows.Close())
+}
+
+// New makes a manager that works with the API server of to. Nothing is
+// reconciled before it is started. metrics may be registered anywhere, or
+// nowhere.
+func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Manager, error) {
+	options, err := o.controllerRuntime()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(to, options)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the manager: %w", err)
+	}
+	rows, err := o.openLedger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sites := identity.New(o.identities(mgr, rows, metrics))
+	err = errors.Join(
+		mgr.Add(metrics.watchPhases(mgr.GetCache())),
+		o.addControllers(ctx, mgr, sites),
+		o.addWebhooks(mgr),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+	)
+	if err != nil {
+		return nil, errors.Join(err, rows.Close())
+	}
+	return &Manager{mgr, sites, rows}, nil
+}
+
+// controllerRuntime are the options of controller-runtime. Secrets, ConfigMaps and
+// what identities hang on are never cached: they are read one by one.
+func (o Options) controllerRuntime() (ctrl.Options, error) {
+	scheme, err := Scheme()
+	cached := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: cache.TransformStripManagedFields()}
+	if o.Namespace != "" {
+		cached.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	}
+	uncached := []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Namespace{}, &infrav1.MaasClusterIdentity{}}
+	options := ctrl.Options{
+		Scheme: scheme, Cache: cached, Client: client.Options{Cache: &client.CacheOptions{DisableFor: uncached}},
+		LeaderElection: o.LeaderElect, LeaderElectionID: infrav1.LeaderElectionID, LeaderElectionNamespace: o.ManagerNamespace,
+		LeaderElectionResourceLock:    resourcelock.LeasesResourceLock,
+		LeaderElectionReleaseOnCancel: true, // the process ends when the manager does
+		LeaseDuration:                 &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
+		HealthProbeBindAddress: o.HealthAddr, PprofBindAddress: o.ProfilerAddr, Metrics: o.Metrics,
+		Controller: config.Controller{SkipNameValidation: ptr.To(o.NamesRepeat)},
+	}
+	if o.WebhookPort != 0 {
+		options.WebhookServer = webhook.NewServer(webhook.Options{
+			Port: o.WebhookPort, CertDir: o.WebhookCertDir, CertName: o.WebhookCertName, KeyName: o.WebhookKeyName, TLSOpts: o.TLS,
+		})
+	}
+	return options, err
+}
+
+// openLedger opens the file in which placements are noted.
+func (o Options) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	if o.Ledger == MemoryLedger {
+		return ledger.NewMemory(nil), nil
+	}
+	return ledger.Open(ctx, o.Ledger)
+}
+
+// identities says how the MAAS of a cluster is found and reached.
+func (o Options) identities(mgr ctrl.Manager, rows *ledger.Ledger, metrics *Metrics) identity.Config {
+	c := identity.Config{
+		Finder: identity.Finder{Reader: mgr.GetAPIReader(), Namespace: o.ManagerNamespace, Getenv: o.Getenv},
+		Ledger: rows, LXDKeySecret: o.LXDKeySecret, AllowInsecureKey: o.AllowInsecureKey, Composer: o.Composer, ProbeLXD: o.ProbeLXD,
+		Period: o.CredentialsPeriod, Timeout: o.MAASTimeout, Interval: o.MAASPollInterval, MaxConns: o.MAASConnections,
+		UserAgent: "capi-bridge/" + o.Version, Log: engineLog(mgr.GetLogger().WithName("engine")),
+		Called: metrics.Called, Listed: metrics.Listed, Placing: metrics.Placing,
+	}
+	if o.Ledger != MemoryLedger {
+		c.Folder, c.Keeper = filepath.Dir(o.Ledger), mgr.GetClient()
+	}
+	return c
+}

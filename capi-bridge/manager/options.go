@@ -1,0 +1,64 @@
+package manager
+
+import (
+	"crypto/tls"
+	"maps"
+	"slices"
+	"time"
+
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Options are what a manager is made of. The comments of the flags say what
+// they mean; New takes them as they are.
+type Options struct {
+	Version          string // of the program
+	ManagerNamespace string // where the manager's own Secrets and ConfigMaps are
+
+	Namespace   string
+	WatchFilter string
+
+	MachineConcurrency      int
+	ClusterConcurrency      int
+	ClusterCacheConcurrency int
+	ClusterCacheQPS         float32
+	ClusterCacheBurst       int
+	SyncPeriod              time.Duration
+
+	LeaderElect   bool
+	LeaseDuration time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+
+	WebhookPort     int // 0: no webhooks
+	WebhookCertDir  string
+	WebhookCertName string
+	WebhookKeyName  string
+	HealthAddr      string
+	ProfilerAddr    string
+	TLS             []func(*tls.Config) // of the webhook server
+	Metrics         metricsserver.Options
+
+	Ledger            string // a file, or MemoryLedger
+	Composer          string // "auto", "maas", "lxd"
+	ProbeLXD          bool
+	LXDKeySecret      string
+	AllowInsecureKey  bool
+	MAASTimeout       time.Duration
+	MAASPollInterval  time.Duration
+	MAASConnections   int
+	CredentialsPeriod time.Duration
+	// Getenv reads the environment, for credentials that are given there; nil:
+	// there is none.
+	Getenv func(string) string
+	// NamesRepeat: other managers of the process have controllers of the same
+	// names, and metrics with them.
+	NamesRepeat bool
+}
+
+// MemoryLedger is the Ledger that is not kept in a file.
+const MemoryLedger = "memory"
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func oneOf(value string, choices ...string) bool { return slices.Contains(choices, value) }

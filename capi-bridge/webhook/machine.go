@@ -1,0 +1,112 @@
+package webhook
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachines,versions=v1beta1,name=validation.maasmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// Machines judges MaasMachines.
+func Machines() admission.Validator[*infrav1.MaasMachine] {
+	return rules[*infrav1.MaasMachine]{
+		kind:  "MaasMachine",
+		spec:  func(m *infrav1.MaasMachine) any { return m.Spec },
+		check: checkMachine,
+		change: func(_ context.Context, before, after *infrav1.MaasMachine) (field.ErrorList, error) {
+			return changedMachine(before.Spec, after.Spec), nil
+		},
+		warn: func(m *infrav1.MaasMachine) admission.Warnings {
+			return warnMachine(field.NewPath("spec"), m.Spec)
+		},
+	}
+}
+
+func checkMachine(m *infrav1.MaasMachine) field.ErrorList {
+	at := field.NewPath("spec")
+	_, errs := m.Spec.Resolve(at)
+	errs = append(errs, checkProviderID(at, m.Spec)...)
+	if name, ok := m.Annotations[infrav1.VMNameAnnotation]; ok && len(validation.IsDNS1123Label(name)) > 0 {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(infrav1.VMNameAnnotation), name,
+			"is no name of a VM; use up to 63 lower-case letters, digits and hyphens, or leave it out"))
+	}
+	return errs
+}
+
+// checkProviderID wants a providerID that names a machine of MAAS: the one of
+// systemID.
+func checkProviderID(at *field.Path, spec infrav1.MaasMachineSpec) field.ErrorList {
+	if spec.ProviderID == nil {
+		return nil
+	}
+	id, err := infrav1.ParseProviderID(*spec.ProviderID)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(at.Child("providerID"), *spec.ProviderID,
+			"names no machine of MAAS; write maas://<zone>/<system id> or maas-lxd://<zone>/<system id>, or leave it out: it is filled in")}
+	case spec.SystemID != nil && *spec.SystemID != id.SystemID:
+		return field.ErrorList{field.Invalid(at.Child("systemID"), *spec.SystemID,
+			"is another machine than that of providerID, "+id.SystemID+"; leave it out, or correct one of them")}
+	}
+	return nil
+}
+
+// changedMachine refuses the change of what a machine was made of.
+func changedMachine(before, after infrav1.MaasMachineSpec) field.ErrorList {
+	var errs field.ErrorList
+	was, is := reflect.ValueOf(before), reflect.ValueOf(after)
+	for i := range was.NumField() {
+		name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
+		if !maySet(name, before) && !equality.Semantic.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", name), unchangeable(name)))
+		}
+	}
+	return errs
+}
+
+// maySet tells whether the field of a machine may be set after it was made.
+func maySet(name string, before infrav1.MaasMachineSpec) bool {
+	switch name {
+	case "providerID":
+		return before.ProviderID == nil
+	case "systemID":
+		return before.SystemID == nil
+	case "failureDomain":
+		return before.FailureDomain == nil || *before.FailureDomain == ""
+	case "staticIP":
+		return before.ProviderID == nil
+	}
+	return false
+}
+
+func unchangeable(name string) string {
+	switch name {
+	case "providerID", "systemID":
+		return "it is set once, because the machine is known by it; delete the Machine to get another one"
+	case "failureDomain":
+		return "a machine stays in its zone; delete the Machine to get one elsewhere"
+	case "staticIP":
+		return "it cannot change once providerID is set; delete the Machine to get one with another address"
+	}
+	return "a machine is made once; let the control plane or the MachineDeployment make others from a new MaasMachineTemplate"
+}
+
+// warnMachine says what has no effect.
+func warnMachine(at *field.Path, spec infrav1.MaasMachineSpec) admission.Warnings {
+	if spec.LXD == nil || spec.LXD.VMConfig == nil {
+		return nil
+	}
+	if on := spec.LXD.VMConfig.AutoStart; on != nil && !*on {
+		return admission.Warnings{at.Child("lxd", "vmConfig", "autoStart").String() +
+			": false has no effect: MAAS switches a machine on when it deploys it"}
+	}
+	return nil
+}

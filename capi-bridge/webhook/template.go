@@ -1,0 +1,77 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/topology"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachinetemplates,versions=v1beta1,name=validation.maasmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// MachineTemplates judges MaasMachineTemplates.
+func MachineTemplates() admission.Validator[*infrav1.MaasMachineTemplate] {
+	at := field.NewPath("spec", "template", "spec")
+	return rules[*infrav1.MaasMachineTemplate]{
+		kind:   "MaasMachineTemplate",
+		spec:   func(t *infrav1.MaasMachineTemplate) any { return t.Spec },
+		check:  checkMachineTemplate,
+		change: templateStays[*infrav1.MaasMachineTemplate],
+		warn: func(t *infrav1.MaasMachineTemplate) admission.Warnings {
+			warnings := warnMachine(at, t.Spec.Template.Spec)
+			if ip := t.Spec.Template.Spec.StaticIP; ip != nil && ip.IP != "" {
+				warnings = append(warnings, at.Child("staticIP").String()+
+					": every machine of the template wants this address, and only one can have it at a time; a roll-out must delete before it creates")
+			}
+			return warnings
+		},
+	}
+}
+
+func checkMachineTemplate(t *infrav1.MaasMachineTemplate) field.ErrorList {
+	at := field.NewPath("spec", "template")
+	spec := &t.Spec.Template.Spec
+	_, errs := spec.Resolve(at.Child("spec"))
+	const single = "a template makes several machines, and this is of one; leave it out: it is filled in"
+	if spec.ProviderID != nil {
+		errs = append(errs, field.Forbidden(at.Child("spec", "providerID"), single))
+	}
+	if spec.SystemID != nil {
+		errs = append(errs, field.Forbidden(at.Child("spec", "systemID"), single))
+	}
+	return append(errs, t.Spec.Template.ObjectMeta.Validate(at.Child("metadata"))...)
+}
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclustertemplates,versions=v1beta1,name=validation.maasclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// ClusterTemplates judges MaasClusterTemplates.
+func ClusterTemplates() admission.Validator[*infrav1.MaasClusterTemplate] {
+	at := field.NewPath("spec", "template")
+	return rules[*infrav1.MaasClusterTemplate]{
+		kind: "MaasClusterTemplate",
+		spec: func(t *infrav1.MaasClusterTemplate) any { return t.Spec },
+		check: func(t *infrav1.MaasClusterTemplate) field.ErrorList {
+			return append(checkClusterSpec(at.Child("spec"), &t.Spec.Template.Spec), t.Spec.Template.ObjectMeta.Validate(at.Child("metadata"))...)
+		},
+		change: templateStays[*infrav1.MaasClusterTemplate],
+	}
+}
+
+// templateStays refuses a change, but for the dry runs by which Cluster API
+// finds out whether it needs another template.
+func templateStays[T client.Object](ctx context.Context, _, after T) (field.ErrorList, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell whether this is a dry run: %w", err)
+	}
+	if topology.IsDryRunRequest(request, after) {
+		return nil, nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec"),
+		"a template cannot change, because machines and clusters were made of it; make another one, and refer to that")}, nil
+}
