@@ -55,6 +55,11 @@ var arrows = map[string]arrow{
 		ours:   []string{"engine", "engine/placement", "cloudinit/...", "engine/lxd/..."},
 		never:  frontEndModules,
 	},
+	"engine/site": {
+		reason: "A site puts the engine and its adapters together, for all front ends.",
+		ours:   []string{"engine", "engine/...", "cloudinit/..."},
+		never:  frontEndModules,
+	},
 	"engine/ledger": {
 		reason: "Adapters import the engine, never each other.",
 		ours:   []string{"engine", "engine/placement", "cloudinit/...", "engine/ledger/..."},
@@ -74,6 +79,26 @@ var arrows = map[string]arrow{
 		reason: "The front ends do not know each other.",
 		ours:   []string{"terraform-provider-maaslxd/...", "engine/...", "cloudinit/..."},
 		never:  kubernetesModules,
+	},
+	"capi-bridge/api": {
+		reason: "Kinds are data.",
+		ours:   []string{"capi-bridge/api/..."},
+		never:  terraformModules,
+	},
+	"capi-bridge/webhook": {
+		reason: "What is refused when it is written needs no MAAS.",
+		ours:   []string{"capi-bridge/api/...", "capi-bridge/webhook/..."},
+		never:  terraformModules,
+	},
+	"capi-bridge/controller": {
+		reason: "Controllers know the engine, and no adapter of it.",
+		ours:   []string{"capi-bridge/api/...", "capi-bridge/controller/...", "engine", "engine/placement", "cloudinit/..."},
+		never:  terraformModules,
+	},
+	"capi-bridge/identity": {
+		reason: "A MAAS is found for the controllers, without the manager.",
+		ours:   []string{"capi-bridge/api/...", "capi-bridge/controller/...", "capi-bridge/identity/...", "engine/...", "cloudinit/..."},
+		never:  terraformModules,
 	},
 	"capi-bridge": {
 		reason: "The front ends do not know each other.",
@@ -162,6 +187,9 @@ func TestArrowsRefuse(t *testing.T) {
 		dep    string
 		refuse bool
 	}{
+		"SiteAdapter":         {"A site joins the adapters.", "engine/site", modulePath + "/engine/lxd", false},
+		"SiteFrontEnd":        {"A site serves front ends, and knows none.", "engine/site", modulePath + "/terraform-provider-maaslxd/provider", true},
+		"AdapterSite":         {"Adapters do not know who joins them.", "engine/maas", modulePath + "/engine/site", true},
 		"EngineTerraform":     {"No Terraform in the engine.", "engine", "github.com/hashicorp/terraform-plugin-framework/diag", true},
 		"EngineKubernetes":    {"No Kubernetes in the engine.", "engine", "k8s.io/api/core/v1", true},
 		"EngineRuntime":       {"No controller-runtime in an adapter.", "engine/maas", "sigs.k8s.io/controller-runtime", true},

@@ -44,19 +44,27 @@ func TestAccVMBadInput(t *testing.T) {
 		"UnknownSubnet":      {reason: "Subnets are named, and known ones listed.", attributes: []string{`interfaces = { eth0 = { subnet = "mars" } }`}, want: `subnet "mars" 10.77.0.0/24`},
 		"SubnetWithoutDHCP":  {reason: "A VM that cannot boot from the network is never commissioned.", attributes: []string{`interfaces = { eth0 = { subnet = "dark" } }`}, want: `subnet DHCP`},
 		"AddressElsewhere":   {reason: "An address of another subnet.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.99.0.1" } }`}, want: `ip 10.99.0.1 10.77.0.0/24`},
-		"NoAddress":          {reason: "No address at all.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "ten" } }`}, want: `not an IP address. Write one`},
-		"CoresBeyondHost":    {reason: "A VM is never larger than its host.", attributes: []string{`cores = 9`}, want: `cores 9 8 lxd1`},
-		"MemoryBeyondHost":   {reason: "A VM is never larger than its host.", attributes: []string{`memory_mib = 16385`}, want: `memory_mib 16385 16384`},
-		"DiskBeyondPool":     {reason: "MAAS would answer with a server error.", attributes: []string{`disks = { root = { size_gb = 8, pool = "fast" }, data = { size_gb = 49, pool = "fast" } }`}, want: `fast 50 GB left`},
-		"ZeroCores":          {reason: "Found without a MAAS.", attributes: []string{`cores = 0`}, want: `cores between 1 and`},
-		"NegativeMemory":     {reason: "Found without a MAAS.", attributes: []string{`memory_mib = -1`}, want: `memory_mib 1024`},
-		"AbsurdMemory":       {reason: "Found without a MAAS.", attributes: []string{`memory_mib = 99999999999`}, want: `memory_mib value must be between 1024 and`},
-		"ZeroDisk":           {reason: "Found without a MAAS, which would accept it.", attributes: []string{`disks = { root = { size_gb = 0 } }`}, want: `size_gb value must be between 1 and`},
-		"NoRootDisk":         {reason: "The VM boots from the disk named root.", attributes: []string{`disks = { data = { size_gb = 8 } }`}, want: `must be named "root"`},
-		"DottedName":         {reason: "MAAS takes it, LXD then refuses.", name: "web.1", want: `has a dot. LXD refuses it`},
-		"LongName":           {reason: "A DNS label has 63 letters at most.", name: strings.Repeat("a", 64), want: `is not a DNS label: 1 to 63`},
-		"CoresAndPinned":     {reason: "One excludes the other.", attributes: []string{`cores = 1`, `pinned_cores = [0]`}, want: `"pinned_cores" cannot be specified when "cores"`},
-		"PinnedBeyondHost":   {reason: "A core that the host has not.", attributes: []string{`pinned_cores = [99]`}, want: `pinned_cores: VM host lxd1 has no core 99`},
+		"AddressOfMAAS":      {reason: "An address that MAAS lends to guests; a free one is told.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.200" } }`}, want: `ip 10.77.0.200 dynamic range is free`},
+		"AddressTaken": {
+			reason: "Found before anything is composed, with who has it.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" } }`},
+			before: func(t *testing.T, x *target) {
+				x.post(t, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.42"}})
+			},
+			want: `ip 10.77.0.42 in use by the DNS name www.maas 10.77.0.43 is free`,
+		},
+		"NoAddress":        {reason: "No address at all.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "ten" } }`}, want: `not an IP address. Write one`},
+		"CoresBeyondHost":  {reason: "A VM is never larger than its host.", attributes: []string{`cores = 9`}, want: `cores 9 8 lxd1`},
+		"MemoryBeyondHost": {reason: "A VM is never larger than its host.", attributes: []string{`memory_mib = 16385`}, want: `memory_mib 16385 16384`},
+		"DiskBeyondPool":   {reason: "MAAS would answer with a server error.", attributes: []string{`disks = { root = { size_gb = 8, pool = "fast" }, data = { size_gb = 49, pool = "fast" } }`}, want: `fast 50 GB left`},
+		"ZeroCores":        {reason: "Found without a MAAS.", attributes: []string{`cores = 0`}, want: `cores between 1 and`},
+		"NegativeMemory":   {reason: "Found without a MAAS.", attributes: []string{`memory_mib = -1`}, want: `memory_mib 1024`},
+		"AbsurdMemory":     {reason: "Found without a MAAS.", attributes: []string{`memory_mib = 99999999999`}, want: `memory_mib value must be between 1024 and`},
+		"ZeroDisk":         {reason: "Found without a MAAS, which would accept it.", attributes: []string{`disks = { root = { size_gb = 0 } }`}, want: `size_gb value must be between 1 and`},
+		"NoRootDisk":       {reason: "The VM boots from the disk named root.", attributes: []string{`disks = { data = { size_gb = 8 } }`}, want: `must be named "root"`},
+		"DottedName":       {reason: "MAAS takes it, LXD then refuses.", name: "web.1", want: `has a dot. LXD refuses it`},
+		"LongName":         {reason: "A DNS label has 63 letters at most.", name: strings.Repeat("a", 64), want: `is not a DNS label: 1 to 63`},
+		"CoresAndPinned":   {reason: "One excludes the other.", attributes: []string{`cores = 1`, `pinned_cores = [0]`}, want: `"pinned_cores" cannot be specified when "cores"`},
+		"PinnedBeyondHost": {reason: "A core that the host has not.", attributes: []string{`pinned_cores = [99]`}, want: `pinned_cores: VM host lxd1 has no core 99`},
 		"BigUserData": {
 			reason:     "More than MAAS's web server lets through.",
 			attributes: []string{`deploy = { user_data_wo = join("", [for i in range(1024) : format("%1024d", i)]) }`},
@@ -77,9 +85,9 @@ func TestAccVMBadInput(t *testing.T) {
 			want: `InsufficientResources 3 cores 2 left`,
 		},
 		"NoVMHosts": {
-			reason: "A MAAS after 3.8.",
+			reason: "A MAAS after 3.8, in which no machine is a host.",
 			world:  func(m *sim.Model) { m.MAASVersion = sim.VersionGone },
-			want:   `no VM hosts any more`,
+			want:   `knows no VM host "lxd1"`,
 		},
 	}
 	for title, tc := range cases {
@@ -242,7 +250,7 @@ func TestAccVMNameTwice(t *testing.T) {
 			ExpectError: words(`name another resource ` + name),
 		}},
 	})
-	if n := x.sim.Journal().Count(composeRoute); n != 1 {
+	if n := x.sim.Journal().Count(composeRoute()); n != 1 {
 		t.Errorf("there were %d composes, want 1", n)
 	}
 }

@@ -1,8 +1,10 @@
 package acctest_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,10 +36,14 @@ func read(address, at string, value knownvalue.Check) statecheck.StateCheck {
 
 func number(n int64) knownvalue.Check { return knownvalue.Int64Exact(n) }
 
-// stranger has MAAS compose a VM that nobody manages.
-func (x *target) stranger(t *testing.T, name string) {
+// stranger has a VM made on the first host that nobody manages.
+func (x *target) stranger(t *testing.T, name string, cores int) {
 	t.Helper()
-	x.post(t, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}, "cores": {"2"}, "memory": {"2048"}})
+	if onLXD() {
+		x.enlisted(t, name, cores)
+		return
+	}
+	x.post(t, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}, "cores": {strconv.Itoa(cores)}, "memory": {"2048"}})
 }
 
 // TestAccDataHosts reads hosts, one by one and filtered, before and after a VM
@@ -83,7 +89,7 @@ data "maaslxd_vm_hosts" "none" {
 					read(host, "cores.total", number(8)), read(host, "cores.used", number(0)), read(host, "cores.free", number(16)),
 					read(host, "memory_mib.free", number(16384)), read(host, "cpu_overcommit", knownvalue.Float64Exact(2)),
 					read(host, "storage_pools.default.default", knownvalue.Bool(true)), read(host, "storage_pools.fast.total_gb", number(50)),
-					read(host, "lxd_version", text("5.21.3")), read(host, "vm_count", number(0)),
+					read(host, "lxd_version", text(lxdVersion())), read(host, "vm_count", number(0)), read(host, "profiles", knownvalue.Null()),
 					read("data.maaslxd_vm_host.id", "name", text("lxd1")), read("data.maaslxd_vm_host.machine", "name", text("lxd1")),
 					read(all, "vm_hosts", knownvalue.ListSizeExact(2)), read(all, "vm_hosts.0.name", text("lxd1")),
 					read("data.maaslxd_vm_hosts.one", "vm_hosts", knownvalue.ListSizeExact(1)),
@@ -91,7 +97,7 @@ data "maaslxd_vm_hosts" "none" {
 				},
 			},
 			{
-				PreConfig: func() { x.stranger(t, "stranger") },
+				PreConfig: func() { x.stranger(t, "stranger", 2) },
 				Config:    x.config(x.vm(name, `cores = 3`) + sources("depends_on = [maaslxd_vm.test]")),
 				ConfigStateChecks: []statecheck.StateCheck{
 					read(host, "cores.used", number(5)), read(host, "cores.free", number(11)),
@@ -109,7 +115,11 @@ func TestAccDataVMs(t *testing.T) {
 	t.Parallel()
 	x := simulated(t)
 	name := x.name()
-	x.stranger(t, "stranger")
+	x.stranger(t, "stranger", 2)
+	other := "2" // its number in MAAS, where it has one
+	if onLXD() {
+		other = "lxd2"
+	}
 	list := func(title, filter string) string {
 		return "data \"maaslxd_vms\" \"" + title + "\" {\n  filter = " + filter + "\n  depends_on = [maaslxd_vm.test]\n}\n"
 	}
@@ -121,7 +131,7 @@ data "maaslxd_vm" "name" {
 data "maaslxd_vm" "id" {
   id = data.maaslxd_vm.name.id
 }
-` + list("all", "null") + list("host", `{ vm_host = "lxd1" }`) + list("hostid", `{ vm_host = "2" }`) + list("mine", `{ owner = "tf-acc" }`) +
+` + list("all", "null") + list("host", `{ vm_host = "lxd1" }`) + list("hostid", fmt.Sprintf("{ vm_host = %q }", other)) + list("mine", `{ owner = "tf-acc" }`) +
 		list("ours", `{ managed = true }`) + list("others", `{ managed = false }`) + list("nobodys", `{ owner = "nobody" }`) +
 		list("filtered", `{ zone = "az2", pool = "kvm", tags = ["tf-acc-a"] }`) + list("elsewhere", `{ zone = "az2", tags = ["x"] }`))
 	checks := []statecheck.StateCheck{
@@ -138,7 +148,7 @@ data "maaslxd_vm" "id" {
 	}
 	for at, value := range map[string]knownvalue.Check{
 		"cores": number(2), "memory_mib": number(2048), "zone": text("az2"), "pool": text("kvm"), "status": text("Deployed"),
-		"vm_host_name": text("lxd1"), "vm_host_id": number(1), "image": text("ubuntu/noble"), "power_state": text("on"),
+		"vm_host_name": text("lxd1"), "vm_host_id": hostNumber(number(1)), "image": text("ubuntu/noble"), "power_state": text("on"),
 		"managed": knownvalue.Bool(true), "owner": text("tf-acc"), "ip_addresses": knownvalue.ListSizeExact(1),
 		"disks.0.size_gb": number(8), "interfaces": knownvalue.ListSizeExact(1), "architecture": text("amd64/generic"),
 	} {
@@ -199,7 +209,7 @@ func TestAccDataBadInput(t *testing.T) {
 func TestAccDataSharesLooks(t *testing.T) {
 	t.Parallel()
 	x := simulated(t)
-	x.stranger(t, "stranger")
+	x.stranger(t, "stranger", 2)
 	x.sim.AddFault(sim.Fault{Method: http.MethodGet, Path: "machines/", Kind: sim.FaultDelay, Delay: 500 * time.Millisecond})
 	w := newWorkspace(t, x.config("data \"maaslxd_vm\" \"x\" {\n  count = 20\n  name = \"stranger\"\n}\n"))
 	x.sim.ResetJournal()

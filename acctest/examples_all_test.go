@@ -33,6 +33,10 @@ var exampleTests = []struct {
 	{"fleet/*.tf", []string{"TestAccExampleFleet", "TestAccExampleFleetTests"}},
 	{"fleet/tests/*.tftest.hcl", []string{"TestAccExampleFleetTests"}},
 	{"demo/*", []string{"TestAccExampleDemo"}},
+	{"capi/static-ip.yaml", []string{"capi-bridge/config/TestKubeAPIServer", "capi-bridge/config/TestKubeNamespaced"}},
+	{"capi/identity.yaml", []string{"capi-bridge/config/TestKubeAPIServer", "acctest/capi/e2e/TestClusters"}},
+	{"capi/lxd.yaml", []string{"capi-bridge/config/TestKubeAPIServer", "acctest/capi/e2e/TestClusters"}},
+	{"capi/*.yaml", []string{"capi-bridge/config/TestKubeAPIServer", "capi-bridge/config/TestKubeClusterClass"}},
 	{"capi/existing-nodes/*", []string{"capi-bridge/inithost/TestManifest", "capi-bridge/inithost/TestManifestFilledIn"}},
 }
 

@@ -2,7 +2,6 @@ package acctest_test
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -68,7 +67,7 @@ func TestAccExamples(t *testing.T) {
 
 // exampleProvider is a provider block for the examples that have none.
 func (x *target) exampleProvider() string {
-	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = \"50ms\"\n}\n", x.url, x.key)
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = \"50ms\"\n  %s}\n", x.url, x.key, x.keySettings())
 }
 
 // TestAccExamplePlacement applies the example of a placement: two VMs in each
@@ -98,7 +97,7 @@ func TestAccExampleDataSources(t *testing.T) {
 	w := newWorkspace(t, x.exampleProvider())
 	w.take(t, exampleFolder+"resource.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.post(t, "vm-hosts/1/?op=compose", url.Values{"hostname": {"stranger"}})
+	x.stranger(t, "stranger", 1)
 	wants := map[string]string{
 		"maaslxd_vm":       `web_1 host = "lxd-a" ip_addresses = "10.0.0.11" status = "Deployed"`,
 		"maaslxd_vm_host":  `left_on_lxd_a cores = 10 disk_gb "default" = 4\d\d "fast" = 400 memory_mib = \d+`,
@@ -159,6 +158,7 @@ func TestAccExampleProvider(t *testing.T) {
 		`ca_cert = "/etc/ssl/certs/maas-ca.pem"`, "ca_cert = null",
 	).Replace(string(text))
 	w.write(t, "provider.tf", here+x.vm("web"))
+	x.keyBeside(t, w.dir+"/ledger.db")
 	w.env = append(w.env, "TF_VAR_maas_api_key="+x.key)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")

@@ -12,10 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-const (
-	composePath = "vm-hosts/*/"
-	machinePath = "machines/*/"
-)
+const machinePath = "machines/*/"
 
 // TestAccVMFaults breaks single calls and wants the apply to get there, with
 // one VM, composed once.
@@ -28,16 +25,16 @@ func TestAccVMFaults(t *testing.T) {
 	}{
 		"ComposeUnavailable": {
 			reason:   "A 503 before anything happened is tried again after a look.",
-			fault:    sim.Fault{Method: http.MethodPost, Path: composePath, Op: "compose", When: sim.Before, Kind: sim.FaultStatus, Status: 503},
+			fault:    composeFault(sim.Fault{When: sim.Before, Kind: sim.FaultStatus, Status: 503}),
 			composes: 2,
 		},
 		"ComposeGatewayTimeout": {
 			reason: "A proxy gave up, MAAS went on: the VM is found, not composed again.",
-			fault:  sim.Fault{Method: http.MethodPost, Path: composePath, Op: "compose", When: sim.After, Kind: sim.FaultStatus, Status: 504},
+			fault:  composeFault(sim.Fault{When: sim.After, Kind: sim.FaultStatus, Status: 504}),
 		},
 		"ComposeLostReply": {
 			reason: "The connection broke after the effect.",
-			fault:  sim.Fault{Method: http.MethodPost, Path: composePath, Op: "compose", When: sim.After, Kind: sim.FaultLostReply},
+			fault:  composeFault(sim.Fault{When: sim.After, Kind: sim.FaultLostReply}),
 		},
 		"MarkLostReply": {
 			reason: "The marker was written, its reply lost.",
@@ -71,7 +68,7 @@ func TestAccVMFaults(t *testing.T) {
 					ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
 				}},
 			})
-			if n := x.sim.Journal().Count(composeRoute); n != max(tc.composes, 1) {
+			if n := x.sim.Journal().Count(composeRoute()); n != max(tc.composes, 1) {
 				t.Errorf("%s\nthere were %d composes, want %d", tc.reason, n, max(tc.composes, 1))
 			}
 		})
@@ -122,6 +119,9 @@ func TestAccVMFailedTransitions(t *testing.T) {
 	}
 }
 
+// enough is time for a create to come to what never ends, on a busy machine too.
+const enough = `timeouts = { create = "8s" }`
+
 // TestAccVMTimeoutIsResumed cuts a create with its own timeout and wants the
 // next apply to go on waiting, for the same VM.
 func TestAccVMTimeoutIsResumed(t *testing.T) {
@@ -129,22 +129,33 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 	for _, during := range []string{"Commissioning", "Deploying"} {
 		t.Run(during, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, slow)
+			x := simulated(t, endless)
 			name := x.name()
-			limit := map[string]string{"Commissioning": "1s", "Deploying": "3s"}[during]
 			var id string
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
 					{
-						Config:             x.config(x.vm(name, x.deploy(), `timeouts = { create = "`+limit+`" }`)),
+						PreConfig: func() {
+							if during == "Deploying" {
+								go x.finish(t, name, "Commissioning")
+							}
+						},
+						Config:             x.config(x.vm(name, x.deploy(), enough)),
 						ExpectNonEmptyPlan: true,
 						ConfigStateChecks:  []statecheck.StateCheck{is("status", text(during))},
 					},
 					{
-						PreConfig: func() { id = x.machine(t, name).SystemID },
-						Config:    x.config(x.vm(name, x.deploy(), `timeouts = { create = "`+limit+`" }`)),
+						PreConfig: func() {
+							id = x.machine(t, name).SystemID
+							if during == "Commissioning" {
+								go x.finish(t, name, "Commissioning", "Deploying")
+							} else {
+								go x.finish(t, name, "Deploying")
+							}
+						},
+						Config: x.config(x.vm(name, x.deploy(), enough)),
 						ConfigPlanChecks: resource.ConfigPlanChecks{
 							PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, plancheck.ResourceActionUpdate)},
 						},
@@ -152,7 +163,7 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 					},
 				},
 			})
-			if n := x.sim.Journal().Count(composeRoute); n != 1 {
+			if n := x.sim.Journal().Count(composeRoute()); n != 1 {
 				t.Errorf("the VM %s was composed %d times", id, n)
 			}
 		})
@@ -178,7 +189,7 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 								go x.finish(t, name, "Commissioning")
 							}
 						},
-						Config:             x.config(x.vm(name, x.deploy(), `timeouts = { create = "1s" }`)),
+						Config:             x.config(x.vm(name, x.deploy(), enough)),
 						ExpectNonEmptyPlan: true,
 						ConfigStateChecks:  []statecheck.StateCheck{is("status", text(during))},
 					},
@@ -195,7 +206,7 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 					},
 				},
 			})
-			if n := x.sim.Journal().Count(composeRoute); n != 2 {
+			if n := x.sim.Journal().Count(composeRoute()); n != 2 {
 				t.Errorf("want it made twice, got %d composes", n)
 			}
 		})
@@ -263,7 +274,7 @@ func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 					},
 				},
 			})
-			if n := x.sim.Journal().Count(composeRoute); n != 1 {
+			if n := x.sim.Journal().Count(composeRoute()); n != 1 {
 				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
 			}
 		})

@@ -184,8 +184,8 @@ func TestAccHostBadInput(t *testing.T) {
 		"UserDataPart":   {reason: "Of several parts of hers, the user is told which one.", body: vmHost("kvm", `machine = "node1"`, fmt.Sprintf("deploy = { user_data_wo = %q }", multiPart)), want: `deploy.user_data: part mine.yaml: it has an lxd: section (line 2) remove it`},
 		"Erase":          {reason: "MAAS has no other ways.", body: node1(`release = { erase = "twice" }`), want: `erase value must be one of`},
 		"Name":           {reason: "A name that can be written anywhere.", body: vmHost("k v", `machine = "node1"`), at: "name", want: `name must be 1 to 63 letters`},
-		"Composer":       {reason: "Not there yet, and said so.", body: node1(), settings: setting(`composer = "lxd"`), at: "composer", want: `composer VMs cannot be made in LXD itself`},
-		"NoVMHosts":      {reason: "A MAAS after 3.8.", world: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, body: node1(), want: `no VM hosts any more`},
+		"Composer":       {reason: "No such composer.", body: node1(), settings: setting(`composer = "virsh"`), at: "composer", want: `composer value must be one of "virsh"`},
+		"NoVMHosts":      {reason: "A MAAS after 3.8.", world: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, body: node1(), settings: setting(`composer = "maas"`), want: `no VM hosts any more composer = "lxd"`},
 	})
 }
 

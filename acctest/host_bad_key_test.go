@@ -116,6 +116,31 @@ func TestAccHostKeyExpires(t *testing.T) {
 	}
 }
 
+// TestAccGoneKeyExpires: without a key that serves, nobody sees what is on a
+// host. So it stays, until its owner says that whatever is there may be lost.
+func TestAccGoneKeyExpires(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	w := newWorkspace(t, x.reaching(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	newPair(t, newYear(2010), newYear(2020)).beside(t, x)
+	w.configure(t, x.reaching(""))
+	w.leaves(t, x, "", `Cannot delete VM host kvm1 LXD HostUnavailable: cannot tell which VMs are on it expired on 2020-01-01 Give a client key pair that has not expired or set force_destroy`)
+	w.configure(t, x.reaching(node1(`force_destroy = true`)))
+	before := x.everything()
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if diff := cmp.Diff(before, x.everything(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("a note for the destroy changed something (-before +after):\n%s", diff)
+	}
+	w.configure(t, x.reaching(node1(`force_destroy = true`, `zone = "az2"`)))
+	w.leaves(t, x, "", `lxd-client.pem cannot serve expired on 2020-01-01`)
+	w.configure(t, x.reaching(""))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAccHostKeyInClear: over plain http the private key is sent only where the
 // user allows it. Nothing is made before that, no key either.
 func TestAccHostKeyInClear(t *testing.T) {
@@ -142,7 +167,7 @@ func TestAccHostKeyInClear(t *testing.T) {
 	w.configure(t, strings.Replace(config, `owner =`, "allow_insecure_key = true\n  owner =", 1))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if m := x.machine(t, "node1"); m.HostedHosts != "kvm1" {
+	if m := x.machine(t, "node1"); len(x.records(t)) != 1 {
 		t.Errorf("want the host registered, got %+v", m)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -12,6 +12,14 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
+// registerRoute is the call after which MAAS knows a host as one.
+func registerRoute() string {
+	if onLXD() {
+		return "POST tags/{name}/ update_nodes"
+	}
+	return "POST vm-hosts/"
+}
+
 // TestAccHostKilled kills a run in each phase of a host's life, and wants the
 // next run to go on: one deployment, one VM host, nothing left in the end.
 func TestAccHostKilled(t *testing.T) {
@@ -34,7 +42,7 @@ func TestAccHostKilled(t *testing.T) {
 		},
 		"Registered": {
 			reason: "MAAS may know the VM host, and nobody its id.", verb: "apply",
-			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, "POST vm-hosts/") },
+			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, registerRoute()) },
 		},
 		"Unregistered": {
 			reason: "The machine is to be given back yet.", verb: "destroy",

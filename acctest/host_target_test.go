@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 const hostAddress = "maaslxd_vm_host.test"
@@ -35,6 +36,12 @@ func bareMetal(m *sim.Model) {
 		{Hostname: "node2", Cores: 16, MemoryMiB: 65536, DiskGB: 500, Zone: "az2", Tags: []string{"metal"}},
 		{Hostname: "small", Cores: 2, MemoryMiB: 4096, DiskGB: 40, Zone: "az1"},
 	}
+	if onLXD() { // where the machines can be reached
+		for n := range m.Subnets {
+			m.Subnets[n].CIDR = ""
+		}
+		m.Hosts[0].Address = ""
+	}
 	m.Latency.FirstBoot, m.Latency.Inventory = 200*time.Millisecond, 100*time.Millisecond
 }
 
@@ -47,14 +54,20 @@ type metalTarget struct {
 
 func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	t.Helper()
-	return &metalTarget{target: simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...), folder: t.TempDir()}
+	x := &metalTarget{target: simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...), folder: t.TempDir()}
+	x.ownKey = true
+	return x
 }
 
 // config is a whole configuration. The simulator's hosts can be reached through
-// MAAS alone.
+// MAAS alone, unless they have real LXDs.
 func (x *metalTarget) config(body string, settings ...string) string {
+	probe := `probe = "maas"`
+	if onLXD() {
+		probe = `probe = "direct"`
+	}
 	ledger := fmt.Sprintf("ledger = %q", filepath.Join(x.folder, "ledger.db"))
-	return x.configWith(strings.Join(append([]string{`poll_interval = "50ms"`, `probe = "maas"`, ledger}, settings...), "\n  "), body)
+	return x.configWith(strings.Join(append([]string{`poll_interval = "50ms"`, probe, ledger}, settings...), "\n  "), body)
 }
 
 // vmHost is a resource maaslxd_vm_host.test.
@@ -125,9 +138,18 @@ type hostRecord struct {
 	Tags []string
 }
 
-// records lists the VM hosts of MAAS.
+// records lists the VM hosts of MAAS; where it has none, the machines that say
+// they are hosts.
 func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 	t.Helper()
+	if onLXD() {
+		for _, m := range x.sim.Machines() {
+			if slices.Contains(m.Tags, engine.HostTag) {
+				found = append(found, hostRecord{Name: m.Hostname})
+			}
+		}
+		return found
+	}
 	if err := json.Unmarshal(x.call(t, http.MethodGet, "vm-hosts/", ""), &found); err != nil {
 		t.Fatal(err)
 	}
@@ -155,15 +177,30 @@ func (x *metalTarget) call(t *testing.T, method, path, form string) []byte {
 	return body
 }
 
+// guestOf makes a VM on the host of node1 that nobody manages.
+func (x *metalTarget) guestOf(t *testing.T, name string) {
+	t.Helper()
+	if !onLXD() {
+		x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.records(t)[0].ID), map[string][]string{"hostname": {name}})
+	} else if err := x.sim.AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // change edits the only VM host, as an operator would: "zone=az2".
 func (x *metalTarget) change(t *testing.T, form string) {
 	t.Helper()
 	x.call(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.records(t)[0].ID), form)
 }
 
-// forget makes MAAS forget a VM host, as an operator would.
+// forget makes MAAS forget a VM host, as an operator would; where it has none, the
+// tag goes by which the host is found.
 func (x *metalTarget) forget(t *testing.T, name string) {
 	t.Helper()
+	if onLXD() {
+		x.untag(t, name)
+		return
+	}
 	for _, r := range x.records(t) {
 		if r.Name == name {
 			x.call(t, http.MethodDelete, fmt.Sprintf("vm-hosts/%d/", r.ID), "")
@@ -171,4 +208,18 @@ func (x *metalTarget) forget(t *testing.T, name string) {
 		}
 	}
 	t.Fatalf("MAAS has no VM host %s", name)
+}
+
+// untag takes the tag of hosts off the machine of one.
+func (x *metalTarget) untag(t *testing.T, name string) {
+	t.Helper()
+	for _, m := range x.sim.Machines() {
+		if m.OwnerData["maaslxd-name"] != name {
+			continue
+		}
+		tags := slices.DeleteFunc(slices.Clone(m.Tags), func(tag string) bool { return tag == engine.HostTag })
+		x.edit(t, m.Hostname, sim.MachineEdit{Tags: &tags})
+		return
+	}
+	t.Fatalf("no machine says that it is host %s", name)
 }

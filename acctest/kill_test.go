@@ -31,7 +31,7 @@ func TestAccVMKilled(t *testing.T) {
 	}{
 		"Composing": {
 			reason: "The compose was sent, and MAAS is at it.", verb: "apply",
-			reach: func(x *target, t *testing.T, _ string) { x.whenCalled(t, composeRoute) },
+			reach: func(x *target, t *testing.T, _ string) { x.whenCalled(t, composeRoute()) },
 		},
 		"Newborn": {
 			reason: "The VM is there and nothing knows it but its birth mark.", verb: "apply",
@@ -89,7 +89,7 @@ func TestAccVMKilled(t *testing.T) {
 					if n := len(x.sim.Instances()); n != 1 {
 						t.Errorf("%s\nwant one instance, got %+v", tc.reason, x.sim.Instances())
 					}
-					if n := x.sim.Journal().Count(composeRoute); n != 1 {
+					if n := x.sim.Journal().Count(composeRoute()); n != 1 {
 						t.Errorf("%s\nwant one compose, got %d", tc.reason, n)
 					}
 				}

@@ -78,7 +78,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 			if n := strings.Count(out.String(), "Error: "); n != 1 || !words(tc.want).MatchString(out.String()) {
 				t.Errorf("%s\nwant one error with the words %s, got %d:\n%s", tc.reason, tc.want, n, out)
 			}
-			if n := x.sim.Journal().Count(composeRoute); n != 0 {
+			if n := x.sim.Journal().Count(composeRoute()); n != 0 {
 				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
 			}
 		})
@@ -193,7 +193,7 @@ func TestAccLedgerHomeless(t *testing.T) {
 	if !words(`no home directory ledger in the provider block MAASLXD_LEDGER memory`).MatchString(out.String()) {
 		t.Errorf("got:\n%s", out)
 	}
-	if n := x.sim.Journal().Count(composeRoute); n != 0 {
+	if n := x.sim.Journal().Count(composeRoute()); n != 0 {
 		t.Errorf("%d VMs were composed", n)
 	}
 }
@@ -260,7 +260,7 @@ func TestAccLedgerTwoApplies(t *testing.T) {
 	if on["lxd1"] != cores || on["lxd2"] != cores || len(on) != 2 {
 		t.Errorf("the hosts have %v cores in use, want %d each", on, cores)
 	}
-	if n := x.sim.Journal().Count(composeRoute); n != 2*each {
+	if n := x.sim.Journal().Count(composeRoute()); n != 2*each {
 		t.Errorf("%d composes for %d VMs", n, 2*each)
 	}
 	for _, a := range applies {

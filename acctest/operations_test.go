@@ -132,8 +132,8 @@ func TestAccOperationsRotate(t *testing.T) {
 			handed++
 		}
 	}
-	if handed != 2 {
-		t.Errorf("MAAS was given the next pair %d times, want once for each host", handed)
+	if want := map[bool]int{false: 2, true: 0}[onLXD()]; handed != want { // where it has VM hosts
+		t.Errorf("MAAS was given the next pair %d times, want %d: once for each host", handed, want)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -59,12 +59,12 @@ func TestAccPlacementLife(t *testing.T) {
 				ConfigStateChecks: on("lxd2"),
 			},
 			{ // made anew, it goes where the placement wants it
-				Config:            x.config(x.placed(name, `{ zone = "az1" }`, `memory_mib = 3072`)),
+				Config:            x.config(x.placed(name, `{ zone = "az1" }`, `hugepages = true`)),
 				ConfigPlanChecks:  replaces,
 				ConfigStateChecks: on("lxd1"),
 			},
 			{ // another host by name
-				Config:            x.config(strings.Replace(x.vm(name, `memory_mib = 3072`), `"lxd1"`, `"lxd2"`, 1)),
+				Config:            x.config(strings.Replace(x.vm(name, `hugepages = true`), `"lxd1"`, `"lxd2"`, 1)),
 				ConfigPlanChecks:  replaces,
 				ConfigStateChecks: on("lxd2"),
 			},
@@ -88,7 +88,7 @@ func TestAccPlacementImport(t *testing.T) {
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if id := x.machine(t, name).SystemID; id != made || x.sim.Journal().Count(composeRoute) != 1 {
+	if id := x.machine(t, name).SystemID; id != made || x.sim.Journal().Count(composeRoute()) != 1 {
 		t.Errorf("after the import it is %s, made as %s", id, made)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -188,7 +188,7 @@ func TestAccPlacementBadInput(t *testing.T) {
 					ExpectError: words(tc.want),
 				}},
 			})
-			if n := x.sim.Journal().Count(composeRoute); n != 0 {
+			if n := x.sim.Journal().Count(composeRoute()); n != 0 {
 				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
 			}
 		})

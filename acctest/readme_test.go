@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestScriptREADME runs the README's shell commands on a copy of the
+// TestScriptREADME runs the README's commands for a real MAAS on a copy of the
 // repository, with a simulated MAAS in the place of the real one. Stand-ins
 // answer for what only a MAAS server has (sudo maas apikey) and for the CLI's
 // name.
@@ -26,12 +27,10 @@ func TestScriptREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	if len(blocks) != 1 {
-		t.Fatalf("want the one shell block of the README, got %d", len(blocks))
-	}
 	const placeholder = "http://localhost:5240/MAAS"
-	if !strings.Contains(blocks[0][1], placeholder) {
-		t.Fatalf("the README does not name %s any more", placeholder)
+	blocks = slices.DeleteFunc(blocks, func(block []string) bool { return !strings.Contains(block[1], placeholder) })
+	if len(blocks) != 1 {
+		t.Fatalf("want one shell block of the README that names %s, got %d", placeholder, len(blocks))
 	}
 	session := "set -eu\n" + strings.ReplaceAll(blocks[0][1], placeholder, x.url)
 

@@ -49,7 +49,22 @@ func (x *target) until(t *testing.T, what string, seen func() bool) {
 	t.Errorf("it was never so that %s", what)
 }
 
-const composeRoute = "POST vm-hosts/{id}/ compose"
+// composeRoute is the call by which a VM comes into MAAS.
+func composeRoute() string {
+	if onLXD() {
+		return "POST machines/"
+	}
+	return "POST vm-hosts/{id}/ compose"
+}
+
+// composeFault is a fault of that call.
+func composeFault(f sim.Fault) sim.Fault {
+	f.Method, f.Path, f.Op = http.MethodPost, "vm-hosts/*/", "compose"
+	if onLXD() {
+		f.Path, f.Op = "machines/", ""
+	}
+	return f
+}
 
 // machine finds the simulator's machine of a name.
 func (x *target) machine(t *testing.T, name string) sim.Machine {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type target struct {
 	zone  string // a zone that the host is not in
 	pool  string // a resource pool that the host is not in
 	image string // an image to deploy, empty to leave that out on a real MAAS
+
+	ownKey bool // makes a key of its own, beside its ledger
 }
 
 // providers serves the provider under test in this process.
@@ -51,8 +54,13 @@ func TestMain(m *testing.M) {
 	case (url == "") != (key == ""):
 		fmt.Fprintf(os.Stderr, "set both %s and %s for a real MAAS, or neither for the simulator\n", urlVariable, keyVariable)
 		os.Exit(1)
+	case !slices.Contains([]string{columnMAAS, columnLXD}, column()):
+		fmt.Fprintf(os.Stderr, "%s is %q, and may be %s or %s\n", columnVariable, column(), columnMAAS, columnLXD)
+		os.Exit(1)
 	case url == "":
-		fmt.Println("acceptance tests run on the simulator")
+		fmt.Println("acceptance tests run on the simulator,", map[string]string{
+			columnMAAS: "whose MAAS has VM hosts, with simulated LXDs", columnLXD: "whose MAAS has no VM hosts, with real LXDs",
+		}[column()])
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")
 			if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "MAASLXD_LXD_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
@@ -135,11 +143,12 @@ func simulated(t *testing.T, changes ...func(*sim.Model)) *target {
 	if os.Getenv(urlVariable) != "" && os.Getenv(keyVariable) != "" {
 		t.Skip("runs only on the simulator: it breaks MAAS, or looks behind it")
 	}
+	inColumn(t)
 	m := world()
 	for _, change := range changes {
 		change(&m)
 	}
-	s := sim.Start(t, m)
+	s := start(t, m)
 	return &target{
 		url: s.URL, key: s.APIKey(), sim: s,
 		host: "lxd1", zone: "az2", pool: "kvm", image: "ubuntu/noble",
@@ -168,7 +177,7 @@ func (x *target) config(body string) string {
 
 // configWith is config with other settings of the provider.
 func (x *target) configWith(settings, body string) string {
-	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  owner = \"tf-acc\"\n  %s\n}\n%s", x.url, x.key, settings, body)
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  owner = \"tf-acc\"\n  %s%s\n}\n%s", x.url, x.key, x.keySettings(), settings, body)
 }
 
 // vm is a resource maaslxd_vm.test of the given name on the target's host, with

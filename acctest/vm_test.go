@@ -113,7 +113,7 @@ func TestAccVMReadyThenDeployed(t *testing.T) {
 			},
 			{
 				Config:            x.config(x.vm(name, `memory_mib = 3072`, x.deploy())),
-				ConfigPlanChecks:  replaces,
+				ConfigPlanChecks:  resizes(),
 				ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed")), is("memory_mib", knownvalue.Int64Exact(3072))},
 			},
 		},
@@ -268,7 +268,7 @@ func TestAccVMCreateBeforeDestroy(t *testing.T) {
 			{Config: x.config(x.vm(name, x.deploy(), createFirst))},
 			{
 				PreConfig:   func() { before = x.machine(t, name) },
-				Config:      x.config(x.vm(name, x.deploy(), createFirst, `memory_mib = 3072`)),
+				Config:      x.config(x.vm(name, x.deploy(), createFirst, `hugepages = true`)),
 				ExpectError: words(name + ` create_before_destroy`),
 			},
 			{
@@ -277,7 +277,7 @@ func TestAccVMCreateBeforeDestroy(t *testing.T) {
 						t.Errorf("the VM that was to be replaced was touched (-before +after):\n%s", diff)
 					}
 				},
-				Config:           x.config(x.vm(name, x.deploy(), `memory_mib = 3072`)),
+				Config:           x.config(x.vm(name, x.deploy(), `hugepages = true`)),
 				ConfigPlanChecks: replaces,
 			},
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
 	"github.com/maaslxd/maaslxd/acctest/cli"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
@@ -53,7 +54,7 @@ func TestAccBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := bench{cli: found, log: t.Output(), began: time.Now(), load: load(), journals: t.TempDir()}
+	b := bench{cli: found, log: t.Output(), began: time.Now(), load: report.Load(), journals: t.TempDir()}
 	err = b.measure(t.Context(), sides, []workload{
 		{kind: vms, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}},
 		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, turns: []turn{{10, reading}}},
@@ -72,12 +73,12 @@ func TestAccBench(t *testing.T) {
 		}
 	}
 	for _, v := range b.verdicts {
-		timely := strings.Contains(v.budget, "looks") // as many as the short interval wants
-		if v.missed() && !timely {
-			t.Errorf("%s, %s: %v, want at most %v", v.budget, v.where, v.have, v.limit)
+		timely := strings.Contains(v.Budget, "looks") // as many as the short interval wants
+		if v.Missed() && !timely {
+			t.Errorf("%s, %s: %v, want at most %v", v.Budget, v.Where, v.Have, v.Limit)
 		}
 	}
-	for name, write := range map[string]printer{"text": plainText, "Markdown": markdown} {
+	for name, write := range map[string]report.Printer{"text": report.PlainText, "Markdown": report.Markdown} {
 		var out bytes.Buffer
 		b.print(&out, write)
 		for _, want := range []string{"apply maaslxd", "apply peer", "POST vm-hosts/{id}/ compose", "4 hosts, parallelism 10", "Budgets", ", load "} {
@@ -114,14 +115,18 @@ func bothOurs(t *testing.T) []side {
 // ownOf is how many calls each step makes for one VM or host, but for refreshes.
 var ownOf = map[string]map[string]int{
 	"VM":   {"apply": 5, "update": 1, "destroy": 3},
-	"host": {"apply": 14, "update": 2, "destroy": 4},
+	"host": {"apply": 15, "update": 2, "destroy": 5},
 }
 
 // checkCounts holds what a step must have counted, however busy the computer.
 func checkCounts(t *testing.T, of table, s step, side string, m measurement) {
 	t.Helper()
 	name, vms := fmt.Sprintf("%s, %s of %s", side, s.name, of.kind.many), of.n
-	if got, want := m.Calls-m.Shared-m.Refreshes, ownOf[of.kind.one][s.name]*vms; got != want {
+	want := ownOf[of.kind.one][s.name] * vms
+	if of.kind.one == "host" && s.name == "apply" {
+		want += 2 // the first of a MAAS makes the tag by which hosts are found
+	}
+	if got := m.Calls - m.Shared - m.Refreshes; got != want {
 		t.Errorf("%s: %d calls of their own, want %d: %v", name, got, want, m.Routes)
 	}
 	made := map[string]string{"VM": "POST vm-hosts/{id}/ compose", "host": "POST machines/ allocate"}[of.kind.one]
@@ -222,7 +227,7 @@ func TestMeasure(t *testing.T) {
 	want := measurement{
 		Calls: 8, Polls: 2, Shared: 4, Refreshes: 1, Failed: 1, Objects: 6, Looks: 5, Connections: 2, Wall: time.Minute,
 		Routes: map[string]int{
-			"GET vm-hosts/": 1, namesRoute: 1, agentRoute: 1, refreshRoute: 1, pollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
+			"GET vm-hosts/": 1, report.NamesRoute: 1, report.AgentRoute: 1, refreshRoute: 1, report.PollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
 		},
 		// aaa is met at 1 s and seen last at 8 s: two intervals have begun; bbb
 		// from 4 s to 8 s: one has.
@@ -254,7 +259,7 @@ func TestVerdicts(t *testing.T) {
 			m := good
 			tc.change(&m)
 			table := table{kind: vms, n: 100, parallelism: 10, steps: life[:1], cells: [][]measurement{{m, {Calls: 10000}}}}
-			err := missed(table.verdicts())
+			err := report.Missed(table.verdicts())
 			if (err == nil) != (tc.missed == "") || !strings.Contains(textOf(err), tc.missed) {
 				t.Errorf("%s\ngot %v, want %q in it", tc.reason, err, tc.missed)
 			}

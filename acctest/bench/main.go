@@ -30,6 +30,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
@@ -119,14 +120,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	b := bench{cli: found, log: os.Stderr, journals: o.journals, began: time.Now(), load: load()}
+	b := bench{cli: found, log: os.Stderr, journals: o.journals, began: time.Now(), load: report.Load()}
 	if err := b.measure(ctx, sides, plan(o)); err != nil {
 		return err
 	}
-	out := printer(plainText)
+	out := report.Printer(report.PlainText)
 	if o.markdown {
-		out = markdown
+		out = report.Markdown
 	}
 	b.print(os.Stdout, out)
-	return missed(b.verdicts)
+	return report.Missed(b.verdicts)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
@@ -29,20 +30,12 @@ type measurement struct {
 	Used         usage
 }
 
-// Reads of machines are listed among the routes by what they ask for.
 // refreshRoute lets MAAS look at an LXD.
-const (
-	pollRoute  = "GET machines/ ?id=…"
-	namesRoute = "GET machines/ ?hostname=…"
-	agentRoute = "GET machines/ ?agent_name=…"
-	podRoute   = "GET machines/ ?pod=…"
-
-	refreshRoute = "POST vm-hosts/{id}/ refresh"
-)
+const refreshRoute = "POST vm-hosts/{id}/ refresh"
 
 // isPoll tells a shared poll: one read of machines by their ids.
 func isPoll(c sim.Call) bool {
-	return c.Route == "GET machines/" && len(c.Query["id"]) > 0
+	return report.Route(c) == report.PollRoute
 }
 
 // isShared tells a read that is no single thing's: of machines by ids or by
@@ -55,22 +48,7 @@ func isShared(c sim.Call) bool {
 }
 
 // isAgent tells a look for what was allocated for one agent.
-func isAgent(c sim.Call) bool { return c.Route == "GET machines/" && len(c.Query["agent_name"]) > 0 }
-
-// routeOf is the line on which a call is counted.
-func routeOf(c sim.Call) string {
-	switch {
-	case isPoll(c):
-		return pollRoute
-	case c.Route == "GET machines/" && len(c.Query["hostname"]) > 0:
-		return namesRoute
-	case isAgent(c):
-		return agentRoute
-	case c.Route == "GET machines/" && len(c.Query["pod"]) > 0:
-		return podRoute
-	}
-	return c.Route
-}
+func isAgent(c sim.Call) bool { return report.Route(c) == report.AgentRoute }
 
 // measure sums up a journal.
 func measure(j sim.Journal, wall time.Duration, used usage) measurement {
@@ -79,7 +57,7 @@ func measure(j sim.Journal, wall time.Duration, used usage) measurement {
 		Wall: wall, Used: used, Routes: map[string]int{}, AllowedLooks: allowedLooks(j.Calls),
 	}
 	for _, c := range j.Calls {
-		m.Routes[routeOf(c)]++
+		m.Routes[report.Route(c)]++
 		if isPoll(c) {
 			m.Polls++
 		}

@@ -5,20 +5,9 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
 )
-
-// grid is a table for people.
-type grid struct {
-	title string
-	head  []string
-	rows  [][]string // as wide as head
-}
-
-// printer writes a grid.
-type printer func(io.Writer, grid)
-
-// nothing stands where a measure has no meaning.
-const nothing = "–"
 
 // measures are the rows of a table, before those of the routes.
 var measures = []struct {
@@ -35,7 +24,7 @@ var measures = []struct {
 	{"TCP connections", func(m measurement, _ int) string { return strconv.Itoa(m.Connections) }},
 	{"wall time", func(m measurement, _ int) string { return seconds(m.Wall) }},
 	{"over simulated time", func(m measurement, _ int) string { return ratio(m) }},
-	{"CPUs used by others", func(m measurement, _ int) string { return percent(m.Others) }},
+	{"CPUs used by others", func(m measurement, _ int) string { return report.Percent(m.Others) }},
 	{"provider CPU time", func(m measurement, _ int) string { return atLeast(m.Used) + seconds(m.Used.CPU) }},
 	{"provider peak memory", func(m measurement, _ int) string {
 		return atLeast(m.Used) + strconv.FormatInt(m.Used.PeakKiB/1024, 10) + " MiB"
@@ -48,11 +37,9 @@ func each(calls, n int) string {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s" }
 
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
-
 func ratio(m measurement) string {
 	if m.Ideal == 0 {
-		return nothing
+		return report.Nothing
 	}
 	return strconv.FormatFloat(m.overIdeal(), 'f', 2, 64)
 }
@@ -69,15 +56,15 @@ func atLeast(u usage) string {
 }
 
 // print writes the whole report.
-func (b *bench) print(out io.Writer, write printer) {
-	fmt.Fprintf(out, "%s; %s before and %s after; took %s.\n", b.cli.Product+" "+b.cli.Version, b.load, load(),
+func (b *bench) print(out io.Writer, write report.Printer) {
+	fmt.Fprintf(out, "%s; %s before and %s after; took %s.\n", b.cli.Product+" "+b.cli.Version, b.load, report.Load(),
 		time.Since(b.began).Round(time.Second))
 	fmt.Fprintf(out, "Simulated: compose %v, commission %v, deploy %v, first boot %v, inventory %v, release %v, delete %v, a call %v.\n",
 		simulated.Compose, simulated.Commission, simulated.Deploy, simulated.FirstBoot, simulated.Inventory, simulated.Release, simulated.Delete, simulated.Call)
 	for _, t := range b.tables {
 		write(out, t.grid())
 	}
-	write(out, verdictGrid(b.verdicts))
+	write(out, report.Verdicts(b.verdicts))
 }
 
 func (t table) title() string {
@@ -86,8 +73,8 @@ func (t table) title() string {
 
 // grid shows the measures, and then the calls by route. Each step has a column
 // for each side.
-func (t table) grid() grid {
-	g := grid{title: t.title(), head: []string{""}}
+func (t table) grid() report.Grid {
+	g := report.Grid{Title: t.title(), Head: []string{""}}
 	var flat []measurement
 	for i, s := range t.steps {
 		flat = append(flat, t.cells[i]...)
@@ -96,7 +83,7 @@ func (t table) grid() grid {
 			if len(t.sides) > 1 {
 				name += " " + side.name
 			}
-			g.head = append(g.head, name)
+			g.Head = append(g.Head, name)
 		}
 	}
 	for _, measure := range measures {
@@ -104,21 +91,21 @@ func (t table) grid() grid {
 		for _, m := range flat {
 			row = append(row, measure.of(m, t.n))
 		}
-		g.rows = append(g.rows, row)
+		g.Rows = append(g.Rows, row)
 	}
 	for _, route := range routesOf(flat) {
 		row := []string{route}
 		for _, m := range flat {
 			row = append(row, countOrNothing(m.Routes[route]))
 		}
-		g.rows = append(g.rows, row)
+		g.Rows = append(g.Rows, row)
 	}
 	return g
 }
 
 func countOrNothing(n int) string {
 	if n == 0 {
-		return nothing
+		return report.Nothing
 	}
 	return strconv.Itoa(n)
 }

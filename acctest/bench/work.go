@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
 	"github.com/maaslxd/maaslxd/acctest/cli"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
@@ -91,7 +92,7 @@ type bench struct {
 	load     string // of the machine, before the bench
 	journals string // directory to keep them in; empty: none are kept
 	tables   []table
-	verdicts []verdict
+	verdicts []report.Verdict
 }
 
 // table is a turn, measured on every side.

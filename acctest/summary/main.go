@@ -1,12 +1,13 @@
 // Summary tells what a test run did: how many tests of each kind passed,
 // failed and were skipped, and why they were skipped.
 //
-//	summary [-want KIND,KIND] FILE
+//	summary [-want KIND,KIND] [COLUMN=]FILE...
 //
 // FILE is what go test -json, or gotestsum --jsonfile, wrote; without it,
-// GOTESTSUM_JSONFILE names it. Summary exits with 1 where a test failed, or
-// where no test of a wanted kind ran: a suite that has stopped to run must
-// not look like one that passes.
+// GOTESTSUM_JSONFILE names it. Where a suite runs in columns, the kinds of each
+// are told apart by its name: "acceptance (lxd)". Summary exits with 1 where a
+// test failed, or where no test of a wanted kind ran: a suite that has stopped to
+// run must not look like one that passes.
 package main
 
 import (
@@ -20,30 +21,55 @@ import (
 func main() {
 	want := flag.String("want", "", "comma separated `kinds` of which at least one test must have run")
 	flag.Parse()
-	path := flag.Arg(0)
-	if path == "" {
-		path = os.Getenv("GOTESTSUM_JSONFILE")
+	files := flag.Args()
+	if len(files) == 0 {
+		files = []string{os.Getenv("GOTESTSUM_JSONFILE")}
 	}
-	if err := run(os.Stdout, path, *want); err != nil {
+	if err := run(os.Stdout, files, *want); err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
 		os.Exit(1)
 	}
 }
 
 // run reads the events and prints the report.
-func run(out io.Writer, path, want string) error {
-	if path == "" {
+func run(out io.Writer, files []string, want string) error {
+	r := newReport()
+	for _, path := range files {
+		if err := r.readFile(path); err != nil {
+			return err
+		}
+	}
+	r.print(out)
+	return r.verdict(listed(want))
+}
+
+// listed are the names of a list, in which spaces may follow the commas.
+func listed(list string) []string {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// readFile adds a file, which may have the name of a column in front of it.
+func (r *report) readFile(path string) error {
+	column, name, named := strings.Cut(path, "=")
+	if !named {
+		column, name = "", path
+	}
+	if name == "" {
 		return fmt.Errorf("name the file that gotestsum --jsonfile wrote, or set GOTESTSUM_JSONFILE")
 	}
-	file, err := os.Open(path)
+	file, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	r, err := read(file)
-	if err != nil {
-		return fmt.Errorf("cannot read %s: %w", path, err)
+	if err := r.read(file, column); err != nil {
+		return fmt.Errorf("cannot read %s: %w", name, err)
 	}
-	r.print(out)
-	return r.verdict(strings.FieldsFunc(want, func(c rune) bool { return c == ',' }))
+	return nil
 }

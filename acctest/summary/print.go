@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -34,13 +37,20 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\ntotal: %d passed, %d failed, %d skipped\n", total.passed, total.failed, total.skipped)
 }
 
-// names are the kinds that were seen: unit first, then the suites.
+// names are the kinds that were seen, each with its columns: unit first, then the
+// suites.
 func (r *report) names() []string {
-	names := []string{unit}
+	order := []string{unit}
 	for _, k := range kinds {
-		names = append(names, k.name)
+		order = append(order, k.name)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return r.counts[name] == nil })
+	place := func(name string) int {
+		kind, _, _ := strings.Cut(name, " ")
+		return slices.Index(order, kind)
+	}
+	return slices.SortedFunc(maps.Keys(r.counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), -cmp.Compare(a, b))
+	})
 }
 
 // total sums the kinds; a package that failed outside of its tests counts as

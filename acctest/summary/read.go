@@ -29,6 +29,8 @@ var kinds = []struct {
 	{"chaos", []string{"TestChaos"}},
 	{"programs", []string{"TestScript"}},
 	{"real-hosts", []string{"TestReal"}},
+	{"kubernetes", []string{"TestKube"}},
+	{"clusters", []string{"TestCluster"}},
 }
 
 const unit = "unit"
@@ -59,21 +61,23 @@ type report struct {
 }
 
 // figure is output that is worth its line in the summary.
-var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
+var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|real LXDs: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
 
-// read counts the events. A stream that ends in the middle of a test shows as
-// its package having failed.
-func read(in io.Reader) (*report, error) {
-	r := &report{counts: map[string]*count{}}
+func newReport() *report { return &report{counts: map[string]*count{}} }
+
+// read counts the events of a column. A stream that ends in the middle of a test
+// shows as its package having failed.
+func (r *report) read(in io.Reader, column string) error {
 	output := map[string]string{}  // by package and test
 	failing := map[string]bool{}   // packages with a failed test
 	unfinished := map[string]int{} // tests that have begun and not ended, by package
 	for decoder := json.NewDecoder(in); ; {
 		var e event
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
-			return r.finish(unfinished, failing), nil
+			r.finish(unfinished, failing)
+			return nil
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 		key := e.Package + " " + e.Test
 		switch {
@@ -89,15 +93,15 @@ func read(in io.Reader) (*report, error) {
 		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 			unfinished[e.Package]--
 			failing[e.Package] = failing[e.Package] || e.Action == "fail"
-			r.add(e, output[key])
+			r.add(e, column, output[key])
 			delete(output, key)
 		}
 	}
 }
 
 // add counts a test that ended.
-func (r *report) add(e event, output string) {
-	c := r.kind(kindOf(e.Test))
+func (r *report) add(e event, column, output string) {
+	c := r.kind(inColumn(kindOf(e.Test), column))
 	switch e.Action {
 	case "pass":
 		c.passed++
@@ -105,9 +109,17 @@ func (r *report) add(e event, output string) {
 		c.failed++
 	case "skip":
 		c.skipped++
-		name := e.Package[strings.LastIndex(e.Package, "/")+1:] + " " + e.Test
+		name := inColumn(e.Package[strings.LastIndex(e.Package, "/")+1:]+" "+e.Test, column)
 		r.skips = append(r.skips, skip{name, reasonIn(output)})
 	}
+}
+
+// inColumn is a name with that of the column, where there is one.
+func inColumn(name, column string) string {
+	if column == "" {
+		return name
+	}
+	return name + " (" + column + ")"
 }
 
 // kind is the count of a kind.
@@ -126,13 +138,12 @@ func (r *report) packageFailed(name string, failing map[string]bool) {
 }
 
 // finish notes the packages of which a test never ended.
-func (r *report) finish(unfinished map[string]int, failing map[string]bool) *report {
+func (r *report) finish(unfinished map[string]int, failing map[string]bool) {
 	for name, tests := range unfinished {
 		if tests > 0 {
 			r.packageFailed(name, failing)
 		}
 	}
-	return r
 }
 
 // place is what go test puts before a message.

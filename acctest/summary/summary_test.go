@@ -115,7 +115,7 @@ total: 0 passed, 1 failed, 0 skipped
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			err := run(&out, writeEvents(t, tc.events), tc.kinds)
+			err := run(&out, []string{writeEvents(t, tc.events)}, tc.kinds)
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
@@ -126,10 +126,33 @@ total: 0 passed, 1 failed, 0 skipped
 	}
 }
 
+// TestSummaryOfColumns adds what a suite did in several columns.
+func TestSummaryOfColumns(t *testing.T) {
+	t.Parallel()
+	ended := func(action string) string {
+		return writeEvents(t, []event{{Action: "run", Package: "m/acctest", Test: "TestAccVM"}, {Action: action, Package: "m/acctest", Test: "TestAccVM"}})
+	}
+	var out bytes.Buffer
+	if err := run(&out, []string{"maas=" + ended("pass"), "lxd=" + ended("skip")}, "acceptance (maas)"); err != nil {
+		t.Error(err)
+	}
+	want := `
+kind               passed  failed  skipped
+acceptance (maas)  1       0       0
+acceptance (lxd)   0       0       1
+skipped acctest TestAccVM (lxd): it gave no reason
+
+total: 1 passed, 0 failed, 1 skipped
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestSummaryNeedsItsFile(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"None": "", "Missing": filepath.Join(t.TempDir(), "none.json")} {
-		if err := run(new(bytes.Buffer), path, ""); err == nil {
+		if err := run(new(bytes.Buffer), []string{path}, ""); err == nil {
 			t.Errorf("%s: no error for the file %q", name, path)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// load says what the machine is and how busy it is: times mean nothing
+// Load says what the machine is and how busy it is: times mean nothing
 // without it.
-func load() string {
+func Load() string {
 	text := fmt.Sprintf("%d CPUs, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	average, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -1,0 +1,109 @@
+// Capi measures what the Cluster API bridge asks of MAAS, and of the machine that
+// it runs on, and holds it to budgets.
+//
+//	capi [-bin DIR] [-components FILE] [-machines N] [-rest N] [-watch TIME]
+//	     [-markdown] [-journals DIR]
+//
+// The bridge's manager runs as its Deployment says, on a real API server and
+// etcd. Objects are made directly, as Cluster API's core would: clusters of ten
+// machines, three of them of the control plane. MAAS is simulated, with 50 VM
+// hosts, and counts what it is asked.
+//
+// First, machines are made until all are Ready, and deleted with their clusters,
+// on hosts that they fill to the last core. Then many more are left alone: what
+// they cost at rest is measured for the time of -watch. Where a budget is missed,
+// capi says which and exits with 1.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+)
+
+func main() {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o)
+	}
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "capi:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command line.
+type options struct {
+	bin, components string
+	machines, rest  int
+	watch           time.Duration
+	markdown        bool
+	journals        string
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{}
+	f := flag.NewFlagSet("capi", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge")
+	f.StringVar(&o.components, "components", "", "`file` infrastructure-components.yaml that make manifests wrote")
+	f.IntVar(&o.machines, "machines", 100, "`number` of machines to make and to delete, in tens; 0: none")
+	f.IntVar(&o.rest, "rest", 1000, "`number` of Ready machines to leave alone, in tens; 0: none")
+	f.DurationVar(&o.watch, "watch", 2*time.Minute, "`time` for which they are left alone, in whole minutes")
+	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
+	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	return o, o.check(f.Args())
+}
+
+func (o options) check(stray []string) error {
+	switch {
+	case len(stray) > 0:
+		return fmt.Errorf("%q is no flag; capi -h lists them", stray[0])
+	case o.machines < 0 || o.machines%machinesEach != 0:
+		return fmt.Errorf("-machines: %d is no number of whole clusters of %d", o.machines, machinesEach)
+	case o.rest < 0 || o.rest%machinesEach != 0:
+		return fmt.Errorf("-rest: %d is no number of whole clusters of %d", o.rest, machinesEach)
+	case o.machines+o.rest == 0:
+		return errors.New("-machines and -rest are both 0: there is nothing to measure")
+	case o.watch < time.Minute || o.watch%time.Minute != 0:
+		return fmt.Errorf("-watch: %v is no number of whole minutes; machines at rest are looked at once a minute", o.watch)
+	}
+	return nil
+}
+
+// run measures all that was asked for, prints it, and fails where a budget is
+// missed.
+func run(ctx context.Context, o options) error {
+	builder, err := programs.NewBuilder(ctx)
+	if err != nil {
+		return err
+	}
+	b := bench{options: o, builder: builder, log: os.Stderr, began: time.Now(), load: report.Load()}
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	write := report.Printer(report.PlainText)
+	if o.markdown {
+		write = report.Markdown
+	}
+	b.print(os.Stdout, write)
+	return report.Missed(b.verdicts())
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// measurement is one step.
+type measurement struct {
+	step        string
+	machines    int
+	Calls       int
+	Writes      int // of them, those that are no GET
+	VMWrites    int // of these, those that are a machine's or a VM host's
+	Failed      int // calls that were not answered with 2xx
+	Polls       int // reads of machines by their ids, for all who wait for one
+	Objects     int // machine objects in all answers
+	Connections int
+	Routes      map[string]int
+	Updates     int // writes to MaasMachines and MaasClusters
+	Events      int // of Kubernetes, made or counted up
+	Overcommits int // resources of hosts of which more was held than there is
+	Wall        time.Duration
+	Ideal       time.Duration // what MAAS needs for one machine; zero: nothing to compare with
+	Used        usage         // CPU in the step; memory at its end
+}
+
+// stage is where a step began.
+type stage struct {
+	used    usage
+	updates int
+	events  int
+	at      time.Time
+}
+
+// begin empties the journal, and notes what there is so far.
+func (w *world) begin(ctx context.Context) (stage, error) {
+	used, err := usageOf(w.manager.PID())
+	if err != nil {
+		return stage{}, err
+	}
+	events, err := w.events(ctx)
+	if err != nil {
+		return stage{}, err
+	}
+	updates, _ := w.core.written()
+	w.maas.ResetJournal()
+	return stage{used: used, updates: updates, events: events, at: time.Now()}, nil
+}
+
+// finish measures what came since the stage.
+func (w *world) finish(ctx context.Context, s stage, step string, machines int) (measurement, sim.Journal, error) {
+	wall, journal := time.Since(s.at), w.maas.Journal()
+	m := sumUp(journal)
+	updates, _ := w.core.written()
+	m.step, m.machines, m.Wall, m.Updates = step, machines, wall, updates-s.updates
+	m.Overcommits = len(w.maas.Overcommits())
+	events, err := w.events(ctx)
+	if err != nil {
+		return m, journal, err
+	}
+	m.Events = events - s.events
+	m.Used, err = usageOf(w.manager.PID())
+	m.Used.CPU -= s.used.CPU
+	return m, journal, err
+}
+
+// events is how often events were told.
+func (w *world) events(ctx context.Context) (int, error) {
+	list := &eventsv1.EventList{}
+	if err := w.plane.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return 0, fmt.Errorf("cannot list events: %w", err)
+	}
+	told := len(list.Items)
+	for _, e := range list.Items {
+		if e.Series != nil {
+			told += int(e.Series.Count)
+		}
+	}
+	return told, nil
+}
+
+// sumUp sums up a journal.
+func sumUp(j sim.Journal) measurement {
+	m := measurement{Calls: j.Total(), Objects: j.MachineObjects, Connections: j.Connections, Routes: map[string]int{}}
+	for _, c := range j.Calls {
+		route := report.Route(c)
+		m.Routes[route]++
+		if route == report.PollRoute {
+			m.Polls++
+		}
+		if underWay := c.Status == 0 && !c.Lost; !underWay && (c.Status < 200 || c.Status > 299) {
+			m.Failed++
+		}
+		if method, path, _ := strings.Cut(c.Route, " "); method != http.MethodGet {
+			m.Writes++
+			if strings.HasPrefix(path, "machines/") || strings.HasPrefix(path, "vm-hosts/") {
+				m.VMWrites++
+			}
+		}
+	}
+	return m
+}
+
+// routesOf lists the routes of several measurements, the busiest first.
+func routesOf(ms []measurement) []string {
+	calls := map[string]int{}
+	for _, m := range ms {
+		for route, n := range m.Routes {
+			calls[route] += n
+		}
+	}
+	return slices.SortedFunc(maps.Keys(calls), func(a, b string) int {
+		return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
+	})
+}
+
+// keep writes a journal down where that was asked for.
+func (b *bench) keep(j sim.Journal, name string) error {
+	if b.journals == "" {
+		return nil
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.journals, name+".json"), text, 0o600)
+}

@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// variables are those without a default of all flavors.
+func variables() map[string]string {
+	return map[string]string{"MAAS_DNS_DOMAIN": domain, "CONTROL_PLANE_MACHINE_IMAGE": imageOf(version), "WORKER_MACHINE_IMAGE": imageOf(version)}
+}
+
+// cluster is one from a template, alone in a namespace of its name.
+type cluster struct {
+	*world
+	t    *testing.T
+	name string
+}
+
+// newCluster makes a cluster as "clusterctl generate cluster" says it.
+func (w *world) newCluster(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) cluster {
+	t.Helper()
+	return w.begin(t, name, w.generate(t, name, flavor, controlPlanes, workers, more))
+}
+
+// generate is what "clusterctl generate cluster" says.
+func (w *world) generate(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) []*unstructured.Unstructured {
+	t.Helper()
+	k := *w.clusterctl
+	k.Variables = variables()
+	maps.Copy(k.Variables, more)
+	text, err := k.Run(t.Context(), "generate", "cluster", name, "--infrastructure", "maas:"+release, "--flavor", flavor,
+		"--target-namespace", name, "--kubernetes-version", version,
+		"--control-plane-machine-count", strconv.Itoa(controlPlanes), "--worker-machine-count", strconv.Itoa(workers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := kubetest.ReadManifests(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// begin makes the objects of a cluster, and their namespace.
+func (w *world) begin(t *testing.T, name string, objects []*unstructured.Unstructured) cluster {
+	t.Helper()
+	w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if err := w.plane.Apply(t.Context(), objects...); err != nil {
+		t.Fatal(err)
+	}
+	return cluster{w, t, name}
+}
+
+// list lists what the cluster's namespace has.
+func (c cluster) list(ctx context.Context, into client.ObjectList) {
+	c.t.Helper()
+	if err := c.List(ctx, into, client.InNamespace(c.name)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c cluster) machines(ctx context.Context) []clusterv1.Machine {
+	c.t.Helper()
+	all := &clusterv1.MachineList{}
+	c.list(ctx, all)
+	return all.Items
+}
+
+func (c cluster) maasMachines(ctx context.Context) []infrav1.MaasMachine {
+	c.t.Helper()
+	all := &infrav1.MaasMachineList{}
+	c.list(ctx, all)
+	return all.Items
+}
+
+func (c cluster) get(ctx context.Context, name string, into client.Object) {
+	c.t.Helper()
+	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: name}, into); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// awaitRunning waits until there are that many machines of that version, all of
+// them with their nodes, and everything says that it is well.
+func (c cluster) awaitRunning(machines int, version string) {
+	c.t.Helper()
+	await(c.t, fmt.Sprintf("%s: %d machines of %s", c.name, machines, version), func(ctx context.Context) string {
+		return strings.Join(slices.Concat(c.machinesMissing(ctx, machines, version), c.conditionsMissing(ctx)), "; ")
+	}, c.describe)
+}
+
+// machinesMissing says what the Machines lack.
+func (c cluster) machinesMissing(ctx context.Context, wanted int, version string) (missing []string) {
+	all := c.machines(ctx)
+	if len(all) != wanted {
+		missing = append(missing, fmt.Sprintf("%d machines", len(all)))
+	}
+	for i := range all {
+		m := &all[i]
+		switch {
+		case m.Status.Phase != string(clusterv1.MachinePhaseRunning):
+			missing = append(missing, m.Name+" is "+m.Status.Phase)
+		case m.Spec.Version != version:
+			missing = append(missing, m.Name+" has "+m.Spec.Version)
+		case !m.Status.NodeRef.IsDefined():
+			missing = append(missing, m.Name+" has no node")
+		case !conditions.IsTrue(m, clusterv1.MachineReadyCondition):
+			missing = append(missing, m.Name+" is not Ready")
+		}
+	}
+	return missing
+}
+
+// conditionsMissing says what does not hold of the cluster, and of what MAAS
+// has of it.
+func (c cluster) conditionsMissing(ctx context.Context) (missing []string) {
+	whole, maas := &clusterv1.Cluster{}, &infrav1.MaasCluster{}
+	c.get(ctx, c.name, whole)
+	c.get(ctx, c.name, maas)
+	if !conditions.IsTrue(whole, clusterv1.ClusterAvailableCondition) {
+		missing = append(missing, "the cluster is not Available")
+	}
+	if !conditions.IsTrue(maas, infrav1.ReadyCondition) {
+		missing = append(missing, "the MaasCluster is not Ready")
+	}
+	for _, m := range c.maasMachines(ctx) {
+		if !conditions.IsTrue(&m, infrav1.ReadyCondition) {
+			missing = append(missing, m.Name+" is not Ready in MAAS")
+		}
+	}
+	return missing
+}
+
+// describe says all that may explain why something is not so.
+func (c cluster) describe() string {
+	var b strings.Builder
+	ctx := c.t.Context()
+	whole, maas := &clusterv1.Cluster{}, &infrav1.MaasCluster{}
+	if c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: c.name}, whole) == nil {
+		fmt.Fprintf(&b, "Cluster: %+v\n", whole.Status.Conditions)
+	}
+	if c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: c.name}, maas) == nil {
+		fmt.Fprintf(&b, "MaasCluster: %+v\n", maas.Status)
+	}
+	for _, m := range c.machines(ctx) {
+		fmt.Fprintf(&b, "Machine %s: %+v\n", m.Name, m.Status.Conditions)
+	}
+	for _, m := range c.maasMachines(ctx) {
+		fmt.Fprintf(&b, "MaasMachine %s: %+v %+v\n", m.Name, m.Spec, m.Status)
+	}
+	for _, m := range c.maas.Machines() {
+		fmt.Fprintf(&b, "MAAS: %+v\n", m)
+	}
+	fmt.Fprintf(&b, "nodes to be: %q\nmanager: %s\n", c.workloads.Problems(), c.manager.Tail())
+	return b.String()
+}
+
+// scale changes the number of control-plane machines.
+func (c cluster) scale(controlPlanes int32) {
+	c.t.Helper()
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	c.get(c.t.Context(), c.name+"-control-plane", kcp)
+	before := kcp.DeepCopy()
+	kcp.Spec.Replicas = ptr.To(controlPlanes)
+	if err := c.Patch(c.t.Context(), kcp, client.MergeFrom(before)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// machineOf is MAAS's machine for an object.
+func (c cluster) machineOf(m infrav1.MaasMachine) sim.Machine {
+	c.t.Helper()
+	all := c.maas.Machines()
+	at := slices.IndexFunc(all, func(each sim.Machine) bool { return each.SystemID == ptr.Deref(m.Spec.SystemID, "") })
+	if at < 0 {
+		c.t.Fatalf("%s: MAAS has no machine %q", m.Name, ptr.Deref(m.Spec.SystemID, ""))
+	}
+	return all[at]
+}
+
+// delete deletes the cluster, and waits until nothing of it is left.
+func (c cluster) delete() {
+	c.t.Helper()
+	c.secrets.collect(c.t, c.world, c.name)
+	c.noneIn(c.t, &infrav1.MaasMachineList{})
+	c.noneIn(c.t, &infrav1.MaasClusterList{})
+	if err := c.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: c.name}}); err != nil {
+		c.t.Fatal(err)
+	}
+	await(c.t, c.name+": deleted", func(ctx context.Context) string { return strings.Join(c.left(ctx), ", ") }, c.describe)
+}

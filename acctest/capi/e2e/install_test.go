@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// release is the version that the provider is installed as; metadata.yaml has
+// its series.
+const release = "v0.10.0"
+
+// install installs the provider as its users do, and runs all managers. More
+// objects are made before those run.
+func (w *world) install(t *testing.T, more ...client.Object) {
+	t.Helper()
+	k, err := w.plane.NewClusterctl(t.Context(), filepath.Join(w.dist, "clusterctl.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clusterctl = k
+	if err := k.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.create(t, append(more, w.credentials()...)...)
+	if _, err := w.plane.RunCAPI(t.Context(), w.workloads.Environment()...); err != nil {
+		t.Fatal(err)
+	}
+	w.manager, err = w.plane.RunManager(t.Context(), kubetest.Manager{
+		Program: w.program, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.workloads.Environment(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manifests is the folder that "make manifests" writes.
+func manifests(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root(t), "manifests", "DIST="+folder, "REGISTRY=registry.example", "TAG="+release)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "GOFLAGS=") })
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make manifests: %v\n%s", err, out)
+	}
+	return folder
+}
+
+// bridge builds the manager's program as the image has it: without cgo.
+func bridge(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "capi-bridge")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./capi-bridge")
+	cmd.Dir, cmd.Env = root(t), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}

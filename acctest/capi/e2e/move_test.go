@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// fleetKey is the Secret with the key pair that LXD hosts know.
+const fleetKey = "maaslxd-lxd-client"
+
+// elsewhere is another management cluster, for the same MAAS and the same
+// machines. It has what the documentation says is to be made before a move.
+func (w *world) elsewhere(t *testing.T) *world {
+	t.Helper()
+	there := &world{
+		plane: kubetest.For(t, kubetest.Options{ControllerManager: true}), maas: w.maas, workloads: w.workloads, secrets: w.secrets,
+		dist: w.dist, program: w.program,
+	}
+	there.Client = newClient(t, there.plane)
+	pair := &corev1.Secret{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: fleetKey}, pair); err != nil {
+		t.Fatal(err)
+	}
+	pair.ObjectMeta = metav1.ObjectMeta{Namespace: pair.Namespace, Name: pair.Name}
+	there.install(t, pair)
+	return there
+}
+
+// move has clusterctl move the cluster, and all that is told to go along. It
+// returns the cluster there, once everything says that it is well. MAAS is not
+// touched meanwhile.
+func (c cluster) move(to *world, machines int, version string) cluster {
+	c.t.Helper()
+	before, marked := c.identities(), len(c.maas.Journal().Calls)
+	out, err := c.clusterctl.Run(c.t.Context(), "move", "--namespace", c.name, "--to-kubeconfig", to.plane.Kubeconfig)
+	if err != nil {
+		c.t.Fatalf("%v\n%s\n%s", err, out, c.describe())
+	}
+	await(c.t, c.name+": nothing is left where it was", func(ctx context.Context) string {
+		return strings.Join(slices.DeleteFunc(c.left(ctx), func(o string) bool { return strings.HasPrefix(o, "Secret "+stays) }), ", ")
+	}, c.describe)
+	there := cluster{to, c.t, c.name}
+	there.awaitRunning(machines, version)
+	if diff := cmp.Diff(before, there.identities()); diff != "" {
+		c.t.Errorf("the machines are others: -before +after:\n%s", diff)
+	}
+	for _, call := range there.writesSince(marked) {
+		c.t.Errorf("the move changed MAAS: %s %v", call.Path, call.Form)
+	}
+	c.checkCompanions(there)
+	if err := to.Delete(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: goes}}); err != nil {
+		c.t.Error(err)
+	}
+	return there
+}
+
+// known is what a machine is known by.
+type known struct {
+	SystemID, ProviderID string
+	Finalizers           []string
+	Annotations          map[string]string
+}
+
+// identities are those of the cluster's machines, and of the cluster.
+func (c cluster) identities() map[string]known {
+	c.t.Helper()
+	found := map[string]known{}
+	for _, m := range c.maasMachines(c.t.Context()) {
+		found[m.Name] = known{ptr.Deref(m.Spec.SystemID, ""), ptr.Deref(m.Spec.ProviderID, ""), m.Finalizers, m.Annotations}
+	}
+	maas := &infrav1.MaasCluster{}
+	c.get(c.t.Context(), c.name, maas)
+	found[c.name] = known{"", c.endpoint(), maas.Finalizers, maas.Annotations}
+	return found
+}
+
+// writesSince are the calls since so many that change something of the cluster.
+func (c cluster) writesSince(calls int) (writes []sim.Call) {
+	c.t.Helper()
+	about := map[string]bool{c.name: true}
+	host, _, _ := strings.Cut(c.endpoint(), ":")
+	label, _, _ := strings.Cut(host, ".")
+	about[host], about[label] = true, true
+	for _, m := range c.maasMachines(c.t.Context()) {
+		seen := c.machineOf(m)
+		about[seen.SystemID], about[seen.Hostname] = true, true
+		for _, ip := range seen.IPAddresses {
+			about[ip] = true
+		}
+	}
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '.' }
+	for _, call := range c.maas.Journal().Calls[calls:] {
+		words := strings.FieldsFunc(fmt.Sprint(call.Path, call.Query, call.Form), between)
+		if !strings.HasPrefix(call.Route, http.MethodGet) && slices.ContainsFunc(words, func(word string) bool { return about[word] }) {
+			writes = append(writes, call)
+		}
+	}
+	return writes
+}
+
+const (
+	// goes and stays are called the Secrets and ConfigMaps with clusterctl's
+	// label and those without.
+	goes  = "goes"
+	stays = "stays"
+	// moveLabel has clusterctl move what belongs to no cluster.
+	moveLabel = "clusterctl.cluster.x-k8s.io/move"
+)
+
+// identityName is what the example calls its identity, and identitySecret the Secret.
+const (
+	identityName   = "blue"
+	identitySecret = "maas-blue"
+)
+
+// withIdentity has the cluster among the objects name the example's identity.
+func withIdentity(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() != "MaasCluster" {
+			continue
+		}
+		if err := unstructured.SetNestedField(o.Object, identityName, "spec", "identityRef", "name"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return objects
+}
+
+// example reads the only object of a kind of an example.
+func example(t *testing.T, file, kind string, into client.Object) {
+	t.Helper()
+	all, err := kubetest.ReadManifestFiles(filepath.Join(root(t), "examples", "capi", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
+	if at < 0 {
+		t.Fatalf("%s has no %s", file, kind)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(all[at].Object, into, true); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// companions are what users make beside a cluster: the identity that it names, and
+// Secrets and ConfigMaps with clusterctl's label and without.
+func (c cluster) companions() {
+	c.t.Helper()
+	blue, secret := &infrav1.MaasClusterIdentity{}, &corev1.Secret{}
+	example(c.t, "identity.yaml", "MaasClusterIdentity", blue)
+	example(c.t, "identity.yaml", "Secret", secret)
+	blue.Spec.Endpoint = c.maas.URL
+	blue.Spec.AllowedNamespaces.List = []string{c.name}
+	secret.StringData[infrav1.CredentialsKey] = c.maas.APIKey()
+	c.create(c.t, secret, blue)
+	key := map[string]string{infrav1.CredentialsKey: c.maas.APIKey()}
+	for name, labels := range map[string]map[string]string{goes: {moveLabel: ""}, stays: nil} {
+		c.create(c.t,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: c.name + "-" + name, Labels: labels}, StringData: key},
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: name, Labels: labels}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: name, Labels: labels}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: c.name + "-" + name, Labels: labels}},
+		)
+	}
+}
+
+// checkCompanions holds what the documentation says of them.
+func (c cluster) checkCompanions(there cluster) {
+	c.t.Helper()
+	manager := infrav1.DefaultNamespace
+	for what, each := range map[string]struct {
+		object          client.Object
+		namespace, name string
+		here, there     bool
+	}{
+		"identity":               {&infrav1.MaasClusterIdentity{}, "", identityName, true, true},
+		"identity's Secret":      {&corev1.Secret{}, manager, identitySecret, false, true},
+		"manager's labelled one": {&corev1.Secret{}, manager, c.name + "-" + goes, false, true},
+		"Secret":                 {&corev1.Secret{}, c.name, goes, false, true},
+		"ConfigMap":              {&corev1.ConfigMap{}, c.name, goes, false, true},
+		"unlabelled Secret":      {&corev1.Secret{}, c.name, stays, true, false},
+		"unlabelled ConfigMap":   {&corev1.ConfigMap{}, c.name, stays, true, false},
+		"manager's Secret":       {&corev1.Secret{}, manager, c.name + "-" + stays, true, false},
+		"manager's ConfigMap":    {&corev1.ConfigMap{}, manager, c.name + "-" + goes, true, false},
+		"manager's credentials":  {&corev1.Secret{}, manager, infrav1.CredentialsSecret, true, true},
+		"fleet's key":            {&corev1.Secret{}, manager, fleetKey, true, true},
+	} {
+		key := client.ObjectKey{Namespace: each.namespace, Name: each.name}
+		for where, found := range map[*world]bool{c.world: each.here, there.world: each.there} {
+			err := where.Get(c.t.Context(), key, each.object)
+			if client.IgnoreNotFound(err) != nil {
+				c.t.Fatal(err)
+			}
+			if apierrors.IsNotFound(err) == found {
+				c.t.Errorf("the %s %s is there after the move: %v, want %v, in the management cluster %s", what, key, !found, found, where.plane.Config.Host)
+			}
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/capi/conformance"
+)
+
+// quickStart is Cluster API's own first spec, with the template that users get
+// who name no flavor: all machines are VMs.
+func (w *world) quickStart(t *testing.T) {
+	conformance.QuickStart(t, conformance.Input{
+		Kubeconfig: w.plane.Kubeconfig, ClusterctlConfig: w.clusterctl.Config, Provider: "maas:" + release,
+		Variables: variables(), KubernetesVersion: version, ControlPlanes: 1, Workers: 1,
+	})
+}

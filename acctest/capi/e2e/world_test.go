@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/capi/workload"
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+const (
+	domain  = "example.com"
+	version = "v1.36.2"
+	newer   = "v1.36.3"
+	// hostPool is the resource pool of the machines that become LXD hosts.
+	hostPool = "hosts"
+	// metalPool is that of the machines of the cluster without VMs.
+	metalPool = "metal"
+)
+
+// imageOf is the image with a version's kubelet.
+func imageOf(version string) string { return "custom/ubuntu-" + version }
+
+// model is a MAAS with an LXD host, and bare metal for workers and for hosts,
+// in each of three zones, and two machines more.
+func model() sim.Model {
+	m := sim.Model{
+		LXDListen: sim.LXDListenAuto, Zones: []string{"az1", "az2", "az3"}, Pools: []string{hostPool, metalPool}, Domains: []string{domain},
+		Images: []string{"ubuntu/noble", imageOf(version), imageOf(newer)},
+		Latency: sim.Latency{
+			Compose: 200 * time.Millisecond, Commission: time.Second, Deploy: time.Second, FirstBoot: time.Second,
+			Release: 500 * time.Millisecond, Delete: 100 * time.Millisecond,
+		},
+	}
+	for _, zone := range m.Zones {
+		m.Hosts = append(m.Hosts, sim.HostModel{Name: "lxd-" + zone, Zone: zone, Cores: 32, MemoryMiB: 131072})
+		m.Machines = append(m.Machines,
+			sim.MachineModel{Hostname: "metal-" + zone, Zone: zone, Cores: 8, MemoryMiB: 32768, DiskGB: 500},
+			sim.MachineModel{Hostname: "host-" + zone, Zone: zone, Pool: hostPool, Cores: 16, MemoryMiB: 65536, DiskGB: 500},
+		)
+	}
+	for _, name := range []string{"bare-1", "bare-2"} {
+		m.Machines = append(m.Machines, sim.MachineModel{Hostname: name, Zone: "az1", Pool: metalPool, Cores: 8, MemoryMiB: 32768, DiskGB: 500})
+	}
+	return m
+}
+
+// world is a management cluster with all of its managers, and the MAAS that
+// they make clusters on.
+type world struct {
+	client.Client
+	plane      *kubetest.ControlPlane
+	clusterctl *kubetest.Clusterctl
+	manager    *kubetest.RunningManager
+	dist       string // what a release ships
+	program    string // the manager's
+	maas       *sim.Server
+	workloads  *workload.Workloads
+	secrets    *secrets // of all management clusters
+}
+
+// newWorld starts all of it.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		plane: kubetest.For(t, kubetest.Options{ControllerManager: true}), maas: sim.Start(t, model()), secrets: &secrets{},
+		dist: manifests(t), program: bridge(t),
+	}
+	w.Client = newClient(t, w.plane)
+	var err error
+	w.workloads, err = workload.Start(t.Context(), workload.Options{Sim: w.maas.Sim, ProxyAddress: proxyAddress, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.workloads.Stop)
+	w.install(t)
+	return w
+}
+
+func newClient(t *testing.T, plane *kubetest.ControlPlane) client.Client {
+	t.Helper()
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(plane.Config, client.Options{Scheme: kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := w.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// credentials are what a user gives the manager after "clusterctl init".
+func (w *world) credentials() []client.Object {
+	named := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: name}
+	}
+	return []client.Object{
+		&corev1.Secret{ObjectMeta: named(infrav1.CredentialsSecret), StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()}},
+		&corev1.ConfigMap{ObjectMeta: named(infrav1.EndpointConfigMap), Data: map[string]string{infrav1.EndpointKey: w.maas.URL}},
+	}
+}
+
+// log is what the manager has printed.
+func (w *world) log(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(w.manager.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// await asks every now and then until the answer is empty, and fails with the
+// last one, and what more explains it.
+func await(t *testing.T, what string, missing func(context.Context) string, explain func() string) {
+	t.Helper()
+	began, last := time.Now(), ""
+	for time.Since(began) < patience {
+		why := missing(t.Context())
+		if why == "" {
+			t.Logf("%s: after %.1fs", what, time.Since(began).Seconds())
+			return
+		}
+		if why != last {
+			t.Logf("%6.1fs %s: %s", time.Since(began).Seconds(), what, why)
+			last = why
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Fatalf("%s: not in %s: %s\n%s", what, patience, last, explain())
+}
+
+// patience is how long a change of a cluster may take.
+const patience = 4 * time.Minute
+
+// root is the repository's.
+func root(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

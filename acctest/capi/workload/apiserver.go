@@ -1,0 +1,114 @@
+package workload
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// apiServer is the API server of one control plane machine. It answers for
+// etcd, too, to those that come by a port forwarded to its pod.
+type apiServer struct {
+	address string // host:port
+	cluster *Cluster
+	http    *http.Server
+}
+
+// serve starts the API server at the machine's address. It shows a certificate
+// for the endpoint's name and its own, and lets in who has one of the
+// cluster's authority.
+func (c *Cluster) serve(address, node string) (*apiServer, error) {
+	ip, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(c.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	names := append([]string{"kube-apiserver", host, node, ip, "localhost", "kubernetes", "kubernetes.default.svc"}, c.names...)
+	cert, err := c.ca.sign(names...)
+	if err != nil {
+		return nil, err
+	}
+	s := &apiServer{address: address, cluster: c}
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{
+			GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return s.configFor(hello, cert) },
+			MinVersion:         tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // clients that go away
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("the API server cannot listen: %w; a simulator with lxd_listen auto gives its machines loopback addresses", err)
+	}
+	go func() { _ = s.http.ServeTLS(l, "", "") }() // ends with stop
+	return s, nil
+}
+
+// stop ends the API server and all its connections, as a power cut would.
+func (s *apiServer) stop() { _ = s.http.Close() }
+
+// configFor shows the certificate of the etcd that the client asks for by
+// name, else that of the API server. Either trusts its own authority alone.
+func (s *apiServer) configFor(hello *tls.ClientHelloInfo, api *tls.Certificate) (*tls.Config, error) {
+	config := &tls.Config{
+		Certificates: []tls.Certificate{*api}, ClientCAs: s.cluster.ca.pool, ClientAuth: tls.VerifyClientCertIfGiven,
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}
+	etcd, err := s.cluster.etcdCertificate(hello.ServerName)
+	if err != nil {
+		return nil, err
+	}
+	if etcd != nil {
+		config.Certificates, config.ClientCAs, config.ClientAuth = []tls.Certificate{*etcd}, s.cluster.etcdCA.pool, tls.RequireAndVerifyClientCert
+		return config, nil
+	}
+	if strings.HasPrefix(hello.ServerName, etcdOf("")) {
+		return nil, errors.New(hello.ServerName + " does not run")
+	}
+	return config, nil
+}
+
+// ServeHTTP answers as etcd or as the API server does.
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		s.cluster.etcd.ServeHTTP(w, r)
+		return
+	}
+	if !signedBy(r.TLS, s.cluster.ca.cert) {
+		unauthorized(w)
+		return
+	}
+	// A forwarded port leads to the host of the request: back to this server,
+	// whatever name the client knows it by.
+	r.Host = s.address
+	s.cluster.api.ServeHTTP(w, r)
+}
+
+// signedBy tells whether the client showed a certificate of the authority.
+func signedBy(state *tls.ConnectionState, ca *x509.Certificate) bool {
+	return state != nil && len(state.VerifiedChains) > 0 && state.VerifiedChains[0][len(state.VerifiedChains[0])-1].Equal(ca)
+}
+
+// unauthorized is what an API server says to strangers.
+func unauthorized(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnauthorized)
+	_ = json.NewEncoder(w).Encode(metav1.Status{ // the client may be gone
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized, Message: "Unauthorized",
+	})
+}

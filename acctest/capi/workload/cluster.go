@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
+	inmemory "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	inmemoryclient "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/client"
+	"sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
+	"sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Client reads and writes the objects of a cluster, without its API server.
+type Client = inmemoryclient.Client
+
+// Cluster is a workload cluster in memory: one that a machine's kubeadm made.
+type Cluster struct {
+	// Endpoint is host:port, as the user-data names it.
+	Endpoint string
+	// Version is the version of Kubernetes that the cluster began with.
+	Version string
+
+	hash   string // the authority's, which names the cluster
+	config string // kubeadm's ClusterConfiguration
+	ca     *authority
+	etcdCA *authority
+	names  []string // more names of the API server
+	client Client
+	api    http.Handler
+	etcd   http.Handler
+
+	mu      sync.Mutex
+	members []string                    // the nodes whose etcd runs
+	certs   map[string]*tls.Certificate // of etcds, by name
+}
+
+// Client reads and writes the cluster's objects.
+func (c *Cluster) Client() Client { return c.client }
+
+// Nodes are the cluster's nodes.
+func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	return list[corev1.Node](ctx, c.client, "Node")
+}
+
+// list lists objects of a core kind. The memory keeps what came by a patch
+// without its type, so that a typed list would fail.
+func list[T any](ctx context.Context, from Client, kind string, o ...client.ListOption) ([]T, error) {
+	untyped := &unstructured.UnstructuredList{}
+	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+	if err := from.List(ctx, untyped, o...); err != nil {
+		return nil, err
+	}
+	objects := make([]T, len(untyped.Items))
+	for i, item := range untyped.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &objects[i]); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// newMemory is what keeps the objects of all clusters.
+func newMemory() (inmemory.Manager, error) {
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		cloudv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme,
+		storagev1.AddToScheme, apiextensionsv1.AddToScheme, policyv1.AddToScheme,
+	} {
+		if err := add(kinds); err != nil {
+			return nil, err
+		}
+	}
+	return inmemory.NewManager(kinds), nil
+}
+
+// newCluster makes the cluster of a plan that initialises one.
+func newCluster(memory inmemory.Manager, p plan) (*Cluster, error) {
+	ca, err := readAuthority(p.files, clusterCAFile)
+	if err != nil {
+		return nil, err
+	}
+	etcdCA, err := readAuthority(p.files, etcdCAFile)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{
+		Endpoint: p.endpoint, Version: p.version, hash: ca.hash(), config: p.cluster,
+		ca: ca, etcdCA: etcdCA, names: p.names, certs: map[string]*tls.Certificate{},
+	}
+	memory.AddResourceGroup(c.hash)
+	c.client = memory.GetResourceGroup(c.hash).GetClient()
+	group := func(string) (string, error) { return c.hash, nil }
+	c.api = api.NewAPIServerHandler(memory, logr.Discard(), group)
+	c.etcd = etcd.NewEtcdServerHandler(memory, logr.Discard(), group)
+	return c, nil
+}
+
+// etcdOf is the name of the etcd on a node, which is its pod's, too.
+func etcdOf(node string) string { return "etcd-" + node }
+
+// setMember says whether the etcd of a node runs.
+func (c *Cluster) setMember(node string, runs bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = slices.DeleteFunc(c.members, func(name string) bool { return name == node })
+	if runs {
+		c.members = append(c.members, node)
+	}
+}
+
+// etcdCertificate is that of the etcd whose name a client asks for; nil for a
+// name that is none, or one that does not run.
+func (c *Cluster) etcdCertificate(name string) (*tls.Certificate, error) {
+	node, isEtcd := strings.CutPrefix(name, etcdOf(""))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isEtcd || !slices.Contains(c.members, node) {
+		return nil, nil
+	}
+	if c.certs[name] == nil {
+		cert, err := c.etcdCA.sign(name, "localhost")
+		if err != nil {
+			return nil, err
+		}
+		c.certs[name] = cert
+	}
+	return c.certs[name], nil
+}

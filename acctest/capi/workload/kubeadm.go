@@ -1,0 +1,201 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// plan is what a machine's user-data has kubeadm do.
+type plan struct {
+	initialise   bool // kubeadm init, not join
+	controlPlane bool
+	endpoint     string // host:port
+	port         int    // where the machine's own API server listens
+	cluster      string // the ClusterConfiguration, of init alone
+	version      string // of Kubernetes, of init alone
+	names        []string
+	token        string
+	caHashes     []string
+	node         registration
+	files        map[string]string
+}
+
+// registration is kubeadm's NodeRegistrationOptions.
+type registration struct {
+	Name             string          `json:"name"`
+	Taints           *[]corev1.Taint `json:"taints"`
+	KubeletExtraArgs []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"kubeletExtraArgs"`
+}
+
+// kubeadmConfig are the fields of kubeadm's configurations, version v1beta4,
+// that bear on what can be seen from outside.
+type kubeadmConfig struct {
+	Kind                 string       `json:"kind"`
+	APIVersion           string       `json:"apiVersion"`
+	ControlPlaneEndpoint string       `json:"controlPlaneEndpoint"`
+	KubernetesVersion    string       `json:"kubernetesVersion"`
+	NodeRegistration     registration `json:"nodeRegistration"`
+	LocalAPIEndpoint     apiEndpoint  `json:"localAPIEndpoint"`
+	APIServer            struct {
+		CertSANs []string `json:"certSANs"`
+	} `json:"apiServer"`
+	ControlPlane *struct {
+		LocalAPIEndpoint apiEndpoint `json:"localAPIEndpoint"`
+	} `json:"controlPlane"`
+	Discovery struct {
+		BootstrapToken *struct {
+			Token             string   `json:"token"`
+			APIServerEndpoint string   `json:"apiServerEndpoint"`
+			CACertHashes      []string `json:"caCertHashes"`
+		} `json:"bootstrapToken"`
+	} `json:"discovery"`
+}
+
+type apiEndpoint struct {
+	BindPort int `json:"bindPort"`
+}
+
+const (
+	kubeadmVersion = "kubeadm.k8s.io/v1beta4"
+	// defaultPort is where an API server listens unless it is told otherwise.
+	defaultPort = 6443
+)
+
+// errNoKubeadm is what a machine gives that is no node of any cluster.
+var errNoKubeadm = errors.New("no command runs kubeadm")
+
+// kubeadmCommand finds what kubeadm is told to do, and by which file.
+var kubeadmCommand = regexp.MustCompile(`\bkubeadm\s+(init|join)\s.*--config[ =](\S+)`)
+
+// readPlan finds the command and its configuration. The host name fills the
+// templates that cloud-init would.
+func readPlan(c sim.CloudInit, hostname string) (plan, error) {
+	for _, line := range c.Commands {
+		command := kubeadmCommand.FindStringSubmatch(line)
+		if command == nil {
+			continue
+		}
+		text, ok := c.Files[command[2]]
+		if !ok {
+			return plan{}, fmt.Errorf("kubeadm %s is to read %s, which nothing writes", command[1], command[2])
+		}
+		p := plan{initialise: command[1] == "init", files: c.Files, port: defaultPort}
+		if err := p.read(fill(text, hostname)); err != nil {
+			return plan{}, fmt.Errorf("%s: %w", command[2], err)
+		}
+		return p, p.check(hostname)
+	}
+	return plan{}, errNoKubeadm
+}
+
+// fill fills in the host name, under the names that cloud-init knows it by.
+func fill(text, hostname string) string {
+	return regexp.MustCompile(`\{\{\s*(ds\.meta_data\.local_hostname|ds\.meta_data\.hostname|v1\.local_hostname|local_hostname)\s*\}\}`).
+		ReplaceAllLiteralString(text, hostname)
+}
+
+// read reads all documents of a configuration.
+func (p *plan) read(text string) error {
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewBufferString(text))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var config kubeadmConfig
+		if err := yaml.Unmarshal(document, &config); err != nil {
+			return err
+		}
+		if config.Kind == "" {
+			continue // an empty document
+		}
+		if config.APIVersion != kubeadmVersion {
+			return fmt.Errorf("%s is %s; only %s is understood", config.Kind, config.APIVersion, kubeadmVersion)
+		}
+		p.take(config, string(document))
+	}
+}
+
+// take keeps what a document says.
+func (p *plan) take(c kubeadmConfig, text string) {
+	switch c.Kind {
+	case "ClusterConfiguration":
+		p.cluster, p.endpoint, p.version, p.names = text, c.ControlPlaneEndpoint, c.KubernetesVersion, c.APIServer.CertSANs
+	case "InitConfiguration":
+		p.node, p.controlPlane, p.port = c.NodeRegistration, true, or(c.LocalAPIEndpoint.BindPort, defaultPort)
+	case "JoinConfiguration":
+		p.node = c.NodeRegistration
+		if c.ControlPlane != nil {
+			p.controlPlane, p.port = true, or(c.ControlPlane.LocalAPIEndpoint.BindPort, defaultPort)
+		}
+		if t := c.Discovery.BootstrapToken; t != nil {
+			p.token, p.endpoint, p.caHashes = t.Token, t.APIServerEndpoint, t.CACertHashes
+		}
+	}
+}
+
+// check completes the plan, and says what kubeadm would refuse.
+func (p *plan) check(hostname string) error {
+	p.node.Name = or(p.node.Name, hostname)
+	if strings.Contains(p.node.Name, "{{") {
+		return fmt.Errorf("the node's name %q has a template that cloud-init does not fill", p.node.Name)
+	}
+	if _, _, err := net.SplitHostPort(p.endpoint); err != nil {
+		return fmt.Errorf("the control plane's endpoint: %w", err)
+	}
+	if !p.initialise && (p.token == "" || len(p.caHashes) == 0) {
+		return errors.New("kubeadm join has no bootstrap token, or no hash of the authority")
+	}
+	return nil
+}
+
+// kubeletArg is the value of an argument of the kubelet.
+func (p *plan) kubeletArg(name string) string {
+	for _, arg := range p.node.KubeletExtraArgs {
+		if arg.Name == name {
+			return arg.Value
+		}
+	}
+	return ""
+}
+
+// labels are those that the kubelet gives its node.
+func (p *plan) labels() map[string]string {
+	labels := map[string]string{corev1.LabelHostname: p.node.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
+	for pair := range strings.SplitSeq(p.kubeletArg("node-labels"), ",") {
+		if name, value, found := strings.Cut(pair, "="); found {
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// address is host:port of the machine's own API server.
+func (p *plan) address(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(p.port)) }
+
+// or is a value, or another one where that is zero.
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

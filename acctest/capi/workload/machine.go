@@ -1,0 +1,108 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// machine is one of MAAS's machines that runs what it was deployed with.
+type machine struct {
+	id       string
+	hostname string
+	userData []byte
+	plan     plan
+	cluster  *Cluster
+	server   *apiServer // of a control plane that is on
+	joined   bool       // the node was registered
+	on       bool       // the kubelet reports
+}
+
+// imageVersion finds the version of the kubelet in the name of an image, like
+// "custom/ubuntu-v1.36.2". Of an image that tells none, it is the cluster's.
+var imageVersion = regexp.MustCompile(`v1\.\d+\.\d+`)
+
+// boots tells whether a machine runs what was deployed on it. Those whose
+// power MAAS cannot see were turned on by hand.
+func boots(m sim.Machine) bool {
+	on := m.PowerState == "on" || m.PowerState == "unknown"
+	return m.StatusName == "Deployed" && on && len(m.IPAddresses) > 0
+}
+
+// boot lets the machine go as far as it gets: the error is what it waits for.
+func (w *Workloads) boot(ctx context.Context, m *machine, seen sim.Machine) error {
+	if m.on {
+		return nil
+	}
+	if m.cluster == nil {
+		if err := w.begin(ctx, m, seen); err != nil {
+			return err
+		}
+	}
+	ip := seen.IPAddresses[0]
+	if m.plan.controlPlane && m.server == nil {
+		server, err := m.cluster.serve(m.plan.address(ip), m.plan.node.Name)
+		if err != nil {
+			return err
+		}
+		m.server = server
+	}
+	if err := w.reach(ctx, m.plan.endpoint, m.cluster.ca.pool); err != nil {
+		return fmt.Errorf("the kubelet cannot reach the endpoint %s: %w", m.plan.endpoint, err)
+	}
+	if err := w.join(ctx, m, seen, ip); err != nil {
+		return err
+	}
+	m.cluster.setMember(m.plan.node.Name, m.plan.controlPlane)
+	m.on = true
+	return m.cluster.report(ctx, m.plan.node.Name, true)
+}
+
+// begin reads the user-data, and finds the cluster.
+func (w *Workloads) begin(ctx context.Context, m *machine, seen sim.Machine) error {
+	data, err := w.sim.CloudInit(m.id)
+	if err != nil {
+		return err
+	}
+	if m.plan, err = readPlan(data, seen.Hostname); err != nil {
+		return err
+	}
+	m.cluster, err = w.clusterFor(ctx, m.plan)
+	if err != nil {
+		m.cluster = nil
+	}
+	return err
+}
+
+// join registers the node, once: a kubelet that comes back finds it.
+func (w *Workloads) join(ctx context.Context, m *machine, seen sim.Machine, ip string) error {
+	if m.joined {
+		return nil
+	}
+	version := or(imageVersion.FindString(seen.Image), m.cluster.Version)
+	if err := m.cluster.register(ctx, m.plan, version, ip); err != nil {
+		return err
+	}
+	m.joined = true
+	return nil
+}
+
+// halt is a machine that stops: by a command, a power cut or its release.
+func (m *machine) halt(ctx context.Context) error {
+	if m.server != nil {
+		m.server.stop()
+		m.server = nil
+	}
+	if m.cluster == nil {
+		return nil
+	}
+	m.on = false
+	m.cluster.setMember(m.plan.node.Name, false)
+	return m.cluster.report(ctx, m.plan.node.Name, false)
+}
+
+// sameAs tells whether the machine is deployed with what it runs.
+func (m *machine) sameAs(userData []byte) bool { return bytes.Equal(m.userData, userData) }

@@ -1,0 +1,161 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// SetHost gives a name addresses, as /etc/hosts would: for endpoints whose
+// names MAAS does not know. No address takes the name away.
+func (w *Workloads) SetHost(name string, addresses ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hosts[name] = addresses; len(addresses) == 0 {
+		delete(w.hosts, name)
+	}
+}
+
+// resolve finds a name's addresses: those of SetHost, else MAAS's.
+func (w *Workloads) resolve(name string) []string {
+	w.mu.Lock()
+	addresses, found := w.hosts[name]
+	w.mu.Unlock()
+	if found {
+		return addresses
+	}
+	return w.sim.Resolve(name)
+}
+
+// Dial connects to host:port, where the host may be a name that MAAS's DNS
+// knows. Its addresses are tried in turn.
+func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addresses := []string{host}
+	if _, err := netip.ParseAddr(host); err != nil {
+		addresses = w.resolve(host)
+	}
+	failed := fmt.Errorf("no such host: MAAS's DNS has no address for %s", host)
+	for _, ip := range addresses {
+		connection, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(ip, port))
+		if err == nil {
+			return connection, nil
+		}
+		failed = err
+	}
+	return nil, failed
+}
+
+// Environment are the variables that let a program reach the published
+// endpoints by their names. What it asks of loopback addresses goes there
+// directly.
+func (w *Workloads) Environment() []string {
+	return []string{"HTTPS_PROXY=" + w.ProxyURL()}
+}
+
+// ProxyURL is the proxy of [Workloads.Environment], for clients in this
+// process.
+func (w *Workloads) ProxyURL() string { return "http://" + w.proxy.address }
+
+// proxy is an HTTP proxy for TLS alone, with a resolver of its own.
+type proxy struct {
+	address string
+	http    *http.Server
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu      sync.Mutex
+	tunnels map[net.Conn]bool
+}
+
+// startProxy listens at an address.
+func startProxy(address string, dial func(context.Context, string, string) (net.Conn, error)) (*proxy, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{address: l.Addr().String(), dial: dial, tunnels: map[net.Conn]bool{}}
+	p.http = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = p.http.Serve(l) }() // ends with stop
+	return p, nil
+}
+
+// stop ends the proxy with its tunnels.
+func (p *proxy) stop() {
+	_ = p.http.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for connection := range p.tunnels {
+		_ = connection.Close()
+	}
+}
+
+// ServeHTTP makes a tunnel.
+func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(rw, "this proxy makes tunnels only", http.StatusMethodNotAllowed)
+		return
+	}
+	there, err := p.dial(r.Context(), "tcp", r.Host)
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusBadGateway)
+		return
+	}
+	here, buffered, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		_ = there.Close()
+		http.Error(rw, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	p.keep(here, there)
+	defer p.drop(here, there)
+	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	relay(here, buffered, there)
+}
+
+// relay copies both ways until both have ended.
+func relay(here net.Conn, from io.Reader, there net.Conn) {
+	var both sync.WaitGroup
+	both.Go(func() { copyAll(there, from) })
+	both.Go(func() { copyAll(here, there) })
+	both.Wait()
+}
+
+// copyAll copies until the end, and passes the end on. A connection that
+// breaks ends both directions.
+func copyAll(to net.Conn, from io.Reader) {
+	_, err := io.Copy(to, from)
+	half, ok := to.(interface{ CloseWrite() error })
+	if err != nil && !errors.Is(err, io.EOF) || !ok {
+		_ = to.Close()
+		return
+	}
+	_ = half.CloseWrite()
+}
+
+func (p *proxy) keep(connections ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range connections {
+		p.tunnels[c] = true
+	}
+}
+
+func (p *proxy) drop(connections ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range connections {
+		_ = c.Close()
+		delete(p.tunnels, c)
+	}
+}

@@ -1,0 +1,87 @@
+package acctest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Reasons that several tests share.
+const (
+	noRecord   = "it looks at what MAAS keeps of a VM host, and this one keeps none"
+	noNumber   = "it calls a VM host by its number in MAAS, and there are none"
+	oneVersion = "a real LXD has the version that it has"
+	noMachine  = "a host is a machine of MAAS there, and this LXD runs on none"
+	elsewhere  = "the machines of the example are in a network that cannot be reached from here; the demo's can"
+	noMAAS     = "MAAS does not look at LXDs there"
+)
+
+// notOnLXD are the tests, or their cases, that say nothing where LXD makes the
+// VMs, and why.
+var notOnLXD = map[string]string{
+	"TestAccDataHosts":                    noNumber,
+	"TestAccDataBadInput/NoHostID":        noNumber,
+	"TestAccHostNamesSwapped":             noNumber,
+	"TestAccHostServerIsTold":             noNumber,
+	"TestAccHostMoved":                    "the provider that it comes from calls a VM host by its number in MAAS",
+	"TestAccHostDrift/Zone":               noRecord,
+	"TestAccHostDrift/Ratio":              noRecord,
+	"TestAccHostDrift/Name":               noRecord,
+	"TestAccHostDrift/Tag":                noRecord,
+	"TestAccHostDrift/Forgotten":          noRecord,
+	"TestAccHostImportUnmarked":           noRecord,
+	"TestAccHostKilled/Unregistered":      noRecord,
+	"TestAccVMBadInput/HostNeverReached":  noRecord,
+	"TestAccVMBadInput/NoVMHosts":         "it makes VMs there",
+	"TestAccHostBadInput/NoVMHosts":       "it makes hosts there",
+	"TestAccHostTooNew":                   oneVersion,
+	"TestAccVMOnLXDTooNew":                oneVersion,
+	"TestAccHostBadLXD/TooOld":            oneVersion,
+	"TestAccGoneTooOld":                   oneVersion,
+	"TestAccHostProjectInUse":             noMachine,
+	"TestAccHostWaysIn/ByAddress":         noMachine,
+	"TestAccHostServerDemanded":           noMachine,
+	"TestAccHostBadLXD/ProjectHoldsVMs":   noMachine,
+	"TestAccHostBadLXD/RegisteredAlready": noMachine,
+	"TestAccHostBadLXD/Untrusted":         noMachine,
+	"TestAccHostBadLXD/ProjectInUse":      noMAAS,
+	"TestAccExampleHosts":                 elsewhere,
+	"TestAccExampleFleet":                 elsewhere,
+	"TestAccExampleFleetTests":            elsewhere,
+	"TestAccGoneResizeRefused":            "where the kernel starts no VMs, none has to be stopped",
+	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
+	"TestAccProfileOnMAAS":                "a profile can be chosen there",
+	"TestAccHostServerChanged":            "a real LXD keeps its certificate",
+	"TestAccHostKeyExpires":               "without a key that serves nobody sees what is on a host: TestAccGoneKeyExpires",
+}
+
+// TestColumnReasons: each name in the table is that of a test, and of a case of
+// it, so that a reason does not outlive them.
+func TestColumnReasons(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		if file == "column_reasons_test.go" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	for name := range notOnLXD {
+		test, one, _ := strings.Cut(name, "/")
+		if !strings.Contains(code.String(), "func "+test+"(t *testing.T)") {
+			t.Errorf("there is no test %s", test)
+		}
+		if one != "" && !strings.Contains(code.String(), `"`+one+`"`) {
+			t.Errorf("%s has no case %s", test, one)
+		}
+	}
+}

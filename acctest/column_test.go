@@ -1,0 +1,213 @@
+package acctest_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/reallxd"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// columnVariable chooses who makes the VMs of the suite, and so what it runs on:
+// "maas" (if empty), a MAAS with VM hosts and simulated LXDs, or "lxd", a MAAS
+// without VM hosts, whose hosts have real LXDs.
+const columnVariable = "MAASLXD_ACC_COLUMN"
+
+const (
+	columnMAAS = "maas"
+	columnLXD  = "lxd"
+)
+
+// column is the one that runs.
+func column() string {
+	if name := os.Getenv(columnVariable); name != "" {
+		return name
+	}
+	return columnMAAS
+}
+
+// onLXD says that this is the column of real LXDs.
+func onLXD() bool { return column() == columnLXD }
+
+// lender lends its LXDs to all tests.
+var lender = sync.OnceValue(func() *reallxd.Lender {
+	return reallxd.New(func(what string) { fmt.Println("real LXDs: " + what) })
+})
+
+// fleetKey is the key that the hosts trust which are there already, in files.
+var fleetKey = sync.OnceValues(func() (key lxd.Key, err error) {
+	dir, err := os.MkdirTemp("", "maaslxd-acctest-key-")
+	if err != nil {
+		return lxd.Key{}, err
+	}
+	defer os.RemoveAll(dir)
+	return lxd.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
+})
+
+// inColumn skips a test that says nothing in this column, and where that is
+// possible in none.
+func inColumn(t *testing.T) {
+	t.Helper()
+	if !onLXD() {
+		return
+	}
+	for name, reason := range notOnLXD {
+		if t.Name() == name || strings.HasPrefix(t.Name(), name+"/") {
+			t.Skip("not with real LXDs: " + reason)
+		}
+	}
+	if err := reallxd.Possible(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// start serves a model: in the column of LXDs, as a fleet of ours is once MAAS
+// has removed its VM hosts.
+func start(t *testing.T, m sim.Model) *sim.Server {
+	t.Helper()
+	if !onLXD() {
+		return sim.Start(t, m)
+	}
+	key, err := fleetKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.MAASVersion, m.LXDListen = sim.VersionGone, sim.LXDListenAuto
+	for n := range m.Hosts {
+		if !m.Hosts[n].Unregistered {
+			m.Hosts[n].TrustedCertificates = append(m.Hosts[n].TrustedCertificates, key.Certificate)
+		}
+	}
+	s := sim.Start(t, m, sim.WithLXDs(lender()))
+	for _, h := range m.Hosts {
+		if !h.Unregistered {
+			note(t, s, h)
+		}
+	}
+	return s
+}
+
+// note writes into a host's machine what a maaslxd_vm_host leaves there.
+func note(t *testing.T, s *sim.Server, h sim.HostModel) {
+	t.Helper()
+	record := engine.HostRecord{
+		Name: h.Name, Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
+		Endpoint: engine.Endpoint{Project: h.Project},
+	}
+	if record.Project == "" {
+		record.Project = "default"
+	}
+	for _, l := range s.LXDs() {
+		if l.Name == h.Name {
+			record.Address, record.DefaultStoragePool = l.Address, l.StoragePools[0].Name
+		}
+	}
+	tags, data := []string{engine.HostTag, "virtual"}, record.OwnerData()
+	for key, value := range data {
+		if value == "" {
+			delete(data, key)
+		}
+	}
+	if err := s.EditMachine(h.Name, sim.MachineEdit{Tags: &tags, OwnerData: &data}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keySettings are those of a provider that is to reach the hosts that are there.
+func (x *target) keySettings() string {
+	if !onLXD() || x.ownKey {
+		return ""
+	}
+	key, err := fleetKey()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("lxd_client_cert = %q\n  lxd_client_key = %q\n  ", key.Certificate, key.Credentials.Key)
+}
+
+// enlisted makes a VM in the LXD of the first host, and in MAAS, as an operator
+// would who knows nothing of us.
+func (x *target) enlisted(t *testing.T, name string, cores int) {
+	t.Helper()
+	const mac = "00:16:3e:aa:aa:aa"
+	key, err := fleetKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := x.sim.LXDs()[0]
+	if err := x.sim.AddInstance(sim.Instance{Host: host.Name, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
+		t.Fatal(err)
+	}
+	x.post(t, "machines/", url.Values{
+		"hostname": {name}, "architecture": {"amd64/generic"}, "mac_addresses": {mac}, "power_type": {"lxd"},
+		"power_parameters_power_address": {host.Address}, "power_parameters_instance_name": {name},
+		"power_parameters_certificate": {key.Certificate}, "power_parameters_key": {key.Credentials.Key},
+	})
+}
+
+// lxdVersion is that of the LXDs.
+var lxdVersion = sync.OnceValue(func() string {
+	if !onLXD() {
+		return "5.21.3"
+	}
+	version, err := reallxd.Version()
+	if err != nil {
+		return err.Error()
+	}
+	return version
+})
+
+// hostNumber is a check of the number that MAAS gives a VM host, where it has
+// any.
+func hostNumber(c knownvalue.Check) knownvalue.Check {
+	if onLXD() {
+		return knownvalue.Null()
+	}
+	return c
+}
+
+// resizes is the plan of a VM that is to have another size: LXD changes it, MAAS
+// cannot.
+func resizes() resource.ConfigPlanChecks {
+	if onLXD() {
+		return inPlace
+	}
+	return replaces
+}
+
+// keyBeside puts the key of the fleet where a ledger has it, for a provider that
+// is to reach the hosts which are there already.
+func (x *target) keyBeside(t *testing.T, ledger string) {
+	t.Helper()
+	if !onLXD() {
+		return
+	}
+	key, err := fleetKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimSpace(key.Certificate) + "\n" + strings.TrimSpace(key.Credentials.Key) + "\n"
+	if err := os.WriteFile(filepath.Join(filepath.Dir(ledger), "lxd-client.pem"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// driver is that of a storage pool for which one was asked: real LXDs are lent
+// with dir alone.
+func driver(asked string) string {
+	if onLXD() {
+		return "dir"
+	}
+	return asked
+}

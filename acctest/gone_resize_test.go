@@ -1,0 +1,102 @@
+package acctest_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestAccGoneResize gives a VM other sizes in place, and makes it anew for what
+// LXD cannot change.
+func TestAccGoneResize(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	const address = "maaslxd_vm.test"
+	plans := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
+	}
+	disk := func(name string, gb int64) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue(address, tfjsonpath.New("disks").AtMapKey(name).AtMapKey("size_gb"), knownvalue.Int64Exact(gb))
+	}
+	same := statecheck.CompareValue(compare.ValuesSame())
+	id := func() statecheck.StateCheck { return same.AddStateValue(address, tfjsonpath.New("id")) }
+	vm := func(attributes ...string) string { return x.reaching(node1() + guest("web", attributes...)) }
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkNothing("node1"),
+		Steps: []resource.TestStep{
+			{Config: vm(`memory_mib = 2048`, `disks = { root = { size_gb = 8 }, data = { size_gb = 4 } }`), ConfigStateChecks: []statecheck.StateCheck{id()}},
+			{
+				Config:            vm(`cores = 3`, `memory_mib = 4096`, `disks = { root = { size_gb = 10 }, data = { size_gb = 6 } }`),
+				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate),
+				ConfigStateChecks: []statecheck.StateCheck{id(), disk("root", 10), disk("data", 6)},
+			},
+			{
+				Config:           vm(`cores = 3`, `memory_mib = 4096`, `disks = { root = { size_gb = 9 }, data = { size_gb = 6 } }`),
+				ConfigPlanChecks: plans(plancheck.ResourceActionReplace),
+			},
+		},
+	})
+}
+
+// TestAccGoneResizeRefused leaves a VM as it is that cannot be changed now.
+func TestAccGoneResizeRefused(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	vm := func(attributes ...string) string {
+		return x.reaching(node1() + guest("web", append(attributes, x.deploy())...))
+	}
+	w := newWorkspace(t, vm(`memory_mib = 2048`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, vm(`memory_mib = 4096`))
+	w.leaves(t, x, "", `Cannot update VM web web runs, and must be stopped to change limits.memory Turn the machine off first`)
+	w.configure(t, vm(`memory_mib = 2048`, `cores = 64`))
+	w.leaves(t, x, "cores", `64 cores are more than the 8 that VM host kvm1 has`)
+	w.configure(t, vm(`memory_mib = 2048`, `cores = 4`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if i := x.sim.Instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 {
+		t.Errorf("the instance is %+v", i)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccGoneSilent: while the LXD of a host does not answer, a VM that was once
+// resized has not changed, and one that nobody knows yet is not imported.
+func TestAccGoneSilent(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	vm := func(attributes ...string) string { return x.reaching(node1() + guest("web", attributes...)) }
+	w := newWorkspace(t, vm())
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, vm(`cores = 3`, `disks = { root = { size_gb = 10 } }`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	turn := func(c sim.Condition) {
+		if err := x.sim.SetLXD("node1", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn(sim.Unreachable)
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "state", "rm", "maaslxd_vm.test")
+	cmd, out := w.command(t.Context(), "import", "-no-color", "maaslxd_vm.test", "web")
+	if err := cmd.Run(); err == nil || !words(`Cannot import VM web Only the LXD of VM host kvm1 tells its size`).MatchString(unwrapped(out.String())) {
+		t.Errorf("want an error about the LXD, got %v:\n%s", err, out)
+	}
+	turn(sim.OK)
+	w.run(t, "import", "-no-color", "maaslxd_vm.test", "web")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}

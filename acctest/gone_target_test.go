@@ -1,0 +1,78 @@
+package acctest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// newGone is a MAAS that has no VM hosts any more, with machines, and with LXDs
+// that can be reached as real ones are.
+func newGone(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
+	t.Helper()
+	gone := func(m *sim.Model) {
+		served(m)
+		m.MAASVersion = sim.VersionGone
+	}
+	return newMetal(t, append([]func(*sim.Model){gone}, changes...)...)
+}
+
+// reaching is a configuration whose provider reaches the LXDs.
+func (x *metalTarget) reaching(body string, settings ...string) string {
+	return strings.Replace(x.config(body, settings...), `probe = "maas"`, `probe = "direct"`, 1)
+}
+
+// guest is a maaslxd_vm.test on the host maaslxd_vm_host.test.
+func guest(name string, attributes ...string) string {
+	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  vm_host = maaslxd_vm_host.test.name\n  %s\n}\n", name, strings.Join(attributes, "\n  "))
+}
+
+// leaves applies a change of what is there already. It wants one error, with
+// these words, at an attribute unless that is empty, and nothing changed.
+func (w workspace) leaves(t *testing.T, x *metalTarget, at, want string) {
+	t.Helper()
+	before := x.everything()
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil {
+		t.Fatalf("it was done:\n%s", out)
+	}
+	text := unwrapped(out.String())
+	if !words(want).MatchString(text) || strings.Count(text, "Error: ") != 1 {
+		t.Errorf("want one error, with the words %q, in:\n%s", want, out)
+	}
+	if pointed := at + " ="; at != "" && !strings.Contains(pointers(out.String()), pointed) {
+		t.Errorf("want the CLI to point at %q:\n%s", pointed, out)
+	}
+	if diff := cmp.Diff(before, x.everything(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("it changed something (-before +after):\n%s", diff)
+	}
+}
+
+// checkNothing checks that MAAS has its machines back, and that no instance is
+// left in any LXD.
+func (x *metalTarget) checkNothing(names ...string) func(*terraform.State) error {
+	return func(s *terraform.State) error {
+		if err := x.checkReady(names...)(s); err != nil {
+			return err
+		}
+		for _, i := range x.sim.Instances() {
+			return fmt.Errorf("the LXD %s has the instance %s left", i.Host, i.Name)
+		}
+		for _, m := range x.sim.Machines() {
+			if slices.Contains(m.Tags, "maaslxd-host") {
+				return fmt.Errorf("machine %s still has the tag of hosts", m.Hostname)
+			}
+			if m.Hostname == "web" {
+				return fmt.Errorf("MAAS still has machine %s", m.Hostname)
+			}
+		}
+		return nil
+	}
+}

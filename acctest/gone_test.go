@@ -1,0 +1,46 @@
+package acctest_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+)
+
+// TestAccGoneLife takes a host and a VM on it through everything that a user does
+// to them, on a MAAS without VM hosts.
+func TestAccGoneLife(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	host := node1(`zone = "az1"`, `pool = "kvm"`, `tags = ["blue"]`, `cpu_overcommit = 2`)
+	vmIs := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("maaslxd_vm.test", tfjsonpath.New(attribute), value)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkNothing("node1"),
+		Steps: []resource.TestStep{
+			{
+				Config: x.reaching(host + guest("web", `cores = 2`, x.deploy())),
+				ConfigStateChecks: []statecheck.StateCheck{
+					hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("zone", text("az1")), hostIs("pool", text("kvm")),
+					hostIs("vm_host_id", knownvalue.Null()), hostIs("lxd_version", text(lxdVersion())), hostIs("default_storage_pool", text("default")),
+					vmIs("status", text("Deployed")), vmIs("vm_host", text("kvm1")), vmIs("vm_host_name", text("kvm1")), vmIs("vm_host_id", knownvalue.Null()),
+					vmIs("zone", text("az1")), vmIs("pool", text("kvm")),
+				},
+			},
+			{
+				Config: x.reaching(host + guest("web", `cores = 2`, `tags = ["a"]`, `zone = "az2"`, x.deploy())),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("maaslxd_vm.test", plancheck.ResourceActionUpdate),
+					plancheck.ExpectResourceAction(hostAddress, plancheck.ResourceActionNoop),
+				}},
+			},
+			{ResourceName: "maaslxd_vm.test", ImportState: true, ImportStateVerify: true, ImportStateId: "web"},
+			{ResourceName: hostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"cores", "memory_mib"}},
+		},
+	})
+}

@@ -1,0 +1,134 @@
+package acctest_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// newUpgradable is a MAAS with VM hosts that is about to be upgraded, and whose
+// LXDs can be reached: real ones in the column of LXDs.
+func newUpgradable(t *testing.T) *metalTarget {
+	t.Helper()
+	inColumn(t)
+	m := world()
+	bareMetal(&m)
+	m.LXDListen = sim.LXDListenAuto
+	for n := range m.Subnets {
+		m.Subnets[n].CIDR = ""
+	}
+	var real []sim.Option
+	if onLXD() {
+		m.Hosts, real = nil, []sim.Option{sim.WithLXDs(lender())}
+	}
+	s := sim.Start(t, m, real...)
+	return &metalTarget{target: &target{url: s.URL, key: s.APIKey(), sim: s, image: "ubuntu/noble", ownKey: true}, folder: t.TempDir()}
+}
+
+// fleet is a configuration of hosts, as name to machine, and of VMs, as name to
+// host.
+func (x *metalTarget) fleet(hosts, vms map[string]string) string {
+	return x.fleetBy("name", hosts, vms)
+}
+
+// fleetBy is fleet with the attribute of a host by which its VMs name it.
+func (x *metalTarget) fleetBy(by string, hosts, vms map[string]string) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		fmt.Fprintf(&text, `
+resource "maaslxd_vm_host" %[1]q {
+  name            = %[1]q
+  machine         = %[2]q
+  zone            = "az1"
+  pool            = "kvm"
+  tags            = ["blue"]
+  cpu_overcommit  = 3
+  deploy          = { image = "ubuntu/noble" }
+}
+`, name, hosts[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(vms)) {
+		fmt.Fprintf(&text, `
+resource "maaslxd_vm" %[1]q {
+  name    = %[1]q
+  vm_host = maaslxd_vm_host.%[2]s.%[3]s
+  cores   = 2
+  tags    = ["a"]
+  disks   = { root = { size_gb = 10 }, data = { size_gb = 5 } }
+  deploy  = { image = "ubuntu/noble" }
+}
+`, name, vms[name], by)
+	}
+	return x.reaching(text.String())
+}
+
+// known are the machines of the fleet, by hostname.
+func (x *metalTarget) known() map[string]string {
+	ids := map[string]string{}
+	for _, m := range x.sim.Machines() {
+		ids[m.Hostname] = m.SystemID
+	}
+	return ids
+}
+
+// TestAccTakeover makes a fleet on a MAAS with VM hosts, and goes on with it,
+// unchanged, on the MAAS that its upgrade leaves.
+func TestAccTakeover(t *testing.T) {
+	t.Parallel()
+	x := newUpgradable(t)
+	hosts := map[string]string{"kvm1": "node1", "kvm2": "node2"}
+	vms := map[string]string{"web1": "kvm1", "web2": "kvm1", "db1": "kvm2"}
+	w := newWorkspace(t, x.fleet(hosts, vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	before := x.known()
+
+	if err := x.sim.Upgrade(); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.configure(t, x.fleetBy("system_id", hosts, vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if diff := cmp.Diff(before, x.known()); diff != "" {
+		t.Errorf("machines by the system ids of hosts (-before +after):\n%s", diff)
+	}
+	vms["web3"] = "kvm1"
+	w.configure(t, x.fleet(hosts, vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	after := x.known()
+	if after["web3"] == "" {
+		t.Error("the further VM is not there")
+	}
+	delete(after, "web3")
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("machines (-before +after):\n%s", diff)
+	}
+
+	delete(vms, "web1")
+	delete(vms, "db1")
+	delete(hosts, "kvm2")
+	w.configure(t, x.fleet(hosts, vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	var left []string
+	for _, i := range x.sim.Instances() {
+		left = append(left, i.Name)
+	}
+	if diff := cmp.Diff([]string{"web2", "web3"}, left); diff != "" {
+		t.Errorf("instances (-want +got):\n%s", diff)
+	}
+	if err := x.checkReady("node2")(nil); err != nil {
+		t.Error(err)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
