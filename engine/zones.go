@@ -14,8 +14,8 @@ import (
 // ZoneNeed says what a zone must have room for. The zero value asks for the
 // least: one VM of the smallest size, or any bare-metal machine.
 type ZoneNeed struct {
-	// Placement says which VM hosts count. Its Zone counts, too; its Group does
-	// not: that the members of a group stand apart is for when they are placed.
+	// Placement says which VM hosts count, by Zone, Pool and Tags. Its Group and
+	// Project are for when the VM is placed.
 	Placement Placement
 	// Cores and MemoryMiB of a VM; zero: 1 and MinMemoryMiB.
 	Cores     int
@@ -31,28 +31,34 @@ type ZoneCapacity struct {
 	Machines int // Ready machines that fit
 }
 
-// ZonesWithCapacity lists the zones that have at least one VM host with room, or
-// one Ready machine, sorted by name: the failure domains of a cluster. Hosts
-// come from the Composer's cached list, machines from one listing of the Ready
-// ones. What the ledger has promised, and not made yet, does not count: the
-// answer is about where to begin, and placement has the last word. A MAAS
+// Room is what a MAAS had for machines when it was asked: what is promised and
+// not made yet does not count. It tells where to begin; placement has the last
+// word.
+type Room struct {
+	Hosts []VMHost  // as the Composer's cached list has them
+	Ready []Machine // the Ready machines, VMs among them
+}
+
+// Room lists what there is room on, by one listing of the Ready machines. A MAAS
 // without VM hosts has none, which is no error.
-func (e *Engine) ZonesWithCapacity(ctx context.Context, need ZoneNeed) ([]ZoneCapacity, error) {
+func (e *Engine) Room(ctx context.Context) (Room, error) {
 	hosts, err := e.cfg.Composer.Hosts(ctx)
 	if err != nil && !errors.Is(err, ErrGone) {
-		return nil, fmt.Errorf("cannot list the VM hosts: %w", err)
+		return Room{}, fmt.Errorf("cannot list the VM hosts: %w", err)
 	}
 	ready, err := e.cfg.Machines.MachinesWhere(ctx, MachineFilter{Status: StatusReady})
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the Ready machines: %w", err)
+		return Room{}, fmt.Errorf("cannot list the Ready machines: %w", err)
 	}
-	return zonesWithCapacity(hosts, ready, need)
+	return Room{Hosts: hosts, Ready: ready}, nil
 }
 
-// zonesWithCapacity counts by zone what fits.
-func zonesWithCapacity(hosts []VMHost, ready []Machine, need ZoneNeed) ([]ZoneCapacity, error) {
+// Zones lists the zones that have at least one VM host with room for what is
+// needed, or one Ready machine that fits, sorted by name: the failure domains of a
+// cluster.
+func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 	zones := map[string]ZoneCapacity{}
-	fitting, err := need.fitting(hosts)
+	fitting, err := need.fitting(r.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +67,7 @@ func zonesWithCapacity(hosts []VMHost, ready []Machine, need ZoneNeed) ([]ZoneCa
 		z.Hosts++
 		zones[h.Zone] = z
 	}
-	for _, m := range ready {
+	for _, m := range r.Ready {
 		// A VM of ours is Ready for a moment, and MAAS may not know its host.
 		if owner, _ := described(m.Description); owner != "" || m.Status != StatusReady || !need.Machines.fits(m) {
 			continue

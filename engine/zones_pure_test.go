@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestZonesWithCapacityOf(t *testing.T) {
+func TestZonesOfRoom(t *testing.T) {
 	t.Parallel()
 	host := func(name, zone string, edit ...func(*VMHost)) VMHost {
 		h := VMHost{
@@ -74,7 +74,7 @@ func TestZonesWithCapacityOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := zonesWithCapacity(tc.hosts, tc.ready, tc.need)
+			got, err := Room{Hosts: tc.hosts, Ready: tc.ready}.Zones(tc.need)
 			if errors.Is(err, ErrInvalid) != tc.wrong || (err != nil) != tc.wrong {
 				t.Fatalf("%s\ngot %v", tc.reason, err)
 			}

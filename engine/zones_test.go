@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestZonesWithCapacity asks a MAAS with VM hosts, and one that has none any
+// TestRoom asks a MAAS with VM hosts, and one that has none any
 // more, over HTTP.
-func TestZonesWithCapacity(t *testing.T) {
+func TestRoom(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
@@ -42,7 +42,11 @@ func TestZonesWithCapacity(t *testing.T) {
 			p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 			r.sim.ResetJournal()
 			for range 3 {
-				got, err := p.engine.ZonesWithCapacity(t.Context(), engine.ZoneNeed{})
+				room, err := p.engine.Room(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := room.Zones(engine.ZoneNeed{})
 				if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
 					t.Errorf("%s\nerror %v (-want +got):\n%s", tc.reason, err, diff)
 				}

@@ -18,22 +18,23 @@ import (
 // templateKind is the kind of the templates of MaasMachines.
 const templateKind = "MaasMachineTemplate"
 
-// controlPlaneMode is what the control plane's machines are to be, as the template
-// says that it makes them from. Empty where that cannot be known: its machines are
-// none of ours, or it makes none. One that is not there yet is a *blocked error, for
-// it may ask for a zone as soon as it is; other errors are the API server's.
-func (s *clusterScope) controlPlaneMode(ctx context.Context) (infrav1.ProvisioningMode, error) {
+// controlPlaneMachine is what the control plane's machines are to be, as the
+// template says that it makes them from. Its Mode is empty where that cannot be
+// known: its machines are none of ours, or it makes none. One that is not there yet
+// is a *blocked error, for it may ask for a zone as soon as it is; other errors are
+// the API server's.
+func (s *clusterScope) controlPlaneMachine(ctx context.Context) (infrav1.ResolvedMachine, error) {
 	name, err := s.controlPlaneTemplate(ctx)
 	if name == "" || err != nil {
-		return "", err
+		return infrav1.ResolvedMachine{}, err
 	}
 	t := &infrav1.MaasMachineTemplate{}
 	err = s.Client.Get(ctx, client.ObjectKey{Namespace: s.maas.Namespace, Name: name}, t)
 	if apierrors.IsNotFound(err) {
-		return "", s.lacksControlPlane(templateKind, name)
+		return infrav1.ResolvedMachine{}, s.lacksControlPlane(templateKind, name)
 	}
 	want, _ := t.Spec.Template.Spec.Resolve(field.NewPath("spec")) // what it contradicts itself in is its machines' to say
-	return want.Mode, err
+	return want, err
 }
 
 // controlPlaneTemplate is the name of that template, empty where there is none.

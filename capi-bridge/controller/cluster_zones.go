@@ -32,7 +32,7 @@ func (s *clusterScope) reconcileZones(ctx context.Context) (bool, error) {
 	if !s.cluster.DeletionTimestamp.IsZero() {
 		return true, nil // nothing more is made
 	}
-	mode, err := s.controlPlaneMode(ctx)
+	want, err := s.controlPlaneMachine(ctx)
 	if missing, ok := errors.AsType[*blocked](err); ok {
 		if len(s.maas.Status.FailureDomains) > 0 {
 			return true, nil // it was there, and no machine is made without it
@@ -43,7 +43,7 @@ func (s *clusterScope) reconcileZones(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.discoveredZones(ctx, have, mode), nil
+	return s.discoveredZones(ctx, have, want), nil
 }
 
 // givenZones are those of the spec. All of them must be there.
@@ -67,18 +67,14 @@ func (s *clusterScope) givenZones(ctx context.Context, have []string) bool {
 	return true
 }
 
-// discoveredZones are those with room. Those with room for what the control plane
-// is made of are its, too. One that has machines of the cluster stays even when it
-// is full: it is where they are.
-func (s *clusterScope) discoveredZones(ctx context.Context, have []string, mode infrav1.ProvisioningMode) bool {
-	found, err := s.site.Zones.ZonesWithRoom(ctx)
+// discoveredZones are those with room. Those with room for a machine of the control
+// plane are its, too. One that has machines of the cluster stays even when it is
+// full: it is where they are.
+func (s *clusterScope) discoveredZones(ctx context.Context, have []string, controlPlane infrav1.ResolvedMachine) bool {
+	zones, err := s.zonesWithRoom(ctx, controlPlane)
 	if err != nil {
 		s.failed(infrav1.FailureDomainsReadyCondition, err)
 		return false
-	}
-	zones := map[string]bool{} // whether the control plane may be there
-	for _, z := range found {
-		zones[z.Zone] = hasRoomFor(z, mode)
 	}
 	for i := range s.machines {
 		if zone := s.machines[i].Status.FailureDomain; slices.Contains(have, zone) {
@@ -86,7 +82,7 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, mode 
 		}
 	}
 	if !slices.Contains(slices.Collect(maps.Values(zones)), true) {
-		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+roomFor[mode]+"; add one, or name zones in spec.failureDomains")
+		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+roomFor[controlPlane.Mode]+"; add one, or name zones in spec.failureDomains")
 		s.soon(jittered(retryAfter))
 		return false
 	}
@@ -95,15 +91,32 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, mode 
 	return true
 }
 
-// hasRoomFor tells whether a zone has room for a machine of a mode, or of any.
-func hasRoomFor(z engine.ZoneCapacity, mode infrav1.ProvisioningMode) bool {
-	switch mode {
-	case infrav1.ProvisioningModeLXD:
-		return z.Hosts > 0
-	case infrav1.ProvisioningModeBareMetal:
-		return z.Machines > 0
+// zonesWithRoom are those with room for anything, and whether each has room for a
+// machine of the control plane. KubeadmControlPlane takes any that it may, and
+// stays there.
+func (s *clusterScope) zonesWithRoom(ctx context.Context, controlPlane infrav1.ResolvedMachine) (map[string]bool, error) {
+	zones := map[string]bool{}
+	found, err := s.site.Zones.ZonesWithRoom(ctx, engine.ZoneNeed{})
+	if err != nil {
+		return nil, err
 	}
-	return true
+	for _, z := range found {
+		zones[z.Zone] = controlPlane.Mode == ""
+	}
+	need := engine.ZoneNeed{Cores: controlPlane.Cores, MemoryMiB: controlPlane.MemoryMiB, Machines: selector(controlPlane)}
+	fits := func(z engine.ZoneCapacity) bool { return z.Machines > 0 }
+	switch controlPlane.Mode {
+	case "":
+		return zones, nil
+	case infrav1.ProvisioningModeLXD:
+		need.Placement = placement(controlPlane)
+		fits = func(z engine.ZoneCapacity) bool { return z.Hosts > 0 }
+	}
+	found, err = s.site.Zones.ZonesWithRoom(ctx, need)
+	for _, z := range found {
+		zones[z.Zone] = fits(z)
+	}
+	return zones, err
 }
 
 // maxZones is how many zones an object can list, by its schema.
@@ -132,7 +145,7 @@ func (s *clusterScope) listable(zones map[string]bool) map[string]bool {
 // roomFor is what a zone must have for a control plane.
 var roomFor = map[infrav1.ProvisioningMode]string{
 	"":                                "an LXD host with room or a Ready machine",
-	infrav1.ProvisioningModeLXD:       "an LXD host with room for the VMs of the control plane",
+	infrav1.ProvisioningModeLXD:       "an LXD host with room for a VM of the control plane",
 	infrav1.ProvisioningModeBareMetal: "a Ready machine for the control plane",
 }
 

@@ -20,12 +20,12 @@ import (
 )
 
 // zoneModel is a MAAS with VM hosts in az1, Ready machines in az2, both in az3, and
-// nothing in the zone empty.
+// nothing in the zone empty. What az3 has is of the pool "big", and bigger.
 func zoneModel() sim.Model {
 	return sim.Model{
-		Zones:    []string{"az1", "az2", "az3", "empty"},
-		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}, {Name: "h3", Cores: 8, MemoryMiB: 16384, Zone: "az3"}},
-		Machines: []sim.MachineModel{{Hostname: "bm2", Zone: "az2"}, {Hostname: "bm3", Zone: "az3"}},
+		Zones: []string{"az1", "az2", "az3", "empty"}, Pools: []string{"big"},
+		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}, {Name: "h3", Cores: 16, MemoryMiB: 65536, Zone: "az3", Pool: "big"}},
+		Machines: []sim.MachineModel{{Hostname: "bm2", Zone: "az2"}, {Hostname: "bm3", Zone: "az3", Pool: "big", Cores: 16, MemoryMiB: 65536, DiskGB: 900}},
 	}
 }
 
@@ -62,6 +62,11 @@ func template(spec infrav1.MaasMachineSpec) *infrav1.MaasMachineTemplate {
 	}
 }
 
+func with(spec infrav1.MaasMachineSpec, change func(*infrav1.MaasMachineSpec)) infrav1.MaasMachineSpec {
+	change(&spec)
+	return spec
+}
+
 // withControlPlane names the control plane in the Cluster.
 func withControlPlane(kind string) func(*clusterv1.Cluster, *infrav1.MaasCluster) {
 	return func(c *clusterv1.Cluster, _ *infrav1.MaasCluster) {
@@ -88,6 +93,22 @@ func TestZonesOfTheControlPlane(t *testing.T) {
 	}{
 		"VMs":   {"VMs need a VM host.", kcp, []client.Object{kubeadm(), template(vmMachine())}, nil, zones(true, false, true)},
 		"Metal": {"Bare metal needs a Ready machine, wherever the workers' VMs may be.", kcp, []client.Object{kubeadm(), template(metalMachine())}, nil, zones(false, true, true)},
+		"PoolOfVMs": {
+			"VMs of a resource pool need a VM host of it.", kcp,
+			[]client.Object{kubeadm(), template(with(vmMachine(), func(m *infrav1.MaasMachineSpec) { m.ResourcePool = ptr.To("big") }))}, nil, zones(false, false, true),
+		},
+		"BigVMs": {
+			"A VM host with room for a small VM is no use to a big one.", kcp,
+			[]client.Object{kubeadm(), template(with(vmMachine(), func(m *infrav1.MaasMachineSpec) { m.MinMemoryInMB = ptr.To(32768) }))}, nil, zones(false, false, true),
+		},
+		"PoolOfMetal": {
+			"Machines of another resource pool are none to choose from.", kcp,
+			[]client.Object{kubeadm(), template(with(metalMachine(), func(m *infrav1.MaasMachineSpec) { m.ResourcePool = ptr.To("big") }))}, nil, zones(false, false, true),
+		},
+		"BigDisk": {
+			"Machines that are too small are none, either.", kcp,
+			[]client.Object{kubeadm(), template(with(metalMachine(), func(m *infrav1.MaasMachineSpec) { m.MinDiskSizeInGB = ptr.To(800) }))}, nil, zones(false, false, true),
+		},
 		"OlderContract": {
 			"The template stood elsewhere in v1beta1.", "OldControlPlane",
 			[]client.Object{anyControlPlane("OldControlPlane", "spec", "machineTemplate", "infrastructureRef"), template(vmMachine())}, nil, zones(true, false, true),

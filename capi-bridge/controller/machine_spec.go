@@ -20,15 +20,26 @@ func (r *MachineReconciler) vmSpec(ctx context.Context, s *machineScope) (engine
 	vm := s.want.VM
 	spec := engine.VMSpec{
 		Name: s.vmName(), Host: vm.Host,
-		Placement: engine.Placement{Zone: s.failureDomain(), Pool: s.want.ResourcePool, Tags: s.want.Tags, Project: vm.Project, Group: s.group()},
+		Placement: placement(s.want),
 		Cores:     s.want.Cores, PinnedCores: vm.PinnedCores, MemoryMiB: s.want.MemoryMiB, HugePages: vm.HugePages,
 		Profile: vm.Profile, Pool: s.want.ResourcePool, Domain: vm.Domain, Tags: vm.Tags, Deploy: deploy,
 	}
 	for n, d := range vm.Disks {
 		spec.Disks = append(spec.Disks, engine.Disk{Name: diskName(n), SizeGB: d.SizeGB, Pool: d.Pool})
 	}
+	spec.Placement.Zone, spec.Placement.Group = s.failureDomain(), s.group()
 	spec.Interfaces, err = s.interfaces(ctx)
 	return spec, err
+}
+
+// placement says which LXD hosts will do for a VM, in whatever zone.
+func placement(want infrav1.ResolvedMachine) engine.Placement {
+	return engine.Placement{Pool: want.ResourcePool, Tags: want.Tags, Project: want.VM.Project}
+}
+
+// selector says which bare metal will do, in whatever zone.
+func selector(want infrav1.ResolvedMachine) engine.Selector {
+	return engine.Selector{Pool: want.ResourcePool, Tags: want.Tags, MinCores: want.Cores, MinMemoryMiB: want.MemoryMiB, MinDiskGB: want.MinDiskGB}
 }
 
 func diskName(n int) string {
@@ -45,13 +56,8 @@ func (r *MachineReconciler) metalSpec(ctx context.Context, s *machineScope) (eng
 		return s.inheritance(), nil
 	}
 	deploy, err := r.deployment(ctx, s)
-	spec := engine.MachineSpec{
-		Select: engine.Selector{
-			Zone: s.failureDomain(), Pool: s.want.ResourcePool, Tags: s.want.Tags,
-			MinCores: s.want.Cores, MinMemoryMiB: s.want.MemoryMiB, MinDiskGB: s.want.MinDiskGB,
-		},
-		Deploy: deploy,
-	}
+	spec := engine.MachineSpec{Select: selector(s.want), Deploy: deploy}
+	spec.Select.Zone = s.failureDomain()
 	if s.want.StaticIP.IsValid() {
 		fixed := engine.FixedAddress{Name: staticName, IP: s.want.StaticIP}
 		if s.want.StaticSubnet.IsValid() {

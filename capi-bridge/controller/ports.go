@@ -50,9 +50,10 @@ type Inventory interface {
 
 // Zones tells where machines can be had.
 type Zones interface {
-	// ZonesWithRoom lists the availability zones that have LXD hosts with room, or
-	// Ready machines, and how many of each. None is no error.
-	ZonesWithRoom(ctx context.Context) ([]engine.ZoneCapacity, error)
+	// ZonesWithRoom lists the availability zones that have LXD hosts with room for
+	// what is needed, or Ready machines that fit, and how many of each. None is no
+	// error.
+	ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engine.ZoneCapacity, error)
 }
 
 // Projects tells the LXD projects of VMs. *engine.Engine does.

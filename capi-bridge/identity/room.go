@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,36 +12,37 @@ import (
 const (
 	// roomFor is for zones: whether one has room is a matter of minutes.
 	roomFor = time.Minute
-	// noRoomFor is for a MAAS that is full: who waits for room looks every half a
-	// minute.
+	// noRoomFor is for a MAAS without room for what is asked for: who waits for
+	// room looks every half a minute.
 	noRoomFor = 10 * time.Second
 )
 
 // room finds zones with room, and asks for all clusters of a MAAS at once.
 type room struct {
-	find func(context.Context, engine.ZoneNeed) ([]engine.ZoneCapacity, error)
+	find func(context.Context) (engine.Room, error)
 	now  func() time.Time
 
 	mu    sync.Mutex // held while asking
 	at    time.Time
-	zones []engine.ZoneCapacity // the last finding
+	found engine.Room
 }
 
 // ZonesWithRoom implements controller.Zones.
-func (r *room) ZonesWithRoom(ctx context.Context) ([]engine.ZoneCapacity, error) {
+func (r *room) ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engine.ZoneCapacity, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	zones, err := r.found.Zones(need)
 	good := roomFor
-	if len(r.zones) == 0 {
+	if len(zones) == 0 {
 		good = noRoomFor
 	}
-	if r.now().Sub(r.at) < good {
-		return slices.Clone(r.zones), nil
+	if err != nil || r.now().Sub(r.at) < good {
+		return zones, err
 	}
-	found, err := r.find(ctx, engine.ZoneNeed{})
+	found, err := r.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.at, r.zones = r.now(), found
-	return slices.Clone(r.zones), nil
+	r.at, r.found = r.now(), found
+	return found.Zones(need)
 }

@@ -8,30 +8,36 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestRoom: clusters share what was found, for a shorter time where it was
-// nothing.
+// TestRoom: clusters share what was found, whatever they need, and for a shorter
+// time where that was nothing.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	now, asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0
-	var zones []engine.ZoneCapacity
-	r := &room{now: func() time.Time { return now }, find: func(context.Context, engine.ZoneNeed) ([]engine.ZoneCapacity, error) {
+	var ready []engine.Machine
+	r := &room{now: func() time.Time { return now }, find: func(context.Context) (engine.Room, error) {
 		asked++
-		return zones, nil
+		return engine.Room{Ready: ready}, nil
 	}}
+	machine := []engine.Machine{{SystemID: "m1", Zone: "az1", Pool: "metal", Status: engine.StatusReady}}
+	metal := engine.ZoneNeed{Machines: engine.Selector{Pool: "metal"}}
+	other := engine.ZoneNeed{Machines: engine.Selector{Pool: "other"}}
 	for _, step := range []struct {
 		reason      string
 		later       time.Duration
-		zones       []engine.ZoneCapacity
+		ready       []engine.Machine
+		need        engine.ZoneNeed
 		want, found int
 	}{
-		{"Nobody asked before.", 0, nil, 1, 0},
-		{"A full MAAS is not asked by each cluster.", noRoomFor - 1, nil, 1, 0},
-		{"Room is found soon after it was made.", 1, []engine.ZoneCapacity{{Zone: "az1"}}, 2, 1},
-		{"That serves for long.", roomFor - 1, nil, 2, 1},
-		{"But not for ever.", 1, nil, 3, 0},
+		{"Nobody asked before.", 0, nil, metal, 1, 0},
+		{"A full MAAS is not asked by each cluster.", noRoomFor - 1, nil, metal, 1, 0},
+		{"Room is found soon after it was made.", 1, machine, metal, 2, 1},
+		{"It is room for some.", 0, machine, other, 2, 0},
+		{"Who finds none asks sooner.", noRoomFor, machine, other, 3, 0},
+		{"What was found serves for long.", roomFor - 1, nil, metal, 3, 1},
+		{"But not for ever.", 1, nil, metal, 4, 0},
 	} {
-		now, zones = now.Add(step.later), step.zones
-		got, err := r.ZonesWithRoom(t.Context())
+		now, ready = now.Add(step.later), step.ready
+		got, err := r.ZonesWithRoom(t.Context(), step.need)
 		if err != nil || len(got) != step.found || asked != step.want {
 			t.Errorf("%s zones %v after %d questions, %v; want %d after %d", step.reason, got, asked, err, step.found, step.want)
 		}

@@ -52,7 +52,7 @@ func (s *Sites) connect(c Credentials, key engine.Credentials) (*site, error) {
 	made.engine = at
 	made.Site = &controller.Site{
 		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
-		Inventory: at.Composer, Zones: &room{find: at.ZonesWithCapacity, now: s.Now}, Projects: at.Engine, Credentials: key, Anew: s.Period,
+		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine, Credentials: key, Anew: s.Period,
 	}
 	return made, nil
 }
