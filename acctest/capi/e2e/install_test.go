@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -47,7 +46,7 @@ func manifests(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root(t), "manifests", "DIST="+folder, "REGISTRY=registry.example", "TAG="+release)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "GOFLAGS=") })
+	cmd.Env = slices.DeleteFunc(slices.Clone(outside), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "GOFLAGS=") })
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("make manifests: %v\n%s", err, out)
 	}
@@ -59,7 +58,7 @@ func bridge(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "capi-bridge")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./capi-bridge")
-	cmd.Dir, cmd.Env = root(t), append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = root(t), append(slices.Clone(outside), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

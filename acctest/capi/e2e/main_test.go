@@ -11,6 +11,10 @@ import (
 // reaches clusters from this process, which reads the variable once.
 var proxyAddress string
 
+// outside is the environment of programs that have nothing to do with that, such as
+// Go's, which may have modules to fetch.
+var outside = os.Environ()
+
 func TestMain(m *testing.M) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
