@@ -241,8 +241,9 @@ type Composer interface {
 	// be reached, so ask Machines.Power before and look afterwards.
 	Decompose(ctx context.Context, systemID string) error
 	// HostOf finds the host that a VM runs on: its ID, Name, MachineID and
-	// HostKey at least, the Project where its LXD is known, and the Tags where MAAS does not give them to VMs itself. ErrConflict for a machine that is on none, ErrBusy where
-	// MAAS does not tell yet.
+	// HostKey at least, the Project where its LXD is known, and the Tags where
+	// MAAS does not give them to VMs itself. ErrConflict for a machine that is on
+	// none, ErrBusy where MAAS does not tell yet.
 	HostOf(ctx context.Context, m Machine) (VMHost, error)
 	// VMs lists the VMs on these hosts, as MAAS has them now, with the HostName
 	// of each. An instance that MAAS does not know has no SystemID; whether they

@@ -43,11 +43,12 @@ func (v *vms) create(ctx context.Context, key Key, want VMSpec) (Result[VM], err
 // nextAttempt begins anew for a row whose VM did not come to be, or has
 // vanished: on another host where there is one, else on any.
 func (v *vms) nextAttempt(ctx context.Context, where sites, row Row, want VMSpec) (next Row, fresh bool, err error) {
-	err = ErrBusy
+	moved := false
 	if want.Host == "" && len(where.hosts) > 1 {
 		next, fresh, err = v.moveFrom(ctx, where, row, want)
+		moved = err == nil
 	}
-	if err != nil {
+	if !moved {
 		next, fresh, err = v.Ledger.Move(ctx, row.Attempt+1, where.reservation(row.Key, want))
 	}
 	if fresh && next.HostKey != row.HostKey {

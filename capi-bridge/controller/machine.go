@@ -174,8 +174,8 @@ func (r *MachineReconciler) withMaasCluster(ctx context.Context, s *machineScope
 // hold puts the finalizer on the object and, once it is about to be made, notes
 // by which key the engine knows the machine and of which kind it is. That is
 // written before the engine is asked for anything. A machine that another provider
-// made is held whatever its spec says, which can no longer change. It fails where the object has
-// changed since it was read: it may be going by now.
+// made is held whatever its spec says, which can no longer change. It fails where the
+// object has changed since it was read: it may be going by now.
 func (r *MachineReconciler) hold(ctx context.Context, s *machineScope) error {
 	if s.deleting() {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -328,12 +327,11 @@ func (w *machineWorld) want(m *infrav1.MaasMachine, kind string, status metav1.C
 // known is what MAAS has of a machine, by hostname or system id.
 func (w *machineWorld) known(name string) sim.Machine {
 	w.t.Helper()
-	all := w.sim.Machines()
-	i := slices.IndexFunc(all, func(m sim.Machine) bool { return m.Hostname == name || m.SystemID == name })
-	if i < 0 {
+	m, ok := w.sim.Machine(name)
+	if !ok {
 		w.t.Fatalf("MAAS has no machine %s", name)
 	}
-	return all[i]
+	return m
 }
 
 func (w *machineWorld) edit(systemID string, e sim.MachineEdit) {

@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -100,27 +99,12 @@ func (w *shipped) says(name, reason string) func() bool {
 	return func() bool { return conditions.GetReason(w.get(name), infrav1.ReadyCondition) == reason }
 }
 
-// kept is what MAAS and the LXD have.
-func (w *shipped) kept() []string {
-	var all []string
-	for _, m := range w.sim.Machines() {
-		all = append(all, fmt.Sprintf("%s %s %s %v", m.Hostname, m.StatusName, m.Owner, m.Tags))
-	}
-	for _, i := range w.sim.Instances() {
-		all = append(all, fmt.Sprintf("%s/%s/%s", i.Host, i.Project, i.Name))
-	}
-	for _, s := range w.sim.LXDs() {
-		all = append(all, fmt.Sprintf("%s %+v", s.Name, s.Used))
-	}
-	return all
-}
-
 // TestNoVMHosts: where MAAS has no VM hosts any more, a VM has its whole life all
 // the same: its LXD is asked for it.
 func TestNoVMHosts(t *testing.T) {
 	t.Parallel()
 	w := newShipped(t, "auto")
-	before := w.kept()
+	before := w.sim.Kept()
 	w.add("web", vmMachine(), nil)
 	w.soon("web", "ready", w.says("web", infrav1.ReadyReason))
 	m := w.get("web")
@@ -132,7 +116,7 @@ func TestNoVMHosts(t *testing.T) {
 	}
 	w.markDeleted("web")
 	w.soon("web", "gone", func() bool { return w.gone("web") })
-	if after := w.kept(); !slices.Equal(before, after) {
+	if after := w.sim.Kept(); !slices.Equal(before, after) {
 		t.Errorf("there is %q, and there was %q", after, before)
 	}
 }

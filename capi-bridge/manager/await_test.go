@@ -270,12 +270,11 @@ func said(o conditions.Getter) string {
 // known is what MAAS has of a machine, by hostname or system id.
 func (w *world) known(name string) sim.Machine {
 	w.t.Helper()
-	all := w.maas.Machines()
-	i := slices.IndexFunc(all, func(m sim.Machine) bool { return m.Hostname == name || m.SystemID == name })
-	if i < 0 {
+	m, ok := w.maas.Machine(name)
+	if !ok {
 		w.t.Fatalf("MAAS has no machine %s", name)
 	}
-	return all[i]
+	return m
 }
 
 func (w *world) edit(systemID string, e sim.MachineEdit) {

@@ -76,7 +76,7 @@ func faultAt(c sim.Call, nth int, when string) sim.Fault {
 func liveOnLXD(t *testing.T, space string, fatal ...sim.Fault) sim.Journal {
 	t.Helper()
 	w := newProcesses(t, space, fatal...)
-	before := w.kept()
+	before := w.maas.Kept()
 	c := w.readyCluster("c", nil)
 	w.machine("c", "m", vm(), nil)
 	m := w.isReady("m")
@@ -86,7 +86,7 @@ func liveOnLXD(t *testing.T, space string, fatal ...sim.Fault) sim.Journal {
 	w.removeAll("m")
 	w.remove(c)
 	w.awaitGone(c)
-	if after := w.kept(); !slices.Equal(after, before) {
+	if after := w.maas.Kept(); !slices.Equal(after, before) {
 		t.Errorf("there is %q, and there was %q", after, before)
 	}
 	for _, f := range w.maas.Faults() {
@@ -133,19 +133,4 @@ func TestKubeManagerKilledOnTheNextLXD(t *testing.T) {
 			})
 		}
 	}
-}
-
-// kept is what MAAS and the LXDs have.
-func (w *processes) kept() []string {
-	var all []string
-	for _, m := range w.maas.Machines() {
-		all = append(all, fmt.Sprintf("%s %s %s %v", m.Hostname, m.StatusName, m.Owner, m.Tags))
-	}
-	for _, i := range w.maas.Instances() {
-		all = append(all, fmt.Sprintf("%s/%s/%s", i.Host, i.Project, i.Name))
-	}
-	for _, l := range w.maas.LXDs() {
-		all = append(all, fmt.Sprintf("%s %+v", l.Name, l.Used))
-	}
-	return all
 }

@@ -22,11 +22,11 @@ import (
 func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if errors.Is(err, engine.ErrNotFound) {
-		at, ok := c.known.Load(systemID)
+		at, ok := c.knows(systemID)
 		if !ok {
 			return nil // nobody remembers it
 		}
-		return c.removeAt(ctx, at.(place), nil)
+		return c.removeAt(ctx, at, nil)
 	}
 	if err != nil {
 		return err

@@ -189,12 +189,11 @@ func (c cluster) scale(controlPlanes int32) {
 // machineOf is MAAS's machine for an object.
 func (c cluster) machineOf(m infrav1.MaasMachine) sim.Machine {
 	c.t.Helper()
-	all := c.maas.Machines()
-	at := slices.IndexFunc(all, func(each sim.Machine) bool { return each.SystemID == ptr.Deref(m.Spec.SystemID, "") })
-	if at < 0 {
+	seen, ok := c.maas.Machine(ptr.Deref(m.Spec.SystemID, ""))
+	if !ok {
 		c.t.Fatalf("%s: MAAS has no machine %q", m.Name, ptr.Deref(m.Spec.SystemID, ""))
 	}
-	return all[at]
+	return seen
 }
 
 // delete deletes the cluster, and waits until nothing of it is left.

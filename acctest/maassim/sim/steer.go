@@ -212,6 +212,32 @@ func (s *Sim) Machines() []Machine {
 	return out
 }
 
+// Kept are MAAS's machines, and the instances and volumes of the LXDs: of one who
+// takes away all that he made, the same before and after.
+func (s *Sim) Kept() []string {
+	var all []string
+	for _, m := range s.Machines() {
+		all = append(all, fmt.Sprintf("%s %s %s %v", m.Hostname, m.StatusName, m.Owner, m.Tags))
+	}
+	for _, i := range s.Instances() {
+		all = append(all, i.Host+"/"+i.Project+"/"+i.Name)
+	}
+	for _, l := range s.LXDs() {
+		all = append(all, fmt.Sprintf("%s %+v", l.Name, l.Used))
+	}
+	return all
+}
+
+// Machine is one of MAAS's machines, by its hostname or system id.
+func (s *Sim) Machine(name string) (Machine, bool) {
+	for _, m := range s.Machines() {
+		if m.Hostname == name || m.SystemID == name {
+			return m, true
+		}
+	}
+	return Machine{}, false
+}
+
 func (m *machine) public() Machine {
 	out := Machine{
 		SystemID: m.systemID, Hostname: m.hostname, Status: m.status, StatusName: m.status.String(),
