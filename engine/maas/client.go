@@ -80,6 +80,8 @@ type Client struct {
 	images  *cached[[]engine.Image]
 	probe   *cached[engine.Capabilities]
 
+	writtenDNS writtenDNS
+
 	tagging singleflight.Group // by tag
 	tags    sync.Map           // tags that MAAS had already
 }
@@ -111,6 +113,7 @@ func New(c Config) (*Client, error) {
 		now: c.Now, interval: c.Interval, visits: map[string]*visit{}, stays: map[engine.Phase][]stay{},
 	}}
 	client.looks = looks{now: c.Now}
+	client.writtenDNS = writtenDNS{now: c.Now, last: map[engine.DNSName]writtenName{}}
 	client.byID = newCoalescer(patience+client.sharedLimit(), maxIDs, client.fetchByID, client.reading)
 	client.byName = newCoalescer(patience+client.sharedLimit(), maxNames, client.fetchByName, client.reading)
 	client.makeLists(c.Now)

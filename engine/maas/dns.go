@@ -58,12 +58,16 @@ func outdated(err error) bool {
 	return ok && (e.Unclear || e.Kind == engine.ErrNotFound || len(e.FieldMessages[allFields]) > 0)
 }
 
-// publish takes one look and makes the difference good.
+// publish takes one look, unless we wrote the name just now, and makes the
+// difference good.
 func (c *Client) publish(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
+	if have, ok := c.writtenDNS.take(name); ok && have.lacks(want) {
+		return true, c.point(ctx, name, have.ID, want)
+	}
 	have, err := c.dnsResource(ctx, name)
 	if errors.Is(err, engine.ErrNotFound) && !isSpec(err) {
 		r := post("", "dnsresources/").put("name", name.Label).put("domain", name.Domain)
-		return true, c.call(ctx, r.pointTo(want), nil)
+		return true, c.writeDNS(ctx, name, r.pointTo(want))
 	}
 	if err != nil {
 		return false, err
@@ -81,13 +85,13 @@ func (c *Client) publish(ctx context.Context, name engine.DNSName, want engine.D
 	both := want
 	both.Addresses = sortedAddresses(append(slices.Clone(want.Addresses), dropped...))
 	if !have.same(both) {
-		if err := c.point(ctx, have.ID, both); err != nil {
+		if err := c.point(ctx, name, have.ID, both); err != nil {
 			return true, err
 		}
 	}
 	kept, err := c.release(ctx, dropped)
 	if err == nil && len(kept) > 0 {
-		err = c.point(ctx, have.ID, want)
+		err = c.point(ctx, name, have.ID, want)
 	}
 	return true, err
 }
@@ -103,7 +107,8 @@ func (c *Client) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	case errors.Is(err, engine.ErrNotFound):
 		return nil
 	case err == nil:
-		err = c.removeDNS(ctx, have)
+		c.writtenDNS.take(name)
+		err = c.removeDNS(ctx, name, have)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot remove %s from the DNS of MAAS: %w", name, dnsRefusal(err))
@@ -111,14 +116,14 @@ func (c *Client) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	return nil
 }
 
-func (c *Client) removeDNS(ctx context.Context, have wireDNS) error {
+func (c *Client) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) error {
 	dropped, err := c.releasable(ctx, have, have.Addresses)
 	if err != nil {
 		return err
 	}
 	if len(have.Records) > 0 {
 		// The name has to outlive its addresses, so they go first.
-		if err := c.point(ctx, have.ID, engine.DNSRecord{}); err != nil {
+		if err := c.point(ctx, name, have.ID, engine.DNSRecord{}); err != nil {
 			return err
 		}
 		_, err := c.release(ctx, dropped)
@@ -135,8 +140,8 @@ func (c *Client) removeDNS(ctx context.Context, have wireDNS) error {
 }
 
 // point writes what a name points to.
-func (c *Client) point(ctx context.Context, id int, to engine.DNSRecord) error {
-	return c.call(ctx, newRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)).pointTo(to), nil)
+func (c *Client) point(ctx context.Context, name engine.DNSName, id int, to engine.DNSRecord) error {
+	return c.writeDNS(ctx, name, newRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)).pointTo(to))
 }
 
 // pointTo gives the addresses as MAAS takes them: separated by spaces; a comma is

@@ -1,0 +1,64 @@
+package maas
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// writtenFor is how long a name is taken to be as we wrote it, if addresses are
+// only added to it: the machines of a control plane come within moments of each
+// other. What somebody else adds by hand in this time is overwritten, and an
+// address of it that no machine has stays reserved.
+const writtenFor = 30 * time.Second
+
+// writtenDNS are names as MAAS said they are when we wrote them.
+type writtenDNS struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	last map[engine.DNSName]writtenName
+}
+
+type writtenName struct {
+	is wireDNS
+	at time.Time
+}
+
+// take tells how a name was written, if that was just now, and forgets it: whatever
+// becomes of the next write, it is not so any more.
+func (w *writtenDNS) take(name engine.DNSName) (wireDNS, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last, ok := w.last[name]
+	delete(w.last, name)
+	return last.is, ok && w.now().Sub(last.at) < writtenFor
+}
+
+func (w *writtenDNS) keep(name engine.DNSName, is wireDNS) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for other, last := range w.last {
+		if w.now().Sub(last.at) >= writtenFor {
+			delete(w.last, other)
+		}
+	}
+	w.last[name] = writtenName{is: is, at: w.now()}
+}
+
+// writeDNS makes or changes a name.
+func (c *Client) writeDNS(ctx context.Context, name engine.DNSName, r *request) error {
+	var is wireDNS
+	if err := c.call(ctx, r, &is); err != nil {
+		return err
+	}
+	c.writtenDNS.keep(name, is)
+	return nil
+}
+
+// lacks tells that all that the name has is wanted, and something else besides.
+func (r wireDNS) lacks(want engine.DNSRecord) bool {
+	return r.ID > 0 && len(without(r.Addresses, want.Addresses)) == 0 && !r.same(want)
+}

@@ -1,0 +1,72 @@
+package maas
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestPublishMore: who adds to a name need not look at what was written just now.
+// What became of it meanwhile is found out all the same.
+func TestPublishMore(t *testing.T) {
+	t.Parallel()
+	first, more := engine.DNSRecord{Addresses: addresses("10.77.0.30")}, engine.DNSRecord{Addresses: addresses("10.77.0.30", "10.77.0.31")}
+	list, one := "GET dnsresources/", "PUT dnsresources/{id}/"
+	cases := map[string]struct {
+		reason    string
+		meanwhile func(t *testing.T, w served, systemID string)
+		later     time.Duration
+		routes    []string
+	}{
+		"Soon":  {reason: "Nothing became of it.", later: writtenFor - 1, routes: []string{one}},
+		"Later": {reason: "Anything may have.", later: writtenFor, routes: []string{list, one}},
+		"Gone": {
+			reason: "MAAS removed the name with its only machine: it is made anew.", routes: []string{one, list, "POST dnsresources/"},
+			meanwhile: func(t *testing.T, w served, systemID string) {
+				if err := w.sim.DeleteMachine(systemID); err != nil {
+					t.Error(err)
+				}
+			},
+		},
+		"Removed": {
+			reason: "We removed it ourselves.", routes: []string{list, "POST dnsresources/"},
+			meanwhile: func(t *testing.T, w served, _ string) {
+				if err := w.RemoveDNS(t.Context(), api); err != nil {
+					t.Error(err)
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, now := serve(t, names()), time.Now()
+			w.writtenDNS.now = func() time.Time { return now }
+			systemID := w.link(t, "10.77.0.30")
+			if _, err := w.PublishDNS(t.Context(), api, first); err != nil {
+				t.Fatal(err)
+			}
+			if tc.meanwhile != nil {
+				tc.meanwhile(t, w, systemID)
+			}
+			now = now.Add(tc.later)
+			w.sim.ResetJournal()
+			changed, err := w.PublishDNS(t.Context(), api, more)
+			var routes []string
+			for _, call := range w.sim.Journal().Calls {
+				routes = append(routes, call.Route)
+			}
+			if err != nil || !changed || !slices.Equal(routes, tc.routes) {
+				t.Errorf("%s\n%v, %v by %q, want %q", tc.reason, changed, err, routes, tc.routes)
+			}
+			have, err := w.DNSRecord(t.Context(), api)
+			if diff := cmp.Diff(more, have, sameAddresses); err != nil || diff != "" {
+				t.Errorf("%s\n%v, -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
