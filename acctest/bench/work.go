@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -142,7 +139,7 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 			b.say("%s: %s of %d %s, parallelism %d", s.name, step.name, l.n, l.kind.many, t.parallelism)
 			m, journal, err := w.step(ctx, step, l, t.parallelism)
 			if err == nil {
-				err = b.keep(journal, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name))
+				err = report.Keep(b.journals, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name), journal)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", step.name, err)
@@ -172,18 +169,6 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 		return m, journal, fmt.Errorf("there are %d %s at its end, %d of them finished, want %d", have, l.kind.many, done, want)
 	}
 	return m, journal, nil
-}
-
-// keep writes a journal down where that was asked for.
-func (b *bench) keep(j sim.Journal, name string) error {
-	if b.journals == "" {
-		return nil
-	}
-	text, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(b.journals, name+".json"), text, 0o600)
 }
 
 // prepare makes VMs in a hurry.

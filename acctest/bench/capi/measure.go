@@ -3,12 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -128,16 +125,4 @@ func routesOf(ms []measurement) []string {
 	return slices.SortedFunc(maps.Keys(calls), func(a, b string) int {
 		return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
 	})
-}
-
-// keep writes a journal down where that was asked for.
-func (b *bench) keep(j sim.Journal, name string) error {
-	if b.journals == "" {
-		return nil
-	}
-	text, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(b.journals, name+".json"), text, 0o600)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
@@ -122,7 +123,7 @@ func (b *bench) do(ctx context.Context, w *world, s step) error {
 	}
 	m.Ideal, m.Wall = s.ideal, wall
 	b.life = append(b.life, m)
-	if err := b.keep(journal, fmt.Sprintf("%d-%s", len(b.life), strings.ReplaceAll(s.name, " ", "-"))); err != nil {
+	if err := report.Keep(b.journals, fmt.Sprintf("%d-%s", len(b.life), strings.ReplaceAll(s.name, " ", "-")), journal); err != nil {
 		return err
 	}
 	return s.check()
@@ -194,7 +195,7 @@ func (b *bench) leaveAlone(ctx context.Context, w *world) (measurement, error) {
 	if _, err := w.core.counts(); err != nil {
 		return m, err
 	}
-	return m, b.keep(journal, "rest")
+	return m, report.Keep(b.journals, "rest", journal)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
