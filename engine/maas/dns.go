@@ -61,7 +61,7 @@ func outdated(err error) bool {
 // publish takes one look, unless we wrote the name just now, and makes the
 // difference good.
 func (c *Client) publish(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
-	if have, ok := c.writtenDNS.take(name); ok && have.lacks(want) {
+	if have, ok := c.writtenDNS.take(name); ok && have.differs(want) && len(reservedOf(without(have.Addresses, want.Addresses))) == 0 {
 		return true, c.point(ctx, name, have.ID, want)
 	}
 	have, err := c.dnsResource(ctx, name)
@@ -163,12 +163,7 @@ func (r *request) pointTo(to engine.DNSRecord) *request {
 // nobody: no machine has them, and no other name points to them, which would
 // lose them, too.
 func (c *Client) releasable(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
-	var found []netip.Addr
-	for _, a := range surplus {
-		if a.AllocType == allocUserReserved && len(a.Interfaces) == 0 {
-			found = append(found, a.IP.Addr)
-		}
-	}
+	found := reservedOf(surplus)
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -182,6 +177,18 @@ func (c *Client) releasable(ctx context.Context, have wireDNS, surplus []wireAdd
 		}
 	}
 	return found, nil
+}
+
+// reservedOf are those of the addresses that are reserved, and that no machine has: the
+// name may have brought them.
+func reservedOf(addresses []wireAddress) []netip.Addr {
+	var found []netip.Addr
+	for _, a := range addresses {
+		if a.AllocType == allocUserReserved && len(a.Interfaces) == 0 {
+			found = append(found, a.IP.Addr)
+		}
+	}
+	return found
 }
 
 // release gives addresses back that a name brought, and returns those that MAAS

@@ -89,7 +89,7 @@ func TestPublish(t *testing.T) {
 			before: func(t *testing.T, w served) { w.link(t, "10.77.0.30") },
 			publish: []publication{
 				{record(0, "10.77.0.30", "10.77.0.20"), true, 2},
-				{record(0, "10.77.0.20"), true, 2},
+				{record(0, "10.77.0.20"), true, 1},
 			},
 			reserved: []string{"10.77.0.20"},
 		},

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// writtenFor is how long a name is taken to be as we wrote it, if addresses are
-// only added to it: the machines of a control plane come within moments of each
+// writtenFor is how long a name is taken to be as we wrote it, where no address is
+// to be given back: the machines of a control plane come within moments of each
 // other. What somebody else adds by hand in this time is overwritten, and an
 // address of it that no machine has stays reserved.
 const writtenFor = 30 * time.Second
@@ -58,7 +58,5 @@ func (c *Client) writeDNS(ctx context.Context, name engine.DNSName, r *request) 
 	return nil
 }
 
-// lacks tells that all that the name has is wanted, and something else besides.
-func (r wireDNS) lacks(want engine.DNSRecord) bool {
-	return r.ID > 0 && len(without(r.Addresses, want.Addresses)) == 0 && !r.same(want)
-}
+// differs tells of a name that there is that it is not what is wanted.
+func (r wireDNS) differs(want engine.DNSRecord) bool { return r.ID > 0 && !r.same(want) }
