@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestAccHostLife(t *testing.T) {
 				ConfigStateChecks: []statecheck.StateCheck{
 					hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("hostname", text("node1")), hostIs("zone", text("az1")),
 					hostIs("vm_host_id", hostNumber(knownvalue.NotNull())), hostIs("lxd_version", text(lxdVersion())), hostIs("ip_addresses", knownvalue.ListSizeExact(1)),
-					hostIs("certificate_fingerprint", knownvalue.StringRegexp(words("0"))), hostIs("default_storage_pool", text("default")), total,
+					hostIs("certificate_fingerprint", knownvalue.StringRegexp(regexp.MustCompile("^[0-9a-f]{64}$"))), hostIs("default_storage_pool", text("default")), total,
 					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("free"), knownvalue.Int64Exact(16)),
 				},
 			},
