@@ -145,6 +145,9 @@ type Config struct {
 	// Reports tells what failed in the first boots of hosts. Nil: only that
 	// their LXD does not answer is known.
 	Reports Reports
+	// MayTravel refuses to have the private key of a host's Credentials sent to
+	// MAAS, before there is anything to register. Nil: it may be.
+	MayTravel func() error
 	// Region is shared by the engines of one MAAS in a process. Nil: there is no
 	// other.
 	Region *Region

@@ -103,6 +103,11 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 	if err := h.checkHostNames(ctx, want); err != nil {
 		return Result[Host]{}, err
 	}
+	if h.MayTravel != nil && want.Credentials.Key != "" && !ref.Finished {
+		if err := h.MayTravel(); err != nil {
+			return Result[Host]{}, err
+		}
+	}
 	if want.Address != "" {
 		return h.reconcileServer(ctx, ref, want)
 	}

@@ -27,6 +27,9 @@ func (l lateRegistrar) Locate(ctx context.Context, e engine.Endpoint) error {
 
 // Register implements engine.Registrar.
 func (l lateRegistrar) Register(ctx context.Context, r engine.Registration) (engine.VMHost, error) {
+	if err := l.mayTravel(); err != nil {
+		return engine.VMHost{}, err
+	}
 	return try(ctx, l.choice, func(m maker) (engine.VMHost, error) { return m.registrar.Register(ctx, r) })
 }
 
@@ -37,6 +40,11 @@ func (l lateRegistrar) Endpoint(ctx context.Context, host engine.VMHost) (engine
 
 // UpdateHost implements engine.Registrar.
 func (l lateRegistrar) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
+	if u.Credentials != nil {
+		if err := l.mayTravel(); err != nil {
+			return err
+		}
+	}
 	return act(ctx, l.choice, func(m maker) error { return m.registrar.UpdateHost(ctx, host, u) })
 }
 

@@ -112,6 +112,7 @@ func Open(c Config) (*Site, error) {
 	s.Engine, err = engine.New(engine.Config{
 		Machines: s.Machines, Composer: s.Composer, Names: s.Names, Catalog: s.Catalog, Metal: client, Registrar: s.Registrar, Reports: client,
 		Ledger: c.Ledger, Region: c.Region, Log: c.Log, Probe: c.Probe,
+		MayTravel: func() error { return chosen.mayTravel() },
 	})
 	return s, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,5 +226,46 @@ func TestUpgradedKeepsTheKey(t *testing.T) {
 				t.Errorf("%s: there are %d instances, want %d", tc.reason, n, tc.made)
 			}
 		})
+	}
+}
+
+// TestKeyStaysHere: a host is neither deployed nor registered, and its key is not
+// changed, where anybody could read the private key on the way to MAAS.
+func TestKeyStaysHere(t *testing.T) {
+	t.Parallel()
+	l := live(t)
+	l.choice.mayTravel = func() error { return MayTravel("http://maas.example:5240/MAAS", false) }
+	pair, err := l.config.Credentials(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := l.sim.Kept()
+	l.sim.ResetJournal()
+	for name, do := range map[string]func() error{
+		"deploy": func() error {
+			_, err := l.Engine.Hosts.Reconcile(t.Context(), engine.Ref{Key: "test/h2", Name: "h2"}, engine.HostSpec{
+				Machine: engine.MachineSpec{Deploy: &engine.Deployment{}}, Project: "maas", Credentials: pair, Bridge: &engine.BridgeSpec{Name: "br0"},
+			})
+			return err
+		},
+		"register": func() error {
+			_, err := l.Registrar.Register(t.Context(), engine.Registration{Name: "h2", Endpoint: engine.Endpoint{Address: "10.9.9.9:8443", Project: "maas"}, Credentials: pair})
+			return err
+		},
+		"update": func() error {
+			return l.Registrar.UpdateHost(t.Context(), l.host, engine.HostUpdate{Credentials: &pair})
+		},
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "anybody on the way could read it") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, call := range l.sim.Journal().Calls {
+		if !strings.HasPrefix(call.Route, "GET ") {
+			t.Errorf("MAAS was asked for %s", call.Route)
+		}
+	}
+	if after := l.sim.Kept(); !slices.Equal(before, after) {
+		t.Errorf("there is %q, and there was %q", after, before)
 	}
 }
