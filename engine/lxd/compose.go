@@ -236,7 +236,7 @@ func (s *session) adopt(p *plan, i api.Instance) (newborn bool, err error) {
 				i.Name, s.target.project), Err: engine.ErrConflict,
 		}
 	case difference == "":
-		p.macs = macsOf(i)
+		p.keepMACs(i)
 		return newborn, nil
 	case !newborn:
 		return false, &engine.Refusal{

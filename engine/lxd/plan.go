@@ -1,6 +1,7 @@
 package lxd
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -252,6 +253,15 @@ func (p *plan) saltMACs() {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, p.salt))
 		p.macs[n] = fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 		p.post.Devices[fmt.Sprintf("eth%d", n)]["hwaddr"] = p.macs[n]
+	}
+}
+
+// keepMACs takes the MACs that an instance has. Its profiles may bring it NICs that
+// are none of the plan's.
+func (p *plan) keepMACs(i api.Instance) {
+	for n := range p.macs {
+		name := fmt.Sprintf("eth%d", n)
+		p.macs[n] = strings.ToLower(cmp.Or(i.Devices[name]["hwaddr"], i.ExpandedConfig["volatile."+name+".hwaddr"], p.macs[n]))
 	}
 }
 

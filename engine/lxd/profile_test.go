@@ -1,6 +1,7 @@
 package lxd
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,15 +14,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addProfile makes a profile on a host, by its number.
-func (w *composeWorld) addProfile(t *testing.T, host int, name string) {
+// addProfile makes a profile on a host, by its number, which brings NICs.
+func (w *composeWorld) addProfile(t *testing.T, host int, name string, devices ...string) {
 	t.Helper()
+	profile := api.ProfilesPost{Name: name, ProfilePut: api.ProfilePut{Devices: map[string]map[string]string{}}}
+	for n, device := range devices {
+		profile.Devices[device] = map[string]string{
+			"type": "nic", "name": device, "nictype": "bridged", "parent": "maasbr0", "hwaddr": fmt.Sprintf("00:16:3e:01:02:%02d", n),
+		}
+	}
 	s, done, err := w.composer.open(t.Context(), w.servers[host], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	if err := s.send(http.MethodPost, s.at("profiles"), api.ProfilesPost{Name: name}, ""); err != nil {
+	if err := s.send(http.MethodPost, s.at("profiles"), profile, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -159,5 +166,29 @@ func TestProfileComes(t *testing.T) {
 		if _, err := engine.Wait(t.Context(), e.VMs.Steps(web1, want)); err != nil {
 			t.Errorf("on host %q: %v", host, err)
 		}
+	}
+}
+
+// TestProfileBringsNICs: an instance that is there already may have NICs of its
+// profile, before and after its own. MAAS gets its own, and only they get other MACs.
+func TestProfileBringsNICs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.addProfile(t, 0, engine.StandardProfile, "eth1", "a0")
+	id := w.compose(w.composer, vm("web1"))
+	if err := w.sim.DeleteMachine(id); err != nil {
+		t.Fatal(err)
+	}
+	_, macs := w.enlistMACs(t, vm("web1"), 1)
+	id, err := w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "host01"}, vm("web1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := w.maas.Machine(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(macs[1:2], macsIn(m)); diff != "" {
+		t.Errorf("MACs in MAAS (-want +got):\n%s", diff)
 	}
 }
