@@ -72,6 +72,13 @@ func (v *vms) isVM(ctx context.Context, m Machine) error {
 		return nil
 	}
 	_, err := v.hostOf(ctx, m)
+	if owner, _ := described(m.Description); errors.Is(err, ErrConflict) && owner != "" {
+		return &Refusal{
+			Message: fmt.Sprintf("cannot delete VM %s (%s): %v", m.Hostname, m.SystemID, err),
+			Hint: "Make that LXD a host again, and try again. If it will not come back, delete the machine in MAAS: what its LXD has of the VM " +
+				"stays there, and is nobody's.", Err: ErrConflict,
+		}
+	}
 	if errors.Is(err, ErrConflict) {
 		return &Refusal{
 			Message: fmt.Sprintf("will not delete machine %s (%s): it is no VM on a VM host", m.Hostname, m.SystemID),

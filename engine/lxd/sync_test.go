@@ -1,13 +1,16 @@
 package lxd
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
 // TestSyncOne: a sync about one VM asks nothing about its neighbours, and does not
@@ -73,5 +76,34 @@ func TestSyncSilent(t *testing.T) {
 	now = now.Add(failedTTL)
 	if again := sync(); once == 0 || again != once {
 		t.Errorf("after a while it was dialled %d times, want %d", again, once)
+	}
+}
+
+// TestHostNeverReturns: a VM on a host that is none any more is given up by deleting
+// its machine in MAAS, as the error says.
+func TestHostNeverReturns(t *testing.T) {
+	t.Parallel()
+	w, book := newWorld(t, 2), ledger.NewMemory(nil)
+	want := spec()
+	want.Host, want.Deploy = "h1", nil
+	vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sim.SetLXD("h1", sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	ref := web1
+	ref.SystemID, ref.Finished = vm.SystemID, true
+	w.servers = w.servers[1:] // its tag was taken off
+	err = remove(t, w.processWith(t, book), ref)
+	if !errors.Is(err, engine.ErrConflict) || !strings.Contains(said(err), "which is none of the hosts") || !strings.Contains(said(err), "delete the machine in MAAS") {
+		t.Errorf("got %v", err)
+	}
+	if err := w.sim.DeleteMachine(vm.SystemID); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(t, w.processWith(t, book), ref); err != nil {
+		t.Errorf("it was given up: %v", err)
 	}
 }
