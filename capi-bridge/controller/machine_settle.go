@@ -130,7 +130,7 @@ func (r *MachineReconciler) nameNode(ctx context.Context, s *machineScope, _ sig
 	state, err := r.reconcileNode(ctx, s)
 	switch {
 	case err != nil:
-		s.lacks(kind, infrav1.WorkloadClusterUnreachableReason, err.Error())
+		s.lacks(kind, infrav1.WorkloadClusterUnreachableReason, lasting(err.Error()))
 	case state == nodeUnreachable:
 		s.lacks(kind, infrav1.WorkloadClusterUnreachableReason, "the API of the workload cluster cannot be reached yet")
 	case state == nodeMissing:

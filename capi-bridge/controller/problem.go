@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"errors"
+	"regexp"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func explain(err error) problem {
 // typed tells of an error by its type, which says most, else by what it stands
 // for.
 func typed(err error) problem {
-	p := problem{reason: infrav1.MAASUnavailableReason, message: err.Error(), after: retryAfter}
+	p := problem{reason: infrav1.MAASUnavailableReason, message: lasting(err.Error()), after: retryAfter}
 	if missing, ok := errors.AsType[*CredentialsError](err); ok {
 		p.reason, p.after = infrav1.IdentityNotReadyReason, cmp.Or(missing.Anew, anewAfter)
 		return p.with(missing.Hint)
@@ -92,6 +93,13 @@ func (p problem) standingFor(err error) problem {
 	}
 	return p
 }
+
+// ownPort is the port at this end of a connection, another one each time.
+var ownPort = regexp.MustCompile(`([\d\]]):\d+->`)
+
+// lasting is a text that is the same when the same happens again: an object is
+// written, and an event told, when it says something new.
+func lasting(text string) string { return ownPort.ReplaceAllString(text, "$1->") }
 
 // with adds what to do about it.
 func (p problem) with(hint string) problem {
