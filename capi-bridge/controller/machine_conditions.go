@@ -151,7 +151,10 @@ func (s *machineScope) failing(seen sighting, err error) time.Duration {
 		s.progress(seen)
 		return jittered(p.after)
 	}
-	if s.kind() == kindVM {
+	switch {
+	case s.outOfSight(seen) && p.reason == infrav1.MachineNotFoundReason:
+		s.gone(p)
+	case s.kind() == kindVM:
 		s.blameVM(seen, p)
 	}
 	s.lacks(infrav1.MachineDeployedCondition, s.deployReason(seen, p), p.message)
@@ -162,6 +165,20 @@ func (s *machineScope) failing(seen sighting, err error) time.Duration {
 // conditions still stand, unless MAAS said that it is gone.
 func (s *machineScope) outOfSight(seen sighting) bool {
 	return seen.SystemID == "" && systemIDOf(s.maasMachine) != ""
+}
+
+// gone says that nothing holds any more of what a machine had, which MAAS no
+// longer has.
+func (s *machineScope) gone(p problem) {
+	switch s.kind() {
+	case kindVM:
+		s.lacks(infrav1.LXDHostSelectedCondition, infrav1.MachineNotFoundReason, p.message)
+		s.lacks(infrav1.LXDResourcesAllocatedCondition, infrav1.MachineNotFoundReason, p.message)
+		s.lacks(infrav1.LXDVMCreatedCondition, infrav1.MachineNotFoundReason, p.message)
+		s.lacks(infrav1.LXDVMDeployedCondition, infrav1.MachineNotFoundReason, p.message)
+	case kindHost:
+		s.lacks(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, p.message)
+	}
 }
 
 // standsStill tells that MAAS did not get round to the machine, of which all is
@@ -189,7 +206,7 @@ func (s *machineScope) blameVM(seen sighting, p problem) {
 		s.lacks(infrav1.LXDVMDeployedCondition, p.reason, p.message)
 		return
 	}
-	if s.outOfSight(seen) && p.reason != infrav1.MachineNotFoundReason {
+	if s.outOfSight(seen) {
 		return
 	}
 	blamed := infrav1.LXDHostSelectedCondition

@@ -58,9 +58,9 @@ func (r *MachineReconciler) inherit(ctx context.Context, s *machineScope, seen s
 // it.
 func (r *MachineReconciler) becomeHost(ctx context.Context, s *machineScope, seen sighting) time.Duration {
 	switch {
-	case s.kind() != kindHost || seen.Status.Phase() != engine.PhaseDeployed:
+	case s.kind() != kindHost:
 		return 0
-	case s.inherited() || seen.finished || !seen.ours:
+	case seen.Status.Phase() != engine.PhaseDeployed, s.inherited(), seen.finished, !seen.ours:
 		s.hostState(seen)
 		return 0
 	}
@@ -97,10 +97,13 @@ func (s *machineScope) deepen(seen sighting) {
 }
 
 // hostState says whether VMs can be made on the host, as MAAS's own inventory of
-// its LXD has it.
+// its LXD has it. MAAS may list the VM host of a machine that was released, that
+// is switched off or that is somebody else's by now: that one counts for nothing.
 func (s *machineScope) hostState(seen sighting) {
 	h := seen.host
 	switch {
+	case !conditions.IsTrue(s.maasMachine, infrav1.MachineDeployedCondition):
+		s.lacks(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, conditions.GetMessage(s.maasMachine, infrav1.MachineDeployedCondition))
 	case h.Version != "" && h.Cores.Total > 0 && len(h.StoragePools) > 0:
 		s.holds(infrav1.LXDReadyCondition, infrav1.LXDReadyReason, fmt.Sprintf("VM host %s, LXD %s", h.Name, h.Version))
 	case h.Name != "":
