@@ -1,15 +1,20 @@
 package controller_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
@@ -171,6 +176,43 @@ func TestBootstrapData(t *testing.T) {
 				if text := said(m) + strings.Join(w.told(), ""); strings.Contains(text, "kubeadm") {
 					t.Errorf("bootstrap data are told: %s", text)
 				}
+			})
+		})
+	}
+}
+
+// noSecrets is an API that lets nobody read Secrets.
+func noSecrets(api client.WithWatch) client.Reader {
+	return interceptor.NewClient(api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, is := o.(*corev1.Secret); is {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, nil)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+}
+
+// TestBootstrapDataThatCannotBeRead: that is no fault of MAAS's, and it is told as
+// what it is, until it can be read.
+func TestBootstrapDataThatCannotBeRead(t *testing.T) {
+	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": vmMachine(), "BareMetal": metalMachine()} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.add("web", spec, nil)
+				mayRead := w.APIReader
+				w.APIReader = noSecrets(w.client)
+				w.once("web")
+				m := w.atRest("web")
+				w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.WaitingForBootstrapDataReason,
+					"web-boot", "forbidden", "namespace "+fleetSpace)
+				for _, c := range m.Status.Conditions {
+					if c.Reason == infrav1.MAASUnavailableReason {
+						t.Errorf("MAAS is blamed:\n%s", said(m))
+					}
+				}
+				w.APIReader = mayRead
+				w.ready("web")
 			})
 		})
 	}

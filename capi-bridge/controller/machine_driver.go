@@ -60,7 +60,11 @@ func (r *MachineReconciler) bootstrapData(ctx context.Context, s *machineScope) 
 			message: fmt.Sprintf("there is no Secret %s with the bootstrap data of Machine %s", *name, s.machine.Name),
 		}
 	case err != nil:
-		return nil, fmt.Errorf("cannot read the bootstrap data: %w", err)
+		return nil, &blocked{
+			reason: infrav1.WaitingForBootstrapDataReason, after: retryAfter,
+			message: fmt.Sprintf("cannot read the Secret %s with the bootstrap data of Machine %s: %v", *name, s.machine.Name, err),
+			hint:    "The API server says so, not MAAS: see that the manager may get the Secrets of namespace " + s.machine.Namespace + ".",
+		}
 	}
 	if format := string(secret.Data[bootstrapFormat]); format != "" && format != cloudConfig {
 		return nil, &blocked{

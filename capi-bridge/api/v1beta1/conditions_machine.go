@@ -61,7 +61,7 @@ const (
 	// yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 	// WaitingForBootstrapDataReason: the bootstrap provider has not written the
-	// machine's first boot yet.
+	// machine's first boot yet, or it cannot be read.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 	// WaitingForStaticIPReason: staticIP has no address yet.
 	WaitingForStaticIPReason = "WaitingForStaticIP"
