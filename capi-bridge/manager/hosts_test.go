@@ -41,7 +41,8 @@ func becomeHosts(c *infrav1.MaasCluster) {
 }
 
 // TestKubeLXDReadyIsTruthful: CAPMaaS said LXDReady of nodes on which no LXD was set
-// up. Of two machines whose LXD one sets up, one is a host, and the cluster says so.
+// up. Of two machines whose LXD one sets up, one is a host, and the cluster says so;
+// and that none is, once somebody released that one.
 func TestKubeLXDReadyIsTruthful(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "hosts", hostModel(sim.BootOK, sim.BootFails))
@@ -71,6 +72,14 @@ func TestKubeLXDReadyIsTruthful(t *testing.T) {
 	if len(hosts) != 1 || hosts[0] != *w.get("good").Status.Hostname {
 		t.Errorf("the hosts of MAAS are %v", hosts)
 	}
+	w.edit(*w.get("good").Spec.SystemID, sim.MachineEdit{StatusName: ptr.To("Ready")})
+	w.nudged("good", infrav1.LXDReadyCondition, infrav1.LXDFailedReason, "released")
+	w.await(c, "no longer counts what was released", func() string {
+		if !strings.Contains(conditions.GetMessage(c, infrav1.LXDReadyCondition), "0 of 2") {
+			return said(c)
+		}
+		return ""
+	})
 }
 
 // TestKubeNoTrustPassword: CAPMaaS let LXD hosts be reached by a password that was a
