@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -59,13 +60,9 @@ func (s *clusterScope) someNames() string {
 
 // ownName is the name whose record is the cluster's: the one that was written down,
 // or that an earlier provider published for a cluster which we see only as it goes.
+// Under the annotation that somebody else publishes the endpoint there is none.
 func (s *clusterScope) ownName() (engine.DNSName, bool) {
-	written, is := s.maas.Annotations[DNSNameAnnotation]
-	if !is {
-		return publishedName(s.maas, s.maas.Status.Network.DNSName)
-	}
-	label, ok := strings.CutSuffix(written, "."+s.maas.Spec.DNSDomain)
-	return engine.DNSName{Label: label, Domain: s.maas.Spec.DNSDomain}, ok
+	return publishedName(s.maas, cmp.Or(s.maas.Annotations[DNSNameAnnotation], earlierName(s.maas)))
 }
 
 // removeDNS removes the record that is the cluster's, if there ever was one, and

@@ -21,6 +21,10 @@ import (
 // does not.
 const DNSNameAnnotation = "infrastructure.cluster.x-k8s.io/maas-dns-name"
 
+// noName is its value once somebody else publishes the endpoint: from then on no
+// record is the cluster's, not even one that was, until it is claimed by a look.
+const noName = "none"
+
 // settleEndpoint writes down where the cluster's API is reached, once, and
 // whether the name is ours to publish. A host or port that somebody gave is
 // kept.
@@ -32,7 +36,10 @@ func (s *clusterScope) settleEndpoint(ctx context.Context) error {
 		return nil
 	}
 	endpoint.Port = cmp.Or(endpoint.Port, s.port())
-	if s.isOurName(endpoint.Host) {
+	switch {
+	case s.isCustom():
+		annotate(s.maas, DNSNameAnnotation, noName)
+	case s.isOurName(endpoint.Host):
 		annotate(s.maas, DNSNameAnnotation, endpoint.Host)
 	}
 	if equality.Semantic.DeepEqual(before, s.maas) {
@@ -73,8 +80,24 @@ func (s *clusterScope) generatedHost() string {
 // isOurName tells whether a name's record is surely the cluster's: it was made
 // for it, by us or by an earlier provider.
 func (s *clusterScope) isOurName(host string) bool {
-	_, published := s.dnsName()
-	return published && (host == s.maas.Annotations[DNSNameAnnotation] || host == s.generatedHost() || host == s.maas.Status.Network.DNSName)
+	if _, published := s.dnsName(); !published {
+		return false
+	}
+	if written, is := s.maas.Annotations[DNSNameAnnotation]; is {
+		return host == written
+	}
+	return host == s.generatedHost() || host == earlierName(s.maas)
+}
+
+// earlierName is the name that an earlier provider published for a cluster without
+// our annotation, empty if there is none. We write the status, too, and of names that
+// somebody else publishes; but then the annotation is there before. Who has lost it
+// since is known by `initialization`, of which earlier providers knew nothing.
+func earlierName(maas *infrav1.MaasCluster) string {
+	if maas.Status.Initialization.Provisioned != nil {
+		return ""
+	}
+	return maas.Status.Network.DNSName
 }
 
 // isCustom tells whether somebody else publishes the endpoint.
