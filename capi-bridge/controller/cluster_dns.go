@@ -82,7 +82,7 @@ func (s *clusterScope) claim(ctx context.Context, name engine.DNSName) bool {
 		s.failed(infrav1.DNSReadyCondition, err)
 		return false
 	}
-	known := s.allAddresses()
+	known := s.allAddresses(func(*infrav1.MaasMachine) bool { return true })
 	stranger := slices.IndexFunc(have.Addresses, func(ip netip.Addr) bool { return !slices.Contains(known, ip) })
 	if stranger >= 0 {
 		s.set(infrav1.DNSReadyCondition, no, infrav1.ConflictReason, fmt.Sprintf(
@@ -133,7 +133,11 @@ func (s *clusterScope) publish(ctx context.Context, name engine.DNSName) error {
 // get an address in the preferred subnets still; one that serves will not.
 func (s *clusterScope) unpublished(preferred []string) {
 	if len(servingAddresses(s.machines, nil)) == 0 {
-		s.set(infrav1.DNSReadyCondition, no, infrav1.WaitingForControlPlaneReason, "no machine of the control plane has an address yet")
+		message := "no machine of the control plane has an address yet"
+		if anyControlPlane(s.machines, remains) && !anyControlPlane(s.machines, serves) {
+			message = "all machines of the control plane that served are lost; what was published stays until they are deleted. See MachineDeployed of the MaasMachines"
+		}
+		s.set(infrav1.DNSReadyCondition, no, infrav1.WaitingForControlPlaneReason, message)
 		return
 	}
 	reason := infrav1.WaitingForControlPlaneReason
@@ -172,14 +176,15 @@ func (s *clusterScope) now() time.Time {
 
 // endpointAddresses are those that the API's name points to. Where all machines
 // of the control plane are being deleted, those of them stay that are in the
-// record still; one that was taken out does not come back.
+// record still; one that was taken out does not come back. What a machine had that
+// is lost does not count. With nothing left, the record stays as it is.
 func (s *clusterScope) endpointAddresses(ctx context.Context, name engine.DNSName, subnets []netip.Prefix) ([]netip.Addr, error) {
-	serving, leaves := servingAddresses(s.machines, subnets), func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() }
+	serving := servingAddresses(s.machines, subnets)
 	unseen := anyControlPlane(s.machines, isUnseen)
 	if len(serving) > 0 && !unseen {
 		return serving, nil
 	}
-	leaving := addressesOf(s.machines, subnets, leaves)
+	leaving := addressesOf(s.machines, subnets, func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() && !isLost(m) })
 	if len(leaving) == 0 && !unseen {
 		return nil, nil
 	}
@@ -188,7 +193,7 @@ func (s *clusterScope) endpointAddresses(ctx context.Context, name engine.DNSNam
 		return nil, err
 	}
 	if unseen {
-		left := addressesOf(s.machines, nil, leaves)
+		left := s.allAddresses(func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() || isLost(m) })
 		kept := slices.DeleteFunc(slices.Clone(have.Addresses), func(ip netip.Addr) bool { return slices.Contains(left, ip) })
 		serving = append(serving, kept...)
 		slices.SortFunc(serving, netip.Addr.Compare)
@@ -203,24 +208,29 @@ func (s *clusterScope) endpointAddresses(ctx context.Context, name engine.DNSNam
 // after a move to another management cluster, which status does not survive: an
 // address of the record may be its own.
 func isUnseen(m *infrav1.MaasMachine) bool {
-	return m.DeletionTimestamp.IsZero() && ptr.Deref(m.Spec.ProviderID, "") != "" && len(ipsOf(m)) == 0
+	return m.DeletionTimestamp.IsZero() && !isLost(m) && ptr.Deref(m.Spec.ProviderID, "") != "" && len(ipsOf(m)) == 0
 }
 
 // servingAddresses are those of the machines that serve the API, or will. One
 // that was never provisioned counts only as long as none was: the first one must
 // find itself by that name while it is being deployed. A provisioned one counts
-// for that even while none of its addresses is known. Whether a machine seems to
-// be switched on makes no difference: MAAS is wrong about that at times, and who
-// replaces machines that are lost deletes them.
+// for that even while none of its addresses is known, or it is lost. Whether a
+// machine seems to be switched on makes no difference: MAAS is wrong about that at
+// times, and who replaces machines that are lost deletes them.
 func servingAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix) []netip.Addr {
-	if anyControlPlane(machines, serves) {
+	if anyControlPlane(machines, remains) {
 		return addressesOf(machines, subnets, serves)
 	}
-	return addressesOf(machines, subnets, func(m *infrav1.MaasMachine) bool { return m.DeletionTimestamp.IsZero() && isInstalled(m) })
+	return addressesOf(machines, subnets, func(m *infrav1.MaasMachine) bool {
+		return m.DeletionTimestamp.IsZero() && isInstalled(m) && !isLost(m)
+	})
 }
 
-// serves tells that a machine was deployed once, and stays.
-func serves(m *infrav1.MaasMachine) bool { return m.DeletionTimestamp.IsZero() && isProvisioned(m) }
+// remains tells that a machine was deployed once, and is not being deleted.
+func remains(m *infrav1.MaasMachine) bool { return m.DeletionTimestamp.IsZero() && isProvisioned(m) }
+
+// serves tells that a machine was deployed once, and is still the cluster's.
+func serves(m *infrav1.MaasMachine) bool { return remains(m) && !isLost(m) }
 
 // anyControlPlane tells whether a test picks a machine of the control plane.
 func anyControlPlane(machines []infrav1.MaasMachine, picks func(*infrav1.MaasMachine) bool) bool {
@@ -294,11 +304,13 @@ func ipsOf(m *infrav1.MaasMachine) []netip.Addr {
 	return slices.Concat(external, internal)
 }
 
-// allAddresses are those of all machines of the cluster.
-func (s *clusterScope) allAddresses() []netip.Addr {
+// allAddresses are all addresses of those machines of the cluster that a test picks.
+func (s *clusterScope) allAddresses(picks func(*infrav1.MaasMachine) bool) []netip.Addr {
 	var all []netip.Addr
 	for i := range s.machines {
-		all = append(all, ipsOf(&s.machines[i])...)
+		if m := &s.machines[i]; picks(m) {
+			all = append(all, ipsOf(m)...)
+		}
 	}
 	return all
 }

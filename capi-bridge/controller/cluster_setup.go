@@ -81,7 +81,7 @@ var machineMatters = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 type machineFacts struct {
 	cluster, zone                       string
 	controlPlane, deleting              bool
-	provisioned, installed              bool
+	provisioned, installed, lost        bool
 	addresses                           []clusterv1.MachineAddress
 	hostStatus, hostReason, hostMessage string
 }
@@ -95,6 +95,7 @@ func factsOf(m *infrav1.MaasMachine) machineFacts {
 	}
 	if controlPlane {
 		f.provisioned, f.installed, f.addresses = isProvisioned(m), isProvisioned(m) || isInstalled(m), m.Status.Addresses
+		f.lost = isLost(m)
 	}
 	if c := conditions.Get(m, infrav1.LXDReadyCondition); c != nil {
 		f.hostStatus, f.hostReason, f.hostMessage = string(c.Status), c.Reason, c.Message

@@ -22,6 +22,12 @@ func TestMachineMatters(t *testing.T) {
 	addressed := func(m *infrav1.MaasMachine) {
 		m.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "10.77.0.11"}}
 	}
+	deployedIs := func(reason string) func(*infrav1.MaasMachine) {
+		return func(m *infrav1.MaasMachine) {
+			m.Status.Conditions = infrav1.Conditions{{Type: infrav1.MachineDeployedCondition, Status: metav1.ConditionFalse, Reason: reason}}
+		}
+	}
+	lost, off := deployedIs(infrav1.MachineReleasedReason), deployedIs(infrav1.MachinePoweredOffReason)
 	cases := map[string]struct {
 		reason string
 		worker bool
@@ -33,6 +39,9 @@ func TestMachineMatters(t *testing.T) {
 		"DeployedWorker":  {reason: "Workers are not published.", worker: true, change: deployed},
 		"Addressed":       {reason: "It is what is published.", change: addressed, want: true},
 		"AddressedWorker": {reason: "Workers are not published.", worker: true, change: addressed},
+		"Lost":            {reason: "It is taken out.", change: lost, want: true},
+		"LostWorker":      {reason: "Workers are not published.", worker: true, change: lost},
+		"Off":             {reason: "It stays published.", change: off},
 		"Zone":            {reason: "The zones of machines stay failure domains.", worker: true, change: func(m *infrav1.MaasMachine) { m.Status.FailureDomain = "az2" }, want: true},
 		"Deleting":        {reason: "It is taken out, or waited for.", worker: true, change: func(m *infrav1.MaasMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: true},
 		"Host": {reason: "Hosts are counted.", worker: true, want: true, change: func(m *infrav1.MaasMachine) {

@@ -38,23 +38,48 @@ func (s *machineScope) judge(seen sighting) {
 // health is the reason of MachineDeployed for a machine that was provisioned.
 func (s *machineScope) health(seen sighting) (reason, message string) {
 	name := fmt.Sprintf("machine %s (%s)", seen.Hostname, seen.SystemID)
-	switch seen.Status.Phase() {
-	case engine.PhaseDeployed:
-	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseReleasing:
-		return infrav1.MachineReleasedReason, fmt.Sprintf("%s is %s: somebody released it, and what it ran is lost. "+
-			"Delete the Machine to have another one made", name, seen.StatusName)
-	default:
-		return infrav1.MachineStateUndefinedReason, fmt.Sprintf("MAAS shows %s as %q%s. Nothing is done to it; put it right in MAAS, or delete the Machine",
-			name, seen.StatusName, said(seen.StatusMessage))
-	}
+	deployed := seen.Status.Phase() == engine.PhaseDeployed
 	switch {
 	case s.foreign(seen):
 		return infrav1.ConflictReason, fmt.Sprintf("%s is somebody else's by now, and no longer of this cluster. "+
 			"Delete the Machine to have another one made", name)
+	case !deployed && s.released(seen):
+		return infrav1.MachineReleasedReason, fmt.Sprintf("%s is %s: somebody released it, and what it ran is lost. "+
+			"Delete the Machine to have another one made", name, seen.StatusName)
+	case !deployed:
+		return infrav1.MachineStateUndefinedReason, fmt.Sprintf("MAAS shows %s as %q%s. Nothing is done to it; put it right in MAAS, or delete the Machine",
+			name, seen.StatusName, said(seen.StatusMessage))
 	case seen.PowerState == "off":
 		return infrav1.MachinePoweredOffReason, name + " is switched off. Switch it on in MAAS, or delete the Machine"
 	}
 	return infrav1.MachineDeployedReason, ""
+}
+
+// released tells that somebody released a machine which was Deployed once, and is
+// not now: from there MAAS may show it in any state that a machine in the making
+// has, with the addresses of whoever has it. Bare metal has lost its mark with the
+// release; a VM keeps it, so what was said of it stands until it is Deployed again.
+func (s *machineScope) released(seen sighting) bool {
+	switch seen.Status.Phase() {
+	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseReleasing:
+		return true
+	}
+	switch conditions.GetReason(s.maasMachine, infrav1.MachineDeployedCondition) {
+	case infrav1.MachineReleasedReason, infrav1.ConflictReason:
+		return true
+	}
+	return s.kind() != kindVM && !s.heir() && seen.MarkedBy() == ""
+}
+
+// isLost tells that a machine is no longer the cluster's, as far as was seen last:
+// it is somebody else's, was released, or is gone, and its addresses may be
+// anybody's.
+func isLost(m *infrav1.MaasMachine) bool {
+	switch conditions.GetReason(m, infrav1.MachineDeployedCondition) {
+	case infrav1.ConflictReason, infrav1.MachineReleasedReason, infrav1.MachineNotFoundReason:
+		return true
+	}
+	return false
 }
 
 // foreign tells that a machine is somebody else's: it says so, or it is Deployed

@@ -162,7 +162,11 @@ func (r *MachineReconciler) attend(ctx context.Context, s *machineScope) time.Du
 	}
 	seen, err := d.observe(ctx, s.ref())
 	if err != nil {
-		return s.unseen(ctx, err)
+		pause := s.unseen(ctx, err)
+		if errors.Is(err, engine.ErrNotFound) {
+			r.attachDNS(ctx, s, seen) // what it had is taken out of the record
+		}
+		return pause
 	}
 	s.see(seen)
 	if err := s.provide(seen); err != nil {

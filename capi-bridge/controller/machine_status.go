@@ -14,7 +14,9 @@ import (
 // powerOn is MAAS's word for a machine that is switched on.
 const powerOn = "on"
 
-// see writes down what was seen of the machine.
+// see writes down what was seen of the machine. One that is somebody else's by now
+// keeps the names and addresses that it had in the cluster: what it has now is not
+// the cluster's to publish.
 func (s *machineScope) see(seen sighting) {
 	m := s.maasMachine
 	status := &m.Status
@@ -24,9 +26,11 @@ func (s *machineScope) see(seen sighting) {
 	m.Annotations[SystemIDAnnotation] = seen.SystemID
 	status.MachineState = ptr.To(infrav1.MachineState(seen.StatusName))
 	status.MachinePowered = seen.PowerState == powerOn
-	status.Hostname = ptr.To(seen.Hostname)
 	status.FailureDomain = seen.Zone
-	status.Addresses = steady(status.Addresses, addresses(seen.Machine))
+	if !s.foreign(seen) {
+		status.Hostname = ptr.To(seen.Hostname)
+		status.Addresses = steady(status.Addresses, addresses(seen.Machine))
+	}
 	mode := infrav1.ProvisioningModeBareMetal
 	if s.kind() == kindVM {
 		mode = infrav1.ProvisioningModeLXD

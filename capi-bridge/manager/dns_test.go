@@ -35,6 +35,30 @@ func TestKubeDNSFollows(t *testing.T) {
 	w.end(c, before, "cp-1", "w-0")
 }
 
+// TestKubeLostMachineLeavesTheName: a machine of the control plane that somebody
+// releases is taken out of the API's name, and is in it again once he has put it
+// right.
+func TestKubeLostMachineLeavesTheName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "lost", fastModel())
+	before := len(w.maas.Machines())
+	c := w.readyCluster("c", nil)
+	w.machine("c", "cp-0", vm(), controlPlane)
+	w.machine("c", "cp-1", metal(), controlPlane)
+	first, second := w.isReady("cp-0"), w.isReady("cp-1")
+	w.pointsTo(c, first, second)
+	w.edit(*first.Spec.SystemID, sim.MachineEdit{StatusName: ptr.To("Ready")})
+	w.nudged("cp-0", infrav1.MachineDeployedCondition, infrav1.MachineReleasedReason, "somebody released it")
+	w.pointsTo(c, second)
+	w.nudged("cp-0", infrav1.DNSAttachedCondition, infrav1.DNSDetachedReason, "")
+	w.edit(*first.Spec.SystemID, sim.MachineEdit{StatusName: ptr.To("Deployed")})
+	w.nudged("cp-0", infrav1.ReadyCondition, infrav1.ReadyReason, "")
+	w.pointsTo(c, first, second)
+	w.nudged("cp-0", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason, "")
+	w.neverEmptied()
+	w.end(c, before, "cp-0", "cp-1")
+}
+
 // TestKubeOffOnceDoesNotEmptyTheRecord: when the only machine of the control plane
 // looked switched off once, the record of the API was emptied, and the cluster was
 // lost.
