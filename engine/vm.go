@@ -13,8 +13,8 @@ type VMSpec struct {
 	// Host is the VM host to compose on: its name, its id in MAAS, or the system
 	// id of its machine. Empty: one that fits Placement.
 	Host string
-	// Placement says which hosts will do where Host is empty. A VM that exists
-	// stays where it is.
+	// Placement says which hosts will do. A Host that is named beside it must be
+	// of its Zone, Pool, Tags and Project. A VM that exists stays where it is.
 	Placement Placement
 	// Cores is the number of virtual CPUs, at least 1. Ignored, and may be 0,
 	// when PinnedCores are given.
@@ -54,12 +54,10 @@ type VMSpec struct {
 
 // Placement says which VM hosts will do for a VM. The zero value takes all.
 type Placement struct {
-	Zone string   // availability zone of the host
-	Pool string   // resource pool of the host
-	Tags []string // that the host must carry, all of them
-	// Project of LXD that the host makes VMs in, also where Host names one; empty:
-	// any.
-	Project string
+	Zone    string   // availability zone of the host
+	Pool    string   // resource pool of the host
+	Tags    []string // that the host must carry, all of them
+	Project string   // of LXD that the host makes VMs in; empty: any
 	// Group names VMs that shall stand apart: they spread over the zones, then
 	// over the hosts. Empty: no group.
 	Group string

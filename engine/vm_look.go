@@ -142,9 +142,7 @@ func (h VMHost) id() string {
 // host finds the VM host that a spec names by its name, its id, or the system
 // id of its machine. Names of VM hosts need not be unique.
 func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
-	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool {
-		return h.Name == wanted || h.MachineID == wanted || h.ID != 0 && fmt.Sprint(h.ID) == wanted
-	})
+	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool { return h.answersTo(wanted) })
 	if err != nil {
 		return VMHost{}, err
 	}

@@ -32,31 +32,6 @@ func (v *vms) sites(ctx context.Context, key Key, want VMSpec, exclude []string)
 	return v.placedSites(ctx, key, want, exclude)
 }
 
-// namedSite is the one host that the spec names.
-func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
-	host, err := v.host(ctx, want.Host)
-	if err != nil {
-		return sites{}, err
-	}
-	if err := host.usable(); err != nil {
-		v.Names.Refresh()
-		return sites{}, err
-	}
-	if _, err := v.inProject(ctx, []VMHost{host}, want.Placement.Project); err != nil {
-		return sites{}, err
-	}
-	// A VM host that was just registered shows no cores until its inventory
-	// has come, a second or two later.
-	if !host.reached() {
-		v.Names.Refresh()
-		return sites{}, fmt.Errorf("nothing tells yet how many cores VM host %s has: %w", host.Name, ErrBusy)
-	}
-	if host, err = v.fits(ctx, host, want); err != nil {
-		return sites{}, err
-	}
-	return sites{hosts: []VMHost{host}, candidates: []Candidate{host.candidate()}}, nil
-}
-
 // placedSites asks placement, once more on a fresh inventory if nothing fits:
 // VMs may just have gone, or hosts and profiles come.
 func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []string) (sites, error) {
@@ -78,10 +53,7 @@ func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude [
 	need := placement.Need{
 		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags, Project: want.Placement.Project,
 		Profile: want.Profile, Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
-		Strategy: want.Placement.Strategy, Excluded: exclude,
-	}
-	for _, d := range want.Disks {
-		need.Disks = append(need.Disks, placement.Disk{SizeGB: d.SizeGB, Pool: d.Pool})
+		Strategy: want.Placement.Strategy, Excluded: exclude, Disks: draws(want.Disks),
 	}
 	for _, i := range want.Interfaces {
 		subnet, err := v.subnet(ctx, "interfaces."+i.Name, i.Subnet)
@@ -91,6 +63,15 @@ func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude [
 		need.Networks = append(need.Networks, subnet.CIDR)
 	}
 	return need, nil
+}
+
+// draws are disks as placement sees them.
+func draws(disks []Disk) []placement.Disk {
+	var list []placement.Disk
+	for _, d := range disks {
+		list = append(list, placement.Disk{SizeGB: d.SizeGB, Pool: d.Pool})
+	}
+	return list
 }
 
 // place lists the hosts that fit by one inventory, with what the ledger needs

@@ -100,6 +100,15 @@ func TestWrongValues(t *testing.T) {
 			infrav1.StaticIPUnavailableReason, []string{"spec.staticIP", "10.77.0.200"}},
 		"Host": {"MAAS has no such VM host.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.LXDConfig.VMHost = ptr.To("nosuch") }), infrav1.InvalidSpecReason, []string{"spec.lxdConfig.vmHost", "nosuch", "host1"}},
+		"HostOfOtherZone": {"The host is in another zone.",
+			vm(func(s *infrav1.MaasMachineSpec) { s.FailureDomain, s.LXDConfig.VMHost = ptr.To("az2"), ptr.To("host1") }),
+			infrav1.InvalidSpecReason, []string{"spec.lxdConfig.vmHost", "host1 is in zone az1", "zone az2 is wanted", "or none"}},
+		"HostOfOtherPool": {"The host is in another resource pool.",
+			vm(func(s *infrav1.MaasMachineSpec) { s.ResourcePool, s.LXDConfig.VMHost = ptr.To("vms"), ptr.To("host1") }),
+			infrav1.InvalidSpecReason, []string{"spec.lxdConfig.vmHost", "resource pool default", "resource pool vms is wanted"}},
+		"HostWithoutTag": {"The host lacks a tag.",
+			vm(func(s *infrav1.MaasMachineSpec) { s.Tags, s.LXDConfig.VMHost = []string{"gpu"}, ptr.To("host1") }),
+			infrav1.InvalidSpecReason, []string{"spec.lxdConfig.vmHost", "does not carry all tags", "gpu is wanted"}},
 		"StoragePool": {"No host has such a storage pool.",
 			vm(func(s *infrav1.MaasMachineSpec) { s.LXDConfig.Storage = &infrav1.LXDStorageConfig{Pool: "nosuch"} }),
 			infrav1.InsufficientResourcesReason, []string{"nosuch"}},
@@ -145,6 +154,25 @@ func TestWrongValues(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNamedHostAndFailureDomain: a control plane that names a host and a zone for
+// each machine does not get machines elsewhere than it believes.
+func TestNamedHostAndFailureDomain(t *testing.T) {
+	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		spec := vmMachine()
+		spec.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host1")}
+		in := func(zone string) func(*clusterv1.Machine, *infrav1.MaasMachine) {
+			return func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.FailureDomain = zone }
+		}
+		w.add("other", spec, in("az2"))
+		m := w.until("other", infrav1.ReadyCondition, infrav1.InvalidSpecReason)
+		w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason, "spec.lxdConfig.vmHost", "zone az1", "zone az2")
+		w.add("same", spec, in("az1"))
+		if m := w.ready("same"); m.Status.FailureDomain != "az1" {
+			t.Errorf("it is in %q", m.Status.FailureDomain)
+		}
+	})
 }
 
 // TestBootstrapData: what is to be booted must be there, and of a kind that
