@@ -17,9 +17,14 @@ type ZoneNeed struct {
 	// Placement says which VM hosts count, by Zone, Pool and Tags. Its Group and
 	// Project are for when the VM is placed.
 	Placement Placement
+	// Host is the only VM host that counts, named as VMSpec names it; empty: all
+	// count.
+	Host string
 	// Cores and MemoryMiB of a VM; zero: 1 and MinMemoryMiB.
 	Cores     int
 	MemoryMiB int64
+	// Disks of a VM; none: room in storage pools is not asked for.
+	Disks []Disk
 	// Machines says which Ready machines count.
 	Machines Selector
 }
@@ -90,13 +95,16 @@ func (n ZoneNeed) fitting(hosts []VMHost) ([]VMHost, error) {
 	byID := map[string]VMHost{}
 	placeable := make([]placement.Host, 0, len(hosts))
 	for _, h := range hosts {
+		if n.Host != "" && !h.answersTo(n.Host) {
+			continue
+		}
 		p := h.placeable()
 		byID[p.ID] = h
 		placeable = append(placeable, p)
 	}
 	found, err := placement.Fit(placeable, placement.Need{
 		Zone: n.Placement.Zone, Pool: n.Placement.Pool, Tags: n.Placement.Tags,
-		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(MinMemoryMiB)),
+		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(MinMemoryMiB)), Disks: draws(n.Disks),
 	})
 	var misfit *placement.FitError
 	if errors.As(err, &misfit) {

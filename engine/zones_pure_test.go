@@ -27,6 +27,11 @@ func TestZonesOfRoom(t *testing.T) {
 		return m
 	}
 	full := func(h *VMHost) { h.Cores.Used = 4 }
+	stores := func(pool string, gb int64) func(*VMHost) {
+		return func(h *VMHost) {
+			h.StoragePools = []StoragePool{{Name: pool, TotalBytes: 1000e9, AvailableBytes: gb * 1e9, Default: true}}
+		}
+	}
 	cases := map[string]struct {
 		reason string
 		hosts  []VMHost
@@ -60,6 +65,29 @@ func TestZonesOfRoom(t *testing.T) {
 			ready:  []Machine{machine("m1", "az1"), machine("m2", "az3", func(m *Machine) { m.Pool = "prod" })},
 			want:   []ZoneCapacity{{"az2", 1, 0}, {"az3", 0, 1}},
 		},
+		"Disks": {
+			reason: "Room in a storage pool is room for the disks, all that are in it, in the pool that is named or the default one.",
+			need:   ZoneNeed{Disks: []Disk{{Name: "root", SizeGB: 30}, {Name: "data", SizeGB: 30}}},
+			hosts:  []VMHost{host("h1", "az1", stores("a", 50)), host("h2", "az2", stores("a", 60))}, want: []ZoneCapacity{{"az2", 1, 0}},
+		},
+		"StoragePool": {
+			reason: "Where there is no such storage pool there is no room.", need: ZoneNeed{Disks: []Disk{{Name: "root", SizeGB: 8, Pool: "fast"}}},
+			hosts: []VMHost{host("h1", "az1", stores("fast", 50)), host("h2", "az2", stores("slow", 50))}, want: []ZoneCapacity{{"az1", 1, 0}},
+		},
+		"NamedHost": {
+			reason: "Room on others is none where one is named.", need: ZoneNeed{Host: "h2"},
+			hosts: []VMHost{host("h1", "az1"), host("h2", "az2"), host("h3", "az3")}, want: []ZoneCapacity{{"az2", 1, 0}},
+		},
+		"NamedByID": {
+			reason: "A host is named by its number, too.", need: ZoneNeed{Host: "7"},
+			hosts: []VMHost{host("h1", "az1"), host("h2", "az2", func(h *VMHost) { h.ID = 7 })}, want: []ZoneCapacity{{"az2", 1, 0}},
+		},
+		"NamedBySystemID": {
+			reason: "And by its machine.", need: ZoneNeed{Host: "abc123"},
+			hosts: []VMHost{host("h1", "az1"), host("h2", "az2", func(h *VMHost) { h.MachineID = "abc123" })}, want: []ZoneCapacity{{"az2", 1, 0}},
+		},
+		"NamedHostFull": {reason: "A name makes no room.", need: ZoneNeed{Host: "h1"}, hosts: []VMHost{host("h1", "az1", full), host("h2", "az2")}, want: []ZoneCapacity{}},
+		"NoSuchHost":    {reason: "Where nothing is called so there is no room.", need: ZoneNeed{Host: "h9"}, hosts: []VMHost{host("h1", "az1")}, want: []ZoneCapacity{}},
 		"NotMetal": {
 			reason: "VMs, machines that somebody locked, and those that are not Ready any more are nothing to choose.",
 			ready: []Machine{

@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
-	"github.com/maaslxd/maaslxd/engine"
 )
 
 // reconcileZones writes down the availability zones that machines may be in, and
@@ -67,58 +66,6 @@ func (s *clusterScope) givenZones(ctx context.Context, have []string) bool {
 	return true
 }
 
-// discoveredZones are those with room. Those with room for a machine of the control
-// plane are its, too. One that has machines of the cluster stays even when it is
-// full: it is where they are.
-func (s *clusterScope) discoveredZones(ctx context.Context, have []string, controlPlane infrav1.ResolvedMachine) bool {
-	zones, err := s.zonesWithRoom(ctx, controlPlane)
-	if err != nil {
-		s.failed(infrav1.FailureDomainsReadyCondition, err)
-		return false
-	}
-	for i := range s.machines {
-		if zone := s.machines[i].Status.FailureDomain; slices.Contains(have, zone) {
-			zones[zone] = zones[zone] || isControlPlane(&s.machines[i])
-		}
-	}
-	if !slices.Contains(slices.Collect(maps.Values(zones)), true) {
-		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+roomFor[controlPlane.Mode]+"; add one, or name zones in spec.failureDomains")
-		s.soon(jittered(retryAfter))
-		return false
-	}
-	s.writeZones(s.listable(zones))
-	s.zonesReady(len(zones))
-	return true
-}
-
-// zonesWithRoom are those with room for anything, and whether each has room for a
-// machine of the control plane. KubeadmControlPlane takes any that it may, and
-// stays there.
-func (s *clusterScope) zonesWithRoom(ctx context.Context, controlPlane infrav1.ResolvedMachine) (map[string]bool, error) {
-	zones := map[string]bool{}
-	found, err := s.site.Zones.ZonesWithRoom(ctx, engine.ZoneNeed{})
-	if err != nil {
-		return nil, err
-	}
-	for _, z := range found {
-		zones[z.Zone] = controlPlane.Mode == ""
-	}
-	need := engine.ZoneNeed{Cores: controlPlane.Cores, MemoryMiB: controlPlane.MemoryMiB, Machines: selector(controlPlane)}
-	fits := func(z engine.ZoneCapacity) bool { return z.Machines > 0 }
-	switch controlPlane.Mode {
-	case "":
-		return zones, nil
-	case infrav1.ProvisioningModeLXD:
-		need.Placement = placement(controlPlane)
-		fits = func(z engine.ZoneCapacity) bool { return z.Hosts > 0 }
-	}
-	found, err = s.site.Zones.ZonesWithRoom(ctx, need)
-	for _, z := range found {
-		zones[z.Zone] = fits(z)
-	}
-	return zones, err
-}
-
 // maxZones is how many zones an object can list, by its schema.
 const maxZones = 100
 
@@ -140,13 +87,6 @@ func (s *clusterScope) listable(zones map[string]bool) map[string]bool {
 		listed[zone] = zones[zone]
 	}
 	return listed
-}
-
-// roomFor is what a zone must have for a control plane.
-var roomFor = map[infrav1.ProvisioningMode]string{
-	"":                                "an LXD host with room or a Ready machine",
-	infrav1.ProvisioningModeLXD:       "an LXD host with room for a VM of the control plane",
-	infrav1.ProvisioningModeBareMetal: "a Ready machine for the control plane",
 }
 
 // zonesReady says that the zones are known, and where not all of them are listed.

@@ -24,7 +24,8 @@ import (
 func zoneModel() sim.Model {
 	return sim.Model{
 		Zones: []string{"az1", "az2", "az3", "empty"}, Pools: []string{"big"},
-		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}, {Name: "h3", Cores: 16, MemoryMiB: 65536, Zone: "az3", Pool: "big"}},
+		Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}, {Name: "h3", Cores: 16, MemoryMiB: 65536, Zone: "az3", Pool: "big",
+			StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: 900, Default: true}, {Name: "fast", SizeGB: 500}}}},
 		Machines: []sim.MachineModel{{Hostname: "bm2", Zone: "az2"}, {Hostname: "bm3", Zone: "az3", Pool: "big", Cores: 16, MemoryMiB: 65536, DiskGB: 900}},
 	}
 }
@@ -65,6 +66,11 @@ func template(spec infrav1.MaasMachineSpec) *infrav1.MaasMachineTemplate {
 func with(spec infrav1.MaasMachineSpec, change func(*infrav1.MaasMachineSpec)) infrav1.MaasMachineSpec {
 	change(&spec)
 	return spec
+}
+
+// withLXD is a template's VM of which more is said.
+func withLXD(config infrav1.LXDConfig) infrav1.MaasMachineSpec {
+	return with(vmMachine(), func(m *infrav1.MaasMachineSpec) { m.LXDConfig = &config })
 }
 
 // withControlPlane names the control plane in the Cluster.
@@ -112,6 +118,23 @@ func TestZonesOfTheControlPlane(t *testing.T) {
 		"OlderContract": {
 			"The template stood elsewhere in v1beta1.", "OldControlPlane",
 			[]client.Object{anyControlPlane("OldControlPlane", "spec", "machineTemplate", "infrastructureRef"), template(vmMachine())}, nil, zones(true, false, true),
+		},
+		"SmallStoragePool": {
+			"The root disk must find room.", kcp,
+			[]client.Object{kubeadm(), template(with(vmMachine(), func(m *infrav1.MaasMachineSpec) { m.MinDiskSizeInGB = ptr.To(600) }))}, nil, zones(false, false, true),
+		},
+		"StoragePool": {
+			"It must find it in the storage pool that is named.", kcp,
+			[]client.Object{kubeadm(), template(withLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Pool: "fast"}}))}, nil, zones(false, false, true),
+		},
+		"DataDisk": {
+			"So must other disks.", kcp,
+			[]client.Object{kubeadm(), template(withLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Disks: []infrav1.LXDDisk{{Size: "600GB"}}}}))}, nil,
+			zones(false, false, true),
+		},
+		"NamedHost": {
+			"A host that is named is in one zone.", kcp,
+			[]client.Object{kubeadm(), template(withLXD(infrav1.LXDConfig{VMHost: ptr.To("h1")}))}, nil, zones(true, false, false),
 		},
 		"InUse": {
 			"Where machines of the control plane are, it may be; where only workers are, it need not.", kcp,
@@ -172,19 +195,6 @@ func TestControlPlaneThatIsMadeLater(t *testing.T) {
 	}
 	if n := len(w.recorder.Events); n != 1 { // that the zones are known
 		t.Errorf("%d events", n)
-	}
-}
-
-// TestNoRoomForTheControlPlane: that there is room for something else is no use.
-func TestNoRoomForTheControlPlane(t *testing.T) {
-	t.Parallel()
-	model := zoneModel()
-	model.Machines = nil
-	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), template(metalMachine()))
-	c := w.settle()
-	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, infrav1.NoCapacityReason, "a Ready machine for the control plane")
-	if c.Status.Ready {
-		t.Error("machines can be made")
 	}
 }
 

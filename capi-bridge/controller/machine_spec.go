@@ -23,9 +23,7 @@ func (r *MachineReconciler) vmSpec(ctx context.Context, s *machineScope) (engine
 		Placement: placement(s.want),
 		Cores:     s.want.Cores, PinnedCores: vm.PinnedCores, MemoryMiB: s.want.MemoryMiB, HugePages: vm.HugePages,
 		Profile: vm.Profile, Pool: s.want.ResourcePool, Domain: vm.Domain, Tags: vm.Tags, Deploy: deploy,
-	}
-	for n, d := range vm.Disks {
-		spec.Disks = append(spec.Disks, engine.Disk{Name: diskName(n), SizeGB: d.SizeGB, Pool: d.Pool})
+		Disks: disks(vm),
 	}
 	spec.Placement.Zone, spec.Placement.Group = s.failureDomain(), s.group()
 	spec.Interfaces, err = s.interfaces(ctx)
@@ -40,6 +38,15 @@ func placement(want infrav1.ResolvedMachine) engine.Placement {
 // selector says which bare metal will do, in whatever zone.
 func selector(want infrav1.ResolvedMachine) engine.Selector {
 	return engine.Selector{Pool: want.ResourcePool, Tags: want.Tags, MinCores: want.Cores, MinMemoryMiB: want.MemoryMiB, MinDiskGB: want.MinDiskGB}
+}
+
+// disks are those of a VM.
+func disks(vm *infrav1.ResolvedVM) []engine.Disk {
+	list := make([]engine.Disk, len(vm.Disks))
+	for n, d := range vm.Disks {
+		list[n] = engine.Disk{Name: diskName(n), SizeGB: d.SizeGB, Pool: d.Pool}
+	}
+	return list
 }
 
 func diskName(n int) string {
