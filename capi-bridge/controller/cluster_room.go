@@ -19,7 +19,7 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 		s.failed(infrav1.FailureDomainsReadyCondition, err)
 		return false
 	}
-	s.addInUse(zones, have)
+	s.addInUse(zones, have, controlPlane)
 	if !anyOffered(zones) {
 		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+lackOf(controlPlane))
 		s.soon(jittered(retryAfter))
@@ -30,12 +30,17 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 	return true
 }
 
-// addInUse adds the zones that machines of the cluster are in. Where the control
-// plane is, it may be.
-func (s *clusterScope) addInUse(zones map[string]bool, have []string) {
+// addInUse adds the zones that machines of the cluster are in. Where no zone has
+// room for the control plane, or nobody knows what it needs, it keeps those that it
+// is in: room comes back where one of its machines goes. A full one beside others
+// with room is not offered: KubeadmControlPlane would make machines there that wait
+// for ever, as soon as no zone has fewer; it takes its machines away there first
+// instead.
+func (s *clusterScope) addInUse(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
+	keeps := controlPlane.Mode == "" || !anyOffered(zones)
 	for i := range s.machines {
 		if zone := s.machines[i].Status.FailureDomain; slices.Contains(have, zone) {
-			zones[zone] = zones[zone] || isControlPlane(&s.machines[i])
+			zones[zone] = zones[zone] || keeps && isControlPlane(&s.machines[i])
 		}
 	}
 }

@@ -137,10 +137,16 @@ func TestZonesOfTheControlPlane(t *testing.T) {
 			[]client.Object{kubeadm(), template(withLXD(infrav1.LXDConfig{VMHost: ptr.To("h1")}))}, nil, zones(true, false, false),
 		},
 		"InUse": {
-			"Where machines of the control plane are, it may be; where only workers are, it need not.", kcp,
+			"A full zone is listed as long as machines are in it, and offered to no more of them while others have room.", kcp,
 			[]client.Object{kubeadm(), template(vmMachine())},
 			map[string]member{"cp-1": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
-			append(zones(true, false, true), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(true)}),
+			append(zones(true, false, true), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(false)}),
+		},
+		"AllFull": {
+			"Where none has room, that of the control plane is where room comes back; where only workers are, it need not be.", kcp,
+			[]client.Object{kubeadm(), template(with(vmMachine(), func(m *infrav1.MaasMachineSpec) { m.MinMemoryInMB = ptr.To(1 << 20) }))},
+			map[string]member{"cp-1": {zone: "az1"}, "cp-2": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
+			append(zones(true, false, false), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(true)}),
 		},
 		"Hosted": {"A control plane without machines needs none.", "HostedControlPlane", []client.Object{anyControlPlane("HostedControlPlane")}, nil, zones(true, true, true)},
 		"Secret": {"One that the manager may not read is no reason to wait.", secretKind, nil, nil, zones(true, true, true)},
