@@ -45,6 +45,30 @@ var lender = sync.OnceValue(func() *reallxd.Lender {
 	return reallxd.New(func(what string) { fmt.Println("real LXDs: " + what) })
 })
 
+// starter lends LXDs that start their VMs, from the same pool.
+var starter = sync.OnceValue(func() *reallxd.Lender { return lender().Starting() })
+
+// lenderOf lends to a test.
+func lenderOf(t *testing.T) *reallxd.Lender {
+	t.Helper()
+	if _, starts := startsVMs[t.Name()]; starts {
+		return starter()
+	}
+	return lender()
+}
+
+// needBoots skips a test that says nothing where the VMs of a world that it has
+// are taken as started.
+func needBoots(t *testing.T) {
+	t.Helper()
+	if !onLXD() {
+		return
+	}
+	if err := lenderOf(t).Boots(); err != nil {
+		t.Skipf("not with real LXDs here: none of their VMs has to be stopped, as none is started: %v", err)
+	}
+}
+
 // fleetKey is the key that the hosts trust which are there already, in files.
 var fleetKey = sync.OnceValues(func() (key lxd.Key, err error) {
 	dir, err := os.MkdirTemp("", "maaslxd-acctest-key-")
@@ -89,7 +113,7 @@ func start(t *testing.T, m sim.Model) *sim.Server {
 			m.Hosts[n].TrustedCertificates = append(m.Hosts[n].TrustedCertificates, key.Certificate)
 		}
 	}
-	s := sim.Start(t, m, sim.WithLXDs(lender()))
+	s := sim.Start(t, m, sim.WithLXDs(lenderOf(t)))
 	for _, h := range m.Hosts {
 		if !h.Unregistered {
 			note(t, s, h)

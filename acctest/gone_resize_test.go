@@ -50,6 +50,7 @@ func TestAccGoneResize(t *testing.T) {
 func TestAccGoneResizeRefused(t *testing.T) {
 	t.Parallel()
 	x := newGone(t)
+	needBoots(t)
 	vm := func(attributes ...string) string {
 		return x.reaching(node1() + guest("web", append(attributes, x.deploy())...))
 	}
@@ -62,7 +63,7 @@ func TestAccGoneResizeRefused(t *testing.T) {
 	w.configure(t, vm(`memory_mib = 2048`, `cores = 4`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if i := x.sim.Instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 {
+	if i := x.sim.Instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 || !i[0].Running {
 		t.Errorf("the instance is %+v", i)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -52,6 +53,19 @@ func (w workspace) leaves(t *testing.T, x *metalTarget, at, want string) {
 	}
 	if diff := cmp.Diff(before, x.everything(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("it changed something (-before +after):\n%s", diff)
+	}
+}
+
+// checkRunning checks that an instance runs: real LXDs that start their VMs say so
+// themselves.
+func (x *metalTarget) checkRunning(name string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		for _, i := range x.sim.Instances() {
+			if i.Name == name && i.Running {
+				return nil
+			}
+		}
+		return fmt.Errorf("no instance %s runs: %+v", name, x.sim.Instances())
 	}
 }
 

@@ -25,6 +25,7 @@ func TestAccGoneLife(t *testing.T) {
 		Steps: []resource.TestStep{
 			{
 				Config: x.reaching(host + guest("web", `cores = 2`, x.deploy())),
+				Check:  x.checkRunning("web"),
 				ConfigStateChecks: []statecheck.StateCheck{
 					hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("zone", text("az1")), hostIs("pool", text("kvm")),
 					hostIs("vm_host_id", knownvalue.Null()), hostIs("lxd_version", text(lxdVersion())), hostIs("default_storage_pool", text("default")),

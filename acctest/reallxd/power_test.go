@@ -49,7 +49,7 @@ func TestRealPower(t *testing.T) {
 		if got, err := c.Power(ctx, id); err != nil || got != power {
 			t.Errorf("%s MAAS asks LXD and says %q, %v, want %q", reason, got, err, power)
 		}
-		if lender.Boots() && status() != inLXD {
+		if lender.Boots() == nil && status() != inLXD {
 			t.Errorf("%s in LXD it is %s, want %s", reason, status(), inLXD)
 		}
 	}
@@ -64,5 +64,8 @@ func TestRealPower(t *testing.T) {
 	}
 	if left := query[[]string](t, "h1", "/1.0/instances?project=maas"); len(left) != 0 {
 		t.Errorf("left in LXD: %v", left)
+	}
+	if err := lender.Boots(); err != nil {
+		t.Skipf("no VM was started, so the power that MAAS saw was the simulator's word: %v", err)
 	}
 }

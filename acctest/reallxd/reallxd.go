@@ -5,6 +5,7 @@ package reallxd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -25,15 +26,16 @@ const (
 
 // Lender lends LXDs of a pool. It implements sim.Lender.
 type Lender struct {
-	// Starts lets VMs be started for real, where the kernel can: it takes a
-	// second each. Else they are made, and taken as started.
+	// Starts lets VMs be started for real, where that can be: it takes a second
+	// each, and of a processor as much as their firmware does. Else they are made,
+	// and taken as started.
 	Starts bool
 
 	pool *lxdtest.Pool
 	// say is told once what is not as it is with real hosts.
 	say   func(string)
 	tried sync.Once
-	boots bool
+	boots error // why VMs are not started
 
 	mu   sync.Mutex
 	last map[string]*lxdtest.Server
@@ -49,6 +51,11 @@ func Version() (string, error) {
 // once, what becomes of VMs.
 func New(say func(string)) *Lender {
 	return &Lender{pool: lxdtest.NewPool(ahead, most), say: say, last: map[string]*lxdtest.Server{}}
+}
+
+// Starting lends from the same pool, and lets VMs be started for real.
+func (l *Lender) Starting() *Lender {
+	return &Lender{Starts: true, pool: l.pool, say: l.say, last: map[string]*lxdtest.Server{}}
 }
 
 // Possible says why no real LXD can be had here, nil if one can.
@@ -72,25 +79,29 @@ func (l *Lender) Lend(m sim.LXDMachine) (sim.RealLXD, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last[m.Name] = server
-	return &lent{Server: server, giveBack: giveBack, boots: l.boots}, nil
+	return &lent{Server: server, giveBack: giveBack, boots: l.boots == nil}, nil
 }
 
-// try says whether VMs are started.
-func (l *Lender) try(s *lxdtest.Server) bool {
-	if !l.Starts {
-		l.say("VMs are made, not started, and taken as started")
-		return false
+// errTaken is why a lender starts no VMs that was not asked to.
+var errTaken = errors.New("it takes time, and is done for a few tests")
+
+// try says whether VMs are started: nil, or why not.
+func (l *Lender) try(s *lxdtest.Server) error {
+	err := errTaken
+	if l.Starts {
+		err = s.Boots()
 	}
-	if err := s.Boots(); err != nil {
+	if err != nil {
 		l.say(fmt.Sprintf("VMs are made, not started, and taken as started: %v", err))
-		return false
+		return err
 	}
 	l.say("VMs are made and started")
-	return true
+	return nil
 }
 
-// Boots says whether the VMs of what was lent are started.
-func (l *Lender) Boots() bool { return l.boots }
+// Boots says why the VMs of what was lent are not started; nil where they are, or
+// where nothing was lent yet.
+func (l *Lender) Boots() error { return l.boots }
 
 // Server is the LXD that was last lent to a host or machine of a name, nil for
 // none.

@@ -10,7 +10,8 @@ import (
 const settling = 2 * time.Second
 
 // Boots tries whether a VM can be started, and returns LXD's own word if not: it
-// needs /dev/kvm, vhost_vsock, and a root without limits.
+// needs /dev/kvm, and a kernel that lets root run qemu. See exec.sh for what it
+// does not need.
 func (s *Server) Boots() error {
 	const trial = "boots"
 	if _, err := s.Run("", "lxc", "storage", "create", trial, "dir"); err != nil {
@@ -30,7 +31,7 @@ func (s *Server) Boots() error {
 		return nil
 	}
 	said := err.Error()
-	if _, reason, found := strings.Cut(said, ": Error: "); found {
+	if _, reason, found := strings.Cut(said, "Error: "); found {
 		said, _, _ = strings.Cut(reason, "\n")
 	}
 	return fmt.Errorf("LXD cannot start one here: %s", strings.TrimSpace(said))

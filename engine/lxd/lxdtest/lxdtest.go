@@ -28,6 +28,8 @@ var (
 	startScript string
 	//go:embed keep.sh
 	keepScript string
+	//go:embed exec.sh
+	execScript string
 )
 
 // Server is an LXD that runs until it is ended.
@@ -122,7 +124,10 @@ func (s *Server) pretendModules() error {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(bin, "modprobe"), []byte("#!/bin/sh\nexit 0\n"), 0o755)
+	return errors.Join(
+		os.WriteFile(filepath.Join(bin, "modprobe"), []byte("#!/bin/sh\nexit 0\n"), 0o755),
+		os.WriteFile(filepath.Join(bin, "lxd-exec"), []byte(execScript), 0o755),
+	)
 }
 
 // run starts the daemon. It is ended with this process, however that ends.

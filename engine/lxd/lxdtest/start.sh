@@ -15,4 +15,4 @@ if [ -d "$folder/machine" ]; then
 	mount --bind "$folder/machine/meminfo" /proc/meminfo
 fi
 ip link set lo up
-PATH=$folder/bin:$PATH LXD_DIR=$folder/lxd exec lxd --group root --logfile "$folder/lxd.log"
+PATH=$folder/bin:$PATH LXD_EXEC_PATH=$folder/bin/lxd-exec LXD_DIR=$folder/lxd exec lxd --group root --logfile "$folder/lxd.log"
