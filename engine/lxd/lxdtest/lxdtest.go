@@ -106,9 +106,9 @@ func boot() (*Server, error) {
 
 // Possible says what a real LXD lacks here: ErrMissing, or nil.
 func Possible() error {
-	for _, program := range []string{"lxd", "lxc", "ip", "nft", "unshare", "nsenter", "mount", "qemu-system-x86_64"} {
+	for _, program := range []string{"lxd", "lxc", "dnsmasq", "ip", "nft", "unshare", "nsenter", "mount", "qemu-system-x86_64"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: %s is not installed (apt-get install lxd lxd-client iproute2 nftables util-linux qemu-system-x86 ovmf)", ErrMissing, program)
+			return fmt.Errorf("%w: %s is not installed (apt-get install lxd lxd-client dnsmasq-base iproute2 nftables util-linux qemu-system-x86 ovmf)", ErrMissing, program)
 		}
 	}
 	if os.Geteuid() != 0 {
