@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
 // pool looks for a storage pool. One that is there is never resized nor made
@@ -78,6 +80,9 @@ func (a *applier) newPool(object string, want api.StoragePoolsPost) (finding, er
 		return refused(object, fmt.Sprintf("LXD cannot use the driver %s on this machine, but %s", want.Driver, strings.Join(drivers, ", ")),
 			"Ask for one of those; or install what the driver needs, see LXD's log, and restart LXD while no instance runs."), nil
 	}
+	if why, hint := overwrites(server, want); why != "" {
+		return refused(object, why, hint), nil
+	}
 	resources, err := a.conn.GetServerResources()
 	if err != nil {
 		return unknown(object), err
@@ -86,6 +91,30 @@ func (a *applier) newPool(object string, want api.StoragePoolsPost) (finding, er
 		return refused(object, wantedSource(want)+" is in use: "+use, "Name an empty disk."), nil
 	}
 	return made(object, strings.TrimSpace(want.Driver+" "+settings(want.Config)), func() error { return a.conn.CreateStoragePool(want) }), nil
+}
+
+// wiping is the API extension of LXDs that wipe a disk where they are told to. With
+// it came that zpool is not made to take a disk whatever it carries.
+const wiping = "storage_pool_source_wipe"
+
+// overwrites says why an LXD without that extension is not given a disk, and the
+// way out; nothing of an LXD or of a pool that is safe. What is on a disk and not
+// mounted, such as a member of a RAID or an exported pool, LXD's resources do not
+// show.
+func overwrites(server *api.Server, want api.StoragePoolsPost) (why, hint string) {
+	source, version := wantedSource(want), server.Environment.ServerVersion
+	switch {
+	case !strings.HasPrefix(source, "/dev/") || slices.Contains(server.APIExtensions, wiping):
+		return "", ""
+	case want.Config["source.wipe"] != "":
+		return fmt.Sprintf("LXD %s cannot wipe %s", version, source),
+			"Update LXD (snap refresh lxd --channel=5.21/stable); or wipe the disk yourself (wipefs --all), and leave that out."
+	case want.Driver == string(cloudinit.ZFS):
+		return fmt.Sprintf("LXD %s would overwrite %s, whatever it carries", version, source),
+			"Update LXD (snap refresh lxd --channel=5.21/stable): newer ones refuse a disk that is not empty. " +
+				"Or make a pool of ZFS on the disk yourself (zpool create NAME DISK), which looks, too, and give its name as the source."
+	}
+	return "", ""
 }
 
 // diskInUse says what is on a disk, as far as LXD sees it: file systems that
