@@ -90,8 +90,10 @@ type StoragePool struct {
 	// root of such a file system is one) or not be there yet.
 	Source string
 	// Wipe forgets what a disk in Source carried before, such as the pool of an
-	// earlier deployment. Without it ZFS and Btrfs refuse a disk that is in use
-	// or was. It cannot wipe a pool that this host has made: the preseed is not
+	// earlier deployment. Without it a disk that is in use or was is refused:
+	// for Btrfs and LVM by their own tools, for ZFS by zpool where LXD is 5.21 or
+	// newer; what is older would overwrite it, and is not given a disk on which
+	// wipefs finds anything. It cannot wipe a pool that this host has made: the preseed is not
 	// applied where that is there.
 	Wipe bool
 	// Ceph is needed for the driver Ceph, and only there.

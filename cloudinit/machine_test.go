@@ -13,7 +13,7 @@ import (
 )
 
 // machine stands for one on which the scripts run: real sh, awk and grep;
-// snap, lxd, lxc, ip, sleep and systemd-run are testdata/bin/fake.
+// snap, lxd, lxc, ip, sleep, systemd-run and wipefs are testdata/bin/fake.
 type machine struct {
 	t    *testing.T
 	root string
@@ -31,7 +31,7 @@ func newMachine(t *testing.T, h cloudinit.Host) machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"snap", "lxd", "lxc", "ip", "sleep", "systemd-run"} {
+	for _, name := range []string{"snap", "lxd", "lxc", "ip", "sleep", "systemd-run", "wipefs"} {
 		m.link(fake, name)
 	}
 	for _, name := range []string{"sh", "awk", "base64", "cat", "cut", "grep", "mkdir", "sha256sum", "tr"} {
@@ -145,7 +145,7 @@ func (m machine) changes() string {
 		switch {
 		case strings.HasPrefix(line, "snap list"), strings.HasPrefix(line, "snap wait"), strings.HasPrefix(line, "lxd waitready"),
 			strings.HasPrefix(line, "lxc query"), strings.HasPrefix(line, "lxc config get"),
-			strings.HasPrefix(line, "ip "), strings.HasPrefix(line, "sleep "):
+			strings.HasPrefix(line, "ip "), strings.HasPrefix(line, "sleep "), strings.HasPrefix(line, "wipefs --noheadings"):
 		case words[0] == "systemd-run":
 			all = append(all, words[0])
 		default:

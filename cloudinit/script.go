@@ -19,15 +19,19 @@ var (
 
 // boothook is the script that installs LXD.
 func (h Host) boothook() string {
-	var pools []string
+	var pools, overwritten []string
 	for _, name := range names(h.StoragePools) {
 		if pool := h.StoragePools[name]; pool.onDisk() {
 			pools = append(pools, name+":"+string(pool.Driver))
+			if pool.Driver == ZFS {
+				overwritten = append(overwritten, name+":"+pool.Source)
+			}
 		}
 	}
 	var s script
 	s.begin(h.Channel)
 	s.assign("DISK_POOLS", strings.Join(pools, " "))
+	s.assign("ZFS_DISKS", strings.Join(overwritten, " "))
 	s.text(lxdScript)
 	s.text(boothookScript)
 	return s.String()

@@ -17,11 +17,32 @@ keep_made_pools() {
 	: >"$instance/sem/config_lxd"
 }
 
+# spare_disks: an LXD that cannot be told to wipe a disk (before 5.21) has ZFS take
+# it by force, whatever it carries. Where it carries something, cloud-init is told
+# that its module has run, so that LXD is told of no disk; the last script fails,
+# with the reason that is left here.
+spare_disks() {
+	[ -n "$ZFS_DISKS" ] || return 0
+	! lxc query /1.0 | grep -q '"storage_pool_source_wipe"' || return 0
+	for pool in $ZFS_DISKS; do
+		disk=${pool#*:}
+		[ -e "$disk" ] || continue
+		! has_pool "${pool%%:*}" zfs || continue
+		found=$(wipefs --noheadings --output TYPE "$disk" 2>&1) || found="what nobody can tell: $found"
+		[ -n "$found" ] || continue
+		refusal="$disk carries $(echo "$found" | tr '\n' ' ')and LXD before 5.21 would overwrite it; empty it with wipefs --all, or take the channel 5.21/stable"
+		say "$refusal"
+		echo "$refusal" >"$instance/sem/maaslxd_refusal"
+		: >"$instance/sem/config_lxd"
+	done
+}
+
 case ${1:-} in
 install)
 	ensure_lxd
 	await_lxd
 	keep_made_pools
+	spare_disks
 	: >"$done_once"
 	;;
 *)

@@ -56,9 +56,9 @@ ensure_trust() {
 	say "trusts the certificate $1 for the project $2"
 }
 
-# In LXD's own words, where cloud-init noted them: it goes on when the preseed
-# fails.
-refusal=$(awk '/^Command: .*lxd.*init.*--preseed/ { lxd = 1 }
+# In our own words, where it was not tried; else in LXD's, where cloud-init noted
+# them: it goes on when the preseed fails.
+refusal=$(cat "${0%/*}/../sem/maaslxd_refusal" 2>/dev/null || awk '/^Command: .*lxd.*init.*--preseed/ { lxd = 1 }
 	lxd && sub(/^Stderr: (Error: )?/, "") { last = $0; lxd = 0 }
 	sub(/.*failed to install packages/, "cannot install") { sub(/: .*/, ""); last = $0 }
 	END { print last }' /var/log/cloud-init.log 2>/dev/null) || refusal=""

@@ -89,8 +89,9 @@ func lxdPoolsAttribute() schema.Attribute {
 					"exists and is empty; for `btrfs` also a path on such a file system, which is an empty subvolume (its root is one) or is not there yet.",
 			},
 			"wipe": schema.BoolAttribute{
-				Optional:            true,
-				MarkdownDescription: "Forget what the disk in `source` carried before, such as the pool of an earlier deployment, **which is lost**. Default `false`: LXD refuses such a disk.",
+				Optional: true,
+				MarkdownDescription: "Forget what the disk in `source` carried before, such as the pool of an earlier deployment, **which is lost**. LXD before 5.21 cannot. Default `false`: such a disk is " +
+					"refused, by LXD and the tools of its driver, and, where LXD before 5.21 would make a pool of `zfs` on it nonetheless, by the machine's first boot, if `wipefs` finds anything on it.",
 			},
 			"ceph": schema.SingleNestedAttribute{
 				Optional:            true,
