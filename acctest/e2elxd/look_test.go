@@ -17,7 +17,10 @@ type device map[string]string
 
 // view is an LXD as the holder of the fleet's key sees it.
 type view struct {
-	Pools    map[string]string // driver, by name
+	// Pools are the drivers by name. None of them has a size of its own: dir never
+	// has, and a container gets no loop device for another one. TestRealStorage
+	// looks at sizes.
+	Pools    map[string]string
 	Networks map[string]string // address of those that LXD made, by name
 	Limits   map[string]string // of the project
 	Profiles map[string]device // of the project

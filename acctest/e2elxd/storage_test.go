@@ -10,14 +10,21 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	client "github.com/canonical/lxd/client"
 	yaml "gopkg.in/yaml.v2"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine/lxd"
 )
+
+// storageAddress is where the LXD listens: in the network of the run no other does.
+const storageAddress = "127.0.0.1:8443"
 
 // TestRealStorage gives the pools that need loop devices, disks or what the
 // kernel may lack to an LXD outside of a machine: containers get none of these.
+// It is where the size of a pool is seen from outside.
 func TestRealStorage(t *testing.T) {
 	t.Parallel()
 	needE2E(t)
@@ -53,16 +60,55 @@ func (d daemon) filesAndDisks(t *testing.T) {
 	if got := strings.TrimSpace(d.lxc(t, "storage", "get", "default", "size")); got != "5GB" {
 		t.Errorf("the pool has %s, want 5GB", got)
 	}
+	outside := d.outside(t)
+	holds(t, outside, 5e9)
 	d.forget(t)
-	disk := loopDevice(t)
+	disk := loopDevice(t, 6e9)
 	onDisk := rendered(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, Source: disk})
 	if said, err := d.preseed(t, onDisk); err != nil {
 		t.Fatal(said)
 	}
+	holds(t, outside, 6e9) // the whole disk
 	// The pool's signature stays on the disk, as after a machine's release.
 	d.forget(t)
 	if said, err := d.preseed(t, onDisk); err == nil || !strings.Contains(said, "existing filesystem") {
 		t.Errorf("a disk that is occupied was taken: %s, %v", said, err)
+	}
+}
+
+// outside is the LXD over HTTPS, with a certificate that is restricted as that of a
+// fleet is.
+func (d daemon) outside(t *testing.T) client.InstanceServer {
+	t.Helper()
+	key, err := lxd.LoadOrCreate(inFolder("key-storage"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := t.TempDir() + "/client.crt"
+	if err := os.WriteFile(file, []byte(key.Certificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.lxc(t, "config", "trust", "add", file, "--restricted", "--projects", "maas")
+	conn, err := client.ConnectLXDWithContext(t.Context(), "https://"+storageAddress, &client.ConnectionArgs{
+		TLSClientCert: key.Certificate, TLSClientKey: key.Key, InsecureSkipVerify: true, // which LXD this is, is not tested here
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn.UseProject("maas")
+}
+
+// holds checks how large the pool is, in bytes, as who may not see its
+// configuration sees it: a file system says that it has a little less than was
+// asked for, never more.
+func holds(t *testing.T, conn client.InstanceServer, want uint64) {
+	t.Helper()
+	space, err := conn.GetStoragePoolResources("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := space.Space.Total; got > want || got < want/100*99 {
+		t.Errorf("seen from outside the pool has %d bytes, want %d, or up to 1 %% less", got, want)
 	}
 }
 
@@ -133,21 +179,21 @@ func (d daemon) preseed(t *testing.T, config []byte) (string, error) {
 		t.Fatalf("no preseed in %s, %v", config, err)
 	}
 	// Where LXD listens is not what is tested here.
-	text := strings.Replace(in.LXD.Preseed, "10.99.0.1:8443", "127.0.0.1:0", 1)
+	text := strings.Replace(in.LXD.Preseed, "10.99.0.1:8443", storageAddress, 1)
 	cmd := exec.CommandContext(t.Context(), "lxd", "init", "--preseed")
 	cmd.Env, cmd.Stdin = d.environ(), strings.NewReader(text)
 	out, err := cmd.CombinedOutput()
 	return strings.Join(strings.Fields(string(out)), " "), err
 }
 
-// loopDevice is a disk of 6 GB.
-func loopDevice(t *testing.T) string {
+// loopDevice is a disk of so many bytes.
+func loopDevice(t *testing.T, size int64) string {
 	t.Helper()
 	file := t.TempDir() + "/disk"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(file, 6e9); err != nil {
+	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), "losetup", "--find", "--show", file).Output()
