@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,15 +35,11 @@ type TemplateReconciler struct {
 
 // SetupWithManager makes a controller of the reconciler.
 func (r *TemplateReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := ctrl.LoggerFrom(ctx).WithValues("controller", "maasmachinetemplate")
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.MaasMachineTemplate{}).
 		Named("maasmachinetemplate").
 		WithOptions(options).
-		WithEventFilter(predicate.And(
-			predicates.ResourceNotPausedAndHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}),
-		)).
+		WithEventFilter(r.matters(mgr.GetScheme(), ctrl.LoggerFrom(ctx).WithValues("controller", "maasmachinetemplate"))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster)). // it may go on
 		Complete(r)
 	if err != nil {
@@ -49,11 +48,24 @@ func (r *TemplateReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Mana
 	return nil
 }
 
+// matters lets those objects through that are this manager's, and of their updates
+// those that may change what is to be done: also a label, which makes a template ours,
+// or of a Cluster.
+func (r *TemplateReconciler) matters(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
+	return predicate.And(
+		predicates.ResourceNotPausedAndHasFilterLabel(scheme, log, r.WatchFilter),
+		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}),
+	)
+}
+
 // Reconcile implements reconcile.Reconciler.
 func (r *TemplateReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	t := &infrav1.MaasMachineTemplate{}
 	if err := r.Client.Get(ctx, req.NamespacedName, t); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(t, r.WatchFilter) { // the Cluster that wakes it may carry another label
+		return ctrl.Result{}, nil
 	}
 	if !t.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil

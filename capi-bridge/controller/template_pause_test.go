@@ -15,27 +15,36 @@ import (
 )
 
 // TestTemplatePause: a template of a paused Cluster is left alone, as is one that
-// is paused itself.
+// is paused itself, or another manager's.
 func TestTemplatePause(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
+		filter string // the manager's watch label
 		change func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate)
 		left   bool
 	}{
-		"Running": {"Nothing is paused.", func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate) {}, false},
-		"Cluster": {"The Cluster that owns it is paused.", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Spec.Paused = ptr.To(true) }, true},
-		"Label": {"It has no owner yet, and is of a topology.", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Running": {"Nothing is paused.", "", func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate) {}, false},
+		"Cluster": {"The Cluster that owns it is paused.", "", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Spec.Paused = ptr.To(true) }, true},
+		"Label": {"It has no owner yet, and is of a topology.", "", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			c.Spec.Paused, m.OwnerReferences = ptr.To(true), nil
 			m.Labels = map[string]string{clusterv1.ClusterNameLabel: fleetCluster}
 		}, true},
-		"Annotation": {"It is paused itself.", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Annotation": {"It is paused itself.", "", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}, true},
-		"Nobody's": {"It is of no Cluster.", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+		"Nobody's": {"It is of no Cluster.", "", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
 			c.Spec.Paused, m.OwnerReferences = ptr.To(true), nil
 		}, false},
-		"Gone": {"The Cluster is no longer there.", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Name = "other" }, false},
+		"Gone": {"The Cluster is no longer there.", "", func(c *clusterv1.Cluster, _ *infrav1.MaasMachineTemplate) { c.Name = "other" }, false},
+		"Ours": {"It carries the manager's label, and its Cluster none.", "green", func(_ *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+			m.Labels = map[string]string{clusterv1.WatchLabel: "green"}
+		}, false},
+		"Another's": {"Its Cluster carries the manager's label, and woke it.", "green", func(c *clusterv1.Cluster, m *infrav1.MaasMachineTemplate) {
+			c.Labels = map[string]string{clusterv1.WatchLabel: "green"}
+			m.Labels = map[string]string{clusterv1.WatchLabel: "blue"}
+		}, true},
+		"Unlabelled": {"It carries no label at all.", "green", func(*clusterv1.Cluster, *infrav1.MaasMachineTemplate) {}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +57,8 @@ func TestTemplatePause(t *testing.T) {
 			tc.change(cluster, object)
 			c := fake.NewClientBuilder().WithScheme(fleetScheme(t)).WithObjects(cluster, object).WithStatusSubresource(object).Build()
 			key := client.ObjectKeyFromObject(object)
-			if _, err := (&controller.TemplateReconciler{Client: c}).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+			r := &controller.TemplateReconciler{Client: c, WatchFilter: tc.filter}
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.Get(t.Context(), key, object); err != nil {
