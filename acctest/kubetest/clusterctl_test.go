@@ -142,8 +142,13 @@ func losesItsClaim(t *testing.T, c *ControlPlane, toy Manager, file string) {
 	if err := c.Client.Create(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.RunManager(t.Context(), toy); err != nil {
+	toy.Elects = true
+	running, err := c.RunManager(t.Context(), toy)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if slices.Contains(running.Args, "--leader-elect=false") {
+		t.Errorf("a manager that can elect a leader is kept from it: %q", running.Args)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it finds what was on the claim before: %v", err)

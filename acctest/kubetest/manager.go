@@ -11,7 +11,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
@@ -31,6 +33,19 @@ type Manager struct {
 	Deployment string
 	Args       []string // after the Deployment's
 	Env        []string // after the Deployment's
+
+	// Elects: it elects a leader if its arguments say so, as in a pod. Only a
+	// manager can that takes its namespace from its environment; others look for
+	// it in a file that pods alone have, and are told to elect none.
+	Elects bool
+}
+
+// outsidePods are the arguments by which a manager can do without a pod.
+func (m Manager) outsidePods() []string {
+	if m.Elects {
+		return nil
+	}
+	return []string{"--leader-elect=false"}
 }
 
 // RunningManager is a manager that is ready.
@@ -48,7 +63,7 @@ type RunningManager struct {
 // ask of the namespace's services goes to the process.
 //
 // Other than in a pod, it listens on free ports of 127.0.0.1, elects no leader
-// (which works in pods alone) and runs as the user and with the files of this
+// unless it is one that can, and runs as the user and with the files of this
 // process.
 func (c *ControlPlane) RunManager(ctx context.Context, m Manager) (*RunningManager, error) {
 	deployment := &appsv1.Deployment{}
@@ -93,8 +108,7 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	r := &RunningManager{
 		Health:      fmt.Sprintf("http://%s:%d", loopback, ports[0]),
 		Diagnostics: fmt.Sprintf("%s:%d", loopback, ports[1]),
-		Args: slices.Concat(expanded(container.Args, env), []string{
-			"--leader-elect=false",
+		Args: slices.Concat(expanded(container.Args, env), m.outsidePods(), []string{
 			fmt.Sprintf("--health-addr=%s:%d", loopback, ports[0]),
 			fmt.Sprintf("--diagnostics-address=%s:%d", loopback, ports[1]),
 			fmt.Sprintf("--webhook-port=%d", webhooks),
@@ -113,6 +127,16 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	}
 	c.say("%s is ready after %s", m.Deployment, time.Since(began).Round(10*time.Millisecond))
 	return r, nil
+}
+
+// Leader is who holds the lease by which managers choose one of them; empty where
+// nobody does.
+func (c *ControlPlane) Leader(ctx context.Context, lease client.ObjectKey) (string, error) {
+	found := &coordinationv1.Lease{}
+	if err := c.Client.Get(ctx, lease, found); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("cannot read lease %s: %w", lease, err)
+	}
+	return ptr.Deref(found.Spec.HolderIdentity, ""), nil
 }
 
 // webhookCerts is the folder with the certificate of all webhooks.

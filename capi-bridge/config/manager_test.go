@@ -26,15 +26,23 @@ func build(t *testing.T) string {
 }
 
 // runManager runs the manager with the arguments and the rights that its
-// Deployment has. But it looks at machines more often: simulated ones are quick.
+// Deployment has, until it leads: one that was stopped has made way. But it looks at
+// machines more often: simulated ones are quick.
 func runManager(t *testing.T, c *kubetest.ControlPlane, program string) *kubetest.RunningManager {
 	t.Helper()
 	running, err := c.RunManager(t.Context(), kubetest.Manager{
-		Program: program, Namespace: namespace, Deployment: "capmaas-controller-manager", Args: []string{"--maas-poll-interval=200ms"},
+		Program: program, Namespace: namespace, Deployment: "capmaas-controller-manager", Args: []string{"--maas-poll-interval=200ms"}, Elects: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	await(t, "the manager to lead", func() bool {
+		leader, err := c.Leader(t.Context(), client.ObjectKey{Namespace: namespace, Name: infrav1.LeaderElectionID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return leader != ""
+	})
 	return running
 }
 

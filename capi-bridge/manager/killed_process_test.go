@@ -47,6 +47,7 @@ func beManager(space string) int {
 	to.QPS = -1 // no limit
 	o := options(os.Getenv(childLedger))
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = space, space, space
+	o.LeaderElect = false // who is killed gives no lease back, and the next one would wait for 15 s
 	mgr, err := manager.New(context.Background(), to, o, manager.NewMetrics())
 	if err == nil {
 		err = mgr.Start(context.Background())

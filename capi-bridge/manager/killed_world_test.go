@@ -100,6 +100,7 @@ func (w *mortals) manager(ctx context.Context, life *mortal.Life) (*manager.Mana
 	o := options(filepath.Join(w.folder, "ledger.db"))
 	o.Version = fmt.Sprintf("%s-%d", w.space, w.born)
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = w.space, w.space, w.space
+	o.LeaderElect = false // who is killed gives no lease back, and the next one would wait for 15 s
 	w.gate.Know("capi-bridge/"+o.Version, life)
 	to := rest.CopyConfig(w.plane.Config)
 	to.Wrap(func(inner http.RoundTripper) http.RoundTripper { return life.Transport(inner, kubeWrite) })

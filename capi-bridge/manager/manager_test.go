@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
@@ -58,6 +59,13 @@ func newScopedWorld(t *testing.T, model sim.Model) *scopedWorld {
 		t.Fatal(err)
 	}
 	run(t, mgr)
+	w.eventually("the manager leads", func() string {
+		leader, err := w.plane.Leader(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: infrav1.LeaderElectionID})
+		if err != nil || leader == "" {
+			return fmt.Sprintf("nobody does (%v)", err)
+		}
+		return ""
+	})
 	return w
 }
 

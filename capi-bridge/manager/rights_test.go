@@ -21,11 +21,12 @@ import (
 )
 
 // options are those that the managers of the tests have in common: they look often,
-// for a simulated MAAS is fast.
+// for a simulated MAAS is fast. They elect a leader as they are shipped to.
 func options(ledger string) manager.Options {
 	return manager.Options{
 		Version: "test", MachineConcurrency: 20, ClusterConcurrency: 5,
 		ClusterCacheConcurrency: 2, ClusterCacheQPS: 20, ClusterCacheBurst: 30,
+		LeaderElect: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		SyncPeriod: time.Minute, HealthAddr: "0", Metrics: server.Options{BindAddress: "0"},
 		Ledger: ledger, Composer: "auto", LXDKeySecret: keySecret,
 		MAASTimeout: time.Minute, MAASPollInterval: 200 * time.Millisecond, MAASConnections: 14, CredentialsPeriod: 2 * time.Second, NamesRepeat: true,
@@ -49,7 +50,7 @@ func install(ctx context.Context, c *kubetest.ControlPlane) error {
 // rights are those that a manager is shipped with, which runs in the namespace own:
 // in all namespaces or, if it is scoped, in its own and in that one.
 func (s *stage) rights(ctx context.Context, own, scope string) (*rest.Config, error) {
-	roles, err := kubetest.ReadManifestFiles("../config/rbac/role.yaml", "../config/rbac/key.yaml")
+	roles, err := kubetest.ReadManifestFiles("../config/rbac/role.yaml", "../config/rbac/key.yaml", "../config/rbac/leader_election.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +74,11 @@ func (s *stage) rights(ctx context.Context, own, scope string) (*rest.Config, er
 	in := func(namespace string) client.Object {
 		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own + "-manager"}, Subjects: who, RoleRef: role("ClusterRole", "manager-role")}
 	}
+	at := func(name string) client.Object {
+		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: name}, Subjects: who, RoleRef: role("Role", name)}
+	}
 	all := []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: meta}, everywhere("manager-cluster-role"),
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "key"}, Subjects: who, RoleRef: role("Role", "key-role")},
+		&corev1.ServiceAccount{ObjectMeta: meta}, everywhere("manager-cluster-role"), at("key-role"), at("leader-election-role"),
 	}
 	if scope == "" {
 		all = append(all, everywhere("manager-role"))

@@ -75,7 +75,7 @@ func (w *world) start(ctx context.Context, builder *programs.Builder, o options,
 		return err
 	}
 	if w.manager, err = w.plane.RunManager(ctx, kubetest.Manager{
-		Program: bridge, Namespace: infrav1.DefaultNamespace, Deployment: deployment,
+		Program: bridge, Namespace: infrav1.DefaultNamespace, Deployment: deployment, Elects: true,
 	}); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -34,11 +36,18 @@ func (w *world) install(t *testing.T, more ...client.Object) {
 		t.Fatal(err)
 	}
 	w.manager, err = w.plane.RunManager(t.Context(), kubetest.Manager{
-		Program: w.program, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.workloads.Environment(),
+		Program: w.program, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.workloads.Environment(), Elects: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	await(t, "the manager leads", func(ctx context.Context) string {
+		leader, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: infrav1.LeaderElectionID})
+		if err != nil || leader == "" {
+			return fmt.Sprintf("nobody does (%v)", err)
+		}
+		return ""
+	}, w.manager.Tail)
 }
 
 // manifests is the folder that "make manifests" writes.
