@@ -106,6 +106,9 @@ func (r *MachineReconciler) hostSpec(ctx context.Context, s *machineScope) (engi
 			hint:    "Set lxdConfig.enabled of the MaasCluster again, or delete the Machine.",
 		}
 	}
+	if err := s.site.NoCredentials; err != nil {
+		return engine.HostSpec{}, err // no LXD could be told whom to trust
+	}
 	metal, err := r.metalSpec(ctx, s)
 	if err != nil {
 		return engine.HostSpec{}, err

@@ -35,9 +35,11 @@ type Site struct {
 	// Projects tells the LXD projects of VMs.
 	Projects Projects
 	// Credentials are those by which the LXD of new hosts is to know MAAS, and
-	// us. Zero where the manager has no key of the fleet: then no host can be
-	// made.
+	// us. Zero where the manager has no key of the fleet that can be used: then no
+	// host can be made.
 	Credentials engine.Credentials
+	// NoCredentials is why there are none; nil where there are.
+	NoCredentials error
 	// Anew is after what time the key for MAAS is read anew; zero: a minute.
 	Anew time.Duration
 }

@@ -13,9 +13,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
+
+// lxdCertificate is the engine's name for the pair.
+const lxdCertificate = "lxd_client_cert"
+
+// pair is the fleet's key pair. Most of what MAAS is asked for needs none: who does is
+// refused, and told why.
+type pair struct {
+	engine.Credentials
+	missing error // why it is zero, a *engine.SpecError; nil: it is not
+}
+
+// sum tells pairs apart, and the reasons for which there is none.
+func (p pair) sum() []string {
+	if p.missing != nil {
+		return []string{p.missing.Error()}
+	}
+	return []string{p.Certificate, p.Key}
+}
+
+// noPair is a pair that is not there.
+func noPair(message, hint string) pair {
+	return pair{missing: &engine.SpecError{Field: lxdCertificate, Message: message, Hint: hint, Err: engine.ErrInvalid}}
+}
+
+// pair is that of the fleet, or why there is none that can be used. An error is what
+// says nothing of it, as that the API server does not answer.
+func (s *Sites) pair(ctx context.Context) (pair, error) {
+	key, err := s.fleetKey(ctx)
+	lacks, about := errors.AsType[*controller.CredentialsError](err)
+	switch {
+	case about:
+		return noPair(lacks.Message, lacks.Hint), nil
+	case err != nil:
+		return pair{}, err
+	case key.Certificate == "":
+		return noPair("there is no key pair by which LXD servers know this manager",
+			"Make the Secret "+s.LXDKeySecret+" of the type kubernetes.io/tls in the manager's namespace, or keep the ledger in a file: a pair is then made beside it."), nil
+	}
+	return pair{Credentials: key}, nil
+}
 
 // fleetKey is the key pair by which LXD knows this fleet: that of the Secret, or
 // the one beside the ledger, which is made if there is none, and kept as that
@@ -70,8 +111,12 @@ func (s *Sites) keep(ctx context.Context, at client.ObjectKey, pair engine.Crede
 func keyOf(secret *corev1.Secret, from string) (engine.Credentials, error) {
 	key, err := lxd.Parse(string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), time.Now())
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		half := corev1.TLSPrivateKeyKey
+		if spec.Field == lxdCertificate {
+			half = corev1.TLSCertKey
+		}
 		return engine.Credentials{}, unusable("Its "+corev1.TLSCertKey+" and "+corev1.TLSPrivateKeyKey+" must be one pair in PEM. "+spec.Hint,
-			"the key pair for LXD in the %s cannot be used: %v", from, spec)
+			"the key pair for LXD in the %s cannot be used: %s: %s", from, half, spec.Message)
 	}
 	return key.Credentials, err
 }

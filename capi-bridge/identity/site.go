@@ -29,8 +29,9 @@ func (s *site) refused() bool { return s.denied.Load() }
 // asked says that the key was read again, and is the same.
 func (s *site) asked() { s.denied.Store(false) }
 
-// connect makes a site. It calls nothing. The caller holds mu.
-func (s *Sites) connect(c Credentials, key engine.Credentials) (*site, error) {
+// connect makes a site, also without a key pair for LXD. It calls nothing. The caller
+// holds mu.
+func (s *Sites) connect(c Credentials, key pair) (*site, error) {
 	name := open.Region(c.Endpoint)
 	var rows engine.Ledger = s.Ledger.Region(name)
 	if s.Placing != nil {
@@ -44,7 +45,7 @@ func (s *Sites) connect(c Credentials, key engine.Credentials) (*site, error) {
 		URL: c.Endpoint, APIKey: c.APIKey, CACert: []byte(c.CABundle), UserAgent: s.UserAgent, Timeout: s.Timeout,
 		Interval: s.Interval, MaxConns: s.MaxConns, Called: s.watching(made, c.Endpoint), Listed: listed, Ledger: rows, Region: s.region(name),
 		Probe: s.probe(), Composer: open.Choice(s.Composer), InsecureKey: s.AllowInsecureKey, Log: s.Log,
-		Credentials: func(context.Context) (engine.Credentials, error) { return key, s.haveKey(key) },
+		Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, key.missing },
 	})
 	if err != nil {
 		return nil, c.malformed(err)
@@ -52,7 +53,8 @@ func (s *Sites) connect(c Credentials, key engine.Credentials) (*site, error) {
 	made.engine = at
 	made.Site = &controller.Site{
 		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
-		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine, Credentials: key, Anew: s.Period,
+		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine,
+		Credentials: key.Credentials, NoCredentials: key.missing, Anew: s.Period,
 	}
 	return made, nil
 }
@@ -63,18 +65,6 @@ func (s *Sites) probe() engine.Probe {
 		return nil
 	}
 	return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent})
-}
-
-// haveKey refuses to ask an LXD without a key pair.
-func (s *Sites) haveKey(key engine.Credentials) error {
-	if key.Certificate != "" {
-		return nil
-	}
-	return &engine.Refusal{
-		Message: "there is no key pair by which LXD servers know this manager",
-		Hint:    "Make the Secret " + s.LXDKeySecret + " of the type kubernetes.io/tls in the manager's namespace, or keep the ledger in a file: a pair is then made beside it.",
-		Err:     engine.ErrInvalid,
-	}
 }
 
 // watching passes each request on to who counts them, and notes a key that MAAS

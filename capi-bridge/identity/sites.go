@@ -162,11 +162,11 @@ func (s *Sites) find(ctx context.Context, ref *infrav1.MaasIdentityReference, na
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.fleetKey(ctx)
+	key, err := s.pair(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sum := c.sum(key.Certificate, key.Key)
+	sum := c.sum(key.sum()...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[sum]; have != nil {
