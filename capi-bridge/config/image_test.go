@@ -9,19 +9,20 @@ import (
 	"testing"
 )
 
-// TestImage: on any system, "make docker-build" packs a program for Linux, and
-// nothing else.
+// TestImage: on any system, "make docker-push" packs a program for Linux, and nothing
+// else, and pushes that.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	context, bin := t.TempDir(), t.TempDir()
 	asked := filepath.Join(bin, "asked")
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s ' \"$@\" > '"+asked+"'\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s ' \"$@\" >> '"+asked+"'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	run(t, []string{"GOOS=windows", "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},
-		"docker-build", "CONTEXT="+context, "REGISTRY=registry.example/maas", "TAG="+first)
+		"docker-push", "CONTEXT="+context, "REGISTRY=registry.example/maas", "TAG="+first)
 	got, err := os.ReadFile(asked)
-	if want := "build -f capi-bridge/Dockerfile -t registry.example/maas/capi-bridge:" + first + " " + context + " "; err != nil || string(got) != want {
+	image := "registry.example/maas/capi-bridge:" + first
+	if want := "build -f capi-bridge/Dockerfile -t " + image + " " + context + " push " + image + " "; err != nil || string(got) != want {
 		t.Errorf("docker was asked to %q (%v), want %q", got, err, want)
 	}
 	program := filepath.Join(context, "capi-bridge")
