@@ -194,6 +194,18 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Region == nil {
 		cfg.Region = NewRegion()
 	}
+	return assemble(cfg), nil
+}
+
+// Probing is an engine that asks LXD servers by p, whatever Config.Probe is, and
+// shares all else with this one.
+func (e *Engine) Probing(p Probe) *Engine {
+	cfg := e.cfg
+	cfg.Probe = p
+	return assemble(cfg)
+}
+
+func assemble(cfg Config) *Engine {
 	locks, claims := cfg.Region.locks, cfg.Region.claims
 	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), projects: newHostProjects(), tries: newTries(), claims: claims}
 	b := &metal{Config: cfg, tries: newTries(), surplus: newTries(), claims: claims}
@@ -204,5 +216,5 @@ func New(cfg Config) (*Engine, error) {
 		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
 		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete},
 		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete},
-	}, nil
+	}
 }

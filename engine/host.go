@@ -69,6 +69,10 @@ type Host struct {
 	Ours bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
+	// Registered tells that VMHost was registered for the key that it was asked for
+	// by, and not by somebody else: it carries the key's mark, or its machine, which
+	// is the key's, has noted it.
+	Registered bool
 	// Key is whose it is, as its machine says; empty: it carries no mark.
 	Key Key
 	// Address of its LXD, as its machine says; empty: it does not.

@@ -74,7 +74,7 @@ func (h *hosts) observe(ctx context.Context, ref Ref) (Host, error) {
 func hostAs(m Machine, record VMHost, key Key) Host {
 	seen := metalAs(m, key)
 	return Host{
-		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished,
+		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished, Registered: record.registeredFor(key, m),
 		Key: Key(m.OwnerData[keyData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
 		ServerFingerprint: m.OwnerData[serverData],
 	}

@@ -34,6 +34,17 @@ func (h *hosts) record(ctx context.Context, key Key, m Machine) (VMHost, error) 
 	return h.sameProject(ctx, m, onMachine)
 }
 
+// registeredFor tells that the VM host, where there is one, is the key's. Where
+// MAAS has no VM hosts, it is what its machine says.
+func (h VMHost) registeredFor(key Key, m Machine) bool {
+	switch ours := Key(m.OwnerData[keyData]) == key; {
+	case h.ID != 0:
+		return slices.Contains(h.Tags, marker(key)) || ours && m.OwnerData[vmHostData] == strconv.Itoa(h.ID)
+	default:
+		return ours && h.MachineID != "" && h.MachineID == m.SystemID
+	}
+}
+
 // sameProject finds the VM host of the machine's project. A machine may have
 // several VM hosts, of a project each.
 func (h *hosts) sameProject(ctx context.Context, m Machine, found []VMHost) (VMHost, error) {
@@ -119,8 +130,7 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	case errors.Is(err, ErrForbidden) && want.Address != "":
 		return waiting(ref.Key, m, VMHost{}, "", ""), want.untrusted(e, err)
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden): // a first boot trusts late
-		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD",
-			h.firstBootSays(ctx, fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, err), m)), nil
+		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD", h.absent(ctx, want, m, e, err)), nil
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	case want.AdoptExistingVMs, !takesOver:
@@ -132,13 +142,27 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	case server != nil && len(server.Instances) > 0:
 		return waiting(ref.Key, m, VMHost{}, "", ""), &Refusal{
 			Message: fmt.Sprintf("project %q of the LXD at %s holds instances already: %s", want.Project, e.Address, strings.Join(server.Instances, ", ")),
-			Hint:    "MAAS would take them over and power-cycle them. Use another project, or set adopt_existing_vms if that is what you want.", Err: ErrConflict,
+			Hint: "MAAS would take them over and power-cycle them. Delete them, or move them to another project; if that is what you want, set adopt_existing_vms (Terraform), " +
+				"or register the host in MAAS yourself (Cluster API).", Err: ErrConflict,
 		}
 	}
 	if m, err = h.noteServer(ctx, ref.Key, m, server); err != nil {
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	}
 	return h.post(ctx, ref, want, m, e)
+}
+
+// absent says what is waited for where an LXD does not let us in. On a machine
+// that somebody else deployed no first boot of ours tells more.
+func (h *hosts) absent(ctx context.Context, want HostSpec, m Machine, e Endpoint, cause error) string {
+	message := fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, cause)
+	switch {
+	case want.Machine.Adopt && errors.Is(cause, ErrForbidden):
+		return fmt.Sprintf("LXD at %s is there, and does not trust the client certificate %s yet", e.Address, want.Credentials.Fingerprint())
+	case want.Machine.Adopt:
+		return message
+	}
+	return h.firstBootSays(ctx, message, m)
 }
 
 func (h *hosts) post(ctx context.Context, ref Ref, want HostSpec, m Machine, e Endpoint) (Result[Host], error) {
