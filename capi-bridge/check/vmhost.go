@@ -174,7 +174,7 @@ func (o *vmHostOptions) unknownMachine(ctx context.Context, f *findings, client 
 		for _, i := range m.Interfaces {
 			if macs[i.MAC] {
 				f.skip(fmt.Sprintf("MAAS knows its machine, %s (%s): a registration would rewrite the interfaces of that, and stay", m.Hostname, m.SystemID),
-					"All that is short of a registration was tried. The bridge, or Terraform, registers it for good.")
+					"All that is short of a registration was tried. The bridge registers the bare metal of its clusters for good, and Terraform any other machine.")
 				return false, nil
 			}
 		}

@@ -15,6 +15,8 @@ type sighting struct {
 	host engine.VMHost
 	// ours and finished are what the machine says of itself.
 	ours, finished bool
+	// registered tells that the host was made known by us, and not by others.
+	registered bool
 	// leftover is what its making left behind, in a sentence's words.
 	leftover string
 
@@ -79,5 +81,5 @@ func seeMetal(m engine.BareMetal) sighting {
 }
 
 func seeHost(h engine.Host) sighting {
-	return sighting{Machine: h.Machine, host: h.VMHost, ours: h.Ours, finished: h.Finished}
+	return sighting{Machine: h.Machine, host: h.VMHost, ours: h.Ours, finished: h.Finished, registered: h.Registered}
 }

@@ -170,13 +170,13 @@ func (s *machineScope) outOfSight(seen sighting) bool {
 // gone says that nothing holds any more of what a machine had, which MAAS no
 // longer has.
 func (s *machineScope) gone(p problem) {
-	switch s.kind() {
-	case kindVM:
+	switch {
+	case s.kind() == kindVM:
 		s.lacks(infrav1.LXDHostSelectedCondition, infrav1.MachineNotFoundReason, p.message)
 		s.lacks(infrav1.LXDResourcesAllocatedCondition, infrav1.MachineNotFoundReason, p.message)
 		s.lacks(infrav1.LXDVMCreatedCondition, infrav1.MachineNotFoundReason, p.message)
 		s.lacks(infrav1.LXDVMDeployedCondition, infrav1.MachineNotFoundReason, p.message)
-	case kindHost:
+	case s.kind() == kindHost, s.joins(), s.joining():
 		s.lacks(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, p.message)
 	}
 }

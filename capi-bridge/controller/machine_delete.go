@@ -93,6 +93,9 @@ func (r *MachineReconciler) remove(ctx context.Context, s *machineScope) (sighti
 			message: "its address is being taken out of the DNS record of the cluster's API",
 		}
 	}
+	if d, err = r.disclaim(ctx, s, d); err != nil {
+		return sighting{}, err
+	}
 	if err := r.inheritFirst(ctx, s, d); err != nil {
 		return sighting{}, err
 	}

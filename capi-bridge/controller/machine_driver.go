@@ -23,6 +23,9 @@ func (r *MachineReconciler) driver(ctx context.Context, s *machineScope) (driver
 	case kindVM:
 		return driven[engine.VMSpec, engine.VM]{site.VMs, func(ctx context.Context) (engine.VMSpec, error) { return r.vmSpec(ctx, s) }, seeVM}, nil
 	case kindMachine:
+		if s.joining() {
+			return driven[engine.HostSpec, engine.Host]{site.RunningHosts, s.joiningSpec, seeHost}, nil
+		}
 		return driven[engine.MachineSpec, engine.BareMetal]{site.Machines, func(ctx context.Context) (engine.MachineSpec, error) { return r.metalSpec(ctx, s) }, seeMetal}, nil
 	case kindHost:
 		return driven[engine.HostSpec, engine.Host]{site.Hosts, func(ctx context.Context) (engine.HostSpec, error) { return r.hostSpec(ctx, s) }, seeHost}, nil

@@ -13,8 +13,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// fleetKey is the key pair of the fleet's LXD hosts.
-var fleetKey = sync.OnceValue(func() engine.Credentials {
+// fleetKey is the key pair of the fleet's LXD hosts, personKey that of somebody
+// else.
+var (
+	fleetKey  = sync.OnceValue(newKey)
+	personKey = sync.OnceValue(newKey)
+)
+
+func newKey() engine.Credentials {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)
@@ -32,4 +38,4 @@ var fleetKey = sync.OnceValue(func() engine.Credentials {
 		Certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
 		Key:         string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
 	}
-})
+}

@@ -27,6 +27,9 @@ const (
 	// SystemIDAnnotation is the machine's id in MAAS as it is known so far. A VM
 	// that fails before it was ever Ready is made anew, with another one.
 	SystemIDAnnotation = annotationPrefix + "system-id"
+	// HostAnnotation says that we register the LXD of a machine that was not begun
+	// as a host, or have: then it is ours to unregister.
+	HostAnnotation = annotationPrefix + "host"
 	// noSystemID is its value where the machine that the spec names is somebody
 	// else's by now.
 	noSystemID = "none"
@@ -142,7 +145,15 @@ func (s *machineScope) wantedKind() string {
 	}
 }
 
-func (s *machineScope) kind() string { return s.maasMachine.Annotations[KindAnnotation] }
+// kind is the engine's kind of the machine. What another provider made was begun
+// as no host of ours, whatever was asked for by then.
+func (s *machineScope) kind() string {
+	kind := s.maasMachine.Annotations[KindAnnotation]
+	if kind == kindHost && s.inherited() {
+		return kindMachine
+	}
+	return kind
+}
 
 // systemIDOf is the machine's id in MAAS as far as it is known.
 func systemIDOf(m *infrav1.MaasMachine) string {

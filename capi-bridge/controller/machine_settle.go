@@ -58,10 +58,15 @@ func (r *MachineReconciler) inherit(ctx context.Context, s *machineScope, seen s
 // it.
 func (r *MachineReconciler) becomeHost(ctx context.Context, s *machineScope, seen sighting) time.Duration {
 	switch {
-	case s.kind() != kindHost:
+	case s.kind() == kindVM:
 		return 0
-	case seen.Status.Phase() != engine.PhaseDeployed, s.inherited(), seen.finished, !seen.ours:
-		s.hostState(seen)
+	case s.joins() || s.joining():
+		return r.join(ctx, s, seen)
+	case s.kind() != kindHost:
+		s.noHost()
+		return 0
+	case seen.Status.Phase() != engine.PhaseDeployed, seen.finished, !seen.ours:
+		s.hostState(seen.host, "")
 		return 0
 	}
 	s.deepen(seen)
@@ -74,7 +79,7 @@ func (r *MachineReconciler) becomeHost(ctx context.Context, s *machineScope, see
 	case err != nil:
 		return s.hostFailing(err)
 	case seen.done:
-		s.hostState(seen)
+		s.hostState(seen.host, "")
 		return 0
 	}
 	s.lacks(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("%s: %s", seen.reason, seen.message))
@@ -97,15 +102,15 @@ func (s *machineScope) deepen(seen sighting) {
 }
 
 // hostState says whether VMs can be made on the host, as MAAS's own inventory of
-// its LXD has it. MAAS may list the VM host of a machine that was released, that
-// is switched off or that is somebody else's by now: that one counts for nothing.
-func (s *machineScope) hostState(seen sighting) {
-	h := seen.host
+// its LXD has it; more ends the sentence about one on which they can. MAAS may list
+// the VM host of a machine that was released, that is switched off or that is
+// somebody else's by now: that one counts for nothing.
+func (s *machineScope) hostState(h engine.VMHost, more string) {
 	switch {
 	case !conditions.IsTrue(s.maasMachine, infrav1.MachineDeployedCondition):
 		s.lacks(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, conditions.GetMessage(s.maasMachine, infrav1.MachineDeployedCondition))
 	case h.Version != "" && h.Cores.Total > 0 && len(h.StoragePools) > 0:
-		s.holds(infrav1.LXDReadyCondition, infrav1.LXDReadyReason, fmt.Sprintf("VM host %s, LXD %s", h.Name, h.Version))
+		s.holds(infrav1.LXDReadyCondition, infrav1.LXDReadyReason, fmt.Sprintf("VM host %s, LXD %s%s", h.Name, h.Version, more))
 	case h.Name != "":
 		s.lacks(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("MAAS does not know what VM host %s has", h.Name))
 	default:

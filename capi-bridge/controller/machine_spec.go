@@ -100,11 +100,7 @@ const (
 func (r *MachineReconciler) hostSpec(ctx context.Context, s *machineScope) (engine.HostSpec, error) {
 	hosts := s.hosts
 	if hosts == nil {
-		return engine.HostSpec{}, &blocked{
-			reason:  infrav1.InvalidSpecReason,
-			message: "the machine was begun as an LXD host, and its MaasCluster no longer asks for hosts",
-			hint:    "Set lxdConfig.enabled of the MaasCluster again, or delete the Machine.",
-		}
+		return engine.HostSpec{}, s.noHostsWanted()
 	}
 	if err := s.site.NoCredentials; err != nil {
 		return engine.HostSpec{}, err // no LXD could be told whom to trust
@@ -129,6 +125,15 @@ func (r *MachineReconciler) hostSpec(ctx context.Context, s *machineScope) (engi
 		spec.Bridge = &engine.BridgeSpec{Name: hosts.Parent}
 	}
 	return spec, nil
+}
+
+// noHostsWanted is why an LXD host is not gone on with.
+func (s *machineScope) noHostsWanted() error {
+	return &blocked{
+		reason:  infrav1.InvalidSpecReason,
+		message: "the machine was begun as an LXD host, and its MaasCluster no longer asks for hosts",
+		hint:    "Set lxdConfig.enabled of the MaasCluster again, or delete the Machine.",
+	}
 }
 
 // interfaces are the NICs of the VM.

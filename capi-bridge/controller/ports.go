@@ -24,8 +24,11 @@ type Site struct {
 	VMs      engine.Kind[engine.VMSpec, engine.VM]
 	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
-	Names    engine.Names
-	Catalog  engine.Catalog
+	// RunningHosts are the hosts whose LXD ran before anybody knew of it, and so is
+	// always looked at before it is registered.
+	RunningHosts engine.Kind[engine.HostSpec, engine.Host]
+	Names        engine.Names
+	Catalog      engine.Catalog
 	// DNS reads the record of a cluster's API, and publishes it.
 	DNS engine.DNS
 	// Inventory lists the LXD hosts.

@@ -52,7 +52,8 @@ func (s *Sites) connect(c Credentials, key pair) (*site, error) {
 	}
 	made.engine = at
 	made.Site = &controller.Site{
-		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
+		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, RunningHosts: at.Probing(s.prober()).Hosts,
+		Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
 		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine,
 		Credentials: key.Credentials, NoCredentials: key.missing, Anew: s.Period,
 	}
@@ -64,8 +65,10 @@ func (s *Sites) probe() engine.Probe {
 	if !s.ProbeLXD {
 		return nil
 	}
-	return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent})
+	return s.prober()
 }
+
+func (s *Sites) prober() engine.Probe { return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent}) }
 
 // watching passes each request on to who counts them, and notes a key that MAAS
 // refuses.

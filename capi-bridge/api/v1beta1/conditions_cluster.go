@@ -47,6 +47,9 @@ const (
 	LXDReadyReason = "LXDReady"
 	// LXDSetupPendingReason: some of them are not that far yet.
 	LXDSetupPendingReason = "LXDSetupPending"
+	// WaitingForLXDReason: the LXD of a machine that ran before it was to be a host
+	// is not set up yet, or does not trust the manager. Only of a MaasMachine.
+	WaitingForLXDReason = "WaitingForLXD"
 	// LXDFailedReason: one of them cannot become a host; the message says why.
 	LXDFailedReason = "LXDFailed"
 )

@@ -47,7 +47,8 @@ type MaasClusterSpec struct {
 	LXDControlPlaneCluster *bool `json:"lxdControlPlaneCluster,omitempty"`
 
 	// lxdConfig says how the cluster's bare-metal machines become LXD hosts. A
-	// change counts for machines that are made from then on.
+	// change counts for machines that are made from then on. Those that run already
+	// are registered once somebody has set up their LXD.
 	// +optional
 	LXDConfig *LXDHostConfig `json:"lxdConfig,omitempty"`
 
