@@ -150,8 +150,15 @@ func (i *instance) mean(w *world) {
 			}
 		}
 	}
-	maps.DeleteFunc(i.config, func(key, _ string) bool { return strings.HasPrefix(key, "volatile.") })
+	maps.DeleteFunc(i.config, func(key, _ string) bool { return strings.HasPrefix(key, "volatile.") && !keptVolatile(key, devices) })
 	w.measure(i.server)
+}
+
+// keptVolatile tells that LXD keeps a volatile key as it was given: one of a device
+// that the VM does not have means nothing to it.
+func keptVolatile(key string, devices map[string]map[string]string) bool {
+	name, ok := strings.CutSuffix(strings.TrimPrefix(key, "volatile."), ".hwaddr")
+	return ok && devices[name] == nil
 }
 
 func isRoot(device map[string]string) bool {
