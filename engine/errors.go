@@ -89,6 +89,8 @@ type Refusal struct {
 	Message string
 	Hint    string
 	Err     error // the sentinel it stands for
+	// Everywhere tells that no other host would do, either.
+	Everywhere bool
 }
 
 func (e *Refusal) Error() string { return e.Message + because(e.Err) }

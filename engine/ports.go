@@ -217,6 +217,9 @@ type Composition struct {
 	// for composers that can leave them with the VM at its birth.
 	Key         Key
 	Description string
+	// Left is told, in a sentence's words, of an instance that carries the marker,
+	// and is left alone, as it may be a copy; nil: nobody is told.
+	Left func(what string)
 	// Begin is called when nothing holds the request up any more, right before
 	// it is sent. If it fails, nothing is sent, and Compose returns its error.
 	Begin func(context.Context) error
@@ -240,6 +243,12 @@ type Composer interface {
 	// machine is no error. MAAS answers with success even when LXD could not
 	// be reached, so ask Machines.Power before and look afterwards.
 	Decompose(ctx context.Context, systemID string) error
+	// Clear removes what composes of a key left that never became a machine, as far
+	// as it is surely that. Nothing left is no error. ErrUnavailable where a host that
+	// matters does not tell, ErrBusy while somebody may be at it, and a *Refusal,
+	// ErrConflict, for an instance that ran and whose machine is gone. Where MAAS
+	// composes it does nothing: MAAS has a machine of each instance that it shows.
+	Clear(ctx context.Context, r Remains) error
 	// HostOf finds the host that a VM runs on: its ID, Name, MachineID and
 	// HostKey at least, the Project where its LXD is known, and the Tags where
 	// MAAS does not give them to VMs itself. ErrConflict for a machine that is on

@@ -116,19 +116,19 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		case err != nil:
 			return Result[VM]{}, err
 		case left.stranger != nil, !mayMove:
-			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, left.stranger, failure)
+			return Result[VM]{}, v.giveUp(ctx, host, row, want, left.stranger, failure)
 		}
 		// Others' composes may have failed meanwhile, too, and left an instance
 		// that only a newer inventory shows.
 		v.Names.Refresh()
 		newer, err := v.sites(ctx, row.Key, want, []string{host.HostKey})
 		if err != nil {
-			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
+			return Result[VM]{}, v.giveUp(ctx, host, row, want, nil, failure)
 		}
 		where = newer
 		next, fresh, err := v.moveFrom(ctx, where, row, want)
 		if err != nil || !fresh {
-			return Result[VM]{}, v.giveUp(ctx, host, row.Key, want, nil, failure)
+			return Result[VM]{}, v.giveUp(ctx, host, row, want, nil, failure)
 		}
 		// MAAS says no in the same way before and after LXD has made the instance.
 		v.leftovers.note(row.Key, mayBeLeft(want.Name, host))
@@ -182,6 +182,7 @@ func (v *vms) compose(ctx context.Context, host VMHost, row Row, want VMSpec) (M
 	if err != nil {
 		return Machine{}, err
 	}
+	c.Left = func(what string) { v.leftovers.note(row.Key, what) }
 	// Only from now on can MAAS be at it: the row has waited for others so far.
 	c.Begin = func(ctx context.Context) error { return v.Ledger.Renew(ctx, row) }
 	ctx, cancel := withGrace(ctx)
@@ -258,7 +259,10 @@ func notComposed(name string, host VMHost, failure error) error {
 // MAAS or a wish is at fault that is the same everywhere.
 func elsewhere(failure error) bool {
 	var refusal FieldError
+	refused, ok := errors.AsType[*Refusal](failure)
 	switch {
+	case ok && refused.Everywhere:
+		return false
 	case errors.Is(failure, ErrForbidden), errors.Is(failure, ErrGone), errors.Is(failure, ErrNotFound):
 		return false
 	case late(failure):
@@ -282,8 +286,9 @@ func late(failure error) bool {
 }
 
 // giveUp ends an attempt of which nothing is left in MAAS.
-func (v *vms) giveUp(ctx context.Context, host VMHost, key Key, want VMSpec, stranger *Machine, failure error) error {
-	if err := v.Ledger.Forget(ctx, key); err != nil {
+func (v *vms) giveUp(ctx context.Context, host VMHost, row Row, want VMSpec, stranger *Machine, failure error) error {
+	key := row.Key
+	if err := v.forgetTried(ctx, row); err != nil {
 		return errors.Join(failure, err)
 	}
 	switch {

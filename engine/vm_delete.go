@@ -35,7 +35,7 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return v.gone(ctx, ref)
+		return v.vanished(ctx, ref, row)
 	case err != nil:
 		return Result[VM]{}, err
 	case m.Locked:
@@ -106,6 +106,11 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 			After: min(left, lookForIt), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
 		}, nil
+	}
+	if row.Key != "" && row.SystemID == "" {
+		if err := v.clear(ctx, row); err != nil {
+			return Result[VM]{}, err
+		}
 	}
 	if row.of(ref) {
 		if err := v.Ledger.Forget(ctx, ref.Key); err != nil {

@@ -96,7 +96,7 @@ func (v *vms) dropUnlessThere(ctx context.Context, row Row) error {
 			return err
 		}
 	}
-	return v.Ledger.Drop(ctx, row)
+	return v.drop(ctx, row)
 }
 
 // converge takes a VM that exists one step towards the spec.

@@ -60,8 +60,7 @@ func (v *vms) sweepRow(ctx context.Context, row Row) error {
 	m, err := v.ofRow(ctx, row)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		v.Log.InfoContext(ctx, "dropping the reservation of a VM that is not there", "key", row.Key, "name", row.Name)
-		return v.Ledger.Drop(ctx, row)
+		return v.sweepAway(ctx, row)
 	case err != nil || row.State != RowPending:
 		return err
 	}

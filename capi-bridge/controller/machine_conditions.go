@@ -132,7 +132,7 @@ func (s *machineScope) existsVM(seen sighting) {
 	s.holds(infrav1.LXDResourcesAllocatedCondition, infrav1.LXDResourcesAllocatedReason, host)
 	created := ""
 	if seen.leftover != "" {
-		created = "it was composed more than once; now " + seen.leftover + ": look there, and delete it"
+		created = "it was composed more than once, or copied; now " + seen.leftover + ": look there, and delete it if nobody needs it"
 	}
 	s.holds(infrav1.LXDVMCreatedCondition, infrav1.LXDVMCreatedReason, created)
 }

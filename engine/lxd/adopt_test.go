@@ -28,10 +28,10 @@ func TestComposeAgain(t *testing.T) {
 		"Larger": {"It never ran: it is made anew.", func(_ *testing.T, _ *composeWorld, c *engine.Composition) {
 			c.Cores, c.Disks[1].SizeGB = 4, 9
 		}, "", whole},
-		"Ran": {"Its disks may hold something, but they are this VM's.", func(t *testing.T, w *composeWorld, _ *engine.Composition) {
+		"Ran": {"Its disks may hold something.", func(t *testing.T, w *composeWorld, _ *engine.Composition) {
 			run(t, w, true)
 			run(t, w, false)
-		}, "", whole},
+		}, "ErrConflict", whole[:1]},
 		"RanLarger": {"What ran is not thrown away.", func(t *testing.T, w *composeWorld, c *engine.Composition) {
 			run(t, w, true)
 			run(t, w, false)
@@ -74,33 +74,35 @@ func TestComposeElsewhere(t *testing.T) {
 		reason string
 		leave  func(*testing.T, *composeWorld)
 		want   []string
+		err    string
 	}{
 		"Left": {"Nobody knows it any more.", func(t *testing.T, w *composeWorld) {
 			if err := w.sim.DeleteMachine(w.compose(w.composer, vm("web1"))); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"instance web1 on h2", "machine web1"}},
-		"Ran": {"It ran.", func(t *testing.T, w *composeWorld) {
+		}, []string{"instance web1 on h2", "machine web1"}, ""},
+		"Ran": {"It ran: a second one would have its name.", func(t *testing.T, w *composeWorld) {
 			if err := w.sim.DeleteMachine(w.compose(w.composer, vm("web1"))); err != nil {
 				t.Fatal(err)
 			}
 			w.turn(t, true)
 			w.turn(t, false)
-		}, []string{"instance web1 on h1", "instance web1 on h2", "machine web1"}},
+		}, []string{"instance web1 on h1"}, "ErrConflict"},
 		"Enlisted": {"MAAS has it under another name.", func(t *testing.T, w *composeWorld) {
 			id, name := w.compose(w.composer, vm("web1")), "renamed"
 			if err := w.maas.Update(t.Context(), id, engine.MachineUpdate{Hostname: &name}); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"instance web1 on h1", "instance web1 on h2", "machine renamed", "machine web1"}},
+		}, []string{"instance web1 on h1", "instance web1 on h2", "machine renamed", "machine web1"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2)
 			tc.leave(t, w)
-			if _, err := w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "host02"}, vm("web1")); err != nil {
-				t.Fatal(err)
+			_, err := w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "host02"}, vm("web1"))
+			if kinds(err) != tc.err || err != nil && !strings.Contains(said(err), "web1 of project maas on host h1") {
+				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, kinds(err), err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, w.whole()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -29,6 +29,11 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	if err != nil {
 		return "", err
 	}
+	p.post.Config[bornConfig] = bornNow(c.Now()) // before the ledger notes that it began
+	leftovers, err := c.clearable(ctx, all, h, comp)
+	if err != nil {
+		return "", err
+	}
 	s, done, err := c.open(ctx, h.Server, c.Slow)
 	if err != nil {
 		return "", err
@@ -43,7 +48,7 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 		}
 	}
 	defer c.fleet.drop(h.MachineID)
-	c.clear(ctx, all, h, comp)
+	c.clear(ctx, leftovers)
 	newborn, err := s.ensure(&p)
 	if err != nil {
 		return "", named(s.explain(err), h.Name)
@@ -88,8 +93,16 @@ func (c *Composer) undo(ctx context.Context, p plan, newborn bool, failure error
 	if err == nil {
 		return failure
 	}
-	return fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, err)
+	return &leftError{fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, err)}
 }
+
+// leftError is a compose that failed clearly, and left something: as long as
+// somebody may have to clear it away, nobody may forget the compose.
+type leftError struct{ err error }
+
+func (e *leftError) Error() string        { return e.err.Error() }
+func (e *leftError) Unwrap() error        { return e.err }
+func (e *leftError) Is(target error) bool { return target == engine.ErrUnclear }
 
 // isOf tells that a machine was made of the instance.
 func (p plan) isOf(m engine.Machine) bool {
@@ -108,13 +121,14 @@ func (c *Composer) unmake(ctx context.Context, p plan) error {
 	return nil
 }
 
-// macs are the MACs of all instances but the ones that have this marker.
+// macs are the MACs of all instances but the ones that have this marker and may be
+// gone on with: a copy keeps its MAC.
 func (i *inventory) macs(marker string) map[string]bool {
 	taken := map[string]bool{}
 	for _, h := range i.hosts {
 		for _, instance := range h.instances {
 			for _, mac := range instance.macs {
-				if instance.marker != marker {
+				if instance.marker != marker || !instance.unfinished() {
 					taken[mac] = true
 				}
 			}
@@ -123,39 +137,56 @@ func (i *inventory) macs(marker string) map[string]bool {
 	return taken
 }
 
-// clear removes what an earlier attempt on another host left: an instance with
-// our marker that was never started, and that MAAS does not know. Where that
-// fails it stays, as it would have without.
-func (c *Composer) clear(ctx context.Context, all *inventory, chosen seen, comp engine.Composition) {
-	for _, h := range all.hosts {
-		for _, i := range h.instances {
-			if h.MachineID == chosen.MachineID || i.marker != comp.Marker || i.name != comp.Hostname || i.everStarted {
-				continue
-			}
-			if err := c.clearOne(ctx, h.Server, i); err != nil {
-				c.Log.InfoContext(ctx, "cannot remove what an earlier attempt left", "name", i.name, "host", h.Name, slog.Any("error", err))
-			}
+// clearable lists what earlier attempts left on other hosts: instances with our
+// marker that are surely ours, never ran, and that MAAS does not know. A *Refusal
+// where one is the VM itself, without its machine: a second one of its name would
+// come to be. What is told of a copy is that it is there.
+func (c *Composer) clearable(ctx context.Context, all *inventory, chosen seen, comp engine.Composition) ([]match, error) {
+	var found []match
+	for _, m := range all.find(nil, comp.Marker) {
+		if m.host.MachineID == chosen.MachineID && m.instance.name == comp.Hostname {
+			continue // it is in the way, or is gone on with
+		}
+		left, err := c.leftAlone(ctx, m, comp.Hostname)
+		refusal, refused := errors.AsType[*engine.Refusal](err)
+		switch {
+		case refused && c.still(ctx, m):
+			return nil, refusal
+		case err != nil: // it is gone, or nobody knows: it stays, as it would have without
+		case left == "":
+			found = append(found, m)
+		case comp.Left != nil && m.instance.born.IsZero():
+			comp.Left(fmt.Sprintf("the LXD of VM host %s holds an instance %s with the mark of this VM, which is not it, but perhaps a copy", m.host.Name, m.instance.name))
 		}
 	}
+	return found, nil
 }
 
-func (c *Composer) clearOne(ctx context.Context, server Server, i instance) error {
-	machines, err := c.Enlister.Enlisted(ctx, i.macs...)
-	if err != nil || len(machines) > 0 {
-		return err
-	}
-	server.Project = i.project
-	s, done, err := c.open(ctx, server, c.Timeout)
+// still tells that an instance of an inventory, which may be old, is still there
+// with its mark.
+func (c *Composer) still(ctx context.Context, m match) bool {
+	at := m.place()
+	s, done, err := c.open(ctx, at.server, c.Timeout)
 	if err != nil {
-		return err
+		return true
 	}
 	defer done()
-	defer c.fleet.drop(server.MachineID)
-	if err := s.remove(i.name, i.macs, i.marker); err != nil {
-		return named(s.explain(err), server.Name)
+	var have api.Instance
+	_, err = s.get(s.at("instances", at.instance), &have)
+	if err != nil {
+		return !isStatus(err, http.StatusNotFound)
 	}
-	c.Log.InfoContext(ctx, "removed what an earlier attempt left", "name", i.name, "host", server.Name)
-	return nil
+	return have.Config[markerConfig] == m.instance.marker
+}
+
+// clear removes what earlier attempts left. Where that fails it stays, as it would
+// have without.
+func (c *Composer) clear(ctx context.Context, leftovers []match) {
+	for _, m := range leftovers {
+		if err := c.removeUnfinished(ctx, m); err != nil {
+			c.Log.InfoContext(ctx, "cannot remove what an earlier attempt left", "name", m.instance.name, "host", m.host.Name, slog.Any("error", err))
+		}
+	}
 }
 
 // ensure makes the volumes and the instance, or finds them. newborn tells that
@@ -222,27 +253,18 @@ func (s *session) settle(name string) error {
 	return nil
 }
 
-// adopt goes on with an instance that is there already, if it is ours.
+// adopt goes on with an instance that is there already, if it is surely one that
+// we began.
 func (s *session) adopt(p *plan, i api.Instance) (newborn bool, err error) {
-	newborn = i.LastUsedAt.Unix() <= 0
-	difference := p.differs(i)
+	found := instanceOf(i, s.target.project)
 	switch {
-	case i.Config[markerConfig] != p.comp.Marker:
+	case found.marker != p.comp.Marker:
 		return false, s.withLeft(notOurs(p, i), s.dropVolumes(p.volumes))
-	case i.StatusCode != api.Stopped:
-		return false, &engine.Refusal{
-			Message: fmt.Sprintf("the instance %s of host %s was made for this VM before, and runs (%s)", i.Name, p.host.Name, i.Status),
-			Hint: fmt.Sprintf("MAAS no longer has its machine. Stop it (lxc stop %s --project %s), and it is enlisted again; or delete it there.",
-				i.Name, s.target.project), Err: engine.ErrConflict,
-		}
-	case difference == "":
+	case !found.unfinished():
+		return false, found.stands(p.host.Name)
+	case p.differs(i) == "":
 		p.keepMACs(i)
-		return newborn, nil
-	case !newborn:
-		return false, &engine.Refusal{
-			Message: fmt.Sprintf("the instance %s of host %s was made for this VM before, and is another one: %s", i.Name, p.host.Name, difference),
-			Hint:    fmt.Sprintf("Delete it there (lxc delete %s --project %s), or change the VM back.", i.Name, s.target.project), Err: engine.ErrConflict,
-		}
+		return true, nil
 	}
 	if err := s.remove(i.Name, macsOf(i), i.Config[markerConfig]); err != nil {
 		return false, err

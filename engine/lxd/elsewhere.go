@@ -63,10 +63,18 @@ func (p place) same(other place) bool {
 // hidden says on which hosts an instance may be that none of the others has; nil
 // where all say what they have.
 func (i *inventory) hidden(name string) error {
+	return i.silentAmong(func(seen) bool { return true }, func(hosts string) string {
+		return fmt.Sprintf("the instance %s is not where it was, and may have moved to %s, whose LXD does not say what it has", name, hosts)
+	})
+}
+
+// silentAmong is the error of hosts that do not say what they have, in the words
+// that say makes of their names; nil where all that matter do.
+func (i *inventory) silentAmong(matters func(seen) bool, say func(hosts string) string) error {
 	var hosts, machines []string
 	var cause error
 	for _, h := range i.hosts {
-		if h.err != nil {
+		if h.err != nil && matters(h) {
 			hosts, machines = append(hosts, h.Name), append(machines, h.MachineID)
 			if cause == nil {
 				cause = h.err
@@ -82,7 +90,7 @@ func (i *inventory) hidden(name string) error {
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Err: fmt.Errorf("%w: %v", engine.ErrUnavailable, cause),
-		Message: fmt.Sprintf("the instance %s is not where it was, and may have moved to %s %s, whose LXD does not say what it has", name, word, strings.Join(hosts, ", ")),
+		Message: say(word + " " + strings.Join(hosts, ", ")),
 		Hint: fmt.Sprintf("Bring it back, and try again. If it will not come back, it must no longer count as a host: take the tag %s off machine %s in MAAS.",
 			engine.HostTag, strings.Join(machines, ", ")),
 	}

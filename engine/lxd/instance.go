@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/canonical/lxd/shared/api"
 	"github.com/canonical/lxd/shared/units"
@@ -21,6 +22,14 @@ const (
 const (
 	keyConfig    = "user.maaslxd.key"
 	markerConfig = "user.maaslxd.marker"
+	// bornConfig says when we made an instance, and that it is the one that we
+	// made: LXD keeps what is volatile where it moves an instance, and leaves it out
+	// of a copy. Of all such keys, a restricted project admits those of this ending.
+	bornConfig = "volatile.maaslxd.hwaddr"
+	// volumeBornConfig says when we made a volume. A copy keeps it.
+	volumeBornConfig = "user.maaslxd.born"
+	// startedConfig is what LXD gives a VM when it first starts it.
+	startedConfig = "volatile.vsock_id"
 )
 
 // instance is an instance as far as it matters to others.
@@ -31,7 +40,8 @@ type instance struct {
 	vm            bool
 	status        api.StatusCode
 	profiles      []string
-	everStarted   bool
+	everStarted   bool      // as far as LXD says
+	born          time.Time // when this package made it; zero: it did not, or it is a copy
 	cores         int64
 	memory        string // as its config says it
 	rootBytes     map[string]int64
@@ -45,7 +55,7 @@ func instanceOf(i api.Instance, project string) instance {
 	made := instance{
 		name: i.Name, project: project, key: config[keyConfig], marker: config[markerConfig],
 		macs: macsOf(i), vm: i.Type == string(api.InstanceTypeVM), status: i.StatusCode, profiles: i.Profiles,
-		everStarted: i.LastUsedAt.Unix() > 0, memory: config["limits.memory"], rootBytes: map[string]int64{},
+		everStarted: i.LastUsedAt.Unix() > 0 || config[startedConfig] != "", born: bornAt(config[bornConfig]), memory: config["limits.memory"], rootBytes: map[string]int64{},
 	}
 	made.cores = coresOf(config["limits.cpu"])
 	if made.vm {

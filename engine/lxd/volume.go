@@ -28,7 +28,7 @@ func volumeName(instance, device string) string { return instance + "-" + device
 func (s *session) ensureVolume(p *plan, v volume) error {
 	post := api.StorageVolumesPost{Name: v.name, Type: "custom", ContentType: "block"}
 	post.Config = map[string]string{
-		"size": strconv.FormatInt(v.bytes, 10), keyConfig: string(p.comp.Key), markerConfig: p.comp.Marker,
+		"size": strconv.FormatInt(v.bytes, 10), keyConfig: string(p.comp.Key), markerConfig: p.comp.Marker, volumeBornConfig: p.post.Config[bornConfig],
 	}
 	create := func() error {
 		return s.send(http.MethodPost, s.at("storage-pools", v.pool, "volumes", "custom"), post, "")

@@ -152,6 +152,9 @@ func (c *Client) Decompose(ctx context.Context, systemID string) error {
 	return nil
 }
 
+// Clear implements engine.Composer: what MAAS left it alone can show.
+func (*Client) Clear(context.Context, engine.Remains) error { return nil }
+
 // Sync implements engine.Composer. MAAS looks at all VMs of the host.
 func (c *Client) Sync(ctx context.Context, host engine.VMHost, _ string) error {
 	r := post("refresh", hostRoute, strconv.Itoa(host.ID))

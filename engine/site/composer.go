@@ -64,6 +64,12 @@ func (l lateComposer) Decompose(ctx context.Context, systemID string) error {
 	})
 }
 
+// Clear implements engine.Composer. What MAAS composed before an upgrade carries
+// no mark in LXD.
+func (l lateComposer) Clear(ctx context.Context, r engine.Remains) error {
+	return act(ctx, l.choice, func(m maker) error { return m.composer.Clear(ctx, r) })
+}
+
 // confirmVM confirms the choice where MAAS shows no VM host of a machine.
 func (c *choice) confirmVM(ctx context.Context, m maker, vm engine.Machine) error {
 	if vm.HostID != 0 {

@@ -45,8 +45,8 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	if vm.Leftover != "" {
 		diags.AddWarning(
 			fmt.Sprintf("Something of VM %s is left behind", spec.Name),
-			fmt.Sprintf("The VM is there, but it was composed more than once: MAAS refused a compose after LXD had made the instance, or an earlier "+
-				"run was cut off and its ledger lost. Now %s. Look there, and delete it.", vm.Leftover),
+			fmt.Sprintf("The VM is there, but it was composed more than once, or somebody has copied one of its name: MAAS refused a compose after LXD "+
+				"had made the instance, or an earlier run was cut off and its ledger lost. Now %s. Look there, and delete it if nobody needs it.", vm.Leftover),
 		)
 	}
 	plan.fill(ctx, vm, diags)

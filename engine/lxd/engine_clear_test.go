@@ -1,0 +1,261 @@
+package lxd
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// impatient takes a compose for lost at once.
+func impatient(c *engine.Config) { c.ComposeWindow = time.Millisecond }
+
+// on is the VM web1 on a host, left Ready.
+func on(host string) engine.VMSpec {
+	want := spec()
+	want.Host, want.Deploy = host, nil
+	return want
+}
+
+// rows counts those of a ledger.
+func rows(t *testing.T, book engine.Ledger) int {
+	t.Helper()
+	all, err := book.Rows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// begun is a world and a ledger in which a create of web1 on h1 was cut off when
+// MAAS was to be told of the instance.
+func begun(t *testing.T) (*composeWorld, engine.Ledger) {
+	t.Helper()
+	w, book := newWorld(t, 2), ledger.NewMemory(nil)
+	fault{path: "machines/", method: "POST", nth: 1, kind: sim.FaultReset, when: sim.Before}.strike(w.sim)
+	if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), web1, on("h1")); err == nil || len(w.whole()) != 1 || rows(t, book) != 1 {
+		t.Fatalf("it was not cut off: %v, there is %v", err, w.whole())
+	}
+	w.sim.ClearFaults()
+	return w, book
+}
+
+// TestEngineFailEverywhere breaks each call of a create's first step once, or of the
+// delete of what was begun, and deletes what there is then, from another process:
+// nothing is left.
+func TestEngineFailEverywhere(t *testing.T) {
+	t.Parallel()
+	create := func(t *testing.T, f fault) (*composeWorld, engine.Ledger, error) {
+		w, book := newWorld(t, 2), ledger.NewMemory(nil)
+		f.strike(w.sim)
+		_, err := w.processWith(t, book).VMs.Reconcile(t.Context(), web1, on("h1"))
+		return w, book, err
+	}
+	clear := func(t *testing.T, f fault) (*composeWorld, engine.Ledger, error) {
+		w, book := begun(t)
+		f.strike(w.sim)
+		time.Sleep(2 * time.Millisecond)
+		_, err := w.processWith(t, book, impatient).VMs.Delete(t.Context(), web1)
+		return w, book, err
+	}
+	const reads = 10 // the calls of an inventory
+	enlist, look := fault{path: "machines/", method: "POST"}, fault{path: "machines/", method: "GET"}
+	for name, tc := range map[string]struct {
+		do     func(*testing.T, fault) (*composeWorld, engine.Ledger, error)
+		faults []fault
+	}{"Create": {create, faults(18, enlist, look)}, "Delete": {clear, faults(18, look)}} {
+		for n, f := range tc.faults {
+			if how := n / (len(tc.faults) / 4); f.nth <= reads && how != f.nth%4 && f.method == "" {
+				continue // what only reads is broken in one way each
+			}
+			t.Run(name+"/"+f.name(), func(t *testing.T) {
+				t.Parallel()
+				w, book, failure := tc.do(t, f)
+				w.sim.ClearFaults()
+				if err := remove(t, w.processWith(t, book, impatient), web1); err != nil {
+					t.Errorf("the delete after %v: %v", failure, err)
+				}
+				if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+					t.Errorf("after %v, left (-want +got):\n%s", failure, diff)
+				}
+				if n := rows(t, book); n != 0 {
+					t.Errorf("after %v, %d rows are left", failure, n)
+				}
+				w.volumes(t)
+			})
+		}
+	}
+}
+
+// TestEngineClearSilent: the row stays for as long as its host does not say what it
+// has, unless that is no host any more.
+func TestEngineClearSilent(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		then   func(*testing.T, *composeWorld)
+		left   []string
+	}{
+		"Back":    {"What was begun there goes.", func(t *testing.T, w *composeWorld) { w.silence(t) }, nil},
+		"GoneFor": {"Nobody can look there.", func(_ *testing.T, w *composeWorld) { w.servers = w.servers[1:] }, []string{"instance web1 on h1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, book := begun(t)
+			w.silence(t, "h1")
+			time.Sleep(2 * time.Millisecond)
+			_, err := w.processWith(t, book, impatient).VMs.Delete(t.Context(), web1)
+			if kinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(said(err), "host h1") || !strings.Contains(said(err), "maaslxd-host off machine host01") {
+				t.Errorf("while h1 does not answer: %s: %v", kinds(err), said(err))
+			}
+			if n := rows(t, book); n != 1 {
+				t.Errorf("%d rows are left", n)
+			}
+			tc.then(t, w)
+			if err := remove(t, w.processWith(t, book, impatient), web1); err != nil || rows(t, book) != 0 {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.left, w.whole()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestEngineDrops: a row that is dropped takes along what was begun for it.
+func TestEngineDrops(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		do     func(*testing.T, *engine.Engine)
+	}{
+		"Abandon": {"The VM cannot be made as it is wanted now.", func(t *testing.T, e *engine.Engine) {
+			want := on("h1")
+			want.Disks[0].Pool = "ghost"
+			if _, err := e.VMs.Reconcile(t.Context(), web1, want); err == nil {
+				t.Error("there is no such pool")
+			}
+		}},
+		"Sweep": {"Another VM needs the room.", func(t *testing.T, e *engine.Engine) {
+			want := on("h1")
+			want.Name, want.Cores = "web2", 6
+			if _, err := engine.Wait(t.Context(), e.VMs.Steps(engine.Ref{Key: "test/web2", Name: "web2"}, want)); err != nil {
+				t.Error(err)
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, book := begun(t)
+			time.Sleep(2 * time.Millisecond)
+			tc.do(t, w.processWith(t, book, impatient))
+			for _, line := range w.whole() {
+				if strings.Contains(line, "web1") {
+					t.Errorf("%s: %s is left", tc.reason, line)
+				}
+			}
+			if _, err := book.Row(t.Context(), web1.Key); kinds(err) != "ErrNotFound" {
+				t.Errorf("its row: %v", err)
+			}
+			w.volumes(t, map[string][]string{"Sweep": {"web2-disk1"}}[name]...)
+		})
+	}
+}
+
+// TestEngineMachineGone: a VM whose machine somebody deleted in MAAS runs on. That
+// is told by a delete, and by a create, on whichever host: there is no second one.
+func TestEngineMachineGone(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		do     func(*testing.T, *engine.Engine, engine.Ref) error
+	}{
+		"Delete": {"It would be forgotten.", func(t *testing.T, e *engine.Engine, ref engine.Ref) error {
+			_, err := e.VMs.Delete(t.Context(), ref)
+			return err
+		}},
+		"Anywhere": {"Another host has room for a second one.", func(t *testing.T, e *engine.Engine, _ engine.Ref) error {
+			want := spec()
+			_, err := e.VMs.Reconcile(t.Context(), web1, want)
+			return err
+		}},
+		"SameHost": {"LXD has the name.", func(t *testing.T, e *engine.Engine, _ engine.Ref) error {
+			_, err := e.VMs.Reconcile(t.Context(), web1, on("h1"))
+			return err
+		}},
+		"OtherHost": {"LXD would admit it.", func(t *testing.T, e *engine.Engine, _ engine.Ref) error {
+			_, err := e.VMs.Reconcile(t.Context(), web1, on("h2"))
+			return err
+		}},
+	}
+	for name, tc := range cases {
+		for _, lost := range []bool{false, true} {
+			title := name
+			if lost {
+				title += "LedgerLost"
+			}
+			t.Run(title, func(t *testing.T) {
+				t.Parallel()
+				w, book := newWorld(t, 2), engine.Ledger(ledger.NewMemory(nil))
+				want := spec()
+				want.Host = "h1"
+				vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.sim.DeleteMachine(vm.SystemID); err != nil {
+					t.Fatal(err)
+				}
+				if lost {
+					book = ledger.NewMemory(nil)
+				}
+				ref := web1
+				ref.SystemID, ref.Finished = vm.SystemID, true
+				began := time.Now()
+				err = tc.do(t, w.processWith(t, book), ref)
+				if !strings.Contains(kinds(err), "ErrConflict") || !engine.IsTerminal(err) || !strings.Contains(said(err), "web1 of project maas on host h1") || !strings.Contains(said(err), "lxc delete web1") {
+					t.Errorf("%s\ngot %s: %v", tc.reason, kinds(err), said(err))
+				}
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("no other host was to be tried: it took %s", took)
+				}
+				if diff := cmp.Diff([]string{"instance web1 on h1"}, w.whole()); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestEngineCopied: a copy that somebody made of a VM outlives it, and the VM that
+// is made next, which tells of it.
+func TestEngineCopied(t *testing.T) {
+	t.Parallel()
+	w, book := newWorld(t, 2), ledger.NewMemory(nil)
+	want := on("h1")
+	want.Disks = want.Disks[:1]
+	vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.lxcCopy(t, 0, 1, "web1")
+	ref := web1
+	ref.SystemID, ref.Finished = vm.SystemID, true
+	if err := remove(t, w.processWith(t, book), ref); err != nil {
+		t.Fatal(err)
+	}
+	vm, err = engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+	if err != nil || !strings.Contains(vm.Leftover, "VM host h2 holds an instance web1") {
+		t.Errorf("it tells %q, %v", vm.Leftover, err)
+	}
+	if diff := cmp.Diff([]string{"instance web1 on h1", "instance web1 on h2", "machine web1"}, w.whole()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
