@@ -206,7 +206,7 @@ func TestComposeOnCopy(t *testing.T) {
 	}
 	_, err = w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "host01"}, comp)
 	if kinds(err) != "ErrConflict" || !strings.Contains(said(err), "web1 of project maas on host h1") || !strings.Contains(said(err), "copy") {
-		t.Errorf("got %s: %v", kinds(err), said(err))
+		t.Errorf("got %s: %v", kinds(err), err)
 	}
 	if diff := cmp.Diff([]string{"instance web1 on h1"}, w.whole()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -223,5 +223,41 @@ func TestComposeNotUndone(t *testing.T) {
 	_, err := w.composer.Compose(context.WithoutCancel(t.Context()), engine.VMHost{MachineID: "host01"}, vm("web1"))
 	if !strings.Contains(kinds(err), "ErrUnclear") || !strings.Contains(err.Error(), "web1 is left in the LXD of host h1") {
 		t.Errorf("got %s: %v", kinds(err), err)
+	}
+}
+
+// TestRealClear: a real LXD leaves out of a copy what tells the instance that was
+// made, and so the copy stays.
+func TestRealClear(t *testing.T) {
+	w, l := onReal(t)
+	comp := rootOnly("part")
+	comp.Disks[0].SizeGB = 1 // LXD copies all of it
+	w.compose(w.composer, comp)
+	l.lxc(t, "copy", "part", "whole", "--project", "maas")
+	t.Cleanup(func() { l.lxc(t, "delete", "whole", "--project", "maas") })
+	remains := engine.Remains{Marker: "maaslxd-part", Name: "part", HostKeys: []string{"real01"}, Pools: []string{"local"}, Before: time.Now()}
+	for _, lost := range []bool{false, true} {
+		want := []string{"part", "whole"}
+		if lost {
+			want = want[1:]
+			if err := w.sim.DeleteMachine(w.sim.Machines()[0].SystemID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.newComposer().Clear(t.Context(), remains); err != nil {
+			t.Error(err)
+		}
+		left := l.left(t)
+		slices.Sort(left)
+		if diff := cmp.Diff(want, left); diff != "" {
+			t.Errorf("with its machine lost: %t, there is (-want +got):\n%s", lost, diff)
+		}
+	}
+	w.compose(w.newComposer(), comp)
+	t.Cleanup(func() { l.lxc(t, "delete", "part", "--project", "maas") })
+	left := l.left(t)
+	slices.Sort(left)
+	if diff := cmp.Diff([]string{"part", "whole"}, left); diff != "" {
+		t.Errorf("made again beside its copy, there is (-want +got):\n%s", diff)
 	}
 }
