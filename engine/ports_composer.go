@@ -1,0 +1,84 @@
+package engine
+
+import "context"
+
+// Composition is a VM to be made.
+type Composition struct {
+	Hostname     string
+	Cores        int   // ignored when PinnedCores are given
+	PinnedCores  []int // host core numbers
+	MemoryMiB    int64
+	HugePages    bool
+	Profile      string   // of LXD; empty: StandardProfile where there is one. For composers that can choose
+	Architecture string   // "amd64/generic"
+	Disks        []Disk   // the first is the root disk
+	Interfaces   []Subnet // one for each interface; fixed addresses come later, by Link
+	Zone         string   // names; empty: MAAS's default
+	Pool         string
+	Domain       string
+	Marker       string // a tag for the root disk: tells whose the newborn is
+	// Key that the marker stands for, and the description that says so. They are
+	// for composers that can leave them with the VM at its birth.
+	Key         Key
+	Description string
+	// Left is told, in a sentence's words, of an instance that carries the marker,
+	// and is left alone, as it may be a copy; nil: nobody is told.
+	Left func(what string)
+	// Begin is called when nothing holds the request up any more, right before
+	// it is sent. If it fails, nothing is sent, and Compose returns its error.
+	Begin func(context.Context) error
+}
+
+// Composer makes VMs on LXD hosts, and takes them away.
+type Composer interface {
+	// Able says why no VM can be made in this way at all: a *Refusal, ErrGone
+	// where it takes VM hosts that this MAAS does not have. It changes nothing.
+	Able(ctx context.Context) error
+	// Hosts lists the hosts with their inventory. The list is cached and
+	// shared; it is dropped whenever this client composes or removes a VM.
+	Hosts(ctx context.Context) ([]VMHost, error)
+	// Compose makes a VM and returns its system id; the VM is not yet
+	// commissioned. Never repeated by the adapter: after an error only a
+	// look tells what there is. ErrUnclear when the reply was lost,
+	// ErrInvalid for refused values (see FieldError), ErrUnavailable
+	// otherwise.
+	Compose(ctx context.Context, host VMHost, c Composition) (systemID string, err error)
+	// Decompose deletes the machine's record and its LXD instance. An absent
+	// machine is no error. MAAS answers with success even when LXD could not
+	// be reached, so ask Machines.Power before and look afterwards.
+	Decompose(ctx context.Context, systemID string) error
+	// Clear removes what composes of a key left that never became a machine, as far
+	// as it is surely that. Nothing left is no error. ErrUnavailable where a host that
+	// matters does not tell, ErrBusy while somebody may be at it, and a *Refusal,
+	// ErrConflict, for an instance that ran and whose machine is gone. Where MAAS
+	// composes it does nothing: MAAS has a machine of each instance that it shows.
+	Clear(ctx context.Context, r Remains) error
+	// HostOf finds the host that a VM runs on: its ID, Name, MachineID and
+	// HostKey at least, the Project where its LXD is known, and the Tags where
+	// MAAS does not give them to VMs itself. ErrConflict for a machine that is on
+	// none, ErrBusy where MAAS does not tell yet.
+	HostOf(ctx context.Context, m Machine) (VMHost, error)
+	// VMs lists the VMs on these hosts, as MAAS has them now, with the HostName
+	// of each. An instance that MAAS does not know has no SystemID; whether they
+	// are told is the composer's. ErrUnavailable, beside those that were found,
+	// where the LXD of a host does not tell.
+	VMs(ctx context.Context, hosts []VMHost) ([]Resident, error)
+	// Complete adds what MAAS does not tell of a VM, or not any more: the
+	// HostName, and the size that it was given last, which is zero, without
+	// disks, where only a host tells that does not answer. What else cannot be
+	// found out stays as it is; a machine that is no VM is returned unchanged.
+	Complete(ctx context.Context, m Machine) Machine
+	// Resize gives a VM the cores, the memory and the sizes of disks of the
+	// Composition, in place. ErrConflict where that cannot be done, or not while
+	// it runs; a *SpecError for what never can.
+	Resize(ctx context.Context, host VMHost, systemID string, c Composition) error
+	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
+	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.
+	Sync(ctx context.Context, host VMHost, systemID string) error
+}
+
+// Resident is a VM on a host.
+type Resident struct {
+	Machine
+	HostKey string // VMHost.HostKey of its host
+}
