@@ -37,6 +37,9 @@ func (s *machineScope) joiningSpec(context.Context) (engine.HostSpec, error) {
 	if s.hosts == nil {
 		return engine.HostSpec{}, s.noHostsWanted()
 	}
+	if err := s.site.NoCredentials; err != nil {
+		return engine.HostSpec{}, err
+	}
 	return engine.HostSpec{
 		Machine: engine.MachineSpec{Machine: systemIDOf(s.maasMachine), Adopt: true},
 		Project: cloudinit.DefaultProject, Credentials: s.site.Credentials, Zone: s.hosts.Zone, Pool: s.hosts.ResourcePool,
