@@ -43,7 +43,7 @@ func TestAccHostBadLXD(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			body: here, want: `project "maas" of the LXD at holds instances already: precious. Use another project, or set adopt_existing_vms`,
+			body: here, want: `project "maas" of the LXD at holds instances already: precious. Delete them, or move them set adopt_existing_vms`,
 		},
 		"TooOld": {
 			reason: "It lacks what MAAS needs to make VMs.", world: runs("4.0.9"), probe: "direct", before: trusting,
