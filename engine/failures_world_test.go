@@ -66,7 +66,7 @@ func inMemoryOf(t *testing.T, m sim.Model) region {
 }
 
 // overHTTP builds a region behind a listener. Its times are short, for they
-// are real.
+// are real; but a compose that was cut off may take long on a busy machine.
 func overHTTP(t *testing.T, m sim.Model) region {
 	t.Helper()
 	m.Latency = sim.Latency{
@@ -78,7 +78,7 @@ func overHTTP(t *testing.T, m sim.Model) region {
 	return region{
 		sim: s.Sim, url: s.URL,
 		transport:     func() http.RoundTripper { return http.DefaultTransport },
-		composeWindow: 300 * time.Millisecond, interval: 20 * time.Millisecond,
+		composeWindow: 3 * time.Second, interval: 20 * time.Millisecond,
 	}
 }
 
