@@ -1,10 +1,7 @@
 package main
 
 import (
-	"cmp"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,17 +107,4 @@ func machinesOf(c sim.Call) []string {
 		return []string{id}
 	}
 	return c.Query["id"]
-}
-
-// routesOf lists the routes of several measurements, the busiest first.
-func routesOf(ms []measurement) []string {
-	calls := map[string]int{}
-	for _, m := range ms {
-		for route, n := range m.Routes {
-			calls[route] += n
-		}
-	}
-	return slices.SortedFunc(maps.Keys(calls), func(a, b string) int {
-		return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
-	})
 }

@@ -93,19 +93,10 @@ func (t table) grid() report.Grid {
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	for _, route := range routesOf(flat) {
-		row := []string{route}
-		for _, m := range flat {
-			row = append(row, countOrNothing(m.Routes[route]))
-		}
-		g.Rows = append(g.Rows, row)
+	var routes []map[string]int
+	for _, m := range flat {
+		routes = append(routes, m.Routes)
 	}
+	g.AddRoutes(routes)
 	return g
-}
-
-func countOrNothing(n int) string {
-	if n == 0 {
-		return report.Nothing
-	}
-	return strconv.Itoa(n)
 }

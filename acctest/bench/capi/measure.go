@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,17 +109,4 @@ func sumUp(j sim.Journal) measurement {
 		}
 	}
 	return m
-}
-
-// routesOf lists the routes of several measurements, the busiest first.
-func routesOf(ms []measurement) []string {
-	calls := map[string]int{}
-	for _, m := range ms {
-		for route, n := range m.Routes {
-			calls[route] += n
-		}
-	}
-	return slices.SortedFunc(maps.Keys(calls), func(a, b string) int {
-		return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
-	})
 }

@@ -76,19 +76,10 @@ func grid(title string, ms []measurement) report.Grid {
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	for _, route := range routesOf(ms) {
-		row := []string{route}
-		for _, m := range ms {
-			row = append(row, countOrNothing(m.Routes[route]))
-		}
-		g.Rows = append(g.Rows, row)
+	var routes []map[string]int
+	for _, m := range ms {
+		routes = append(routes, m.Routes)
 	}
+	g.AddRoutes(routes)
 	return g
-}
-
-func countOrNothing(n int) string {
-	if n == 0 {
-		return report.Nothing
-	}
-	return strconv.Itoa(n)
 }

@@ -1,6 +1,13 @@
 package report
 
-import "github.com/maaslxd/maaslxd/acctest/maassim/sim"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
 
 // Reads of machines are listed among the routes by what they ask for.
 const (
@@ -23,4 +30,30 @@ func Route(c sim.Call) string {
 		}
 	}
 	return c.Route
+}
+
+// AddRoutes adds a row for each route, the busiest first: how many calls there were
+// of it in each column.
+func (g *Grid) AddRoutes(columns []map[string]int) {
+	calls := map[string]int{}
+	for _, c := range columns {
+		for route, n := range c {
+			calls[route] += n
+		}
+	}
+	busiest := func(a, b string) int { return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b)) }
+	for _, route := range slices.SortedFunc(maps.Keys(calls), busiest) {
+		row := []string{route}
+		for _, c := range columns {
+			row = append(row, countOrNothing(c[route]))
+		}
+		g.Rows = append(g.Rows, row)
+	}
+}
+
+func countOrNothing(n int) string {
+	if n == 0 {
+		return Nothing
+	}
+	return strconv.Itoa(n)
 }
