@@ -37,12 +37,11 @@ func (h *hosts) record(ctx context.Context, key Key, m Machine) (VMHost, error) 
 // registeredFor tells that the VM host, where there is one, is the key's. Where
 // MAAS has no VM hosts, it is what its machine says.
 func (h VMHost) registeredFor(key Key, m Machine) bool {
-	switch ours := Key(m.OwnerData[keyData]) == key; {
-	case h.ID != 0:
+	ours := Key(m.OwnerData[keyData]) == key
+	if h.ID != 0 {
 		return slices.Contains(h.Tags, marker(key)) || ours && m.OwnerData[vmHostData] == strconv.Itoa(h.ID)
-	default:
-		return ours && h.MachineID != "" && h.MachineID == m.SystemID
 	}
+	return ours && h.MachineID != "" && h.MachineID == m.SystemID
 }
 
 // sameProject finds the VM host of the machine's project. A machine may have
