@@ -58,6 +58,16 @@ func isMIME(data []byte) bool {
 	return bytes.Contains(bytes.ToLower(data[:min(len(data), 4096)]), []byte("mime-version:"))
 }
 
+// Runs tells whether cloud-init runs user-data, as far as its beginning says. What it
+// does not run, such as the configuration of Talos, may be for another program of the
+// image.
+func Runs(data []byte) bool {
+	if plain, err := unpacked(data); err == nil {
+		data = plain
+	}
+	return sniff(data) != "" || isMIME(data)
+}
+
 // one is a part by itself, if cloud-init runs it.
 func one(p part) ([]part, error) {
 	if p.kind == "" {
