@@ -1,0 +1,30 @@
+package bounded
+
+import (
+	"strings"
+	"unicode"
+)
+
+// OneLine makes one line of a text that others wrote, without what a terminal acts
+// on or does not show.
+func OneLine(text string) string {
+	printable := func(c rune) rune {
+		switch {
+		case unicode.IsSpace(c):
+			return ' '
+		case !unicode.IsPrint(c), c == unicode.ReplacementChar:
+			return -1
+		}
+		return c
+	}
+	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
+}
+
+// Cut ends a text after so many bytes, and never within a character: "…" then tells
+// that there was more.
+func Cut(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes], "") + "…"
+}
