@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -46,7 +47,16 @@ const never = int64(^uint64(0) >> 1)
 
 // Tag implements engine.Ledger.
 func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
-	err = l.store.row(ctx, `SELECT generation, sequence, floor FROM tag`, nil, &tag.Generation, &tag.Sequence, &tag.Floor)
+	var over bool // a close of a host
+	read := func() error {
+		return l.store.row(ctx, `SELECT generation, sequence, floor, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1) FROM tag`,
+			[]any{l.now().UnixMilli()}, &tag.Generation, &tag.Sequence, &tag.Floor, &over)
+	}
+	if err = read(); err == nil && over {
+		if err = l.reopen(ctx); err == nil {
+			err = read()
+		}
+	}
 	if err != nil {
 		return engine.Tag{}, fmt.Errorf("cannot read the ledger's tag: %w", err)
 	}
@@ -55,31 +65,67 @@ func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
 
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
-	row, _, err := l.find(ctx, key)
+	s := scan{}
+	err := l.store.row(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{l.region, key}, s.targets()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
+	}
+	if err != nil {
+		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
+	}
+	row, err := s.done()
+	if err == nil && l.ahead(row) {
+		row.Since, err = l.redate(ctx)
+	}
 	return row, err
 }
 
-// find also returns the token of the call that placed or moved the row.
-func (l *Ledger) find(ctx context.Context, key engine.Key) (engine.Row, string, error) {
-	var token string
-	s := scan{}
-	err := l.store.row(ctx, `SELECT `+columns+`, token FROM reservations WHERE region = ?1 AND key = ?2`,
-		[]any{l.region, key}, append(s.targets(), &token)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return engine.Row{}, "", fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
-	}
+// clockSlack is how far ahead of now a row may be dated: clocks are adjusted by
+// less than that all the time.
+const clockSlack = 10 * time.Second
+
+// ahead tells that a row was dated by a clock that has been put back since.
+func (l *Ledger) ahead(row engine.Row) bool {
+	return row.State != engine.RowBound && row.Since.After(l.now().Add(clockSlack))
+}
+
+// redate takes it that what is dated ahead begins now, and returns that moment.
+// Nothing else would ever end the wait for it: e.g. a row that was dated a day
+// ahead would be young for a day.
+func (l *Ledger) redate(ctx context.Context) (time.Time, error) {
+	now := l.now().UnixMilli()
+	err := l.store.exec(ctx, `
+UPDATE reservations SET since_ms = ?2 WHERE region = ?1 AND state <> 'bound' AND since_ms > ?3`,
+		l.region, now, now+clockSlack.Milliseconds())
 	if err != nil {
-		return engine.Row{}, "", fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
+		return time.Time{}, fmt.Errorf("cannot mend the dates of the ledger: %w", err)
 	}
-	row, err := s.done()
-	return row, token, err
+	return time.UnixMilli(now).UTC(), nil
+}
+
+// list reads rows, and mends their dates.
+func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.Row, error) {
+	rows, err := l.store.rows(ctx, query, args...)
+	if err != nil || !slices.ContainsFunc(rows, l.ahead) {
+		return rows, err
+	}
+	since, err := l.redate(ctx)
+	for n := range rows {
+		if l.ahead(rows[n]) {
+			rows[n].Since = since
+		}
+	}
+	return rows, err
 }
 
 // Renew implements engine.Ledger.
 func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
+	since := l.now().UnixMilli()
 	err := l.store.exec(ctx, `
 UPDATE reservations SET since_ms = ?4
-WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending'`, l.region, row.Key, row.Attempt, l.now().UnixMilli())
+WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token = ?5
+  AND host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)`,
+		l.region, row.Key, row.Attempt, since, row.Token)
 	if err != nil {
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
 	}
@@ -89,10 +135,17 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending'`, l.region
 		return fmt.Errorf("the reservation of %s was dropped before it was used: %w", row.Name, engine.ErrBusy)
 	case err != nil:
 		return err
-	case now.Attempt != row.Attempt || now.State != engine.RowPending:
+	case now.Token != row.Token || now.Attempt != row.Attempt || now.State != engine.RowPending:
 		return fmt.Errorf("the reservation of %s is another one by now: %w", row.Name, engine.ErrBusy)
+	case now.Since.UnixMilli() < since: // nothing was written
+		return closedError(row.Name)
 	}
 	return nil
+}
+
+// closedError says why nothing may be made on a host for now.
+func closedError(name string) error {
+	return fmt.Errorf("the VM host for %s is being removed or changed: %w", name, engine.ErrBusy)
 }
 
 const bind = `
@@ -133,8 +186,8 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 // Leaving implements engine.Ledger.
 func (l *Ledger) Leaving(ctx context.Context, key engine.Key) error {
 	err := l.store.exec(ctx, `
-UPDATE reservations SET state = 'leaving', shown_from = ?3
-WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, never)
+UPDATE reservations SET state = 'leaving', shown_from = ?3, since_ms = CASE system_id WHEN '' THEN since_ms ELSE ?4 END
+WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, never, l.now().UnixMilli())
 	if err != nil {
 		return fmt.Errorf("cannot mark %s as leaving: %w", key, err)
 	}
@@ -153,8 +206,8 @@ func (l *Ledger) Forget(ctx context.Context, key engine.Key) error {
 func (l *Ledger) Drop(ctx context.Context, row engine.Row) error {
 	err := l.store.exec(ctx, `
 DELETE FROM reservations
-WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?5 AND since_ms = ?6`,
-		l.region, row.Key, row.Attempt, row.State, row.SystemID, row.Since.UnixMilli())
+WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?5 AND since_ms = ?6 AND token = ?7`,
+		l.region, row.Key, row.Attempt, row.State, row.SystemID, row.Since.UnixMilli(), row.Token)
 	if err != nil {
 		return fmt.Errorf("cannot drop the row of %s: %w", row.Key, err)
 	}
@@ -164,7 +217,7 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?
 // Pending implements engine.Ledger. The rows are sorted by key.
 func (l *Ledger) Pending(ctx context.Context) ([]engine.Row, error) {
 	// What has no system id is pending or leaving, which the index finds.
-	rows, err := l.store.rows(ctx, `
+	rows, err := l.list(ctx, `
 SELECT `+columns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND system_id = '' ORDER BY key`, l.region, never)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list what is pending: %w", err)
@@ -175,7 +228,7 @@ SELECT `+columns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND s
 // Rows lists all rows of the region, sorted by key: what is reserved, known or
 // leaving.
 func (l *Ledger) Rows(ctx context.Context) ([]engine.Row, error) {
-	rows, err := l.store.rows(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
+	rows, err := l.list(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the ledger: %w", err)
 	}

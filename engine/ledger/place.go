@@ -70,6 +70,7 @@ best AS (
   LEFT JOIN host_peer ON host_peer.host_key = c.host_key
   WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND ?9 BETWEEN floor AND sequence)
     AND c.host_key NOT IN (SELECT host_key FROM failed)
+    AND c.host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
     AND (load.vms IS NULL
       OR load.cores <= c.spare_cores AND load.memory_mib <= c.spare_memory
       AND NOT EXISTS (
@@ -106,11 +107,11 @@ func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, b
 	if err := l.send(ctx, place, r, r.Name, token); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
 	}
-	row, owner, err := l.find(ctx, r.Key)
+	row, err := l.Row(ctx, r.Key)
 	if errors.Is(err, engine.ErrNotFound) {
 		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
 	}
-	return row, err == nil && owner == token, err
+	return row, err == nil && row.Token == token, err
 }
 
 // Move implements engine.Ledger.
@@ -119,7 +120,7 @@ func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (e
 	if err := l.send(ctx, move, r, attempt, token); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
 	}
-	row, owner, err := l.find(ctx, r.Key)
+	row, err := l.Row(ctx, r.Key)
 	switch {
 	case err != nil:
 		return engine.Row{}, false, err
@@ -128,7 +129,7 @@ func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (e
 	case row.Attempt < attempt:
 		return engine.Row{}, false, l.refusal(ctx, r, slices.Concat(r.Exclude, row.Excluded))
 	}
-	return row, owner == token, nil
+	return row, row.Token == token, nil
 }
 
 func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservation, nameOrAttempt any, token string) error {
@@ -202,7 +203,14 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostKey)
 	})
-	if slices.ContainsFunc(left, func(c engine.Candidate) bool { return fits(r.Need, onHost(r.Need, c), c.Free) }) {
+	roomy := slices.DeleteFunc(slices.Clone(left), func(c engine.Candidate) bool { return !fits(r.Need, onHost(r.Need, c), c.Free) })
+	closed, err := l.closed(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(roomy) > 0 && !slices.ContainsFunc(roomy, func(c engine.Candidate) bool { return !slices.Contains(closed, c.HostKey) }):
+		return closedError(r.Name)
+	case len(roomy) > 0:
 		return fmt.Errorf("the room that %s needs is taken by VMs that are being made or deleted: %w", r.Name, engine.ErrBusy)
 	}
 	message := fmt.Sprintf("no VM host has room for %s", r.Name)

@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "create":
 		err = takePart(path, os.Getenv(envRegion), name)
+	case "hold":
+		err = holdUntilKilled(ctx, path, engine.Key(name))
 	case "bench":
 		var vms int
 		if vms, err = strconv.Atoi(os.Getenv(envCount)); err == nil {

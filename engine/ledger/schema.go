@@ -34,6 +34,13 @@ func (s *store) migrate(ctx context.Context) error {
 			return err
 		}
 		defer conn.Close()
+		if err := recognize(ctx, conn); err != nil {
+			return err
+		}
+		var log string
+		if err := conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&log); err != nil {
+			return err
+		}
 		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 			return err
 		}
@@ -60,6 +67,9 @@ func upgrade(ctx context.Context, conn *sql.Conn) error {
 	}
 	if has > len(files) {
 		return &newerSchema{has, len(files)}
+	}
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
+		return err
 	}
 	for n := has; n < len(files); n++ {
 		text, err := migrations.ReadFile(files[n])

@@ -30,6 +30,12 @@ func DefaultPath() (string, error) {
 				Hint:    "Set HOME or XDG_STATE_HOME, or name a file for the ledger.", Err: engine.ErrForbidden,
 			}
 		}
+		if !filepath.IsAbs(home) {
+			return "", &engine.Refusal{
+				Message: fmt.Sprintf("the home directory %q is no whole path, and the ledger would be kept wherever the program is started", home),
+				Hint:    "Set HOME to a whole path, or name a file for the ledger.", Err: engine.ErrForbidden,
+			}
+		}
 		state = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(state, "maaslxd", "ledger.db"), nil
@@ -39,7 +45,8 @@ func DefaultPath() (string, error) {
 // writes; FULL makes a reservation survive a loss of power, as MAAS's compose
 // of it does. SQLite's own wait for other writers is the fairest, but does not
 // heed the end of a ctx: it is short, and the store repeats it.
-var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "journal_mode(WAL)", "synchronous(FULL)"}}
+// The log stays with the file, and is asked for once it is known to be a ledger.
+var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "synchronous(FULL)"}}
 
 // Open opens the ledger in a file, and makes the file (0600) and its folders
 // (0700) if they are missing. Several processes of one machine may use the
@@ -50,7 +57,10 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell where the ledger %s is: %w", path, err)
 	}
-	if err := create(path); err != nil {
+	if err := errors.Join(create(path), inspect(path)); err != nil {
+		if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
+			return nil, refusal
+		}
 		return nil, unusable(path, err)
 	}
 	name := filepath.ToSlash(path)
@@ -83,7 +93,7 @@ func open(ctx context.Context, dsn string, now func() time.Time, judge func(erro
 	// A process queues in the store, in order, rather than at the file. For a
 	// ledger in memory, the connection is the database.
 	db.SetMaxOpenConns(1)
-	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge}
+	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge, beats: beats{session: newToken()}}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -24,6 +24,7 @@ const (
 	sqliteCantOpen = 14
 	sqliteAuth     = 23
 	sqliteNotADB   = 26
+	sqliteShmSize  = 4874 // SQLITE_IOERR_SHMSIZE
 )
 
 // judge says in a sentence what an error of SQLite means for the ledger in
@@ -36,11 +37,22 @@ func judge(path string, err error) (meaning error, passing bool) {
 			Err:     engine.ErrConflict,
 		}, false
 	}
+	if errors.Is(err, errForeign) {
+		return refused(path, err.Error(), "Nothing in it was changed. Name another file for the ledger."), false
+	}
 	coded, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err, false
 	}
-	switch primary := coded.Code() & 0xff; primary {
+	return judgeCode(path, coded.Code(), coded)
+}
+
+// judgeCode judges by SQLite's extended result code.
+func judgeCode(path string, code int, coded error) (meaning error, passing bool) {
+	if code == sqliteShmSize { // of the log's index, which is written first
+		return full(path), false
+	}
+	switch code & 0xff {
 	case sqliteBusy, sqliteLocked:
 		return fmt.Errorf("other programs keep writing to the ledger %s: %w", path, engine.ErrBusy), true
 	case sqliteCorrupt, sqliteNotADB:
@@ -56,7 +68,7 @@ func judge(path string, err error) (meaning error, passing bool) {
 			Err:     engine.ErrUnavailable,
 		}, false
 	}
-	return fmt.Errorf("ledger %s: %w", path, err), false
+	return fmt.Errorf("ledger %s: %w", path, coded), false
 }
 
 // unusable says why the file system does not let a ledger be made.

@@ -113,7 +113,7 @@ func TestUnusableFile(t *testing.T) {
 		"Folder": {
 			reason: "A folder is no file.",
 			spoil:  func(t *testing.T, path string) string { return filepath.Dir(path) },
-			says:   "cannot be written", is: engine.ErrForbidden,
+			says:   "it is a folder", is: engine.ErrForbidden,
 		},
 		"BelowFile": {
 			reason: "There can be no folder where a file is.",
@@ -133,7 +133,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 99, and this program knows schemas up to 3", is: engine.ErrConflict,
+			says: "has schema 99, and this program knows schemas up to 5", is: engine.ErrConflict,
 		},
 	}
 	for name, tc := range cases {
@@ -250,6 +250,31 @@ func TestWhileInUse(t *testing.T) {
 			wantRefusal(t, "A wall in use is a wall.", err, path, tc.says, tc.is)
 			if _, err := l.Pending(t.Context()); err != nil {
 				t.Errorf("What is there can still be read.\ngot %v", err)
+			}
+		})
+	}
+}
+
+// TestJudgeCode tells what a code of SQLite means that no wall of a test brings.
+func TestJudgeCode(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		code   int
+		says   string
+	}{
+		"FullShm":  {"On a full disk the index of the log is what cannot grow first.", 4874, "no space left"},
+		"Full":     {"The file cannot grow.", 13, "no space left"},
+		"Failing":  {"A disk that fails is not full.", 10 | 1<<8, "cannot be read or written"},
+		"NoLedger": {"SQLite cannot read it.", 26, "is no ledger"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err, _ := judgeCode("/x/ledger.db", tc.code, errors.New("disk I/O error"))
+			var refusal *engine.Refusal
+			if !errors.As(err, &refusal) || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "/x/ledger.db") || refusal.Hint == "" {
+				t.Errorf("%s\ngot %v", tc.reason, err)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ type store struct {
 	// judge tells what an error of the driver means, and whether the statement
 	// was not done for now, so that it may be repeated.
 	judge func(error) (meaning error, passing bool)
+	beats beats
 }
 
 // patience is how long a statement waits for other writers, each of which

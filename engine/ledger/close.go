@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// closeHost closes a host, or goes on with the holder's own close, unless
+// something may be composed there.
+//
+//	?1 region  ?2 host  ?3 holder  ?4 until  ?5 composes since  ?6 key that does not count  ?7 now  ?8 never
+const closeHost = `
+INSERT INTO closed_hosts (region, host_key, holder, until_ms)
+SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (` + composedOn + `)
+ON CONFLICT (region, host_key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
+WHERE closed_hosts.holder = excluded.holder OR closed_hosts.until_ms <= ?7`
+
+// composedOn are the VMs that may be composed on a host now.
+const composedOn = `
+  SELECT name FROM reservations
+  WHERE region = ?1 AND shown_from = ?8 AND host_key = ?2 AND system_id = '' AND since_ms > ?5 AND key <> ?6`
+
+// CloseHost implements engine.Ledger.
+func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
+	now := l.now()
+	until, since := now.Add(c.Lease).UnixMilli(), now.Add(-c.Window).UnixMilli()
+	if err := l.store.exec(ctx, closeHost, l.region, c.HostKey, c.Holder, until, since, c.Except, now.UnixMilli(), never); err != nil {
+		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
+	}
+	var holder string
+	var ends int64
+	err := l.store.row(ctx, `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`,
+		[]any{l.region, c.HostKey}, &holder, &ends)
+	switch {
+	case err == nil && holder == c.Holder && ends == until:
+		return nil
+	case err == nil && holder != c.Holder && ends > now.UnixMilli():
+		return fmt.Errorf("another run removes or changes the VM host: %w", engine.ErrBusy)
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("cannot read whether the VM host %s is closed: %w", c.HostKey, err)
+	}
+	var name string
+	err = l.store.row(ctx, `SELECT coalesce(max(name), 'a VM') FROM (`+composedOn+`) WHERE ?3 = ?3 AND ?4 = ?4 AND ?7 = ?7`,
+		[]any{l.region, c.HostKey, c.Holder, until, since, c.Except, now.UnixMilli(), never}, &name)
+	if err != nil {
+		return fmt.Errorf("cannot list what is composed on the VM host %s: %w", c.HostKey, err)
+	}
+	return fmt.Errorf("%s is being composed on the VM host, which must wait: %w", name, engine.ErrBusy)
+}
+
+// OpenHost implements engine.Ledger.
+func (l *Ledger) OpenHost(ctx context.Context, hostKey, holder string) error {
+	err := l.store.exec(ctx, `
+DELETE FROM closed_hosts WHERE region = ?1 AND host_key = ?2 AND (holder = ?3 OR ?3 = '')`, l.region, hostKey, holder)
+	if err != nil {
+		return fmt.Errorf("cannot open the VM host %s in the ledger: %w", hostKey, err)
+	}
+	return nil
+}
+
+// closed lists the hosts that are closed.
+func (l *Ledger) closed(ctx context.Context) (hosts []string, err error) {
+	var list string
+	err = l.store.row(ctx, `SELECT json_group_array(host_key) FROM closed_hosts WHERE region = ?1`, []any{l.region}, &list)
+	if err == nil {
+		err = decode(list, &hosts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the closed VM hosts: %w", err)
+	}
+	return hosts, nil
+}
+
+// reopen takes away each close whose time is over, of all regions, where there is
+// one.
+func (l *Ledger) reopen(ctx context.Context) error {
+	return l.store.exec(ctx, `DELETE FROM closed_hosts WHERE until_ms <= ?1`, l.now().UnixMilli())
+}

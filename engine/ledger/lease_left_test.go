@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestCutOff lists what dead processes held, until a state names it. What a process
+// holds that lives is neither listed nor forgotten.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	for _, key := range []string{"o/dead", "other/dead"} {
+		maker := exec.CommandContext(t.Context(), os.Args[0])
+		maker.Env = append(os.Environ(), envRole+"=hold", envPath+"="+path, envName+"="+key)
+		stdin, err := maker.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stdin.Close()
+		out, err := maker.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := maker.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
+			t.Fatalf("the maker says %q, %v", line, err)
+		}
+		if err := maker.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = maker.Wait() // it was killed
+	}
+	l := openAt(t, path)
+	for _, key := range []engine.Key{"o/alive", "o/done"} {
+		release, err := l.Hold(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key == "o/done" {
+			release()
+		}
+	}
+	want := func(reason string, keys ...engine.Key) {
+		t.Helper()
+		got, err := l.CutOff(t.Context(), "o/")
+		if diff := cmp.Diff(keys, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", reason, err, diff)
+		}
+	}
+	want("one of this owner is dead", "o/dead")
+	for _, key := range []engine.Key{"o/alive", "o/none"} {
+		if err := l.Named(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+	}
+	if have, err := l.lease(t.Context(), "o/alive"); err != nil || have.holder == "" {
+		t.Errorf("the lease of who lives is %+v, %v", have, err)
+	}
+	if err := l.Named(t.Context(), "o/dead"); err != nil {
+		t.Error(err)
+	}
+	want("a state names it by now")
+}

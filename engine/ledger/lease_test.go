@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// holdUntilKilled is a process that makes something.
+func holdUntilKilled(ctx context.Context, path string, key engine.Key) error {
+	l, err := Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	if _, err := l.Hold(ctx, key); err != nil {
+		return err
+	}
+	fmt.Println("held")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// TestLeaseOfAProcess: what a process of this machine holds is refused as long as
+// it lives, and free at once when it is dead.
+func TestLeaseOfAProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	maker := exec.CommandContext(t.Context(), os.Args[0])
+	maker.Env = append(os.Environ(), envRole+"=hold", envPath+"="+path, envName+"=o/web-1")
+	stdin, err := maker.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	out, err := maker.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := maker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
+		t.Fatalf("the maker says %q, %v", line, err)
+	}
+	l, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = l.Hold(t.Context(), "o/web-1")
+	var held *engine.HeldError
+	if !errors.As(err, &held) || !strings.Contains(err.Error(), fmt.Sprint(maker.Process.Pid)) {
+		t.Errorf("want it held by process %d, got %v", maker.Process.Pid, err)
+	}
+	if release, err := l.Hold(t.Context(), "o/web-2"); err != nil {
+		t.Errorf("another key is free: %v", err)
+	} else {
+		release()
+	}
+	if err := maker.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = maker.Wait()
+	began := time.Now()
+	release, err := l.Hold(t.Context(), "o/web-1")
+	if took := time.Since(began); err != nil || took > leaseTerm/2 {
+		t.Fatalf("its maker is dead: %v after %v", err, took)
+	}
+	if _, err := l.Hold(t.Context(), "o/web-1"); !errors.As(err, &held) {
+		t.Errorf("two hold it in one process: %v", err)
+	}
+	release()
+	if release, err = l.Hold(t.Context(), "o/web-1"); err != nil {
+		t.Fatalf("it was given back: %v", err)
+	}
+	release()
+}
+
+// TestLeaseOfAnotherMachine: of a process that cannot be seen only the heartbeat
+// tells.
+func TestLeaseOfAnotherMachine(t *testing.T) {
+	for name, beats := range map[string]bool{"Lives": true, "Silent": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := NewMemory(nil)
+				defer l.Close()
+				write := func(ctx context.Context) {
+					err := l.store.exec(ctx, `INSERT OR REPLACE INTO leases VALUES ('', 'o/web-1', 'it', 'theirs', 'elsewhere', 7, '1', 1, '1', ?1)`, time.Now().UnixMilli())
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				write(t.Context())
+				ctx, stop := context.WithCancel(t.Context())
+				if beats {
+					go func() {
+						for ctx.Err() == nil {
+							sleep(ctx, leaseBeat)
+							write(context.WithoutCancel(ctx))
+						}
+					}()
+				}
+				began := time.Now()
+				release, err := l.Hold(t.Context(), "o/web-1")
+				took := time.Since(began)
+				stop()
+				var held *engine.HeldError
+				switch {
+				case beats && (!errors.As(err, &held) || took > leaseTerm):
+					t.Errorf("it lives: %v after %v", err, took)
+				case !beats && (err != nil || took < leaseTerm || took > leaseTerm+2*leaseLook):
+					t.Errorf("it was silent for %v: %v", took, err)
+				case !beats:
+					release()
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestLeaseBeats: who holds a lease shows that he lives, as long as he holds it.
+func TestLeaseBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewMemory(nil)
+		defer l.Close()
+		release, err := l.Hold(t.Context(), "o/web-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		have, err := l.lease(t.Context(), "o/web-1")
+		if age := time.Since(time.UnixMilli(have.beatMS)); err != nil || age > leaseBeat {
+			t.Errorf("the last heartbeat is %v old: %v", age, err)
+		}
+		release()
+		if _, err := l.lease(t.Context(), "o/web-1"); err == nil {
+			t.Error("the lease is still there")
+		}
+	})
+}

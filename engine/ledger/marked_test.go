@@ -1,0 +1,76 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// marks are those of a MAAS that has one, or gets one.
+type marks struct {
+	has  string
+	made string // by who may
+	err  error  // of a look
+}
+
+func (m *marks) RegionMark(context.Context) (string, error) { return m.has, m.err }
+
+func (m *marks) MakeRegionMark(context.Context) (string, error) {
+	switch {
+	case m.err != nil:
+		return "", m.err
+	case m.has == "" && m.made == "":
+		return "", engine.ErrForbidden
+	case m.has == "":
+		m.has = m.made
+	}
+	return m.has, nil
+}
+
+// TestMarked: rows are noted by the mark of a MAAS, whatever its address; those noted by
+// its address before come along once there is a mark.
+func TestMarked(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		marks  marks
+		region string // of the row afterwards
+		err    error
+	}{
+		"Marked":    {reason: "It has a mark.", marks: marks{has: "m1"}, region: "m1"},
+		"Makes":     {reason: "The first reservation makes it.", marks: marks{made: "m2"}, region: "m2"},
+		"Forbidden": {reason: "This user may make no tag.", region: "maas.example"},
+		"Away":      {reason: "By which name the rows are cannot be told.", marks: marks{err: engine.ErrUnavailable}, err: engine.ErrUnavailable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := ledger.NewMemory(nil)
+			t.Cleanup(func() { _ = all.Close() })
+			row := engine.Row{Key: "team/c/web", Name: "web", HostKey: "h1", SystemID: "abc123"}
+			if err := all.Region("maas.example").Bind(t.Context(), row); err != nil { // a former version did
+				t.Fatal(err)
+			}
+			m := &ledger.Marked{All: all, Address: "maas.example", Marks: &tc.marks}
+			_, err := m.Rows(t.Context())
+			if err == nil {
+				err = m.Bind(t.Context(), row)
+			}
+			if !errors.Is(err, tc.err) {
+				t.Fatalf("%s\n%v", tc.reason, err)
+			}
+			if tc.err != nil {
+				return
+			}
+			for _, region := range []string{"m1", "m2", "maas.example"} {
+				rows, err := all.Region(region).Rows(t.Context())
+				if err != nil || (len(rows) == 1) != (region == tc.region) {
+					t.Errorf("%s\n%s has %+v, %v", tc.reason, region, rows, err)
+				}
+			}
+		})
+	}
+}

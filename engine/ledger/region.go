@@ -1,0 +1,19 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+)
+
+// TakeRegion gives this region the rows that another one has under its name: a MAAS
+// was known by its address before it had a mark. A key that both have stays where it
+// is. Repeating it is safe.
+func (l *Ledger) TakeRegion(ctx context.Context, from string) error {
+	for _, table := range []string{"reservations", "closed_hosts", "leases"} {
+		err := l.store.exec(ctx, `UPDATE OR IGNORE `+table+` SET region = ?1 WHERE region = ?2`, l.region, from)
+		if err != nil {
+			return fmt.Errorf("cannot take over the %s of %s: %w", table, from, err)
+		}
+	}
+	return nil
+}
