@@ -3,6 +3,7 @@ package maas
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -23,6 +24,9 @@ func (c *Client) Update(ctx context.Context, systemID string, u engine.MachineUp
 		if value != nil {
 			r.put(name, *value)
 		}
+	}
+	if u.SwapBytes != nil {
+		r.put("swap_size", strconv.FormatInt(*u.SwapBytes, 10))
 	}
 	if r.form == nil && r.err == nil {
 		return nil
@@ -55,8 +59,16 @@ func (c *Client) Commission(ctx context.Context, systemID string) error {
 }
 
 // Deploy implements engine.Machines. The image goes as distro_series, which
-// takes "ubuntu/noble"; MAAS ignores osystem.
+// takes "ubuntu/noble"; MAAS ignores osystem. It ignores a kernel, too, unless a
+// series comes with it, so that its default is named where a kernel is wanted.
 func (c *Client) Deploy(ctx context.Context, systemID string, d engine.Deployment) error {
+	if d.Image == "" && d.Kernel != "" {
+		series, err := c.series.get(ctx)
+		if err != nil {
+			return fmt.Errorf("cannot tell MAAS's default image, which the kernel %s is for: %w", d.Kernel, err)
+		}
+		d.Image = series
+	}
 	r := post("deploy", machineRoute, systemID).set("distro_series", d.Image).set("hwe_kernel", d.Kernel)
 	if len(d.UserData) > 0 {
 		encoded := base64.StdEncoding.EncodeToString(d.UserData)
@@ -100,7 +112,7 @@ func (c *Client) begin(ctx context.Context, systemID string, phase engine.Phase,
 // Power implements engine.Machines.
 func (c *Client) Power(ctx context.Context, systemID string) (string, error) {
 	r := get(machineRoute, systemID).op("query_power_state")
-	r.timeout = c.slow
+	r.slow = true
 	var answer struct {
 		State string `json:"state"`
 	}
@@ -111,6 +123,6 @@ func (c *Client) Power(ctx context.Context, systemID string) (string, error) {
 // PowerOff implements engine.Machines.
 func (c *Client) PowerOff(ctx context.Context, systemID string) error {
 	r := post("power_off", machineRoute, systemID)
-	r.timeout = c.slow
+	r.slow = true
 	return c.write(ctx, systemID, r, nil)
 }

@@ -26,9 +26,16 @@ func (a *answer) kind() string {
 // a POST did.
 func (a *answer) decode(r *request, into any) error {
 	if err := json.Unmarshal(a.body, into); err != nil {
-		e := newError(r, a.status, "MAAS's answer cannot be read: it is not the JSON that was expected")
-		e.Unclear = !r.idempotent()
+		e := unreadable(r, "it is not the JSON that was expected")
+		e.Status, e.Unclear = a.status, !r.idempotent()
 		return e
 	}
 	return nil
+}
+
+// unreadable is the error of an answer, or a part of it, that is not as MAAS's are.
+func unreadable(r *request, why string) *Error {
+	e := newError(r, http.StatusOK, "MAAS's answer cannot be read: "+shorten(why))
+	e.Hint = "Something between here and MAAS may change its answers, or this is a version of MAAS that is not known here."
+	return e
 }

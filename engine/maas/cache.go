@@ -27,6 +27,7 @@ type cached[T any] struct {
 	value  T
 	read   time.Time  // when the reading of value began; zero: there is none
 	flight *shared[T] // the call under way, nil if there is none
+	began  time.Time  // when flight began
 }
 
 func (c *cached[T]) get(ctx context.Context) (T, error) { return c.younger(ctx, c.ttl) }
@@ -43,7 +44,7 @@ func (c *cached[T]) younger(ctx context.Context, age time.Duration) (T, error) {
 		return c.value, nil
 	}
 	if c.flight == nil || !c.flight.join() {
-		c.flight = share[T](ctx, c.limit)
+		c.flight, c.began = share[T](ctx, c.limit), c.now()
 		c.flight.join()
 		go c.load(c.flight)
 	}
@@ -83,11 +84,16 @@ func (c *cached[T]) discard(test func(T) bool) {
 	}
 }
 
-// expire forgets a value that is old enough to be read once more.
+// expire forgets a value that is old enough to be read once more, and a call
+// under way that began as long ago: it still serves those who wait for it.
 func (c *cached[T]) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now().Sub(c.read) >= rereadAfter {
-		c.flight, c.read = nil, time.Time{}
+	now := c.now()
+	if now.Sub(c.read) >= rereadAfter {
+		c.read = time.Time{}
+	}
+	if now.Sub(c.began) >= rereadAfter {
+		c.flight = nil
 	}
 }

@@ -33,9 +33,10 @@ var (
 	_ engine.Names    = (*Client)(nil)
 	_ engine.Catalog  = (*Client)(nil)
 
-	_ engine.Metal     = (*Client)(nil)
-	_ engine.Registrar = (*Client)(nil)
-	_ engine.Reports   = (*Client)(nil)
+	_ engine.RegionMarks = (*Client)(nil)
+	_ engine.Metal       = (*Client)(nil)
+	_ engine.Registrar   = (*Client)(nil)
+	_ engine.Reports     = (*Client)(nil)
 )
 
 const (
@@ -70,15 +71,20 @@ type Client struct {
 	looks  looks
 	poller poller
 
-	hosts   *cached[[]engine.VMHost]
-	hostIDs sync.Map // int, MAAS's number, to engine.VMHost
-	zones   *cached[[]named]
-	pools   *cached[[]named]
-	domains *cached[[]named]
-	subnets *cached[[]engine.Subnet]
-	ranges  *subnetRanges
-	images  *cached[[]engine.Image]
-	probe   *cached[engine.Capabilities]
+	hosts    *cached[[]engine.VMHost]
+	hostKeys hostKeys
+	hostIDs  sync.Map // int, MAAS's number, to engine.VMHost
+	zones    *cached[[]named]
+	pools    *cached[[]named]
+	domains  *cached[[]named]
+	// tagComments are the comments of the tags that MAAS has, by name. Who misses a
+	// tag makes it, so that an old list only costs a call.
+	tagComments *cached[map[string]string]
+	subnets     *cached[[]engine.Subnet]
+	ranges      *subnetRanges
+	images      *cached[[]engine.Image]
+	series      *cached[string] // default_distro_series of MAAS, "noble"
+	probe       *cached[engine.Capabilities]
 
 	writtenDNS writtenDNS
 
@@ -162,12 +168,11 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 	if r.err != nil {
 		return r.err
 	}
-	if r.timeout == 0 {
-		r.timeout = c.timeout
-	}
+	r.timeout = c.timeout
 	// Slow calls leave connections to the others: a host that hangs must not
 	// stop the reads of all.
-	if r.timeout > c.timeout {
+	if r.slow {
+		r.timeout = c.slow
 		if err := c.slowCalls.Acquire(ctx, 1); err != nil {
 			return err
 		}

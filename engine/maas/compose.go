@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -77,40 +79,68 @@ func (c *Client) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []wireHost
-	if err := c.list(ctx, get("vm-hosts/"), &list); err != nil {
+	r := get("vm-hosts/")
+	var list elements[wireHost]
+	if err := c.list(ctx, r, &list); err != nil {
 		return nil, err
 	}
-	hosts := make([]engine.VMHost, 0, len(list))
-	for _, h := range list {
-		if h.Type == "lxd" {
-			host := h.host()
-			host.Inventory = tag
-			hosts = append(hosts, host)
+	hosts := make([]engine.VMHost, 0, len(list.list))
+	for n, h := range list.list {
+		why, odd := list.odd[n]
+		if odd && (h.ID == 0 || h.Name == "") {
+			return nil, unreadable(r, "it does not say which VM host it is about")
 		}
+		if h.Type != "lxd" {
+			continue
+		}
+		host := h.host()
+		host.Inventory = tag
+		if odd {
+			host.Err = unreadable(r, fmt.Sprintf("VM host %s: %v", h.Name, why))
+		}
+		hosts = append(hosts, host)
 	}
-	nameForLedgers(hosts)
+	c.hostKeys.name(hosts)
 	for _, h := range hosts {
 		c.hostIDs.Store(h.ID, engine.VMHost{ID: h.ID, Name: h.Name, MachineID: h.MachineID, HostKey: h.HostKey})
 	}
 	return hosts, nil
 }
 
-// nameForLedgers calls each host by its machine. Where a machine has several,
-// only the first one is called so, however many come later.
-func nameForLedgers(hosts []engine.VMHost) {
+// hostKeys remembers what ledgers call the VM hosts, by their ids. A name must
+// stay: rows and locks of the host go by it.
+type hostKeys struct {
+	mu    sync.Mutex
+	known map[int]hostKey
+}
+
+// hostKey is a name, and the machine that it was given for.
+type hostKey struct{ machineID, name string }
+
+// name calls each host by its machine. Where a machine has several, only the
+// first one is called so, however many come later. A host that has a name keeps
+// it, e.g. the second one when the first one is removed.
+func (k *hostKeys) name(hosts []engine.VMHost) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	first := map[string]int{} // by machine: the least id
 	for _, h := range hosts {
 		if id, ok := first[h.MachineID]; !ok || h.ID < id {
 			first[h.MachineID] = h.ID
 		}
 	}
+	now := make(map[int]hostKey, len(hosts))
 	for n, h := range hosts {
-		hosts[n].HostKey = h.MachineID
-		if h.MachineID == "" || first[h.MachineID] != h.ID {
-			hosts[n].HostKey += "/vm-host-" + strconv.Itoa(h.ID)
+		key, had := k.known[h.ID]
+		if !had || key.machineID != h.MachineID {
+			key = hostKey{h.MachineID, h.MachineID}
+			if h.MachineID == "" || first[h.MachineID] != h.ID {
+				key.name += "/vm-host-" + strconv.Itoa(h.ID)
+			}
 		}
+		now[h.ID], hosts[n].HostKey = key, key.name
 	}
+	k.known = now
 }
 
 // Compose implements engine.Composer. The VM is never commissioned by it: the
@@ -122,15 +152,18 @@ func (c *Client) Compose(ctx context.Context, host engine.VMHost, comp engine.Co
 	if err != nil {
 		return "", err
 	}
+	if err := c.makeTags(ctx, host.Tags); err != nil {
+		return "", fmt.Errorf("cannot give MAAS the tags of VM host %s: %w", host.Name, err)
+	}
 	r := post("compose", hostRoute, strconv.Itoa(host.ID))
 	r.form = composeForm(comp, ids)
-	r.once, r.timeout, r.begin = true, c.slow, comp.Begin
+	r.once, r.slow, r.begin = true, true, comp.Begin
 	defer c.hosts.drop()
 	var made struct {
 		SystemID string `json:"system_id"`
 	}
 	if err := c.call(ctx, r, &made); err != nil {
-		return "", err
+		return "", composeRefused(err)
 	}
 	if made.SystemID == "" {
 		e := newError(r, http.StatusOK, "MAAS did not say which machine it made")
@@ -140,11 +173,33 @@ func (c *Client) Compose(ctx context.Context, host engine.VMHost, comp engine.Co
 	return made.SystemID, nil
 }
 
+// composeRefused sorts LXD's own refusals out of MAAS's 503, which also says that
+// a rack controller or an LXD is away. What LXD refused it refuses again, and MAAS
+// has made the volumes of the data disks by then, once for each repeat
+// (provisioningserver/drivers/pod/lxd.py, compose). Only words tell the two apart:
+// words that are not known here count as a 503 that passes, as before.
+func composeRefused(err error) error {
+	e, ok := asError(err)
+	if !ok || e.Status != http.StatusServiceUnavailable {
+		return err
+	}
+	_, refused, fromLXD := strings.Cut(e.Message, "Failed talking to pod: ")
+	switch {
+	case !fromLXD:
+		return err
+	case strings.HasPrefix(refused, "Invalid "), strings.Contains(refused, "Cannot define "):
+		e.Kind, e.passing = engine.ErrInvalid, false
+	case strings.HasPrefix(refused, "Failed creating instance record:") && strings.Contains(refused, "already exists"):
+		e.Kind, e.passing = engine.ErrConflict, false
+	}
+	return e
+}
+
 // Decompose implements engine.Composer. MAAS stops and deletes the instance
 // before it answers.
 func (c *Client) Decompose(ctx context.Context, systemID string) error {
 	r := newRequest(http.MethodDelete, machineRoute, systemID)
-	r.timeout = c.slow
+	r.slow = true
 	defer c.hosts.drop()
 	if err := c.write(ctx, systemID, r, nil); !isMissing(err) {
 		return err
@@ -158,7 +213,7 @@ func (*Client) Clear(context.Context, engine.Remains) error { return nil }
 // Sync implements engine.Composer. MAAS looks at all VMs of the host.
 func (c *Client) Sync(ctx context.Context, host engine.VMHost, _ string) error {
 	r := post("refresh", hostRoute, strconv.Itoa(host.ID))
-	r.timeout = c.slow
+	r.slow = true
 	defer c.hosts.drop()
 	return c.call(ctx, r, nil)
 }

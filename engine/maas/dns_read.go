@@ -65,9 +65,11 @@ func (r wireDNS) record() engine.DNSRecord {
 }
 
 // same reports whether the name points to exactly that. MAAS lists addresses in
-// no stable order.
+// no stable order. One that is null is of a machine which gave it back: the name
+// leads to that machine again once anybody deploys it.
 func (r wireDNS) same(want engine.DNSRecord) bool {
-	return r.TTLSeconds == want.TTLSeconds && slices.Equal(r.addresses(), want.Addresses)
+	given := func(a wireAddress) bool { return !a.IP.IsValid() }
+	return !slices.ContainsFunc(r.Addresses, given) && r.TTLSeconds == want.TTLSeconds && slices.Equal(r.addresses(), want.Addresses)
 }
 
 // sortedAddresses sorts a copy, each address once.

@@ -227,6 +227,47 @@ func TestPublishAfterItsMachineWent(t *testing.T) {
 	}
 }
 
+// TestPublishAfterARelease: MAAS keeps the link of a name to a machine that gave its
+// address back, and fills it again for whoever deploys the machine next.
+func TestPublishAfterARelease(t *testing.T) {
+	t.Parallel()
+	w := serve(t, names())
+	found, err := w.MachinesNamed(t.Context(), "m1")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v", found, err)
+	}
+	id := found[0].SystemID
+	deploy := func() string {
+		t.Helper()
+		if err := errors.Join(w.Allocate(t.Context(), id, "agent"), w.Deploy(t.Context(), id, engine.Deployment{})); err != nil {
+			t.Fatal(err)
+		}
+		w.sim.Settle()
+		m, err := w.Machine(t.Context(), id)
+		if err != nil || len(m.IPAddresses) != 1 {
+			t.Fatalf("got %+v, %v", m, err)
+		}
+		return m.IPAddresses[0]
+	}
+	want := engine.DNSRecord{Addresses: addresses("10.77.0.21", deploy())}
+	if _, err := w.PublishDNS(t.Context(), api, want); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Release(t.Context(), id, engine.EraseNone); err != nil {
+		t.Fatal(err)
+	}
+	w.sim.Settle()
+	want.Addresses = addresses("10.77.0.21")
+	later := clientOf(t, w.sim, w.sim.APIKey()) // which does not know what was written
+	if changed, err := later.PublishDNS(t.Context(), api, want); err != nil || !changed {
+		t.Errorf("got %v, %v, want the link to go", changed, err)
+	}
+	deploy()
+	if got := w.sim.Resolve(api.String()); len(got) != 1 || got[0] != "10.77.0.21" {
+		t.Errorf("somebody else has the machine, and the name leads to %v", got)
+	}
+}
+
 // TestPublishIsRepeatable breaks each call of a publication and of a removal,
 // before and after its effect, and repeats it.
 func TestPublishIsRepeatable(t *testing.T) {

@@ -76,9 +76,12 @@ func (c *Client) Enlisted(ctx context.Context, macs ...string) ([]engine.Machine
 		if err != nil {
 			return nil, err
 		}
-		for _, wire := range listed {
-			if !seen[wire.SystemID] {
-				seen[wire.SystemID], machines = true, append(machines, wire.machine())
+		for _, m := range listed {
+			if m.Err != nil { // it has one of the MACs
+				return nil, m.Err
+			}
+			if !seen[m.SystemID] {
+				seen[m.SystemID], machines = true, append(machines, m)
 			}
 		}
 	}

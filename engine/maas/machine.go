@@ -10,14 +10,16 @@ import (
 
 const bytesPerGB = 1_000_000_000
 
+// machine is what MAAS says of a machine. Its message is the last event, which the
+// machine itself can send: one short line is made of it, for terminals and logs.
 func (m wireMachine) machine() engine.Machine {
 	return engine.Machine{
 		SystemID:      m.SystemID,
 		Hostname:      m.Hostname,
 		FQDN:          m.FQDN,
 		Status:        engine.Status(m.Status),
-		StatusName:    m.StatusName,
-		StatusMessage: m.StatusText,
+		StatusName:    shorten(m.StatusName),
+		StatusMessage: shorten(m.StatusText),
 		PowerState:    m.PowerState,
 		Locked:        m.Locked,
 		Owner:         m.Owner,
@@ -37,9 +39,27 @@ func (m wireMachine) machine() engine.Machine {
 		BootInterface: m.Boot.ID,
 		Image:         m.image(),
 		Kernel:        m.Kernel,
-		IPAddresses:   m.IPAddresses,
+		SwapBytes:     m.SwapSize,
+		IPAddresses:   m.addresses(),
 		OwnerData:     m.OwnerData,
 	}
+}
+
+// addresses are those that the machine has: of its links, and of DHCP while it is
+// deployed. ip_addresses also shows what commissioning once observed, a lease that
+// anybody may have by now, wherever no link has an address.
+func (m wireMachine) addresses() []string {
+	linked, dhcp := map[string]bool{}, false
+	for _, i := range m.Interfaces {
+		for _, l := range i.Links {
+			linked[l.IP] = true
+			dhcp = dhcp || l.Mode == "dhcp"
+		}
+	}
+	if dhcp && engine.Status(m.Status) == engine.StatusDeployed {
+		return m.IPAddresses
+	}
+	return slices.DeleteFunc(slices.Clone(m.IPAddresses), func(ip string) bool { return !linked[ip] })
 }
 
 // disks are in the order of their ids, which is that of sda, sdb, ….

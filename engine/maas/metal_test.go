@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
 // TestAllocateNeedsAMachine guards the call by which MAAS would make a VM.
@@ -135,7 +136,7 @@ func TestLostReplies(t *testing.T) {
 		"TagHost": func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
 	}
 	lost := map[string]func(r *http.Request) (*http.Response, error){
-		"cut off": func(*http.Request) (*http.Response, error) { return nil, errTooLong },
+		"cut off": func(*http.Request) (*http.Response, error) { return nil, bounded.ErrTooLarge },
 		"silent":  func(r *http.Request) (*http.Response, error) { return nil, pause(r, time.Hour) },
 		"gateway": func(*http.Request) (*http.Response, error) { return reply(504, "text/html", "x"), nil },
 	}

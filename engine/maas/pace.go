@@ -76,6 +76,19 @@ func (p *pace) saw(systemID string, phase engine.Phase) {
 	}
 }
 
+// expect notes in what phase somebody takes a machine to be who waits for it. Of
+// what this client has begun, that is no look: he who began it waits for it some
+// microseconds later, and the first look would come an interval after that.
+func (p *pace) expect(systemID string, phase engine.Phase) {
+	p.mu.Lock()
+	v := p.visits[systemID]
+	begun := v != nil && v.begun && v.phase == phase
+	p.mu.Unlock()
+	if !begun {
+		p.saw(systemID, phase)
+	}
+}
+
 func (p *pace) tidy(now time.Time) {
 	for id, v := range p.visits {
 		if now.Sub(v.seen) > forgotten {

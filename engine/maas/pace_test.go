@@ -28,6 +28,10 @@ func TestPace(t *testing.T) {
 
 	p.begin("a", engine.PhaseCommissioning)
 	want("the first looks are spread around the interval", due("a"), 2.5, 7.5)
+	first := due("a")
+	at(1e-4)
+	p.expect("a", engine.PhaseCommissioning)
+	want("who began it and waits for it has not looked at it", due("a"), first, first)
 	at(20)
 	p.saw("a", engine.PhaseCommissioning)
 	want("then they come every interval", due("a"), 25, 25)

@@ -88,7 +88,10 @@ func TestSubnetsAndImages(t *testing.T) {
 	c = testClient(t, always(200, "application/json", `[{"id":3,"name":"ubuntu/noble","architecture":"arm64/ga-24.04"},`+
 		`{"id":1,"name":"ubuntu/jammy","architecture":"amd64/ga-22.04"},{"id":2,"name":"ubuntu/jammy","architecture":"amd64/hwe-22.04"},{"id":4,"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`))
 	images, err := c.Images(t.Context())
-	wantImages := []engine.Image{{Name: "ubuntu/jammy", Architectures: []string{"amd64"}}, {Name: "ubuntu/noble", Architectures: []string{"amd64", "arm64"}}}
+	wantImages := []engine.Image{
+		{Name: "ubuntu/jammy", Architectures: []string{"amd64"}, Kernels: []string{"ga-22.04", "hwe-22.04"}},
+		{Name: "ubuntu/noble", Architectures: []string{"amd64", "arm64"}, Kernels: []string{"ga-24.04"}},
+	}
 	if diff := cmp.Diff(wantImages, images); diff != "" || err != nil {
 		t.Errorf("images (-want +got), %v:\n%s", err, diff)
 	}

@@ -2,14 +2,13 @@ package maas
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
 const (
 	// maxLine bounds MAAS's words in an error, in bytes.
 	maxLine = 300
-	// maxRaw bounds what is searched for secrets before it is shortened.
-	maxRaw = 4096
 	// run is the length from which on text that is the same as in a secret
 	// counts as taken from it.
 	run = 12
@@ -24,11 +23,13 @@ const (
 type redactor struct{ key apiKey }
 
 // line makes one short line of what MAAS said, without parts of the API key
-// and without passages of the request's secrets.
+// and without passages of the request's secrets. They are searched for in the line
+// as people would see it, and before it is cut: what is not printed would hide
+// them, and a cut would leave parts of them.
 func (d redactor) line(r *request, text string) string {
-	text = text[:min(len(text), maxRaw)]
+	text = bounded.OneLine(text)
 	for _, secret := range r.secrets {
-		text = withoutPassages(text, secret)
+		text = withoutPassages(withoutPassages(text, secret), bounded.OneLine(secret))
 	}
 	for _, part := range []string{d.key.secret, d.key.token, d.key.consumer} {
 		if len(part) >= shortest {
@@ -39,22 +40,7 @@ func (d redactor) line(r *request, text string) string {
 }
 
 // shorten makes one line of at most about 300 bytes.
-func shorten(text string) string {
-	clean := func(c rune) rune {
-		if unicode.IsSpace(c) {
-			return ' '
-		}
-		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
-			return -1
-		}
-		return c
-	}
-	text = strings.Join(strings.Fields(strings.Map(clean, text)), " ")
-	if len(text) > maxLine {
-		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
-	}
-	return text
-}
+func shorten(text string) string { return bounded.Cut(bounded.OneLine(text), maxLine) }
 
 // withoutPassages replaces each passage of text that also stands in secret.
 func withoutPassages(text, secret string) string {

@@ -25,7 +25,7 @@ func (c *Client) Register(ctx context.Context, g engine.Registration) (engine.VM
 	r.set("name", g.Name).set("zone", g.Zone).set("pool", g.Pool).set("tags", strings.Join(g.Tags, ","))
 	r.ratio("cpu_over_commit_ratio", g.CPUOvercommit).ratio("memory_over_commit_ratio", g.MemoryOvercommit)
 	r.credentials(g.Credentials).endpoint(g.Endpoint)
-	r.once, r.timeout = true, c.slow
+	r.once, r.slow = true, true
 	defer c.hosts.drop()
 	var made struct {
 		ID int `json:"id"`
@@ -100,7 +100,7 @@ func (c *Client) UpdateHost(ctx context.Context, host engine.VMHost, u engine.Ho
 	if r.form == nil && r.err == nil {
 		return nil
 	}
-	r.timeout = c.slow
+	r.slow = true
 	return c.writeHost(ctx, r)
 }
 
@@ -118,7 +118,7 @@ func (c *Client) UntagHost(ctx context.Context, host engine.VMHost, tag string) 
 // VMs.
 func (c *Client) Unregister(ctx context.Context, host engine.VMHost) error {
 	r := newRequest(http.MethodDelete, hostRoute, strconv.Itoa(host.ID))
-	r.timeout = c.slow
+	r.slow = true
 	if err := c.writeHost(ctx, r); !isMissing(err) {
 		return err
 	}

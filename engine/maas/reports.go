@@ -41,7 +41,7 @@ func (c *Client) FirstBootFailures(ctx context.Context, systemID string) ([]stri
 			break
 		}
 		if said, ok := strings.CutPrefix(e.Description, fromCloudInit); ok && (e.Type == eventInstall || e.Type == eventFirstBoot) {
-			failures = append(failures, said)
+			failures = append(failures, shorten(said))
 		}
 	}
 	slices.Reverse(failures)

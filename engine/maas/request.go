@@ -19,7 +19,8 @@ type request struct {
 	query   url.Values
 	form    url.Values // of POST and PUT
 	header  map[string]string
-	timeout time.Duration               // of one try; zero: the client's
+	slow    bool                        // MAAS waits for a rack controller in it
+	timeout time.Duration               // of one try: the client sets it
 	once    bool                        // never repeated, whatever happened
 	begin   func(context.Context) error // called right before the first try; may be nil
 	secrets []string                    // parts of the form that may not show up in a text

@@ -53,6 +53,11 @@ func (h wireHost) trouble() error {
 			Type: engine.HostUnavailable, Host: h.Name, Message: "MAAS has never reached its LXD",
 			Hint: "See the VM host's page in MAAS; its LXD must listen, and trust MAAS's certificate.",
 		}
+	case h.Machine.SystemID == "":
+		return &engine.Error{
+			Type: engine.HostUnavailable, Host: h.Name, Message: "MAAS has lost the machine that its LXD runs on, until somebody refreshes this VM host there",
+			Hint: "Another VM host of the same LXD was removed from MAAS. Refresh this one in MAAS, or make a VM that names it.",
+		}
 	case tooNew(h.Version):
 		return &engine.SpecError{
 			Field: "vm_host", Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),

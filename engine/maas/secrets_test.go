@@ -177,3 +177,29 @@ func TestRedactionKeepsTheRest(t *testing.T) {
 		})
 	}
 }
+
+// TestSecretsAreSoughtInWhatIsShown hides the key's secret behind what a line does
+// not show, and at the place where it is cut.
+func TestSecretsAreSoughtInWhatIsShown(t *testing.T) {
+	t.Parallel()
+	secret := strings.Split(testKey, ":")[2]
+	half := len(secret) / 2
+	cases := map[string]struct{ reason, body string }{
+		"BehindSpaces": {"White space is squeezed, so the secret moves to the front.", strings.Repeat(" ", 4096-half) + secret},
+		"ZeroWidth":    {"What is not shown parts nothing.", "you sent " + secret[:half] + "\u200b" + secret[half:]},
+		"NUL":          {"Nor does a NUL.", "you sent " + secret[:half] + "\x00" + secret[half:]},
+		"AtTheCut":     {"A cut must not leave its beginning.", strings.Repeat("x", maxLine-half) + secret},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := testClient(t, byRoute(map[string]func() *http.Response{
+				"GET machines/?id=abc": func() *http.Response { return reply(500, "text/plain", tc.body) },
+			}))
+			_, err := c.Machine(t.Context(), "abc")
+			if err == nil || strings.Contains(err.Error(), secret[:half]) {
+				t.Errorf("%s got %v", tc.reason, err)
+			}
+		})
+	}
+}

@@ -2,8 +2,12 @@ package maas
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -230,5 +234,214 @@ func TestRegistrarWithoutVMHosts(t *testing.T) {
 		if err := do(t.Context(), c); kinds(err) != "ErrGone" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestComposeMakesTagsFirst composes at once on a VM host with a tag that no
+// machine has had yet, as the first apply of a new fleet does.
+func TestComposeMakesTagsFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := sim.New(sim.Model{
+			Latency: sim.Latency{Compose: time.Second},
+			Hosts:   []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536, Tags: []string{"kvm"}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
+		defer c.Close()
+		hosts, err := c.Hosts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var composes sync.WaitGroup
+		for n := range 5 {
+			composes.Go(func() {
+				comp := engine.Composition{
+					Hostname: fmt.Sprintf("web-%d", n), Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5}},
+				}
+				if _, err := c.Compose(t.Context(), hosts[0], comp); err != nil {
+					t.Errorf("%s: %v", comp.Hostname, err)
+				}
+			})
+		}
+		composes.Wait()
+		if got := len(s.Instances()); got != 5 {
+			t.Errorf("%d instances, want 5", got)
+		}
+		if got := len(s.Volumes("h1")); got != 5 {
+			t.Errorf("%d volumes, want one for each data disk: 5", got)
+		}
+		calls := map[string]int{}
+		for _, call := range s.Journal().Calls {
+			calls[call.Route]++
+		}
+		if got := calls["GET tags/"] + calls["POST tags/"]; got != 2 {
+			t.Errorf("%d calls for the tag, want one look and one tag for all composes: %v", got, calls)
+		}
+	})
+}
+
+// TestComposeRefusedForGood asks for what LXD never does: a repeat would only
+// leave one more volume.
+func TestComposeRefusedForGood(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		name   string
+		pinned []int
+		kind   error
+	}{
+		"Exists":      {"LXD has an instance of the name, which MAAS does not know.", "ghost", nil, engine.ErrConflict},
+		"DigitFirst":  {"LXD takes no such name.", "1web", nil, engine.ErrInvalid},
+		"PinnedTwice": {"LXD takes a core once.", "web", []int{0, 0}, engine.ErrInvalid},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := simulated(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536, Instances: []string{"ghost"}}}})
+			hosts, err := c.Hosts(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Compose(t.Context(), hosts[0], engine.Composition{Hostname: tc.name, Cores: 1, PinnedCores: tc.pinned, MemoryMiB: 1024})
+			if !errors.Is(err, tc.kind) || !engine.IsTerminal(err) || errors.Is(err, engine.ErrUnavailable) {
+				t.Errorf("%s: got %v, want %v, which is not repeated", tc.reason, err, tc.kind)
+			}
+		})
+	}
+}
+
+// TestComposeRefusedForNow asks while a rack controller is away: that passes.
+func TestComposeRefusedForNow(t *testing.T) {
+	t.Parallel()
+	s, err := sim.New(sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
+	hosts, err := c.Hosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetRack(sim.Unreachable); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compose(t.Context(), hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024}); !errors.Is(err, engine.ErrUnavailable) || engine.IsTerminal(err) {
+		t.Errorf("got %v, want an error that may pass", err)
+	}
+}
+
+// TestObservedAddressIsNone reads a machine that has no address any more, of
+// which MAAS shows the lease that commissioning observed.
+func TestObservedAddressIsNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := simulated(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536}}})
+		defer c.Close()
+		hosts, err := c.Hosts(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := c.Compose(ctx, hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Commission(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		m := engine.Machine{SystemID: id}
+		for m.Status = engine.StatusCommissioning; m.Status == engine.StatusCommissioning; {
+			time.Sleep(5 * time.Second)
+			if m, err = c.Machine(ctx, m.SystemID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var shown []wireMachine
+		r := get("machines/")
+		r.query = url.Values{"id": {m.SystemID}}
+		if err := c.list(ctx, r, &shown); err != nil || len(shown[0].IPAddresses) == 0 {
+			t.Fatalf("MAAS shows %v, %v; want the observed lease", shown, err)
+		}
+		if len(m.IPAddresses) != 0 {
+			t.Errorf("%s machine has %v, want none: the lease is not its own", m.StatusName, m.IPAddresses)
+		}
+	})
+}
+
+// TestKernelWithoutImage deploys a kernel of MAAS's default image, and one that
+// the image does not have.
+func TestKernelWithoutImage(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, kernel, want string
+		kind                 error
+	}{
+		"Known":   {"It is the kernel that was wanted.", "hwe-22.04", "hwe-22.04", nil},
+		"Unknown": {"MAAS would install another one, and say nothing.", "nosuch", "", engine.ErrInvalid},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := metal()
+				m.Images = []string{"ubuntu/jammy"}
+				c := simulated(t, m)
+				defer c.Close()
+				ready, err := c.MachinesWhere(t.Context(), engine.MachineFilter{Tags: []string{"fast"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = c.Deploy(t.Context(), ready[0].SystemID, engine.Deployment{Kernel: tc.kernel})
+				if !errors.Is(err, tc.kind) {
+					t.Fatalf("%s: got %v, want %v", tc.reason, err, tc.kind)
+				}
+				now, err := c.Machine(t.Context(), ready[0].SystemID)
+				if err != nil || now.Kernel != tc.want {
+					t.Errorf("%s: kernel %q, %v, want %q", tc.reason, now.Kernel, err, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRegionMark: a MAAS has one mark, whoever makes it and by whatever address.
+func TestRegionMark(t *testing.T) {
+	t.Parallel()
+	s, err := sim.New(metal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	marks := make(chan string, 8)
+	clients := make([]*Client, cap(marks))
+	for n := range clients {
+		c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
+		if mark, err := c.RegionMark(t.Context()); err != nil || mark != "" {
+			t.Fatalf("before anything was made: %q, %v", mark, err)
+		}
+		clients[n] = c
+	}
+	for _, c := range clients {
+		go func() {
+			mark, err := c.MakeRegionMark(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			marks <- mark
+		}()
+	}
+	first := <-marks
+	for range cap(marks) - 1 {
+		if mark := <-marks; mark != first || mark == "" {
+			t.Errorf("got %q and %q, want one mark", first, mark)
+		}
+	}
+	if mark, err := simulated(t, metal()).MakeRegionMark(t.Context()); err != nil || mark == first {
+		t.Errorf("another MAAS has the mark %q, %v, too", mark, err)
 	}
 }

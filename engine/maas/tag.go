@@ -33,6 +33,73 @@ func (c *Client) Tag(ctx context.Context, systemID, tag string) error {
 	}
 }
 
+// consoleTag is on every VM host: MAAS makes it when it first reaches the LXD
+// (vmhost.py, _discover_and_sync_vmhost).
+const consoleTag = "pod-console-logging"
+
+// makeTags gives MAAS those of the tags that it does not have. MAAS does so
+// itself for the machine that a compose makes, but several composes at once then
+// stop each other after LXD has made their instances: one succeeds, and the
+// instances of the others stay in LXD.
+func (c *Client) makeTags(ctx context.Context, tags []string) error {
+	var known map[string]string
+	for _, tag := range tags {
+		if _, had := c.tags.Load(tag); had || tag == consoleTag {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = c.tagComments.get(ctx); err != nil {
+				return err
+			}
+		}
+		if _, had := known[tag]; !had {
+			if err := c.makeTag(ctx, tag); err != nil {
+				return err
+			}
+		}
+		c.tags.Store(tag, true)
+	}
+	return nil
+}
+
+// makeTag makes a tag. A 400 says that it is there by now, or that MAAS takes the
+// word for a VM host only.
+func (c *Client) makeTag(ctx context.Context, tag string) error {
+	if err := c.createTag(ctx, tag); !isStatus(err, http.StatusBadRequest) {
+		return err
+	}
+	return nil
+}
+
+// createTag asks MAAS for a tag, by one call for all who want it at the same moment.
+func (c *Client) createTag(ctx context.Context, tag string) error {
+	making := c.tagging.DoChan("make "+tag, func() (any, error) {
+		return nil, c.call(context.WithoutCancel(ctx), post("", "tags/").put("name", tag), nil)
+	})
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case made := <-making:
+		return made.Err
+	}
+}
+
+func (c *Client) fetchTagComments(ctx context.Context) (map[string]string, error) {
+	var list elements[struct {
+		Name    string `json:"name"`
+		Comment string `json:"comment"`
+	}]
+	if err := c.list(ctx, get("tags/"), &list); err != nil {
+		return nil, err
+	}
+	comments := make(map[string]string, len(list.list))
+	for _, tag := range list.list {
+		comments[tag.Name] = tag.Comment
+	}
+	return comments, nil
+}
+
 // tagAnew makes the tag where there is none. One that another client makes at
 // the same moment is as good as one of our own.
 func (c *Client) tagAnew(ctx context.Context, systemID, tag string) error {
@@ -40,7 +107,7 @@ func (c *Client) tagAnew(ctx context.Context, systemID, tag string) error {
 	if !isMissing(err) {
 		return err
 	}
-	created := c.call(ctx, post("", "tags/").put("name", tag), nil)
+	created := c.createTag(ctx, tag)
 	if created != nil && !isStatus(created, http.StatusBadRequest) {
 		return created
 	}

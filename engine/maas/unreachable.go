@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
 // notSent is the error of a try that never left this machine.
@@ -50,6 +51,8 @@ func whyUnreachable(base *url.URL, err error) (message, hint string, passing boo
 			"Check the host name in api_url and this machine's DNS.", !dns.IsNotFound
 	}
 	switch {
+	case errors.Is(err, bounded.ErrTooLarge):
+		return err.Error(), "Something between here and MAAS may change its answers; check api_url and the proxy.", false
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at %s: connection refused", base.Host),
 			"Check host and port in api_url (MAAS listens on 5240, or 5443 for HTTPS) and whether MAAS runs.", true

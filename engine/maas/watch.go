@@ -31,7 +31,7 @@ type watch struct {
 // Changed implements engine.Machines.
 func (c *Client) Changed(ctx context.Context, seen engine.Machine) <-chan struct{} {
 	w := &watch{seen: seen, changed: make(chan struct{})}
-	c.poller.pace.saw(seen.SystemID, seen.Status.Phase())
+	c.poller.pace.expect(seen.SystemID, seen.Status.Phase())
 	c.poller.add(ctx, w)
 	return w.changed
 }

@@ -16,7 +16,7 @@ const (
 	// nginx takes of a request's first line, less the path.
 	maxQuery = 3800
 	// maxHosts bounds the VM hosts of one listing: 20 of them with 100 VMs each,
-	// at 30 KB a machine, stay below maxAnswer.
+	// at 30 KB a machine, stay below the limits of an answer.
 	maxHosts = 20
 )
 
@@ -46,7 +46,7 @@ func (c *Client) MachinesWhere(ctx context.Context, f engine.MachineFilter) ([]e
 		for _, m := range machines {
 			if !listed[m.SystemID] {
 				listed[m.SystemID] = true
-				found = append(found, m.machine())
+				found = append(found, m)
 			}
 		}
 	}
@@ -104,11 +104,10 @@ func hostsThatFit(query url.Values, names []string) int {
 
 // listWhere reads one listing. What MAAS knows no such tag, zone or pool for
 // is a form error, and matches nothing.
-func (c *Client) listWhere(ctx context.Context, query url.Values) ([]wireMachine, error) {
+func (c *Client) listWhere(ctx context.Context, query url.Values) ([]engine.Machine, error) {
 	r := get("machines/")
 	r.query = query
-	var machines []wireMachine
-	err := c.list(ctx, r, &machines)
+	machines, err := c.listMachines(ctx, r)
 	if e, ok := asError(err); ok && e.Status == http.StatusBadRequest && namesUnknown(e.FieldMessages) {
 		return nil, nil
 	}

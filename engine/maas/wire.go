@@ -35,6 +35,7 @@ type wireMachine struct {
 	OSystem      string          `json:"osystem"`
 	DistroSeries string          `json:"distro_series"`
 	Kernel       string          `json:"hwe_kernel"`
+	SwapSize     *int64          `json:"swap_size"`
 	IPAddresses  []string        `json:"ip_addresses"`
 
 	OwnerData map[string]string `json:"owner_data"`

@@ -1,0 +1,60 @@
+package maas
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// regionTag is the tag that tells a MAAS from all others. MAAS has an id of its own,
+// and shows it to nobody. The tag's comment begins with the mark: a tag's name is
+// unique, so that of two clients one makes it, and the other reads it.
+const regionTag = "maaslxd-region"
+
+const regionComment = " tells this MAAS from others for maaslxd. Do not change it."
+
+// RegionMark implements engine.RegionMarks.
+func (c *Client) RegionMark(ctx context.Context) (string, error) {
+	comments, err := c.tagComments.get(ctx)
+	if err != nil {
+		return "", fmt.Errorf("cannot tell which MAAS this is: %w", err)
+	}
+	mark, _, _ := strings.Cut(comments[regionTag], " ")
+	return mark, nil
+}
+
+// MakeRegionMark implements engine.RegionMarks.
+func (c *Client) MakeRegionMark(ctx context.Context) (string, error) {
+	if mark, err := c.RegionMark(ctx); mark != "" || err != nil {
+		return mark, err
+	}
+	making := c.tagging.DoChan("region mark", func() (any, error) {
+		return c.makeRegionMark(context.WithoutCancel(ctx))
+	})
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case made := <-making:
+		mark, _ := made.Val.(string)
+		return mark, made.Err
+	}
+}
+
+// makeRegionMark makes the mark, by one call for all who want it at the moment.
+func (c *Client) makeRegionMark(ctx context.Context) (string, error) {
+	if mark, err := c.RegionMark(ctx); mark != "" || err != nil { // made since the caller looked
+		return mark, err
+	}
+	made := c.call(ctx, post("", "tags/").put("name", regionTag).put("comment", rand.Text()+regionComment), nil)
+	c.tagComments.drop()
+	// A refusal says that another one made it, or nothing; a look tells.
+	mark, err := c.RegionMark(ctx)
+	if mark == "" && err == nil {
+		err = errors.Join(fmt.Errorf("cannot mark this MAAS by a tag %s: %w", regionTag, engine.ErrConflict), made)
+	}
+	return mark, err
+}
