@@ -246,13 +246,7 @@ func causeOf(err error) error {
 const maxWords = 400
 
 // oneLine is the text of an error on one line.
-func oneLine(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
-	}
-	return text
-}
+func oneLine(err error) string { return words(err.Error()) }
 
 // absent tells that LXD has no such thing. The project may be missing, too.
 func absent(err error) bool {

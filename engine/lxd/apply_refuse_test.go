@@ -2,6 +2,7 @@ package lxd
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,22 @@ func TestApplyRefuses(t *testing.T) {
 			})
 		}
 	})
+}
+
+// driversOf are the storage drivers that an LXD can use: btrfs is among them only
+// where its tools are installed.
+func driversOf(t *testing.T, conn client.InstanceServer) []string {
+	t.Helper()
+	server, _, err := conn.GetServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range server.Environment.StorageSupportedDrivers {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 type refusal struct {
@@ -142,7 +159,7 @@ func refusals(t *testing.T, f fresh, conn client.InstanceServer) map[string]refu
 		cases["DriverMissing"] = refusal{
 			reason: "What this LXD cannot use is said before anything is made.",
 			want:   onPool("zfs", cloudinit.StoragePool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Cluster: "ceph", Pool: "lxd"}}),
-			says:   "LXD cannot use the driver ceph on this machine, but btrfs, dir",
+			says:   "LXD cannot use the driver ceph on this machine, but " + strings.Join(driversOf(t, conn), ", "),
 		}
 		cases["Loopback"] = refusal{
 			reason: "Not every interface can carry VMs.",

@@ -49,6 +49,11 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	}
 	defer c.fleet.drop(h.MachineID)
 	c.clear(ctx, leftovers)
+	p.isOther = func(macs []string) (bool, error) {
+		machines, err := c.Enlister.Enlisted(ctx, macs...)
+		other := slices.ContainsFunc(machines, func(m engine.Machine) bool { return m.Hostname != comp.Hostname })
+		return other, err
+	}
 	newborn, err := s.ensure(&p)
 	if err != nil {
 		return "", named(s.explain(err), h.Name)
@@ -262,7 +267,15 @@ func (s *session) adopt(p *plan, i api.Instance) (newborn bool, err error) {
 		return false, s.withLeft(notOurs(p, i), s.dropVolumes(p.volumes))
 	case !found.unfinished():
 		return false, found.stands(p.host.Name)
-	case p.differs(i) == "":
+	}
+	// A VM that was renamed in MAAS keeps the name of its instance.
+	switch other, err := p.isOther(found.macs); {
+	case err != nil:
+		return false, err
+	case other:
+		return false, notOurs(p, i)
+	}
+	if p.differs(i) == "" {
 		p.keepMACs(i)
 		return true, nil
 	}

@@ -128,7 +128,9 @@ type refreshing struct {
 }
 
 // Refresh implements engine.Names.
-func (r refreshing) Refresh() {
-	r.Names.Refresh()
-	r.composer.fleet.expire(r.composer.Now(), rereadAfter)
+func (r refreshing) Refresh(lists ...engine.List) {
+	r.Names.Refresh(lists...)
+	if engine.ListHosts.In(lists) {
+		r.composer.fleet.expire(r.composer.Now(), rereadAfter)
+	}
 }

@@ -223,8 +223,9 @@ func TestEngineMachineGone(t *testing.T) {
 				if err == nil || !strings.Contains(kinds(err), "ErrConflict") || !engine.IsTerminal(err) || !strings.Contains(said(err), "web1 of project maas on host h1") || !strings.Contains(said(err), "lxc delete web1") {
 					t.Errorf("%s\ngot %s: %v", tc.reason, kinds(err), err)
 				}
-				if took := time.Since(began); took > 2*time.Second {
-					t.Errorf("no other host was to be tried: it took %s", took)
+				// To look on for a newborn of ours takes half a minute, and none is to come.
+				if took := time.Since(began); took > 20*time.Second {
+					t.Errorf("it took %s to say so", took)
 				}
 				if diff := cmp.Diff([]string{"instance web1 on h1"}, w.whole()); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -66,6 +66,7 @@ type fleet struct {
 	last    *inventory
 	changes map[string]int // of hosts, by their machines: VMs made or removed
 	floor   time.Time      // what was shown before is not served
+	reading time.Time      // when the last reading began
 	silence time.Time      // that a server did not answer before is not served
 }
 
@@ -84,8 +85,12 @@ func (f *fleet) drop(machineID string) {
 func (f *fleet) expire(now time.Time, age time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.floor = now.Add(-age)
-	f.flight.Forget("")
+	if floor := now.Add(-age); floor.After(f.floor) { // anew may have set a later one
+		f.floor = floor
+	}
+	if now.Sub(f.reading) >= age {
+		f.flight.Forget("")
+	}
 }
 
 // anew drops all that is known, what did not answer too: something is about to
@@ -194,6 +199,9 @@ func (c *Composer) inventory(ctx context.Context) (*inventory, error) {
 // read asks all servers at once of which nothing is known that holds. One that
 // does not answer is in the list without a version.
 func (c *Composer) read(ctx context.Context) (*inventory, error) {
+	c.fleet.mu.Lock()
+	c.fleet.reading = c.Now()
+	c.fleet.mu.Unlock()
 	tag, err := c.Tag(ctx)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/canonical/lxd/shared"
@@ -49,10 +50,13 @@ func LoadOrCreate(path string, now time.Time) (Key, error) {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return key, err
 	}
-	if err := create(path); err != nil {
-		return Key{}, unusable(path, fmt.Sprintf("cannot be made: %v", err), "Name a file for the ledger in a folder in which this user may make files")
+	if err := create(path, os.Link); err != nil {
+		return Key{}, err
 	}
-	return Load(path, now)
+	if key, err = Load(path, now); errors.Is(err, engine.ErrNotFound) {
+		return Key{}, unusable(path, "is a symbolic link to a file that is not there", "Move it away, or put back what it leads to")
+	}
+	return key, err
 }
 
 // Load returns the pair in a file that holds both halves, in PEM. ErrNotFound
@@ -82,15 +86,17 @@ func readPrivate(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, unusable(path, "is not a file", "Move it away")
 	}
-	if others := info.Mode().Perm() & 0o077; others != 0 && runtime.GOOS != "windows" {
-		return nil, unusable(path, fmt.Sprintf("can be read or written by other users (mode %#o)", info.Mode().Perm()),
-			fmt.Sprintf("See who may have read it, and close it: chmod 600 %s", path))
-	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read it")
 	}
 	defer file.Close()
+	if info, err = file.Stat(); err != nil { // of what is open: the name may be another file's by now
+		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read it")
+	}
+	if err := closedToOthers(path, info); err != nil {
+		return nil, err
+	}
 	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
 	if err != nil {
 		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "See whether its disk is failing")
@@ -98,9 +104,48 @@ func readPrivate(path string) ([]byte, error) {
 	return text, nil
 }
 
+// closedToOthers refuses a pair that somebody else may have read, or put there: a
+// pair opens all hosts of a fleet, to whoever made it.
+func closedToOthers(path string, file fs.FileInfo) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	if file.Mode().Perm()&0o077 != 0 {
+		return unusable(path, fmt.Sprintf("can be read or written by other users (mode %#o)", file.Mode().Perm()),
+			fmt.Sprintf("See who may have read it, and close it: chmod 600 %s", path))
+	}
+	if owner, other := foreignOwner(file); other {
+		return unusable(path, fmt.Sprintf("belongs to another user (id %d)", owner), "See who put it there, and whether it is yours: then chown it to the user who runs this")
+	}
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read its folder")
+	}
+	if writableByOthers(folder) {
+		return unusable(path, fmt.Sprintf("lies in a folder in which other users may make files (mode %#o)", folder.Mode().Perm()),
+			fmt.Sprintf("Put it, and the ledger, into a folder of your own, or close this one: chmod 700 %s", filepath.Dir(path)))
+	}
+	return nil
+}
+
 // create makes a pair and puts it, whole, where no file is. One that is there
-// by then is left alone.
-func create(path string) (err error) {
+// by then is left alone. An error is an *engine.Refusal.
+func create(path string, link func(from, to string) error) error {
+	err := put(path, link)
+	var unlinked *os.LinkError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unlinked):
+		return unusable(path, fmt.Sprintf("cannot be made: its file system makes no hard links (%v)", unlinked.Err),
+			"Name a file for the ledger (ledger) on a local disk: FAT and some network file systems know no such links, by which no pair ever takes the place of another")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return unusable(path, "cannot be made: there is no space left", "Make room on its file system, or name a file on another one for the ledger (ledger)")
+	}
+	return unusable(path, fmt.Sprintf("cannot be made: %v", cause(err)), "Name a file for the ledger (ledger) in a folder in which this user may make files")
+}
+
+func put(path string, link func(from, to string) error) (err error) {
 	// As LXD's own client makes its pair.
 	certificate, private, err := shared.GenerateMemCert(true, shared.CertOptions{CommonName: program})
 	if err != nil {
@@ -120,7 +165,7 @@ func create(path string) (err error) {
 		return err
 	}
 	// A link, unlike a renaming, never takes the place of what is there.
-	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return syncFolder(folder)

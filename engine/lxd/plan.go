@@ -28,6 +28,8 @@ type plan struct {
 	macs    []string // one for each NIC
 	salt    int      // of the MACs
 	taken   map[string]bool
+	// isOther tells whether the NICs are those of a VM that has another name by now.
+	isOther func(macs []string) (bool, error)
 }
 
 // plan checks a VM against what the host showed, and says how to make it. LXD

@@ -139,7 +139,7 @@ func TestServerRefuses(t *testing.T) {
 		"OtherList": {"One that looks more alike.", at("/1.0/storage-pools", func(w http.ResponseWriter, _ *http.Request) { answer(w, []string{"/a-secret"}) }),
 			admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
 		"Redirect": {"Nothing is sent elsewhere.", at("/1.0", say(307, `{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
-		"Endless": {"An answer without bounds would take all memory.", at("/1.0", say(200, strings.Repeat(" ", maxAnswer)+`{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable",
+		"Endless": {"An answer without bounds would take all memory.", at("/1.0", say(200, strings.Repeat(" ", limits.Bytes)+`{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable",
 			engine.HostUnavailable, "is not an LXD"},
 	}
 	for name, tc := range cases {

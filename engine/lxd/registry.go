@@ -34,6 +34,7 @@ type Registry struct {
 	mu      sync.Mutex
 	servers []Server
 	read    time.Time // when they were; zero: not yet, or no more
+	reading time.Time // when the last reading began
 	changes int       // made by this process
 }
 
@@ -68,6 +69,7 @@ func (r *Registry) Servers(ctx context.Context) ([]Server, error) {
 func (r *Registry) list(ctx context.Context) ([]Server, error) {
 	r.mu.Lock()
 	changes, began := r.changes, r.now()
+	r.reading = began
 	r.mu.Unlock()
 	machines, err := r.machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
 	if err != nil {
@@ -76,7 +78,7 @@ func (r *Registry) list(ctx context.Context) ([]Server, error) {
 	var servers []Server
 	for _, m := range machines {
 		record, ok := m.HostRecord()
-		if !ok {
+		if !ok || m.Err != nil {
 			continue
 		}
 		subnets, err := r.names.Subnets(ctx)
@@ -134,11 +136,19 @@ type relisting struct {
 }
 
 // Refresh implements engine.Names.
-func (n relisting) Refresh() {
-	n.Names.Refresh()
-	r := n.registry
+func (n relisting) Refresh(lists ...engine.List) {
+	n.Names.Refresh(lists...)
+	if engine.ListHosts.In(lists) {
+		n.registry.expire()
+	}
+}
+
+// expire drops the list, and one that is being read, where they are old enough
+// to be read once more.
+func (r *Registry) expire() {
 	r.mu.Lock()
-	old := r.now().Sub(r.read) > rereadAfter
+	now := r.now()
+	old := now.Sub(r.read) > rereadAfter && now.Sub(r.reading) > rereadAfter
 	r.mu.Unlock()
 	if old {
 		r.changed()
@@ -210,7 +220,7 @@ func (r *Registry) machineAt(ctx context.Context, address string) (engine.Machin
 		addresses = append(addresses, found...)
 	}
 	n := slices.IndexFunc(all, func(m engine.Machine) bool {
-		return strings.EqualFold(m.FQDN, host) || strings.EqualFold(m.Hostname, host) || share(m.IPAddresses, addresses)
+		return m.Err == nil && (strings.EqualFold(m.FQDN, host) || strings.EqualFold(m.Hostname, host) || share(m.IPAddresses, addresses))
 	})
 	if n < 0 {
 		return engine.Machine{}, &engine.SpecError{

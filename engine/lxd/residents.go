@@ -75,10 +75,22 @@ func (c *Composer) Complete(ctx context.Context, m engine.Machine) engine.Machin
 	if known {
 		m.HostName = at.server.Name
 	}
+	m.InstanceMissing = err == nil && len(found) == 0 && len(m.Interfaces) > 0 && all.answered() && c.belongsToHost(ctx, m)
 	if len(found) > 0 || !all.answered() {
 		m.Cores, m.MemoryMiB, m.Disks = 0, 0, nil
 	}
 	return m
+}
+
+// belongsToHost tells whether MAAS turns the machine on by one of the hosts that are
+// listed: the instances of others are not seen, so none of them is missing.
+func (c *Composer) belongsToHost(ctx context.Context, m engine.Machine) bool {
+	power, err := c.Enlister.PowerOf(ctx, m.SystemID)
+	if err != nil {
+		return false
+	}
+	_, err = c.placeAt(ctx, m, power)
+	return err == nil
 }
 
 // likeliest is the VM among the instances that have its MAC, as far as it is only

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
-	"unicode"
 
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
 // explain makes one sentence and a way out of what went wrong.
@@ -108,22 +107,7 @@ func notStatus(err error) error {
 
 // words makes one short line of what LXD said. Nothing that LXD is told of a VM
 // is secret.
-func words(text string) string {
-	clean := func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r), r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}
-	text = strings.Join(strings.Fields(strings.Map(clean, text)), " ")
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
-	}
-	return text
-}
+func words(text string) string { return bounded.Cut(bounded.OneLine(text), maxWords) }
 
 // isStatus tells that LXD answered with a status.
 func isStatus(err error, status int) bool { return api.StatusErrorCheck(err, status) }

@@ -27,6 +27,7 @@ type seen struct {
 	architectures []string // LXD's names: "x86_64"
 	cores         int64
 	memoryBytes   int64
+	hugePages     engine.Amount // bytes that are set aside, and in use
 	pools         []pool
 	networks      map[string]bool // by name: managed by LXD
 	profiles      []string
@@ -59,6 +60,7 @@ func (s *session) survey(h *seen) error {
 		return err
 	}
 	h.cores, h.memoryBytes = int64(resources.CPU.Total), int64(resources.Memory.Total)
+	h.hugePages = engine.Amount{Total: int64(resources.Memory.HugepagesTotal), Used: int64(resources.Memory.HugepagesUsed)}
 	var err error
 	if h.projects, err = s.projects(); err != nil {
 		return err
@@ -229,6 +231,7 @@ func (h seen) host() engine.VMHost {
 	}
 	made.ServerFingerprint, made.Profiles = h.shown, slices.Sorted(slices.Values(h.profiles))
 	made.Cores, made.MemoryMiB = engine.Amount{Total: h.cores}, engine.Amount{Total: h.memoryBytes / bytesPerMiB}
+	made.HugePagesMiB = engine.Amount{Total: h.hugePages.Total / bytesPerMiB, Used: h.hugePages.Used / bytesPerMiB}
 	for _, i := range h.instances {
 		made.Cores.Used += i.cores
 		made.MemoryMiB.Used += i.memoryMiB(h.memoryBytes)

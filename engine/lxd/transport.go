@@ -16,11 +16,13 @@ import (
 	client "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// maxAnswer bounds an answer of LXD, in bytes. A name in a list takes about
-// 50.
-const maxAnswer = 16 << 20
+// limits bound an answer of LXD. An instance in a list takes some 5 KB, with an
+// object in 100 bytes and a value in 30: two thousand of them fit.
+var limits = bounded.Limits{Bytes: 16 << 20, Objects: 200_000, Values: 800_000}
 
 var (
 	errLearned = errors.New("the certificate is known now")
@@ -120,12 +122,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	body, err := bounded.ReadAll(answer.Body, limits)
+	if errors.Is(err, bounded.ErrTooLarge) {
+		return nil, errNotLXD
+	}
 	if err != nil {
 		return nil, err
 	}
 	redirects := answer.StatusCode/100 == 3
-	if redirects || !isLXD(body) { // nor is one that was cut
+	if redirects || !isLXD(body) {
 		return nil, errNotLXD
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
