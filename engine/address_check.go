@@ -15,7 +15,7 @@ func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (Subnet, error) {
 }
 
 func (c Config) subnetOf(ctx context.Context, field string, ip netip.Addr) (Subnet, error) {
-	found, all, err := find(ctx, c.Names, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
+	found, all, err := find(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
 	if err != nil {
 		return Subnet{}, err
 	}

@@ -20,6 +20,14 @@ import (
 	"time"
 )
 
+// now is the key that the object is to be known by.
+func (r Ref) now() Key {
+	if r.NewKey != "" {
+		return r.NewKey
+	}
+	return r.Key
+}
+
 // Key is the caller's stable name for an object, which exists before the
 // object does: "owner/name" for Terraform, the Machine's UID for Cluster API.
 type Key string
@@ -27,7 +35,10 @@ type Key string
 // Ref names an object. Once SystemID is known it alone identifies; Key and
 // Name only bridge the time between compose and bind.
 type Ref struct {
-	Key      Key
+	Key Key
+	// NewKey is what the object is known by from now on; empty: Key stays. The mark
+	// of a VM or host changes together with its name.
+	NewKey   Key
 	Name     string // hostname that the object was, or is to be, made with
 	SystemID string
 	// Finished: the caller knows that the object once reached what was wanted.
@@ -93,6 +104,7 @@ type Kind[Spec, Object any] struct {
 	observe   func(context.Context, Ref) (Object, error)
 	reconcile func(context.Context, Ref, Spec) (Result[Object], error)
 	delete    func(context.Context, Ref) (Result[Object], error)
+	check     func(context.Context, Ref, Spec) Obstacles
 }
 
 // Observe reads the object and changes nothing. ErrNotFound if there is none.
@@ -207,14 +219,14 @@ func (e *Engine) Probing(p Probe) *Engine {
 
 func assemble(cfg Config) *Engine {
 	locks, claims := cfg.Region.locks, cfg.Region.claims
-	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), projects: newHostProjects(), tries: newTries(), claims: claims}
+	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), projects: newHostProjects(), tries: newTries(), claims: claims, names: cfg.Region.names}
 	b := &metal{Config: cfg, tries: newTries(), surplus: newTries(), claims: claims}
-	h := &hosts{metal: b, locks: locks, looks: newTries()}
+	h := &hosts{metal: b, locks: locks, names: cfg.Region.names, looks: newTries(), residents: newTries(), absences: newTries()}
 	return &Engine{
 		cfg:      cfg,
 		vms:      v,
-		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete},
-		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete},
-		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete},
+		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete, check: v.obstacles},
+		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete, check: b.obstacles},
+		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete, check: h.obstacles},
 	}
 }

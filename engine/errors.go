@@ -134,3 +134,13 @@ func IsTerminal(err error) bool {
 		errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrOtherServer) ||
 		errors.Is(err, ErrInvalid) || errors.Is(err, ErrConflict)
 }
+
+// HeldError says that another run makes an object for a key at this moment.
+type HeldError struct {
+	Key Key
+	By  string // who, for people
+}
+
+func (e *HeldError) Error() string { return fmt.Sprintf("another run (%s) is making %s", e.By, e.Key) }
+
+func (e *HeldError) Unwrap() error { return ErrConflict }

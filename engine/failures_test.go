@@ -65,7 +65,7 @@ func inBubbles(t *testing.T, s subject, f func(*testing.T, region)) {
 
 func overSockets(t *testing.T, s subject, f func(*testing.T, region)) {
 	r := hostRegion(t, overHTTP(t, s.model()))
-	r.patience = 2 * time.Minute
+	r.patience = 6 * time.Minute
 	if s.set != nil {
 		s.set(t, r)
 	}

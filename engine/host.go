@@ -26,6 +26,9 @@ type HostSpec struct {
 	// Credentials among the trusted ones, are filled in; so is the user-data
 	// of Machine.Deploy as an extra part.
 	LXD cloudinit.Host
+	// PoolPercent is what part of the machine's first disk a storage pool in a file
+	// gets that names no size. Zero: cloudinit's default size.
+	PoolPercent int
 	// Bridge is made in MAAS before the machine is deployed, so that VMs get
 	// an address from MAAS. Nil: no bridge is made.
 	Bridge *BridgeSpec
@@ -45,6 +48,10 @@ type HostSpec struct {
 	// AdoptExistingVMs allows to register an LXD whose project holds VMs. MAAS
 	// makes machines of them, and power-cycles them.
 	AdoptExistingVMs bool
+	// AwaitName: a name that another host of the same owner has is waited for, as
+	// long as this process renames or deletes that one, and otherwise for half a
+	// minute. Else such a name is an error at once.
+	AwaitName bool
 }
 
 // BridgeSpec is a bridge on a NIC of a machine.
@@ -75,6 +82,8 @@ type Host struct {
 	Registered bool
 	// Key is whose it is, as its machine says; empty: it carries no mark.
 	Key Key
+	// FormerKey is whose it was before it was renamed; empty: it never was.
+	FormerKey Key
 	// Address of its LXD, as its machine says; empty: it does not.
 	Address string
 	// Fingerprint of the client certificate that its LXD was made to trust, as

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // awaitInventory waits for what MAAS finds out about the LXD. Where it never
 // reached it, MAAS does not try again by itself.
 func (h *hosts) awaitInventory(ctx context.Context, key Key, want HostSpec, record VMHost, m Machine) (Result[Host], error) {
-	h.Names.Refresh()
+	h.Names.Refresh(ListHosts)
 	if record.ID == 0 {
 		return h.awaitLXD(ctx, key, want, record, m)
 	}
@@ -18,21 +19,22 @@ func (h *hosts) awaitInventory(ctx context.Context, key Key, want HostSpec, reco
 		res.After = shortly
 		return res, nil
 	}
-	unlock, err := h.quiet(ctx, record)
+	quiet, err := h.quiet(ctx, h.locks, record, "")
 	if err != nil {
 		return res, err
 	}
-	defer unlock()
-	err = h.Composer.Sync(ctx, record, "")
+	defer quiet.end()
+	err = quiet.sync(h.Composer, record, "")
 	switch {
 	case errors.Is(err, ErrUnavailable):
-		res.Reason = "WaitingForLXD"
+		res.Reason, res.After = "WaitingForLXD", probeAfter(h.absences.count(key))
 		res.Message = h.firstBootSays(ctx, fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err), m)
 		return res, nil
 	case err != nil:
 		return res, fmt.Errorf("cannot refresh VM host %s: %w", record.Name, err)
 	}
-	res.After = shortly
+	h.absences.forget(key)
+	res.After = time.Second
 	return res, nil
 }
 
@@ -54,6 +56,7 @@ func (h *hosts) awaitLXD(ctx context.Context, key Key, want HostSpec, record VMH
 	case late && runs, IsTerminal(why) && !late:
 		return res, Terminal(why)
 	}
+	res.After = probeAfter(h.absences.count(key))
 	res.Message = h.firstBootSays(ctx, fmt.Sprintf("the LXD of %s is not there yet: %v", record.Name, why), m)
 	return res, nil
 }

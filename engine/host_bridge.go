@@ -141,7 +141,7 @@ func (h *hosts) bridgeSubnet(ctx context.Context, m Machine, nic MachineInterfac
 		}
 	}
 	if wanted == "" {
-		on, all, err := find(ctx, h.Names, h.Names.Subnets, func(s Subnet) bool { return s.VLAN == nic.VLAN && nic.VLAN != 0 })
+		on, all, err := find(ctx, h.Names, ListSubnets, h.Names.Subnets, func(s Subnet) bool { return s.VLAN == nic.VLAN && nic.VLAN != 0 })
 		switch {
 		case err != nil:
 			return Subnet{}, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -18,6 +19,8 @@ func (h *hosts) delete(ctx context.Context, ref Ref) (Result[Host], error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Result[Host]{}, err
 	}
+	ref.Key = m.current(ref.Key)
+	h.leaveName(ref, "")
 	if owner, marked := m.OwnerData[keyData]; marked && Key(owner) != ref.Key {
 		return waiting(ref.Key, m, VMHost{}, "", ""), strange(m, "release")
 	}
@@ -38,6 +41,9 @@ func (h *hosts) delete(ctx context.Context, ref Ref) (Result[Host], error) {
 		}
 	}
 	res, err := h.metal.delete(ctx, ref)
+	if res.Done {
+		h.names.left(ref.SystemID, ref.Key)
+	}
 	return hostResult(ref.Key, res, VMHost{}), err
 }
 
@@ -131,16 +137,26 @@ func (h VMHost) number() string {
 	return fmt.Sprintf(" (id %d)", h.ID)
 }
 
+// forgetting is the pause after a VM host was removed: MAAS has forgotten it when
+// it answers, and what was listed before is listed no more.
+const forgetting = 200 * time.Millisecond
+
 // unregister makes MAAS forget a VM host on which no VM is left.
 func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHost) (Result[Host], error) {
 	res := waiting(ref.Key, m, record, "Unregistering", "")
-	unlock, err := h.quiet(ctx, record)
+	quiet, err := h.quiet(ctx, h.locks, record, "")
 	if err != nil {
 		return res, err
 	}
-	defer unlock()
+	defer quiet.end()
+	ctx = quiet.ctx
 	if !ref.Release.Force {
-		if err := errors.Join(h.empty(ctx, record), h.unknown(ctx, ref, m)); err != nil {
+		err := h.empty(ctx, ref.Key, record)
+		if on, ok := errors.AsType[*leavingError](err); ok {
+			res.Reason, res.Message, res.After = "WaitingForVMs", on.Error(), shortly
+			return res, nil
+		}
+		if err := errors.Join(err, h.unknown(ctx, ref, m)); err != nil {
 			return res, err
 		}
 	}
@@ -152,11 +168,14 @@ func (h *hosts) unregister(ctx context.Context, ref Ref, m Machine, record VMHos
 	if err := errors.Join(h.letGoFirst(ctx, ref.Key, m, record), h.untagged(ctx, m)); err != nil {
 		return res, err
 	}
-	if err := h.Registrar.Unregister(ctx, record); err != nil {
+	others := h.beside(ctx, record)
+	if err := quiet.do(func(ctx context.Context) error { return h.Registrar.Unregister(ctx, record) }); err != nil {
 		return res, fmt.Errorf("cannot remove VM host %s: %w", record.Name, err)
 	}
+	quiet.gone = true
+	h.restoreAll(ctx, others)
 	h.Log.InfoContext(ctx, "removed VM host", "name", record.Name, "id", record.ID)
-	res.Object.VMHost, res.After, res.Message = VMHost{}, shortly, "MAAS has forgotten VM host "+record.Name
+	res.Object.VMHost, res.After, res.Message = VMHost{}, forgetting, "MAAS has forgotten VM host "+record.Name
 	return res, nil
 }
 
@@ -213,8 +232,19 @@ func blind(record VMHost, cause error) error {
 	}
 }
 
-// empty refuses while MAAS has VMs on the host, and says whose they are.
-func (h *hosts) empty(ctx context.Context, record VMHost) error {
+// leavingError says that VMs are on a host which go, or may: they are waited for.
+type leavingError struct{ message string }
+
+func (e *leavingError) Error() string { return e.message }
+
+// residentLooks is the look at a host from which on its VMs of this program block its
+// removal. The looks before give them time to show that they are being deleted: a front
+// end may take them away at the same moment.
+const residentLooks = 4
+
+// empty refuses while MAAS has VMs on the host, and says whose they are. Those that
+// are being deleted are waited for.
+func (h *hosts) empty(ctx context.Context, key Key, record VMHost) error {
 	listed, err := h.Composer.VMs(ctx, []VMHost{record})
 	if errors.Is(err, ErrUnavailable) && record.ID == 0 {
 		return blind(record, err)
@@ -222,19 +252,28 @@ func (h *hosts) empty(ctx context.Context, record VMHost) error {
 	if err != nil {
 		return fmt.Errorf("cannot list the VMs on VM host %s: %w", record.Name, err)
 	}
-	var ours, foreign []string
+	var ours, leaving, foreign []string
 	for _, m := range listed {
 		switch key, _ := markedBy(m.Description); {
 		case m.SystemID == "":
 			foreign = append(foreign, m.Hostname+" (an instance that MAAS does not know)")
+		case key != "" && h.leaves(ctx, key, m.Machine):
+			leaving = append(leaving, m.Hostname)
 		case key != "":
 			ours = append(ours, fmt.Sprintf("%s (%s, of %s)", m.Hostname, m.SystemID, key))
 		default:
 			foreign = append(foreign, fmt.Sprintf("%s (%s)", m.Hostname, m.SystemID))
 		}
 	}
-	if len(ours)+len(foreign) == 0 {
+	switch {
+	case len(ours)+len(leaving)+len(foreign) == 0:
+		h.residents.forget(key)
 		return nil
+	case len(foreign) == 0 && len(leaving) > 0: // a front end may come to the others once these are gone
+		h.residents.forget(key)
+		return &leavingError{fmt.Sprintf("VM host %s goes once its VMs are deleted: %s", record.Name, strings.Join(append(leaving, ours...), ", "))}
+	case len(foreign) == 0 && h.residents.count(key) < residentLooks:
+		return &leavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
 	}
 	message := fmt.Sprintf("will not remove VM host %s, which has VMs", record.Name)
 	if len(ours) > 0 {
@@ -244,4 +283,14 @@ func (h *hosts) empty(ctx context.Context, record VMHost) error {
 		message += "; of others: " + strings.Join(foreign, ", ")
 	}
 	return &Refusal{Message: message, Hint: "Delete them first, or move them away.", Err: ErrConflict}
+}
+
+// leaves tells whether the VM of a key is being deleted: by this process, by MAAS, or
+// by one with the same ledger. A runner that is thrown away has no row of the VM.
+func (h *hosts) leaves(ctx context.Context, key Key, m Machine) bool {
+	if m.Status.Phase() == PhaseReleasing || h.names.deletes(m.SystemID, h.Now()) {
+		return true
+	}
+	row, err := h.Ledger.Row(ctx, key)
+	return err == nil && row.State == RowLeaving
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,13 +17,32 @@ func (want HostSpec) lxd() cloudinit.Host {
 	if want.Bridge != nil && len(host.Networks) == 0 {
 		host.Networks = map[string]cloudinit.Network{want.Bridge.Name: {Kind: cloudinit.Bridge}}
 	}
-	if !slices.Contains(host.TrustedCertificates, want.Credentials.Certificate) {
+	// Where nobody has told the pair, others stand for it, and nothing is installed.
+	known := want.Credentials.Fingerprint() != "" || len(host.TrustedCertificates) == 0
+	if known && !slices.Contains(host.TrustedCertificates, want.Credentials.Certificate) {
 		host.TrustedCertificates = append([]string{want.Credentials.Certificate}, host.TrustedCertificates...)
 	}
 	if d := want.Machine.Deploy; d != nil && len(d.UserData) > 0 {
 		host.Extra = append(slices.Clone(host.Extra), d.UserData)
 	}
 	return host
+}
+
+// sized gives the storage pools in files that name no size a part of the
+// machine's first disk, from which MAAS lets it boot.
+func (want HostSpec) sized(m Machine) HostSpec {
+	if want.PoolPercent == 0 || len(m.Disks) == 0 {
+		return want
+	}
+	pools := maps.Clone(want.LXD.StoragePools)
+	for name, p := range pools {
+		if p.SizeGB == 0 && inFileGB(p) > 0 {
+			p.SizeGB = m.Disks[0].SizeGB * int64(want.PoolPercent) / 100
+			pools[name] = p
+		}
+	}
+	want.LXD.StoragePools = pools
+	return want
 }
 
 // validateFirstBoot checks what can be known of the first boot before a machine

@@ -14,6 +14,10 @@ import (
 // certificate its LXD was made to trust.
 const fingerprintData = "maaslxd-fingerprint"
 
+// TrustedFingerprint is that of the client certificate which the LXD of the machine
+// was made to trust, as it says itself; empty: it does not.
+func (m Machine) TrustedFingerprint() string { return m.OwnerData[fingerprintData] }
+
 // Fingerprint is the SHA-256 of the certificate, in hex, as LXD names it. It is
 // empty for what is no PEM.
 func (c Credentials) Fingerprint() string {

@@ -63,19 +63,19 @@ func TestHostHasItAlone(t *testing.T) {
 	}
 }
 
-// TestHostQuietUnderLock: another process begins to compose while the host is
-// waited for.
+// TestHostQuietUnderLock: while a host is changed, and waited for, another process
+// cannot begin to compose on it.
 func TestHostQuietUnderLock(t *testing.T) {
 	cases := map[string]struct {
 		route string
 		sent  int // by the first step and the second
 		step  func(*testing.T, process, engine.Ref) error
 	}{
-		"Update": {updateHost, 1, func(t *testing.T, p process, ref engine.Ref) error {
+		"Update": {updateHost, 2, func(t *testing.T, p process, ref engine.Ref) error {
 			_, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommitted(3))
 			return err
 		}},
-		"Unregister": {deleteHost, 0, func(t *testing.T, p process, ref engine.Ref) error {
+		"Unregister": {deleteHost, 1, func(t *testing.T, p process, ref engine.Ref) error {
 			_, err := p.engine.Hosts.Delete(t.Context(), ref)
 			return err
 		}},
@@ -93,9 +93,13 @@ func TestHostQuietUnderLock(t *testing.T) {
 					first <- err
 				}()
 				time.Sleep(3 * time.Second)
-				time.AfterFunc(3*time.Second, func() { composing(t, rows, h.VMHost.HostKey) })
-				if err := tc.step(t, q, ref); !errors.Is(err, engine.ErrBusy) {
-					t.Errorf("want it busy, got %v", err)
+				time.AfterFunc(3*time.Second, func() {
+					if err := placeOn(t, rows, h.VMHost.HostKey); !errors.Is(err, engine.ErrBusy) {
+						t.Errorf("want the compose refused for now, got %v", err)
+					}
+				})
+				if err := tc.step(t, q, ref); err != nil {
+					t.Errorf("the second change: %v", err)
 				}
 				if err := <-first; err != nil {
 					t.Errorf("the update before it: %v", err)

@@ -16,8 +16,11 @@ import (
 // hosts implements the kind Host: a Machine, and its VM host in MAAS.
 type hosts struct {
 	*metal
-	locks *hostLocks
-	looks *tries // at inventories that do not come
+	locks     *hostLocks
+	names     *namesLeft
+	looks     *tries // at inventories that do not come
+	residents *tries // at VMs on a host that is to go
+	absences  *tries // looks at LXDs that do not answer yet
 
 	reports reports
 }
@@ -61,6 +64,7 @@ func (h *hosts) observe(ctx context.Context, ref Ref) (Host, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Host{}, err
 	}
+	ref.Key = m.current(ref.Key)
 	record, findErr := h.record(ctx, ref.Key, m)
 	if findErr != nil && !errors.Is(findErr, ErrNotFound) {
 		return Host{}, findErr
@@ -75,7 +79,7 @@ func hostAs(m Machine, record VMHost, key Key) Host {
 	seen := metalAs(m, key)
 	return Host{
 		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished, Registered: record.registeredFor(key, m),
-		Key: Key(m.OwnerData[keyData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
+		Key: Key(m.OwnerData[keyData]), FormerKey: Key(m.OwnerData[formerData]), Address: m.OwnerData[addressData], Fingerprint: m.OwnerData[fingerprintData],
 		ServerFingerprint: m.OwnerData[serverData],
 	}
 }
@@ -108,10 +112,17 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 			return Result[Host]{}, err
 		}
 	}
+	h.leaveName(ref, ref.now())
 	if want.Address != "" {
 		return h.reconcileServer(ctx, ref, want)
 	}
+	if res, waits := h.waitForName(ref, want, nil); waits {
+		return res, nil
+	}
 	res, err := h.reach(ctx, ref, want.Machine, h.preparation(want))
+	if res, waits := h.waitForName(ref, want, err); waits {
+		return res, nil
+	}
 	if err != nil || !res.Done {
 		return hostResult(ref.Key, res, VMHost{}), err
 	}
@@ -125,16 +136,16 @@ func (h *hosts) reconcile(ctx context.Context, ref Ref, want HostSpec) (Result[H
 		}
 		return hostResult(ref.Key, res, record), err
 	}
-	ref.SystemID = m.SystemID
+	ref.SystemID, ref.Key = m.SystemID, m.current(ref.Key)
 	return h.registered(ctx, ref, want, m)
 }
 
 // preparation is what a machine needs to become a VM host.
 func (h *hosts) preparation(want HostSpec) preparation {
 	return preparation{
-		fits: func(ctx context.Context, m Machine) error { return h.fits(ctx, want, m) },
+		fits: func(ctx context.Context, m Machine) error { return h.fits(ctx, want.sized(m), m) },
 		network: func(ctx context.Context, m Machine) (Machine, error) {
-			if err := want.fits(m); err != nil {
+			if err := want.sized(m).fits(m); err != nil {
 				return m, err
 			}
 			if want.Bridge != nil {
@@ -145,9 +156,9 @@ func (h *hosts) preparation(want HostSpec) preparation {
 			}
 			return h.annotate(ctx, m, map[string]string{fingerprintData: want.Credentials.Fingerprint()})
 		},
-		deployment: func() (*Deployment, error) {
+		deployment: func(m Machine) (*Deployment, error) {
 			what := *want.Machine.Deploy
-			data, err := want.UserData()
+			data, err := want.sized(m).UserData()
 			what.UserData = data
 			return &what, errors.Join(err, what.validate())
 		},
@@ -166,6 +177,7 @@ func (h *hosts) reconcileServer(ctx context.Context, ref Ref, want HostSpec) (Re
 			}
 			return Result[Host]{}, err
 		}
+		ref.Key = m.current(ref.Key)
 	}
 	return h.registered(ctx, ref, want, m)
 }

@@ -13,6 +13,13 @@ import (
 // probeAgain is how often an LXD is asked that does not answer yet.
 const probeAgain = 10 * time.Second
 
+// probeAfter is the pause before the next look at an LXD that has not answered at
+// so many looks: 1, 1, 1, 2, 2, 4, 4, 8, 8 and then 10 s. A first boot may be over
+// soon, and else takes minutes.
+func probeAfter(looks int) time.Duration {
+	return min(probeAgain, time.Second<<min(max(0, looks-2)/2, 4))
+}
+
 // record finds the VM host of a key: by the tag that Register left with it, by
 // what its machine says, or by the machine itself. It is ErrNotFound if there
 // is none.
@@ -129,7 +136,9 @@ func (h *hosts) register(ctx context.Context, ref Ref, want HostSpec, m Machine)
 	case errors.Is(err, ErrForbidden) && want.Address != "":
 		return waiting(ref.Key, m, VMHost{}, "", ""), want.untrusted(e, err)
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden): // a first boot trusts late
-		return waiting(ref.Key, m, VMHost{}, "WaitingForLXD", h.absent(ctx, want, m, e, err)), nil
+		res := waiting(ref.Key, m, VMHost{}, "WaitingForLXD", h.absent(ctx, want, m, e, err))
+		res.After = probeAfter(h.absences.count(ref.Key))
+		return res, nil
 	case err != nil:
 		return waiting(ref.Key, m, VMHost{}, "", ""), err
 	case want.AdoptExistingVMs, !takesOver:
@@ -212,7 +221,7 @@ func lxdName(address string) string {
 // registeredBefore names the VM host that MAAS has for an address already, or
 // finds that it is ours by now.
 func (h *hosts) registeredBefore(ctx context.Context, key Key, m Machine, r Registration, refusal error) (Result[Host], error) {
-	h.Names.Refresh()
+	h.Names.Refresh(ListHosts)
 	if _, err := h.record(ctx, key, m); err == nil {
 		res := waiting(key, m, VMHost{}, "Registered", r.Name+" is registered by now")
 		res.After = shortly

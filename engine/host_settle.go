@@ -33,6 +33,11 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	if m, err = h.handOver(ctx, want, record, m); err != nil {
 		return res, err
 	}
+	if !metalAs(m, ref.Key).Finished { // it may have been removed a moment ago, and is a host again
+		if err := h.Ledger.OpenHost(ctx, record.HostKey, ""); err != nil {
+			return res, err
+		}
+	}
 	memory := h.memory(ref.Key, want, record, m)
 	memory[serverData] = server
 	if m, err = h.annotate(ctx, m, memory); err != nil {
@@ -44,11 +49,13 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	if record, err = h.settle(ctx, ref.Key, want, record); err != nil {
 		return res, err
 	}
-	if m, err = h.annotate(ctx, m, map[string]string{stateData: m.endState(finishedState(want))}); err != nil {
+	if m, err = h.annotate(ctx, m, h.end(ref, want, m)); err != nil {
 		return res, err
 	}
+	h.names.left(m.SystemID, ref.Key)
 	h.looks.forget(ref.Key)
-	res = waiting(ref.Key, m, record, "Ready", "")
+	h.absences.forget(ref.Key)
+	res = waiting(ref.now(), m, record, "Ready", "")
 	res.Done, res.After = true, 0
 	return res, nil
 }
@@ -187,43 +194,14 @@ func hostDifference(want HostSpec, have VMHost) (HostUpdate, VMHost, error) {
 
 // update changes the record while nothing is being composed on the host.
 func (h *hosts) update(ctx context.Context, record VMHost, u HostUpdate) error {
-	unlock, err := h.quiet(ctx, record)
+	quiet, err := h.quiet(ctx, h.locks, record, "")
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if err := h.Registrar.UpdateHost(ctx, record, u); err != nil {
+	defer quiet.end()
+	if err := quiet.do(func(ctx context.Context) error { return h.Registrar.UpdateHost(ctx, record, u) }); err != nil {
 		return fmt.Errorf("cannot change VM host %s: %w", record.Name, refusedHost(err))
 	}
 	h.Log.InfoContext(ctx, "changed VM host", "name", record.Name, "id", record.ID)
-	return nil
-}
-
-// quiet has the host alone until unlock is called, and refuses while a VM is
-// being composed on it: a sync that ends inside a compose adopts the newborn.
-// The lock holds off the composes of this process; those of others are asked
-// for under it, lest one begins while the lock is waited for.
-func (h *hosts) quiet(ctx context.Context, record VMHost) (unlock func(), err error) {
-	unlock, err = h.locks.alone(ctx, record)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.composing(ctx, record); err != nil {
-		unlock()
-		return nil, err
-	}
-	return unlock, nil
-}
-
-func (h *hosts) composing(ctx context.Context, record VMHost) error {
-	pending, err := h.Ledger.Pending(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range pending {
-		if row.HostKey == record.HostKey && h.unclear(row) > 0 {
-			return fmt.Errorf("%s is being composed on VM host %s, which must wait: %w", row.Name, record.Name, ErrBusy)
-		}
-	}
 	return nil
 }

@@ -118,6 +118,14 @@ func TestHostWaitsForCompose(t *testing.T) {
 // composing puts a row into the ledger whose compose is under way on the host.
 func composing(t *testing.T, rows engine.Ledger, hostKey string) {
 	t.Helper()
+	if err := placeOn(t, rows, hostKey); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// placeOn reserves room on a host as a process does that is about to compose.
+func placeOn(t *testing.T, rows engine.Ledger, hostKey string) error {
+	t.Helper()
 	tag, err := rows.Tag(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -127,9 +135,7 @@ func composing(t *testing.T, rows engine.Ledger, hostKey string) {
 		Key: vmKey, Name: "web-1", Need: engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"": 8e9}},
 		Candidates: []engine.Candidate{{HostKey: hostKey, Zone: "az1", Free: free, DefaultPool: "local"}}, Inventory: tag,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return err
 }
 
 // TestHostWhatRanIsLeftAlone wants a finished host reported, whatever state its

@@ -63,6 +63,17 @@ func (n *hostNets) of(ctx context.Context, machines Machines, systemIDs []string
 	return found, reads.Wait()
 }
 
+// expire drops what is older than age: somebody may just have linked a host.
+func (n *hostNets) expire(age time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, known := range n.known {
+		if read := known.until.Add(-hostNetsTTL); n.now().Sub(read) >= age {
+			delete(n.known, id)
+		}
+	}
+}
+
 // attached lists the CIDRs of the subnets that the machine's interfaces and
 // bridges are linked to, sorted.
 func (m Machine) attached() []string {

@@ -75,15 +75,16 @@ func (b *metal) choices(ctx context.Context, key Key, want MachineSpec, prepare 
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the Ready machines: %w", err)
 	}
-	fitting := slices.DeleteFunc(slices.Clone(ready), func(m Machine) bool { return !want.Select.fits(m) })
+	fitting := slices.DeleteFunc(slices.Clone(ready), func(m Machine) bool { return m.Err != nil || !want.Select.fits(m) })
 	if len(fitting) == 0 {
 		return nil, noneFits(want.Select, len(ready))
 	}
-	// The smallest that will do comes first, so that the large ones stay for
-	// those who need them. Among equal ones, processes that choose at the same
+	// What could not be installed comes last: else a machine with a broken disk that
+	// is the smallest would be chosen for ever. The smallest that will do comes first,
+	// so that the large ones stay for those who need them. Among equal ones, processes that choose at the same
 	// moment begin at different machines.
 	slices.SortFunc(fitting, func(x, y Machine) int {
-		return cmp.Or(cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(lot(key, x), lot(key, y)))
+		return cmp.Or(x.failedAt().Compare(y.failedAt()), cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(lot(key, x), lot(key, y)))
 	})
 	return b.suiting(ctx, fitting, want, prepare)
 }
@@ -161,13 +162,13 @@ func (b *metal) allocatable(ctx context.Context, key Key, m Machine) error {
 }
 
 func knownMachine(m Machine) error {
-	return &SpecError{
+	return knownError{&SpecError{
 		Field:   "name",
 		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
-		Hint: fmt.Sprintf("If something else manages it, such as another configuration, or a host that was renamed since, choose another name. "+
+		Hint: fmt.Sprintf("If something else manages it, such as another configuration, choose another name. "+
 			"If this configuration lost it, import it by its system id %s.", m.SystemID),
 		Err: ErrConflict,
-	}
+	}}
 }
 
 func (b *metal) checkSelector(ctx context.Context, s Selector) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // maxReleases bounds releases of one machine that fail one after the other.
@@ -88,6 +89,9 @@ func (b *metal) undo(ctx context.Context, ref Ref, m Machine) (Result[BareMetal]
 		return Result[BareMetal]{}, locked(m, "release")
 	}
 	m, err := b.unfix(ctx, m)
+	if err == nil {
+		m, err = b.noteFailure(ctx, m)
+	}
 	if err != nil {
 		return Result[BareMetal]{}, err
 	}
@@ -100,6 +104,9 @@ func (b *metal) undo(ctx context.Context, ref Ref, m Machine) (Result[BareMetal]
 // is left either that a process allocated for the key before it died.
 func (b *metal) free(ctx context.Context, ref Ref, m Machine) (Result[BareMetal], error) {
 	left, err := b.allocated(ctx, ref.Key)
+	if ref.SystemID != "" { // one that is finished is that of a host which took the name since
+		left = slices.DeleteFunc(left, func(other Machine) bool { return other.SystemID != ref.SystemID && metalAs(other, ref.Key).Finished })
+	}
 	switch {
 	case err != nil:
 		return Result[BareMetal]{}, err

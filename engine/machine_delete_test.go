@@ -56,7 +56,7 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		prepare func(*testing.T, region, process) engine.Ref
-		writes  []string // operations, in their order
+		writes  []string // operations, in their order; "": the description is written
 	}{
 		"Allocated": {"It was left so.", func(t *testing.T, _ region, p process) engine.Ref {
 			return p.until(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
@@ -69,7 +69,7 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 				t.Fatal(err)
 			}
 			return ref
-		}, []string{"release"}},
+		}, []string{"", "release"}}, // noted first, so that it is chosen last
 		"Broken":     {"An operator said so; MAAS took its owner away.", post("mark_broken"), []string{"release"}},
 		"RescueMode": {"MAAS releases from it, once it is there.", post("rescue_mode"), []string{"release"}},
 		"Testing":    {"It is stopped first.", edit("Testing"), []string{"abort", "release"}},
@@ -108,6 +108,10 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 				}
 				var want []string
 				for _, op := range tc.writes {
+					if op == "" {
+						want = append(want, "PUT machines/{id}/")
+						continue
+					}
 					want = append(want, "POST machines/{id}/ "+op)
 				}
 				if diff := cmp.Diff(want, r.writes()); diff != "" {

@@ -69,7 +69,7 @@ func (b *metal) observe(ctx context.Context, ref Ref) (BareMetal, error) {
 func metalAs(m Machine, key Key) BareMetal {
 	state := m.OwnerData[stateData]
 	return BareMetal{
-		Machine: m, Ours: Key(m.OwnerData[keyData]) == key,
+		Machine: m, Ours: Key(m.OwnerData[keyData]) == m.current(key),
 		Finished: state == stateFinished || state == stateAdopted,
 	}
 }
@@ -134,13 +134,19 @@ const maxLooks = 3
 func claimed(m Machine) bool { return m.OwnerData[keyData] != "" }
 
 // allocated lists the machines that were allocated for a key, the one that has
-// come furthest first. There is one, unless two processes chose at the same
+// come furthest first. One whose host was renamed since is another key's. There is one, unless two processes chose at the same
 // moment.
 func (b *metal) allocated(ctx context.Context, key Key) ([]Machine, error) {
 	found, err := b.Machines.MachinesWhere(ctx, MachineFilter{Agent: marker(key)})
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for the machine of %s: %w", key, err)
 	}
+	for _, m := range found {
+		if m.Err != nil {
+			return nil, fmt.Errorf("cannot tell whether %s was allocated for %s: %w", m.Hostname, key, m.Err)
+		}
+	}
+	found = slices.DeleteFunc(found, func(m Machine) bool { return claimed(m) && Key(m.OwnerData[keyData]) != key })
 	slices.SortFunc(found, func(x, y Machine) int {
 		return cmp.Or(
 			boolCompare(metalAs(y, key).Finished, metalAs(x, key).Finished),
@@ -199,10 +205,24 @@ func (b *metal) named(ctx context.Context, name string) (Machine, error) {
 	}
 	m, err := b.Machines.Machine(ctx, name)
 	if errors.Is(err, ErrNotFound) {
-		return Machine{}, &SpecError{
-			Field: "machine", Message: fmt.Sprintf("MAAS has no machine %q", name), Err: ErrNotFound,
-			Hint: "Give a hostname, an FQDN or a system id, or describe the machine by a selector.",
-		}
+		return Machine{}, &SpecError{Field: "machine", Message: fmt.Sprintf("MAAS has no machine %q", name), Err: ErrNotFound, Hint: b.meant(ctx, name, found)}
 	}
 	return m, err
+}
+
+// meant says which machine is nearly called so: in another domain, or in other
+// letters.
+func (b *metal) meant(ctx context.Context, name string, sameHostname []Machine) string {
+	if small := strings.ToLower(name); len(sameHostname) == 0 && small != name {
+		short, _, _ := strings.Cut(small, ".")
+		sameHostname, _ = b.Machines.MachinesNamed(ctx, short)
+	}
+	if len(sameHostname) == 0 {
+		return "Give a hostname, an FQDN or a system id, or describe the machine by a selector."
+	}
+	m := sameHostname[0]
+	if !strings.Contains(name, ".") {
+		return fmt.Sprintf("Did you mean %q? Names differ by case.", m.Hostname)
+	}
+	return fmt.Sprintf("Did you mean %q? That is the only machine of this hostname.", m.FQDN)
 }

@@ -23,15 +23,16 @@ type preparation struct {
 	fits func(context.Context, Machine) error
 	// network prepares the allocated machine.
 	network func(context.Context, Machine) (Machine, error)
-	// deployment completes what is to be installed.
-	deployment func() (*Deployment, error)
+	// deployment completes what is to be installed on the machine, which is zero
+	// before one is chosen.
+	deployment func(Machine) (*Deployment, error)
 }
 
 func bare(want MachineSpec) preparation {
 	return preparation{
 		fits:       func(context.Context, Machine) error { return nil },
 		network:    func(_ context.Context, m Machine) (Machine, error) { return m, nil },
-		deployment: func() (*Deployment, error) { return want.Deploy, nil },
+		deployment: func(Machine) (*Deployment, error) { return want.Deploy, nil },
 	}
 }
 
@@ -82,7 +83,7 @@ func (b *metal) reach(ctx context.Context, ref Ref, want MachineSpec, prepare pr
 
 // begin takes a machine, once it is known that there is something to install.
 func (b *metal) begin(ctx context.Context, key Key, want MachineSpec, prepare preparation) (Machine, error) {
-	if _, err := prepare.deployment(); err != nil {
+	if _, err := prepare.deployment(Machine{}); err != nil {
 		return Machine{}, err
 	}
 	if err := b.checkImage(ctx, want.Deploy); err != nil {
@@ -143,7 +144,8 @@ func (b *metal) owned(ctx context.Context, key Key, want MachineSpec, m Machine,
 	case PhaseAllocated:
 		return b.install(ctx, key, want, m, prepare)
 	case PhaseDeployed:
-		return b.done(key, m), nil
+		m, err = b.clearFailure(ctx, m)
+		return b.done(key, m), err
 	case PhaseFailed:
 		return Result[BareMetal]{}, failedMachine(m)
 	default:
@@ -186,7 +188,7 @@ func (b *metal) install(ctx context.Context, key Key, want MachineSpec, m Machin
 	if m, err = b.fix(ctx, key, want, m); err != nil {
 		return Result[BareMetal]{}, err
 	}
-	what, err := prepare.deployment()
+	what, err := prepare.deployment(m)
 	switch {
 	case err != nil:
 		return Result[BareMetal]{}, err
@@ -195,6 +197,11 @@ func (b *metal) install(ctx context.Context, key Key, want MachineSpec, m Machin
 	}
 	if err := b.checkImage(ctx, what); err != nil {
 		return Result[BareMetal]{}, err
+	}
+	if what.swaps(m) {
+		if err := b.Machines.Update(ctx, m.SystemID, MachineUpdate{SwapBytes: new(int64)}); err != nil {
+			return Result[BareMetal]{}, fmt.Errorf("cannot have MAAS make no swap on %s: %w", m.Hostname, b.moved(ctx, m, err))
+		}
 	}
 	if err := b.Machines.Deploy(ctx, m.SystemID, *what); err != nil {
 		return Result[BareMetal]{}, fmt.Errorf("cannot deploy %s: %w", m.Hostname, b.moved(ctx, m, refused(err)))

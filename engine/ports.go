@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"time"
+	"slices"
 )
 
 // Machine is one MAAS machine as it was last seen: a VM that MAAS knows, or
@@ -25,19 +25,27 @@ type Machine struct {
 	HostID        int      // id of the VM host that it runs on, 0 for bare metal
 	HostName      string   // name of that VM host
 	Profiles      []string // LXD profiles of a VM; nil where nobody tells them
-	Cores         int
-	MemoryMiB     int64
-	Architecture  string             // "amd64/generic"
-	Disks         []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
-	Interfaces    []MachineInterface // physical interfaces in MAAS's order
-	Bridges       []MachineBridge    // bridges that MAAS knows, in MAAS's order
-	BootInterface int                // id of the interface that it boots from, 0 if MAAS knows none
-	Image         string             // what was deployed, "ubuntu/noble"; empty before
-	Kernel        string             // hwe_kernel of the deployment, "ga-24.04"; empty before
-	IPAddresses   []string
+	// InstanceMissing: no LXD of the hosts has the instance of this VM any more, and
+	// all of them were asked. False where MAAS makes the VMs: nobody tells.
+	InstanceMissing bool
+	Cores           int
+	MemoryMiB       int64
+	Architecture    string             // "amd64/generic"
+	Disks           []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
+	Interfaces      []MachineInterface // physical interfaces in MAAS's order
+	Bridges         []MachineBridge    // bridges that MAAS knows, in MAAS's order
+	BootInterface   int                // id of the interface that it boots from, 0 if MAAS knows none
+	Image           string             // what was deployed, "ubuntu/noble"; empty before
+	Kernel          string             // hwe_kernel of the deployment, "ga-24.04"; empty before
+	SwapBytes       *int64             // swap that deployments make; nil: what curtin suggests
+	IPAddresses     []string
 	// OwnerData are MAAS's workload annotations. They can be set from the
 	// allocation on, and the release clears them.
 	OwnerData map[string]string
+	// Err is set in lists of machines if MAAS's record could not be read as a whole.
+	// Then only SystemID and Hostname count. Machine and MachinesNamed return it as
+	// their own error.
+	Err error
 }
 
 // MachineDisk is a physical block device of a machine.
@@ -137,6 +145,7 @@ type MachineUpdate struct {
 	Zone        *string
 	Pool        *string
 	Domain      *string
+	SwapBytes   *int64 // 0: deployments make none
 }
 
 // Deployment says what to install.
@@ -145,6 +154,14 @@ type Deployment struct {
 	Kernel    string // hwe_kernel; empty: MAAS's default
 	UserData  []byte // plain, not base64
 	Ephemeral bool   // run from memory
+	// NoSwap has MAAS make no swap, which kubelets refuse to start with. MAAS sees
+	// to that for Ubuntu alone: an image of a user's own decides itself.
+	NoSwap bool
+}
+
+// swaps tells that the machine would get swap which the deployment shall not have.
+func (d *Deployment) swaps(m Machine) bool {
+	return d != nil && d.NoSwap && (m.SwapBytes == nil || *m.SwapBytes != 0)
 }
 
 // VMHost is an LXD server on which VMs can be made.
@@ -159,8 +176,11 @@ type VMHost struct {
 	MemoryMiB        Amount
 	CPUOvercommit    float64
 	MemoryOvercommit float64
-	StoragePools     []StoragePool
-	Architectures    []string // "amd64/generic"
+	// HugePagesMiB is the memory that is set aside as huge pages; zero: none is, or
+	// nobody tells, as where MAAS makes the VMs.
+	HugePagesMiB  Amount
+	StoragePools  []StoragePool
+	Architectures []string // "amd64/generic"
 	// Project of LXD that VMs are made in; empty: MAAS knows, and Registrar tells.
 	Project string
 	// Profiles of LXD that VMs of the project may have, sorted; nil where MAAS
@@ -212,10 +232,28 @@ type Names interface {
 	Domains(ctx context.Context) ([]string, error)
 	Subnets(ctx context.Context) ([]Subnet, error)
 	Addresses
-	// Refresh drops all cached lists that are older than a second, hosts and
-	// images too: someone may just have made what is missing from them.
-	Refresh()
+	// Refresh drops those of the named lists that are older than a second; with
+	// no name, all of them. Someone may just have made what is missing from them.
+	Refresh(lists ...List)
 }
+
+// List names a list that is cached.
+type List string
+
+// The lists that Names.Refresh drops. ListHosts are VM hosts, and what LXD
+// servers told of themselves.
+const (
+	ListHosts     List = "hosts"
+	ListZones     List = "zones"
+	ListPools     List = "pools"
+	ListDomains   List = "domains"
+	ListSubnets   List = "subnets"
+	ListAddresses List = "addresses"
+	ListImages    List = "images"
+)
+
+// In tells whether Refresh(lists...) drops the list.
+func (l List) In(lists []List) bool { return len(lists) == 0 || slices.Contains(lists, l) }
 
 // Subnet is a subnet that MAAS knows.
 type Subnet struct {
@@ -239,6 +277,7 @@ type Catalog interface {
 type Image struct {
 	Name          string   // "ubuntu/noble"
 	Architectures []string // "amd64", sorted
+	Kernels       []string // "ga-24.04", sorted; none where MAAS does not tell them
 }
 
 // Capabilities is what a probe of MAAS found.
@@ -247,133 +286,4 @@ type Capabilities struct {
 	VMHosts  bool   // false: VM hosts answer 410 Gone
 	Username string
 	Admin    bool // composing needs an administrator's key
-}
-
-// RowState is how far a ledger row has come.
-type RowState string
-
-// The states of a row: reserved and perhaps being composed; known to MAAS by
-// its system id; being deleted.
-const (
-	RowPending RowState = "pending"
-	RowBound   RowState = "bound"
-	RowLeaving RowState = "leaving"
-)
-
-// Need is what a VM takes of its host.
-type Need struct {
-	Cores     int64
-	MemoryMiB int64
-	// DiskBytes by storage pool. "" is the host's default pool until a host
-	// is chosen, and that pool's name afterwards.
-	DiskBytes map[string]int64
-}
-
-// Row is one reservation in the ledger.
-type Row struct {
-	Key      Key
-	Name     string // hostname
-	HostKey  string // VMHost.HostKey of the host that is to have, or has, the VM
-	Zone     string // of the host
-	Group    string // VMs that are to stand apart; empty: none
-	Need     Need
-	Attempt  int      // 1 for the first
-	Excluded []string // hosts that failed earlier attempts, sorted; never chosen again
-	State    RowState
-	SystemID string    // empty while pending
-	Since    time.Time // when this attempt was placed: a compose of it began after
-}
-
-// Tag is a point in a ledger's history. An inventory of the hosts carries the
-// tag that was read before MAAS was asked for it: what was bound up to then is
-// in the inventory, what was bound later may be missing from it.
-type Tag struct {
-	Generation string // another one each time that a ledger is opened
-	Sequence   int64  // grows with each Bind, Leaving and Forget, and where a Move gives up a compose
-	// Floor is the least Sequence of an inventory that serves by then. An
-	// inventory's own tag needs none.
-	Floor int64
-}
-
-// Serves reports whether an inventory of this tag is new enough for a ledger
-// that has come to another one.
-func (t Tag) Serves(now Tag) bool {
-	return t.Generation == now.Generation && now.Floor <= t.Sequence && t.Sequence <= now.Sequence
-}
-
-// Candidate is a host that fits a VM as far as an inventory shows.
-type Candidate struct {
-	HostKey string // VMHost.HostKey
-	Zone    string
-	// Rank orders the candidates, the least first. Each VM on the host that
-	// the inventory cannot show adds Step: zero fills one host after the other,
-	// the number of candidates goes round.
-	Rank, Step int64
-	// Free is what the inventory says is left, over-commit included. A pool
-	// that is not listed has no room.
-	Free        Need
-	DefaultPool string // the pool that Need.DiskBytes[""] comes from
-}
-
-// Reservation asks for room for a VM on one of several hosts.
-type Reservation struct {
-	Key        Key
-	Name       string // hostname
-	Group      string // VMs of a group spread over zones, then over hosts; empty: none
-	Need       Need
-	Candidates []Candidate
-	Inventory  Tag      // of the inventory that the candidates come from
-	Exclude    []string // hosts that failed, for Move: kept in the row
-}
-
-// Ledger keeps what was decided until MAAS shows it, and so what an inventory
-// of the hosts cannot show yet. Every write is keyed and may be sent twice.
-// Room is counted twice rather than not at all: a row is part of an inventory
-// only if it was bound at or before the inventory's tag, and is not leaving.
-type Ledger interface {
-	// Tag says how far the ledger has come. Read it before the inventory.
-	Tag(ctx context.Context) (Tag, error)
-	// Row returns the row of a key, ErrNotFound if there is none.
-	Row(ctx context.Context, key Key) (Row, error)
-	// Place reserves one of the candidates for a key: where the fewest of its
-	// group are in the zone, then on the host, then by rank. If the key has a
-	// row already, that row is returned unchanged; fresh is true only for the
-	// one call that made the row.
-	//
-	// ErrBusy if others' reservations take the room, or the inventory is too
-	// old, because the ledger was opened anew since, by whomever, or a row
-	// without a system id was given up, whose compose may have left an instance
-	// that only a newer inventory shows: read the inventory anew before the next
-	// try.
-	// An *Error InsufficientResources if no candidate has the room anyway.
-	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
-	// Move begins an attempt, which must be higher than the row's, on a host
-	// that is not excluded; a row that has come that far is returned
-	// unchanged. What the former attempt reserved is given up, so nothing of
-	// it may be left on its host. Errors as for Place, ErrNotFound if there is
-	// no row, ErrBusy if it is leaving.
-	Move(ctx context.Context, attempt int, r Reservation) (row Row, fresh bool, err error)
-	// Renew notes that the compose of a pending row begins only now, in Since.
-	// ErrBusy if the row is no longer the attempt that it was: then nothing may
-	// be composed for it.
-	Renew(ctx context.Context, row Row) error
-	// Bind notes the SystemID that the VM got, and the host that it is on. It
-	// creates the row as given if there is none, which is how a VM found by
-	// its marker gets back into an empty ledger; otherwise only Key, HostKey,
-	// Zone and SystemID count. A row that is leaving notes the system id, goes
-	// on leaving, and the answer is ErrBusy.
-	Bind(ctx context.Context, row Row) error
-	// Leaving marks the row as being deleted: its room stays taken until
-	// Forget. No row is no error.
-	Leaving(ctx context.Context, key Key) error
-	// Forget removes the row, once nothing of the VM is left. No row is no
-	// error.
-	Forget(ctx context.Context, key Key) error
-	// Drop removes a row that is still as it was read, whoever's it is.
-	Drop(ctx context.Context, row Row) error
-	// Pending lists the rows without a system id, of all keys: what MAAS may be
-	// composing.
-	Pending(ctx context.Context) ([]Row, error)
-	// Rows lists all rows, sorted by key.
-	Rows(ctx context.Context) ([]Row, error)
 }

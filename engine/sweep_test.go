@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,5 +89,36 @@ func reserve(t *testing.T, r region, rows engine.Ledger) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRowDatedAhead: a row was written while the clock was ahead, by a run that
+// died. Nobody waits for longer than MAAS can compose.
+func TestRowDatedAhead(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		want   string
+	}{
+		"SameKey": {"The next run of the VM itself waits for what the compose may bear.", "old"},
+		"Another": {"Another VM waits for its room.", "new"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, 1, 1, "az1")
+				ahead := 24 * time.Hour
+				rows := ledger.NewMemory(func() time.Time { return time.Now().Add(ahead) })
+				reserve(t, r, rows)
+				ahead = 0 // the clock is put right
+				p := r.start(t, rows, 0, breakage{})
+				ctx, cancel := context.WithTimeout(p.ctx, time.Hour)
+				defer cancel()
+				began := time.Now()
+				_, err := engine.Wait(ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + tc.want), Name: tc.want}, placed(tc.want, engine.Placement{})))
+				if took := time.Since(began); err != nil || took > 3*time.Minute {
+					t.Errorf("%s\nafter %v: %v", tc.reason, took, err)
+				}
+			})
+		})
 	}
 }

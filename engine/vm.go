@@ -47,6 +47,13 @@ type VMSpec struct {
 	RemovedTags []string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
+	// instance is what the VM is made as, where that is not its Name: LXD keeps the
+	// name of a VM that was renamed in MAAS, and admits it once.
+	instance string
+	// AwaitName: a name that another VM has is waited for, as long as this process
+	// renames or deletes that one, and otherwise for half a minute where it is of
+	// the same owner. Else such a name is an error at once.
+	AwaitName bool
 	// Resize: a finished VM of another size gets this one in place, or an error
 	// says why not. Otherwise its size is left alone.
 	Resize bool

@@ -36,7 +36,7 @@ func (c Config) unlinkable(ctx context.Context, field string, subnet Subnet, ip 
 	if errors.Is(refusal, ErrBusy) {
 		return refusal
 	}
-	c.Names.Refresh()
+	c.Names.Refresh(ListAddresses)
 	err := c.checkAddress(ctx, field, subnet, ip, m.SystemID)
 	var bad *SpecError
 	if errors.As(err, &bad) {

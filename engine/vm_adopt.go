@@ -16,7 +16,7 @@ type aftermath struct{ ours, stranger *Machine }
 func (v *vms) lookAfter(ctx context.Context, host VMHost, row Row, want VMSpec, failure error) (aftermath, error) {
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
-	m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.Name})
+	m, stranger, err := v.look(ctx, Ref{Key: row.Key, Name: want.madeAs()})
 	switch {
 	case err == nil:
 		return aftermath{ours: &m}, nil
@@ -30,6 +30,27 @@ func (v *vms) lookAfter(ctx context.Context, host VMHost, row Row, want VMSpec, 
 		return aftermath{stranger: stranger}, err
 	}
 	return v.claim(ctx, row.Key, want.Placement.Group, *stranger)
+}
+
+// maxLooksOn is how many looks, settling apart, follow on a name that LXD has. They
+// add up to half a minute.
+const maxLooksOn = 10
+
+// lookOn looks on where LXD has an instance of the name, and MAAS shows none. It may
+// be ours: e.g. a run has died in its compose, its ledger is lost, and MAAS is still
+// at it. Nothing is composed meanwhile, as LXD would refuse it again.
+func (v *vms) lookOn(ctx context.Context, host VMHost, row Row, want VMSpec, failure error, left aftermath) (aftermath, error) {
+	for range maxLooksOn {
+		if left.ours != nil || left.stranger != nil || ctx.Err() != nil {
+			break
+		}
+		settleDown(ctx)
+		var err error
+		if left, err = v.lookAfter(ctx, host, row, want, failure); err != nil {
+			return left, err
+		}
+	}
+	return left, nil
 }
 
 // claim takes a newborn that has no mark, and looks again whose it is after a

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,21 +42,28 @@ func (c Config) capable(ctx context.Context) error {
 }
 
 func (v *vms) checkNames(ctx context.Context, want VMSpec) error {
-	for _, c := range []struct {
-		field, kind, name string
-		list              func(context.Context) ([]string, error)
-	}{
+	for _, n := range v.namesOf(want) {
+		if err := checkName(ctx, v.Names, n.field, n.kind, n.name, n.list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameOf is a name in a spec, with the list of MAAS's that it must be in.
+type nameOf struct {
+	field, kind, name string
+	list              func(context.Context) ([]string, error)
+}
+
+func (v *vms) namesOf(want VMSpec) []nameOf {
+	return []nameOf{
 		{"placement.zone", "zone", want.Placement.Zone, v.Names.Zones},
 		{"placement.pool", "resource pool", want.Placement.Pool, v.Names.Pools},
 		{"zone", "zone", want.Zone, v.Names.Zones},
 		{"pool", "resource pool", want.Pool, v.Names.Pools},
 		{"domain", "domain", want.Domain, v.Names.Domains},
-	} {
-		if err := checkName(ctx, v.Names, c.field, c.kind, c.name, c.list); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // checkName looks a name up in one of MAAS's lists. No name is no error.
@@ -63,17 +71,22 @@ func checkName(ctx context.Context, names Names, field, kind, name string, list 
 	if name == "" {
 		return nil
 	}
-	found, all, err := find(ctx, names, list, func(n string) bool { return n == name })
+	found, all, err := find(ctx, names, namedLists[kind], list, func(n string) bool { return n == name })
 	if err == nil && len(found) == 0 {
 		err = unknown(field, kind, name, all)
 	}
 	return err
 }
 
+// namedLists are the cached lists of the kinds that checkName looks up.
+var namedLists = map[string]List{"zone": ListZones, "resource pool": ListPools, "domain": ListDomains}
+
 // find returns what matches in a cached list, and the list. It looks once more
 // in a fresh list before it finds nothing: in one apply, another resource may
 // just have made what is named.
-func find[T any](ctx context.Context, names Names, list func(context.Context) ([]T, error), matches func(T) bool) (found, all []T, err error) {
+func find[T any](
+	ctx context.Context, names Names, what List, list func(context.Context) ([]T, error), matches func(T) bool,
+) (found, all []T, err error) {
 	for range 2 {
 		if all, err = list(ctx); err != nil {
 			return nil, nil, err
@@ -86,7 +99,7 @@ func find[T any](ctx context.Context, names Names, list func(context.Context) ([
 		if len(found) > 0 {
 			break
 		}
-		names.Refresh()
+		names.Refresh(what)
 	}
 	return found, all, nil
 }
@@ -98,19 +111,29 @@ func (v *vms) checkInterfaces(ctx context.Context, interfaces []Interface) error
 		if err != nil {
 			return err
 		}
-		if n == 0 && !subnet.DHCP {
-			return &SpecError{
-				Field: field + ".subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
-				Hint: "A VM boots from the network of its first interface: turn DHCP on for that VLAN, or put another interface first.",
+		if n == 0 {
+			if err := subnet.boots(field); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
+// boots refuses a subnet from which no VM boots.
+func (s Subnet) boots(field string) error {
+	if s.DHCP {
+		return nil
+	}
+	return &SpecError{
+		Field: field + ".subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", s.CIDR),
+		Hint: "A VM boots from the network of its first interface: turn DHCP on for that VLAN, or put another interface first.",
+	}
+}
+
 // subnet finds a subnet by CIDR or name. Names of subnets need not be unique.
 func (c Config) subnet(ctx context.Context, field, wanted string) (Subnet, error) {
-	found, all, err := find(ctx, c.Names, c.Names.Subnets, func(s Subnet) bool { return s.CIDR == wanted || s.Name == wanted })
+	found, all, err := find(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return s.CIDR == wanted || s.Name == wanted })
 	if err != nil {
 		return Subnet{}, err
 	}
@@ -138,20 +161,22 @@ func (c Config) checkImage(ctx context.Context, d *Deployment) error {
 	if d == nil || d.Image == "" {
 		return nil
 	}
-	found, images, err := find(ctx, c.Names, c.Catalog.Images, d.installs)
+	found, images, err := find(ctx, c.Names, ListImages, c.Catalog.Images, d.installs)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
 		return unknown("deploy.image", "image", d.Image, imageNames(images))
 	}
-	return nil
+	return d.checkKernel(found)
 }
 
 func unknown(field, kind, name string, known []string) error {
 	const most = 12
 	hint := "MAAS has none."
-	if len(known) > 0 {
+	if n := slices.IndexFunc(known, func(k string) bool { return k != name && strings.EqualFold(k, name) }); n >= 0 {
+		hint = fmt.Sprintf("Did you mean %q? Names differ by case.", known[n])
+	} else if len(known) > 0 {
 		hint = "Known: " + strings.Join(known[:min(most, len(known))], ", ")
 		if len(known) > most {
 			hint += fmt.Sprintf(" and %d more", len(known)-most)

@@ -94,5 +94,16 @@ func (v *vms) forgetTried(ctx context.Context, row Row) error {
 			return nil
 		}
 	}
-	return v.Ledger.Forget(ctx, row.Key)
+	return v.dropAttempt(ctx, row)
+}
+
+// dropAttempt drops a row that this process placed, whatever it has noted in it
+// since. Where another process has dropped it and placed the key anew, that row
+// stays.
+func (v *vms) dropAttempt(ctx context.Context, placed Row) error {
+	row, err := v.row(ctx, placed.Key)
+	if err != nil || row.Token != placed.Token {
+		return err
+	}
+	return v.Ledger.Drop(ctx, row)
 }

@@ -82,6 +82,7 @@ func (v *vms) moveFrom(ctx context.Context, where sites, row Row, want VMSpec) (
 // that one fails.
 func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) (Result[VM], error) {
 	for tried := 1; ; tried++ {
+		want.instance = row.Name
 		host, ok := where.host(row.HostKey)
 		if !ok {
 			return Result[VM]{}, fmt.Errorf("the ledger chose VM host %s, which is no candidate for %s: %w", row.HostKey, want.Name, ErrBusy)
@@ -90,7 +91,10 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 		if failure == nil {
 			v.Log.InfoContext(ctx, "composed VM", "name", want.Name, "host", host.Name, "system_id", m.SystemID)
 			v.tries.forget(row.Key)
-			return v.composed(ctx, host, row.Key, want, m)
+			v.leftovers.drop(row.Key, mayBeLeft(want.madeAs(), host)) // LXD admits a name once
+			v.there.Store(m.SystemID, true)
+			v.Region.sent.Delete(row.Token)
+			return v.composed(ctx, host, row, want, m)
 		}
 		if errors.Is(failure, ErrBusy) {
 			return Result[VM]{}, failure // nothing was sent: the row is another one by now
@@ -104,23 +108,39 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 			settleDown(ctx)
 		}
 		left, err := v.lookAfter(ctx, host, row, want, failure)
+		again := err == nil && left.stranger == nil && row.Name == want.Name && v.madeThereAs(ctx, host, want.Name)
+		if err == nil && !again && !mayMove && nameTakenInLXD(failure) {
+			left, err = v.lookOn(ctx, host, row, want, failure, left)
+		}
 		switch {
 		case left.ours != nil:
 			v.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", want.Name, "system_id", left.ours.SystemID)
 			if host.ID != 0 && left.ours.HostID != host.ID {
 				v.leftovers.note(row.Key, leftover(want.Name, host))
+			} else {
+				v.leftovers.drop(row.Key, mayBeLeft(want.madeAs(), host))
 			}
 			return v.takeOn(ctx, row, want, *left.ours)
 		case ctx.Err() != nil:
 			return Result[VM]{}, failure // the row stays: it knows since when
 		case err != nil:
 			return Result[VM]{}, err
+		case again:
+			newer, next, err := v.madeAnew(ctx, where, host, row, want)
+			if IsTerminal(err) {
+				err = errors.Join(failure, err)
+			}
+			if err != nil { // alone where it passes: the failure would end the create for good
+				return Result[VM]{}, err
+			}
+			where, row = newer, next
+			continue
 		case left.stranger != nil, !mayMove:
 			return Result[VM]{}, v.giveUp(ctx, host, row, want, left.stranger, failure)
 		}
 		// Others' composes may have failed meanwhile, too, and left an instance
 		// that only a newer inventory shows.
-		v.Names.Refresh()
+		v.Names.Refresh(ListHosts)
 		newer, err := v.sites(ctx, row.Key, want, []string{host.HostKey})
 		if err != nil {
 			return Result[VM]{}, v.giveUp(ctx, host, row, want, nil, failure)
@@ -131,7 +151,7 @@ func (v *vms) composeOn(ctx context.Context, where sites, row Row, want VMSpec) 
 			return Result[VM]{}, v.giveUp(ctx, host, row, want, nil, failure)
 		}
 		// MAAS says no in the same way before and after LXD has made the instance.
-		v.leftovers.note(row.Key, mayBeLeft(want.Name, host))
+		v.leftovers.note(row.Key, mayBeLeft(want.madeAs(), host))
 		v.Log.InfoContext(ctx, "compose failed, trying another VM host", "name", want.Name, "host", host.Name, "error", failure)
 		row = next
 	}
@@ -184,7 +204,10 @@ func (v *vms) compose(ctx context.Context, host VMHost, row Row, want VMSpec) (M
 	}
 	c.Left = func(what string) { v.leftovers.note(row.Key, what) }
 	// Only from now on can MAAS be at it: the row has waited for others so far.
-	c.Begin = func(ctx context.Context) error { return v.Ledger.Renew(ctx, row) }
+	c.Begin = func(ctx context.Context) error {
+		v.Region.sent.Store(row.Token, time.Now())
+		return v.Ledger.Renew(ctx, row)
+	}
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
 	systemID, err := v.Composer.Compose(ctx, host, c)
@@ -202,7 +225,7 @@ func (v *vms) compose(ctx context.Context, host VMHost, row Row, want VMSpec) (M
 // composition is what to ask of the Composer.
 func (v *vms) composition(ctx context.Context, host VMHost, key Key, want VMSpec) (Composition, error) {
 	c := Composition{
-		Hostname: want.Name, Cores: want.Cores, PinnedCores: want.PinnedCores,
+		Hostname: want.madeAs(), Cores: want.Cores, PinnedCores: want.PinnedCores,
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
 		Profile: want.Profile, Disks: want.Disks,
 		Zone: want.Zone, Pool: want.Pool, Domain: want.Domain,
@@ -229,17 +252,17 @@ func (v *vms) composition(ctx context.Context, host VMHost, key Key, want VMSpec
 }
 
 // composed takes what compose says it made, if it is what was asked for.
-func (v *vms) composed(ctx context.Context, host VMHost, key Key, want VMSpec, m Machine) (Result[VM], error) {
-	if m.Hostname != want.Name {
+func (v *vms) composed(ctx context.Context, host VMHost, row Row, want VMSpec, m Machine) (Result[VM], error) {
+	if m.Hostname != want.madeAs() {
 		if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
 			return Result[VM]{}, fmt.Errorf("MAAS composed %s instead of %s, and it cannot be removed: %w", m.Hostname, want.Name, err)
 		}
-		return Result[VM]{}, errors.Join(v.Ledger.Forget(ctx, key), &Error{
+		return Result[VM]{}, errors.Join(v.dropAttempt(ctx, row), &Error{
 			Type: VMCreationFailed, Host: host.Name,
 			Message: fmt.Sprintf("MAAS composed %s instead of %s; it was removed again", m.Hostname, want.Name),
 		})
 	}
-	return v.converge(ctx, Ref{Key: key}, want, m)
+	return v.converge(ctx, Ref{Key: row.Key}, want, m)
 }
 
 func notComposed(name string, host VMHost, failure error) error {
@@ -253,6 +276,13 @@ func notComposed(name string, host VMHost, failure error) error {
 	return &Error{
 		Type: VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure, Hint: hint,
 	}
+}
+
+// nameTakenInLXD reports whether a host's LXD has an instance of the name, of which
+// nothing more is known. A refusal everywhere knows whose it is.
+func nameTakenInLXD(failure error) bool {
+	refused, ok := errors.AsType[*Refusal](failure)
+	return errors.Is(failure, ErrConflict) && !(ok && refused.Everywhere)
 }
 
 // elsewhere reports whether another host may do better: not where the key, the
@@ -285,9 +315,24 @@ func late(failure error) bool {
 	return errors.Is(failure, ErrInvalid) && (!errors.As(failure, &refusal) || len(refusal.Fields()) == 0)
 }
 
+// noteRefused notes what a refused compose may have left: MAAS says no in the same way
+// before and after LXD has made the instance. What it names a parameter for it refused
+// before.
+func (v *vms) noteRefused(host VMHost, row Row, want VMSpec, failure error) {
+	var refusal FieldError
+	early := errors.As(failure, &refusal) && len(refusal.Fields()) > 0 && len(refusal.Fields()["hostname"]) == 0
+	if host.ID == 0 || early || errors.Is(failure, ErrForbidden) || errors.Is(failure, ErrGone) || errors.Is(failure, ErrNotFound) {
+		return
+	}
+	v.leftovers.note(row.Key, mayBeLeft(want.madeAs(), host))
+}
+
 // giveUp ends an attempt of which nothing is left in MAAS.
 func (v *vms) giveUp(ctx context.Context, host VMHost, row Row, want VMSpec, stranger *Machine, failure error) error {
 	key := row.Key
+	if stranger == nil || stranger.HostID != host.ID {
+		v.noteRefused(host, row, want, failure)
+	}
 	if err := v.forgetTried(ctx, row); err != nil {
 		return errors.Join(failure, err)
 	}
@@ -301,7 +346,18 @@ func (v *vms) giveUp(ctx context.Context, host VMHost, row Row, want VMSpec, str
 		// leaves it in LXD.
 		return taken(want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(want.Name, host)))
 	}
-	if !v.tries.again(key, maxTries) {
+	final := false
+	if e, ok := errors.AsType[*Error](failure); ok && e.Err != nil && nameTakenInLXD(failure) {
+		// This host's LXD has an instance of the name, and refuses it again. MAAS has
+		// no machine of it, and another host may do next time.
+		final = want.Host != ""
+		hint := e.Hint
+		if refusal, ok := errors.AsType[*Refusal](failure); ok && hint == "" {
+			hint = refusal.Hint
+		}
+		failure = &Error{Type: e.Type, Host: e.Host, Message: e.Message + ": " + e.Err.Error(), Hint: hint}
+	}
+	if !v.tries.again(key, maxTries) || final {
 		failure = Terminal(failure)
 	}
 	return refused(failure)

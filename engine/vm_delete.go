@@ -11,7 +11,8 @@ import (
 const shortly = 2 * time.Second
 
 // delete implements Kind.Delete: abort or release, power off, delete, see that
-// it is gone. The row turns leaving first and is forgotten last.
+// it is gone. The row turns leaving with the first thing that is done to the VM,
+// not before a refusal, and is forgotten last.
 func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	ref, err := v.follow(ctx, ref)
 	if err != nil {
@@ -21,17 +22,17 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	if err != nil {
 		return Result[VM]{}, err
 	}
-	if row.of(ref) {
-		if err := v.Ledger.Leaving(ctx, ref.Key); err != nil {
-			return Result[VM]{}, fmt.Errorf("cannot mark %s as leaving: %w", ref.Key, err)
-		}
-	}
 	m, _, err := v.look(ctx, ref)
-	if errors.Is(err, ErrNotFound) && ref.SystemID != "" && row.Key != "" && row.SystemID == "" {
-		// The row is of a compose whose fruit nobody has seen: another VM of this
-		// key, that is to go, too.
-		ref.SystemID = ""
-		m, _, err = v.look(ctx, ref)
+	if errors.Is(err, ErrNotFound) && row.Key != "" && row.of(ref) {
+		if err := v.leaving(ctx, ref, row); err != nil {
+			return Result[VM]{}, err
+		}
+		if row.SystemID == "" {
+			// The row is of a compose whose fruit nobody has seen: another VM of this
+			// key, that is to go, too.
+			ref.SystemID = ""
+		}
+		m, _, err = v.look(ctx, ref) // it may have been bound before the row was leaving
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -44,18 +45,28 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 	if err := v.isVM(ctx, m); err != nil {
 		return result(ref.Key, m), err
 	}
+	v.names.leave(m.SystemID, m.Hostname, "", v.Now())
 	res := result(ref.Key, m)
 	switch m.Status.Phase() {
 	case PhaseReleasing:
-		return v.wait(ctx, ref.Key, m), nil
+		return v.wait(ctx, ref.Key, m), v.leaving(ctx, ref, row)
 	case PhaseDeployed, PhaseAllocated:
+		if err := v.leaving(ctx, ref, row); err != nil {
+			return res, err
+		}
 		return v.stop(ctx, ref.Key, m, m.in(StatusReleasing), "release", v.release)
 	case PhaseDeploying, PhaseCommissioning:
 		if m.Status != StatusNew {
+			if err := v.leaving(ctx, ref, row); err != nil {
+				return res, err
+			}
 			return v.stop(ctx, ref.Key, m, m, "abort", v.Machines.Abort)
 		}
 	}
 	off, err := v.off(ctx, ref.Key, m)
+	if err == nil {
+		err = v.leaving(ctx, ref, row)
+	}
 	if err != nil {
 		return res, err
 	}
@@ -64,6 +75,17 @@ func (v *vms) delete(ctx context.Context, ref Ref) (Result[VM], error) {
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
+}
+
+// leaving marks the row of a VM as being deleted.
+func (v *vms) leaving(ctx context.Context, ref Ref, row Row) error {
+	if row.Key == "" || !row.of(ref) || row.State == RowLeaving {
+		return nil
+	}
+	if err := v.Ledger.Leaving(ctx, ref.Key); err != nil {
+		return fmt.Errorf("cannot mark %s as leaving: %w", ref.Key, err)
+	}
+	return nil
 }
 
 // isVM refuses what is no VM. Where MAAS knows no VM hosts, the composer tells.
@@ -111,14 +133,30 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 		if err := v.clear(ctx, row); err != nil {
 			return Result[VM]{}, err
 		}
+		v.noteCutOff(ctx, row)
 	}
-	if row.of(ref) {
-		if err := v.Ledger.Forget(ctx, ref.Key); err != nil {
+	if row.Key != "" && row.of(ref) { // as it was read: a create may have begun since
+		if err := v.Ledger.Drop(ctx, row); err != nil {
 			return Result[VM]{}, err
 		}
 	}
 	v.claims.forget(ref.Key)
-	return Result[VM]{Done: true, Reason: "Deleted"}, nil
+	v.names.left(ref.SystemID, ref.Key)
+	return Result[VM]{Done: true, Reason: "Deleted", Object: VM{Leftover: v.leftovers.of(ref.Key)}}, nil
+}
+
+// noteCutOff notes what a compose may have left that was cut off, and of which MAAS
+// shows nothing: MAAS clears nothing away.
+func (v *vms) noteCutOff(ctx context.Context, row Row) {
+	hosts, err := v.Composer.Hosts(ctx)
+	if err != nil {
+		return
+	}
+	for _, h := range hosts {
+		if h.HostKey == row.HostKey && h.ID != 0 {
+			v.leftovers.note(row.Key, mayBeLeft(row.Name, h))
+		}
+	}
 }
 
 // stop asks MAAS to end what the machine does, and waits for what is then to
@@ -181,22 +219,13 @@ func (v *vms) sync(ctx context.Context, key Key, m Machine) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := v.hosts.alone(ctx, host)
+	quiet, err := v.quiet(ctx, v.hosts, host, key)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	pending, err := v.Ledger.Pending(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range pending {
-		if row.HostKey == host.HostKey && row.Key != key && v.unclear(row) > 0 {
-			return fmt.Errorf("%s is being composed on VM host %s, so %s must wait: %w", row.Name, host.Name, m.Hostname, ErrBusy)
-		}
-	}
+	defer quiet.end()
 	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", host.Name, "name", m.Hostname)
-	if err := v.Composer.Sync(ctx, host, m.SystemID); err != nil {
+	if err := quiet.sync(v.Composer, host, m.SystemID); err != nil {
 		return unanswered(m, err)
 	}
 	_, err = v.Machines.Machine(ctx, m.SystemID)

@@ -17,7 +17,7 @@ func (v *vms) fits(ctx context.Context, host VMHost, want VMSpec) (VMHost, error
 	if !errors.As(err, &short) {
 		return host, err
 	}
-	v.Names.Refresh()
+	v.Names.Refresh(ListHosts)
 	if host, err = v.host(ctx, want.Host); err != nil {
 		return host, err
 	}
@@ -42,6 +42,11 @@ func fits(h VMHost, want VMSpec) error {
 	}
 	if err := room(h, "cores", cores, h.Cores, h.CPUOvercommit); err != nil {
 		return err
+	}
+	if want.HugePages && h.tellsHugePages() {
+		if err := room(h, "MiB of huge pages", want.MemoryMiB, h.HugePagesMiB, 1); err != nil {
+			return err
+		}
 	}
 	return room(h, "MiB of memory", want.MemoryMiB, h.MemoryMiB, h.MemoryOvercommit)
 }

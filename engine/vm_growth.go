@@ -66,7 +66,7 @@ func (v *vms) endGrowth(ctx context.Context, row Row, outcome error) error {
 	}
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
-	if err := v.Ledger.Forget(ctx, row.Key); err != nil {
+	if err := v.dropAttempt(ctx, row); err != nil {
 		return fmt.Errorf("cannot note in the ledger that %s has its size: %w", row.Name, err)
 	}
 	return nil

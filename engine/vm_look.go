@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -21,6 +23,8 @@ type vms struct {
 	tries    *tries // composes that failed
 	sweeps   intervals
 	claims   *claims // fixed addresses of VMs that are being made
+	names    *namesLeft
+	there    sync.Map // system ids of VMs whose instances were made, or seen, by this process
 
 	leftovers leftovers
 }
@@ -86,6 +90,9 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 	if row.SystemID != "" {
 		m, err := v.Machines.Machine(ctx, row.SystemID)
 		switch {
+		case err == nil && m.markedByAnother(ref.Key) && m.Hostname != ref.Name && ref.Name != "":
+			// It was renamed: its row has its former key, whose name it has left.
+			return Machine{}, &m, fmt.Errorf("%s (%s) was renamed: %w", m.Hostname, m.SystemID, ErrNotFound)
 		case err == nil && m.markedByAnother(ref.Key):
 			return Machine{}, &m, fmt.Errorf("%s (%s) is another owner's by now: %w", m.Hostname, m.SystemID, ErrNotFound)
 		case !errors.Is(err, ErrNotFound):
@@ -93,6 +100,11 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 		}
 	}
 	named, err := v.Machines.MachinesNamed(ctx, ref.Name)
+	if err == nil && row.SystemID == "" && row.Name != "" && row.Name != ref.Name { // what it is made as
+		var made []Machine
+		made, err = v.Machines.MachinesNamed(ctx, row.Name)
+		named = append(slices.Clone(named), made...)
+	}
 	if err != nil {
 		return Machine{}, nil, err
 	}
@@ -100,7 +112,9 @@ func (v *vms) look(ctx context.Context, ref Ref) (ours Machine, stranger *Machin
 		if seenAs(m, ref.Key).Ours {
 			return m, nil, nil
 		}
-		stranger = &m
+		if m.Hostname == ref.Name {
+			stranger = &m
+		}
 	}
 	return Machine{}, stranger, fmt.Errorf("no VM %s of ours: %w", ref.Name, ErrNotFound)
 }
@@ -114,12 +128,18 @@ func (v *vms) row(ctx context.Context, key Key) (Row, error) {
 	return row, nil
 }
 
-// unclear says for how long the row's compose may still bear fruit.
+// unclear says for how long the row's compose may still bear fruit. A clock that
+// was put back since must not make that longer than a compose can take, and one that
+// was put forward must not make it shorter than this process knows it to be.
 func (c Config) unclear(row Row) time.Duration {
 	if row.SystemID != "" {
 		return 0
 	}
-	return max(0, c.ComposeWindow-c.Now().Sub(row.Since))
+	left := c.ComposeWindow - c.Now().Sub(row.Since)
+	if sent, ok := c.Region.sent.Load(row.Token); ok {
+		left = max(left, c.ComposeWindow-time.Since(sent.(time.Time)))
+	}
+	return min(c.ComposeWindow, max(0, left))
 }
 
 // hostOf finds the VM host that a VM runs on; ErrConflict if it runs on none.
@@ -142,7 +162,7 @@ func (h VMHost) id() string {
 // host finds the VM host that a spec names by its name, its id, or the system
 // id of its machine. Names of VM hosts need not be unique.
 func (v *vms) host(ctx context.Context, wanted string) (VMHost, error) {
-	found, hosts, err := find(ctx, v.Names, v.Composer.Hosts, func(h VMHost) bool { return h.answersTo(wanted) })
+	found, hosts, err := find(ctx, v.Names, ListHosts, v.Composer.Hosts, func(h VMHost) bool { return h.answersTo(wanted) })
 	if err != nil {
 		return VMHost{}, err
 	}

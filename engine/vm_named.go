@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,15 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 	if err != nil {
 		return sites{}, err
 	}
-	if err := cmp.Or(host.suits(want.Placement), host.usable()); err != nil {
-		v.Names.Refresh()
+	if err := host.suits(want.Placement); err != nil {
+		v.Names.Refresh(ListHosts)
+		return sites{}, err
+	}
+	if host, err = v.restoreNamed(ctx, host); err != nil {
+		return sites{}, err
+	}
+	if err := host.usable(); err != nil {
+		v.Names.Refresh(ListHosts)
 		return sites{}, err
 	}
 	if _, err := v.inProject(ctx, []VMHost{host}, want.Placement.Project); err != nil {
@@ -25,7 +31,7 @@ func (v *vms) namedSite(ctx context.Context, want VMSpec) (sites, error) {
 	// A VM host that was just registered shows no cores until its inventory
 	// has come, a second or two later.
 	if !host.reached() {
-		v.Names.Refresh()
+		v.Names.Refresh(ListHosts)
 		return sites{}, fmt.Errorf("nothing tells yet how many cores VM host %s has: %w", host.Name, ErrBusy)
 	}
 	if host, err = v.fits(ctx, host, want); err != nil {

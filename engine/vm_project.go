@@ -76,11 +76,16 @@ func (p *hostProjects) of(ctx context.Context, registrar Registrar, hosts []VMHo
 
 // ask reads the project of a host, once for all who ask at the same moment.
 func (p *hostProjects) ask(ctx context.Context, registrar Registrar, h VMHost) (string, error) {
-	project, err, _ := p.flight.Do(fmt.Sprint(h.registered()), func() (any, error) {
+	asked := p.flight.DoChan(fmt.Sprint(h.registered()), func() (any, error) {
 		e, err := registrar.Endpoint(context.WithoutCancel(ctx), h)
 		return e.Project, err
 	})
-	return project.(string), err
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case answer := <-asked:
+		return answer.Val.(string), answer.Err
+	}
 }
 
 // ProjectOf is the LXD project of a VM. Where MAAS makes the VMs it takes a call

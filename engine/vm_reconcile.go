@@ -23,6 +23,9 @@ func (v *vms) reconcile(ctx context.Context, ref Ref, want VMSpec) (Result[VM], 
 		return Result[VM]{}, err
 	}
 	res, err := v.step(ctx, at, want)
+	if wait, ok := errors.AsType[*nameWait](err); ok {
+		res.After, res.Reason, res.Message, err = nameLook, "WaitingForName", wait.message, nil
+	}
 	res.moved = res.moved || at.SystemID != ref.SystemID && res.systemID == ""
 	if res.Done { // the disks' pools, as a later look tells them
 		res.Object.Machine = v.Composer.Complete(ctx, res.Object.Machine)
@@ -54,6 +57,11 @@ func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error
 		ref.Name = want.Name
 	}
 	m, stranger, err := v.look(ctx, ref)
+	if err == nil {
+		if res, ended, err := v.endDelete(ctx, ref, want, m); ended {
+			return res, err
+		}
+	}
 	switch {
 	case err == nil && ref.SystemID == "":
 		return v.resume(ctx, ref, want, m)
@@ -63,7 +71,15 @@ func (v *vms) step(ctx context.Context, ref Ref, want VMSpec) (Result[VM], error
 		return Result[VM]{}, err
 	case ref.SystemID != "":
 		return Result[VM]{}, Terminal(err)
+	case stranger != nil && stranger.Hostname != want.Name:
+		if err := v.freeName(ctx, ref.Key, *stranger); err != nil {
+			return Result[VM]{}, err
+		}
+		return Result[VM]{After: nameLook, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name by now", stranger.SystemID, want.Name)}, nil
 	case stranger != nil:
+		if wait := v.waitForName(ref.Key, want, *stranger); wait != nil {
+			return Result[VM]{}, wait
+		}
 		return Result[VM]{}, v.abandon(ctx, ref.Key, taken(want.Name, *stranger, ""))
 	}
 	res, err := v.create(ctx, ref.Key, want)
@@ -101,27 +117,33 @@ func (v *vms) dropUnlessThere(ctx context.Context, row Row) error {
 
 // converge takes a VM that exists one step towards the spec.
 func (v *vms) converge(ctx context.Context, ref Ref, want VMSpec, m Machine) (Result[VM], error) {
-	if err := v.bind(ctx, ref.Key, want.Placement.Group, m); err != nil {
-		return result(ref.Key, m), err
+	key, newborn := ref.now(), born(m, ref.Key)
+	if key == ref.Key {
+		if err := v.bind(ctx, key, want.Placement.Group, m); err != nil {
+			return result(key, m), err
+		}
 	}
 	settled := settled(ref, want, m)
-	m, err := v.settle(ctx, ref.Key, want, m, settled)
+	m, err := v.settle(ctx, key, want, m, settled)
+	if err == nil {
+		err = v.rekey(ctx, ref, want.Placement.Group, m)
+	}
 	switch {
 	case err != nil:
-		return result(ref.Key, m), err
+		return result(key, m), err
 	case settled:
-		if err := v.resize(ctx, ref.Key, want, m); err != nil {
-			return result(ref.Key, m), err
+		if err := v.resize(ctx, key, want, m); err != nil {
+			return result(key, m), err
 		}
 		// It once was what was wanted. Whatever state it is in now is for
 		// people to mend, or for the plan of a front end.
-		res := result(ref.Key, m)
+		res := result(key, m)
 		res.Done = true
 		return res, nil
 	}
-	res, err := v.advance(ctx, ref.Key, want, m)
+	res, err := v.advance(ctx, key, want, m, newborn)
 	if err != nil && res.systemID == "" && !res.moved { // one that moves is not there any more
-		res = result(ref.Key, m)
+		res = result(key, m)
 	}
 	return res, err
 }
@@ -167,9 +189,9 @@ func (v *vms) bind(ctx context.Context, key Key, group string, m Machine) error 
 }
 
 // advance does the one thing that the phase asks for.
-func (v *vms) advance(ctx context.Context, key Key, want VMSpec, m Machine) (Result[VM], error) {
+func (v *vms) advance(ctx context.Context, key Key, want VMSpec, m Machine, newborn bool) (Result[VM], error) {
 	switch phase := m.Status.Phase(); {
-	case m.Status == StatusNew, phase == PhaseReady && born(m, key):
+	case m.Status == StatusNew, phase == PhaseReady && newborn:
 		return v.commission(ctx, key, m)
 	case phase == PhaseReady, phase == PhaseAllocated:
 		return v.install(ctx, key, want, m)

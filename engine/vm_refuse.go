@@ -32,9 +32,13 @@ func taken(name string, m Machine, more string) error {
 // known says that a VM was finished for this key before: whoever did that
 // knows it, or lost it.
 func known(name string, m Machine) error {
+	renamed := ""
+	if m.Hostname != name {
+		renamed = ", called " + m.Hostname + " by now"
+	}
 	return &SpecError{
 		Field:   "name",
-		Message: fmt.Sprintf("the VM %s was made for this name before and is finished (system id %s, %s)", name, m.SystemID, m.StatusName),
+		Message: fmt.Sprintf("the VM %s was made for this name before and is finished (system id %s, %s%s)", name, m.SystemID, m.StatusName, renamed),
 		Hint: fmt.Sprintf("If another configuration manages it, choose another name or another owner. If this one does and lost it, import it by its system id %s. "+
 			"A VM that is to be replaced must go first: create_before_destroy cannot keep a name.", m.SystemID),
 		Err: ErrConflict,

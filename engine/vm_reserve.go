@@ -49,7 +49,7 @@ func (s sites) reservation(key Key, want VMSpec) Reservation {
 func (v *vms) unreserved(ctx context.Context, want VMSpec, err error) error {
 	if errors.Is(err, ErrBusy) {
 		v.sweep(ctx)
-		v.Names.Refresh()
+		v.Names.Refresh(ListHosts)
 	}
 	return fmt.Errorf("cannot reserve room for %s: %w", want.Name, err)
 }

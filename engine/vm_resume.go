@@ -10,6 +10,9 @@ import (
 // resume goes on with a VM that an earlier run began for this key.
 func (v *vms) resume(ctx context.Context, ref Ref, want VMSpec, m Machine) (Result[VM], error) {
 	if seenAs(m, ref.Key).Finished {
+		if wait := v.waitForName(ref.Key, want, m); wait != nil {
+			return Result[VM]{}, wait
+		}
 		return Result[VM]{}, known(want.Name, m)
 	}
 	begun, err := v.placed(ctx, want, m)

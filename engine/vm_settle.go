@@ -22,7 +22,7 @@ func (v *vms) settle(ctx context.Context, key Key, want VMSpec, m Machine, finis
 		}
 	}
 	if update != (MachineUpdate{}) {
-		if err := v.update(ctx, want, m, update); err != nil {
+		if err := v.update(ctx, key, want, m, update); err != nil {
 			return m, err
 		}
 		m = after
@@ -52,15 +52,23 @@ func difference(key Key, want VMSpec, m Machine, finished bool) (MachineUpdate, 
 			*field, *have = &wanted, wanted
 		}
 	}
-	set(&u.Description, &m.Description, describe(m.Description, key, finished))
+	description := m.Description
+	if want.Name != "" && want.Name != m.Hostname {
+		description = noteInstance(description, m.Hostname)
+	}
+	set(&u.Description, &m.Description, describe(description, key, finished))
 	set(&u.Zone, &m.Zone, want.Zone)
 	set(&u.Pool, &m.Pool, want.Pool)
 	set(&u.Domain, &m.Domain, want.Domain)
 	set(&u.Hostname, &m.Hostname, want.Name)
+	if !finished && want.Deploy.swaps(m) {
+		u.SwapBytes = new(int64)
+		m.SwapBytes = u.SwapBytes
+	}
 	return u, m
 }
 
-func (v *vms) update(ctx context.Context, want VMSpec, m Machine, u MachineUpdate) error {
+func (v *vms) update(ctx context.Context, key Key, want VMSpec, m Machine, u MachineUpdate) error {
 	if m.Locked {
 		return locked(m, "change")
 	}
@@ -78,7 +86,11 @@ func (v *vms) update(ctx context.Context, want VMSpec, m Machine, u MachineUpdat
 	if err := v.checkNames(ctx, names); err != nil {
 		return err
 	}
-	if err := v.Machines.Update(ctx, m.SystemID, u); err != nil {
+	change := func() error { return v.Machines.Update(ctx, m.SystemID, u) }
+	if u.Hostname != nil {
+		change = func() error { return v.rename(ctx, key, want, m, u) }
+	}
+	if err := change(); err != nil {
 		return fmt.Errorf("cannot change %s: %w", m.Hostname, refused(err))
 	}
 	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {

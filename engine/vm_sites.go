@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
@@ -42,7 +43,8 @@ func (v *vms) placedSites(ctx context.Context, key Key, want VMSpec, exclude []s
 	found, err := v.place(ctx, need)
 	var misfit *placement.FitError
 	if errors.As(err, &misfit) || lacksProfile(err) {
-		v.Names.Refresh()
+		v.Names.Refresh(ListHosts)
+		v.networks.expire(time.Second)
 		found, err = v.place(ctx, need)
 	}
 	return found, unplaced(want.Name, err)
@@ -53,7 +55,7 @@ func (v *vms) placementNeed(ctx context.Context, key Key, want VMSpec, exclude [
 	need := placement.Need{
 		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags, Project: want.Placement.Project,
 		Profile: want.Profile, Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
-		Strategy: want.Placement.Strategy, Excluded: exclude, Disks: draws(want.Disks),
+		HugePages: want.HugePages, Strategy: want.Placement.Strategy, Excluded: exclude, Disks: draws(want.Disks),
 	}
 	for _, i := range want.Interfaces {
 		subnet, err := v.subnet(ctx, "interfaces."+i.Name, i.Subnet)
@@ -93,6 +95,8 @@ func (v *vms) place(ctx context.Context, need placement.Need) (sites, error) {
 	if err := withProfile(hosts, need.Profile); err != nil {
 		return sites{}, err
 	}
+	// Where no host tells of huge pages, only its LXD can refuse the VM.
+	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, VMHost.tellsHugePages)
 	byID := map[string]VMHost{}
 	placeable := make([]placement.Host, 0, len(hosts))
 	for _, h := range hosts {
@@ -147,14 +151,16 @@ func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, 
 	return full*ties + int64(min(place, ties-1)), share * ties
 }
 
-// placeable is the host as placement sees it. MAAS tells nothing of huge
-// pages, and looks at none when it composes. What may pass is NeverReached, what
+// tellsHugePages tells whether the host is known to have huge pages.
+func (h VMHost) tellsHugePages() bool { return h.HugePagesMiB.Total > 0 }
+
+// placeable is the host as placement sees it. What may pass is NeverReached, what
 // stays is Unusable.
 func (h VMHost) placeable() placement.Host {
 	p := placement.Host{
 		ID: h.HostKey, Name: h.Name, Type: placement.TypeLXD,
 		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures, Profiles: h.offered(),
-		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB),
+		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB), HugePagesMiB: placement.Amount(h.HugePagesMiB),
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
 		NeverReached: !h.reached() && h.unusable() == "", Silence: h.unreached(), Unusable: h.unusable(),
 	}

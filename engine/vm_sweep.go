@@ -61,8 +61,10 @@ func (v *vms) sweepRow(ctx context.Context, row Row) error {
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return v.sweepAway(ctx, row)
-	case err != nil || row.State != RowPending:
+	case err != nil || row.State == RowBound:
 		return err
+	case row.State == RowLeaving:
+		return v.takeBack(ctx, row, m)
 	}
 	bound, err := v.boundTo(ctx, row.Key, row.Group, m)
 	if err != nil {
@@ -72,6 +74,29 @@ func (v *vms) sweepRow(ctx context.Context, row Row) error {
 		return err
 	}
 	return nil // it is being deleted by now
+}
+
+// leavingFor is how long a delete may take until MAAS shows that it has begun. A
+// row that is leaving takes the VM's room beside every inventory, which shows it
+// as well.
+const leavingFor = 10 * time.Minute
+
+// takeBack binds the row of a VM anew whose delete was given up: it is there, and
+// nobody has released it. A delete that goes on after all marks it again.
+func (v *vms) takeBack(ctx context.Context, row Row, m Machine) error {
+	if row.SystemID == "" || v.Now().Sub(row.Since) < leavingFor || m.Status.Phase() == PhaseReleasing || m.markedByAnother(row.Key) {
+		return nil
+	}
+	bound, err := v.boundTo(ctx, row.Key, row.Group, m)
+	if err != nil {
+		return err
+	}
+	bound.Need, bound.Attempt, bound.Excluded = row.Need, row.Attempt, row.Excluded
+	if err := v.Ledger.Drop(ctx, row); err != nil {
+		return err
+	}
+	v.Log.InfoContext(ctx, "a VM stays whose delete was given up", "key", row.Key, "name", row.Name)
+	return v.Ledger.Bind(ctx, bound)
 }
 
 // ofRow finds the machine of a row: by system id, else by name and mark.

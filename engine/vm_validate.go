@@ -24,17 +24,17 @@ const (
 // label is one DNS label. MAAS would also take a dot, and LXD then refuses
 // the instance.
 var (
-	label  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	number = regexp.MustCompile(`^[0-9]+$`)
+	label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	digit = regexp.MustCompile(`^[0-9]`)
 )
 
 // Validate checks what can be checked without asking MAAS. The error is a
 // *SpecError.
 func (s VMSpec) Validate() error {
 	switch {
-	case number.MatchString(s.Name):
+	case digit.MatchString(s.Name) && label.MatchString(s.Name):
 		return &SpecError{
-			Field: "name", Message: fmt.Sprintf("%q is a number, which LXD refuses as the name of an instance", s.Name),
+			Field: "name", Message: fmt.Sprintf("%q begins with a digit, which LXD refuses in the name of an instance", s.Name),
 			Hint: "Put a letter before it.",
 		}
 	case !label.MatchString(s.Name):

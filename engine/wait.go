@@ -62,10 +62,11 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 
 // failures counts steps that fail one after the other.
 type failures struct {
-	last  error
-	cause error // the last one that was more than a wait for others
-	since time.Time
-	pause time.Duration
+	last   error
+	cause  error // the last one that was more than a wait for others
+	since  time.Time
+	scarce time.Time // when room was missing first; zero: it was not
+	pause  time.Duration
 }
 
 // after says how long to pause before the next step, or that the error ends
@@ -82,7 +83,11 @@ func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
 	if !errors.Is(err, ErrBusy) {
 		f.cause = err
 	}
-	if IsTerminal(err) || time.Since(f.since) > patienceFor(err) {
+	scarce := isScarcity(err)
+	if scarce && f.scarce.IsZero() {
+		f.scarce = time.Now()
+	}
+	if IsTerminal(err) || time.Since(f.since) > patience || scarce && time.Since(f.scarce) > scarcity {
 		return 0, true
 	}
 	pause = f.pause/2 + jitter(f.pause/2)
@@ -99,12 +104,10 @@ func (f *failures) verdict(err error) error {
 	return err
 }
 
-func patienceFor(err error) time.Duration {
+// isScarcity tells whether it is room that is missing.
+func isScarcity(err error) bool {
 	var e *Error
-	if errors.As(err, &e) && e.Type == InsufficientResources {
-		return scarcity
-	}
-	return patience
+	return errors.As(err, &e) && e.Type == InsufficientResources
 }
 
 func stopped(ctx context.Context, reason, message string, last error) error {

@@ -55,7 +55,7 @@ func (e *Engine) Room(ctx context.Context) (Room, error) {
 	if err != nil {
 		return Room{}, fmt.Errorf("cannot list the Ready machines: %w", err)
 	}
-	return Room{Hosts: hosts, Ready: ready}, nil
+	return Room{Hosts: hosts, Ready: slices.DeleteFunc(ready, func(m Machine) bool { return m.Err != nil })}, nil
 }
 
 // Zones lists the zones that have at least one VM host with room for what is

@@ -30,7 +30,7 @@ func (m Misfit) String() string {
 // cordoned".
 func (e *FitError) Error() string {
 	if len(e.hosts) == 0 {
-		return "there is no VM host to place on: register one first"
+		return "there is no VM host to place on"
 	}
 	counts := map[Reason]int{}
 	for _, m := range e.hosts {

@@ -28,7 +28,7 @@ func TestFitErrorText(t *testing.T) {
 	}{
 		"NoHosts": {
 			reason: "Nothing fell out: there is nothing.",
-			want:   "there is no VM host to place on: register one first",
+			want:   "there is no VM host to place on",
 		},
 		"MostFrequentFirst": {
 			reason: "The commonest reason is what to look at first.",

@@ -60,7 +60,18 @@ func (l lateComposer) Decompose(ctx context.Context, systemID string) error {
 				return err
 			}
 		}
-		return m.composer.Decompose(ctx, systemID)
+		err := m.composer.Decompose(ctx, systemID)
+		if m != l.lxd || !errors.Is(err, engine.ErrConflict) {
+			return err
+		}
+		vm, failure := l.machines.Machine(ctx, systemID)
+		if failure != nil {
+			return err
+		}
+		if _, failure = m.composer.HostOf(ctx, vm); l.isOnlyMAASs(m, vm, failure) {
+			return l.maas.composer.Decompose(ctx, systemID)
+		}
+		return err
 	})
 }
 
@@ -84,7 +95,11 @@ func (l lateComposer) HostOf(ctx context.Context, vm engine.Machine) (engine.VMH
 		if err := l.confirmVM(ctx, m, vm); err != nil {
 			return engine.VMHost{}, err
 		}
-		return m.composer.HostOf(ctx, vm)
+		host, err := m.composer.HostOf(ctx, vm)
+		if l.isOnlyMAASs(m, vm, err) {
+			return l.maas.composer.HostOf(ctx, vm)
+		}
+		return host, err
 	})
 }
 
@@ -119,10 +134,12 @@ func (l lateComposer) Complete(ctx context.Context, vm engine.Machine) engine.Ma
 
 // Resize implements engine.Composer.
 func (l lateComposer) Resize(ctx context.Context, host engine.VMHost, systemID string, c engine.Composition) error {
-	return act(ctx, l.choice, func(m maker) error { return m.composer.Resize(ctx, host, systemID, c) })
+	return act(ctx, l.choice, func(m maker) error {
+		return l.ofHost(m, host).composer.Resize(ctx, host, systemID, c)
+	})
 }
 
 // Sync implements engine.Composer.
 func (l lateComposer) Sync(ctx context.Context, host engine.VMHost, systemID string) error {
-	return act(ctx, l.choice, func(m maker) error { return m.composer.Sync(ctx, host, systemID) })
+	return act(ctx, l.choice, func(m maker) error { return l.ofHost(m, host).composer.Sync(ctx, host, systemID) })
 }

@@ -73,8 +73,9 @@ type Site struct {
 	// Composer and Registrar are those of the choice.
 	Composer  engine.Composer
 	Registrar engine.Registrar
-	// DNS is MAAS's.
-	DNS engine.DNS
+	// DNS and RegionMarks are MAAS's.
+	DNS         engine.DNS
+	RegionMarks engine.RegionMarks
 
 	choice *choice
 	client *maas.Client
@@ -106,7 +107,7 @@ func Open(c Config) (*Site, error) {
 	}
 	s := &Site{
 		Machines: client, Catalog: client, Names: registry.Names(composer.Names(client)),
-		Composer: lateComposer{chosen}, Registrar: lateRegistrar{chosen}, DNS: client,
+		Composer: lateComposer{chosen}, Registrar: lateRegistrar{chosen}, DNS: client, RegionMarks: client,
 		choice: chosen, client: client,
 	}
 	s.Engine, err = engine.New(engine.Config{

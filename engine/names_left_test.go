@@ -1,0 +1,27 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestNamesLeftForgets: what a key waited for once, or a delete that failed left, has
+// no say in what comes later.
+func TestNamesLeftForgets(t *testing.T) {
+	t0 := time.Unix(1_800_000_000, 0)
+	n := newNamesLeft()
+	if !n.patient("o/web-1", t0) {
+		t.Error("a key does not wait for a name at all")
+	}
+	if !n.patient("o/web-1", t0.Add(time.Hour)) {
+		t.Error("a key got its name, and does not wait for the next one an hour later")
+	}
+	if !n.patient("o/web-1", t0.Add(time.Hour+nameGrace-nameLook)) || n.patient("o/web-1", t0.Add(time.Hour+nameGrace)) {
+		t.Errorf("a key does not wait for %s", nameGrace)
+	}
+	n.leave("abc123", "web-1", "", t0)
+	n.leave("def456", "web-2", "", t0.Add(leavingAgain))
+	if len(n.leaving) != 1 {
+		t.Errorf("a delete that failed is remembered for good: %v", n.leaving)
+	}
+}

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// RowState is how far a ledger row has come.
+type RowState string
+
+// The states of a row: reserved and perhaps being composed; known to MAAS by
+// its system id; being deleted.
+const (
+	RowPending RowState = "pending"
+	RowBound   RowState = "bound"
+	RowLeaving RowState = "leaving"
+)
+
+// Need is what a VM takes of its host.
+type Need struct {
+	Cores     int64
+	MemoryMiB int64
+	// DiskBytes by storage pool. "" is the host's default pool until a host
+	// is chosen, and that pool's name afterwards.
+	DiskBytes map[string]int64
+}
+
+// Row is one reservation in the ledger.
+type Row struct {
+	Key      Key
+	Name     string // hostname
+	HostKey  string // VMHost.HostKey of the host that is to have, or has, the VM
+	Zone     string // of the host
+	Group    string // VMs that are to stand apart; empty: none
+	Need     Need
+	Attempt  int      // 1 for the first
+	Excluded []string // hosts that failed earlier attempts, sorted; never chosen again
+	State    RowState
+	SystemID string // empty while pending
+	// Since is when this attempt was placed: a compose of it began after. Of a row
+	// that is leaving and has a SystemID, it is when it began to leave.
+	Since time.Time
+	// Token tells the call that placed or moved the row from all others: a key
+	// that was dropped and placed anew has another one.
+	Token string
+}
+
+// Tag is a point in a ledger's history. An inventory of the hosts carries the
+// tag that was read before MAAS was asked for it: what was bound up to then is
+// in the inventory, what was bound later may be missing from it.
+type Tag struct {
+	Generation string // another one each time that a ledger is opened
+	Sequence   int64  // grows with each Bind, Leaving and Forget, and where a Move gives up a compose
+	// Floor is the least Sequence of an inventory that serves by then. An
+	// inventory's own tag needs none.
+	Floor int64
+}
+
+// Serves reports whether an inventory of this tag is new enough for a ledger
+// that has come to another one.
+func (t Tag) Serves(now Tag) bool {
+	return t.Generation == now.Generation && now.Floor <= t.Sequence && t.Sequence <= now.Sequence
+}
+
+// Candidate is a host that fits a VM as far as an inventory shows.
+type Candidate struct {
+	HostKey string // VMHost.HostKey
+	Zone    string
+	// Rank orders the candidates, the least first. Each VM on the host that
+	// the inventory cannot show adds Step: zero fills one host after the other,
+	// the number of candidates goes round.
+	Rank, Step int64
+	// Free is what the inventory says is left, over-commit included. A pool
+	// that is not listed has no room.
+	Free        Need
+	DefaultPool string // the pool that Need.DiskBytes[""] comes from
+}
+
+// Reservation asks for room for a VM on one of several hosts.
+type Reservation struct {
+	Key        Key
+	Name       string // hostname
+	Group      string // VMs of a group spread over zones, then over hosts; empty: none
+	Need       Need
+	Candidates []Candidate
+	Inventory  Tag      // of the inventory that the candidates come from
+	Exclude    []string // hosts that failed, for Move: kept in the row
+}
+
+// Leases tell which run makes the object of a key, so that no other one takes it
+// for what was left unfinished.
+type Leases interface {
+	// Hold takes the lease of a key until release is called, or the process ends.
+	// Where a run has it that lives, the error is a *HeldError at once. One whose
+	// run is dead on this machine is free; any other, after 30 s without a
+	// heartbeat, which Hold waits for.
+	Hold(ctx context.Context, key Key) (release func(), err error)
+}
+
+// Close is a host that is to be closed.
+type Close struct {
+	HostKey string
+	Holder  string        // made anew by each who closes
+	Lease   time.Duration // how long the close counts
+	Window  time.Duration // how long the compose of a row may be under way: older ones do not count
+	Except  Key           // whose row does not count either
+}
+
+// Ledger keeps what was decided until MAAS shows it, and so what an inventory
+// of the hosts cannot show yet. Every write is keyed and may be sent twice.
+// Room is counted twice rather than not at all: a row is part of an inventory
+// only if it was bound at or before the inventory's tag, and is not leaving.
+type Ledger interface {
+	// Tag says how far the ledger has come. Read it before the inventory.
+	Tag(ctx context.Context) (Tag, error)
+	// Row returns the row of a key, ErrNotFound if there is none.
+	Row(ctx context.Context, key Key) (Row, error)
+	// Place reserves one of the candidates for a key: where the fewest of its
+	// group are in the zone, then on the host, then by rank. If the key has a
+	// row already, that row is returned unchanged; fresh is true only for the
+	// one call that made the row.
+	//
+	// ErrBusy if others' reservations take the room, or the inventory is too
+	// old, because the ledger was opened anew since, by whomever, or a row
+	// without a system id was given up, whose compose may have left an instance
+	// that only a newer inventory shows: read the inventory anew before the next
+	// try.
+	// An *Error InsufficientResources if no candidate has the room anyway.
+	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
+	// Move begins an attempt, which must be higher than the row's, on a host
+	// that is not excluded; a row that has come that far is returned
+	// unchanged. What the former attempt reserved is given up, so nothing of
+	// it may be left on its host. Errors as for Place, ErrNotFound if there is
+	// no row, ErrBusy if it is leaving.
+	Move(ctx context.Context, attempt int, r Reservation) (row Row, fresh bool, err error)
+	// Renew notes that the compose of a pending row begins only now, in Since.
+	// ErrBusy if the row is no longer the attempt that it was: then nothing may
+	// be composed for it.
+	Renew(ctx context.Context, row Row) error
+	// Bind notes the SystemID that the VM got, and the host that it is on. It
+	// creates the row as given if there is none, which is how a VM found by
+	// its marker gets back into an empty ledger; otherwise only Key, HostKey,
+	// Zone and SystemID count. A row that is leaving notes the system id, goes
+	// on leaving, and the answer is ErrBusy.
+	Bind(ctx context.Context, row Row) error
+	// Leaving marks the row as being deleted: its room stays taken until
+	// Forget. No row is no error.
+	Leaving(ctx context.Context, key Key) error
+	// Forget removes the row, once nothing of the VM is left. No row is no
+	// error.
+	Forget(ctx context.Context, key Key) error
+	// Drop removes a row that is still as it was read, whoever's it is.
+	Drop(ctx context.Context, row Row) error
+	// CloseHost closes a host: until OpenHost, or until the lease is over, Place,
+	// Move and Renew refuse it with ErrBusy. It is one conditional write, which
+	// succeeds only if nothing may be composed there. The same holder closes it
+	// again to prolong its lease. ErrBusy if a VM may be composed there, or another
+	// holder has closed it.
+	CloseHost(ctx context.Context, c Close) error
+	// OpenHost ends a holder's close; with no holder, anybody's. What is not closed
+	// is no error. Inventories from before serve no more.
+	OpenHost(ctx context.Context, hostKey, holder string) error
+	// Pending lists the rows without a system id, of all keys: what MAAS may be
+	// composing.
+	Pending(ctx context.Context) ([]Row, error)
+	// Rows lists all rows, sorted by key.
+	Rows(ctx context.Context) ([]Row, error)
+}

@@ -1,0 +1,260 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// named is a VM as Terraform makes it, which waits for its name.
+func named(name string) engine.VMSpec {
+	spec := placed(name, engine.Placement{})
+	spec.AwaitName = true
+	return spec
+}
+
+// story is a VM in a state: how it is known, and how it is to be called next.
+type story struct{ was, id, becomes string }
+
+func (l story) ref() engine.Ref {
+	ref := engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was, SystemID: l.id, Finished: true}
+	if l.becomes != "" && l.becomes != l.was {
+		ref.NewKey = engine.Key("o/" + l.becomes)
+	}
+	return ref
+}
+
+// changeAll does what Terraform does in one apply: all at once.
+func changeAll(p process, lives []story) []error {
+	errs := make([]error, len(lives))
+	var changing sync.WaitGroup
+	for n, l := range lives {
+		changing.Go(func() {
+			switch {
+			case l.id == "":
+				_, errs[n] = engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.becomes), Name: l.becomes}, named(l.becomes)))
+			case l.becomes == "":
+				errs[n] = p.delete(l.ref())
+			default:
+				_, errs[n] = engine.Wait(p.ctx, p.engine.VMs.Steps(l.ref(), named(l.becomes)))
+			}
+		})
+	}
+	changing.Wait()
+	return errs
+}
+
+// TestNamesChange renames, deletes and makes VMs side by side, so that each waits
+// for the name of another.
+func TestNamesChange(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change map[string]string // from name to name; "": deleted
+		create []string
+	}{
+		"Reuse":  {"A former name is free for a new VM.", map[string]string{"blue": "blue-old"}, []string{"blue"}},
+		"Swap":   {"Two wait for each other.", map[string]string{"fa": "fb", "fb": "fa"}, nil},
+		"Circle": {"Three do.", map[string]string{"fa": "fb", "fb": "fc", "fc": "fa"}, nil},
+		"Shift":  {"The first line of a list goes.", map[string]string{"sa": "sb", "sb": "sc", "sc": ""}, nil},
+		"Grow":   {"A line comes before the others.", map[string]string{"sb": "sa", "sc": "sb"}, []string{"sc"}},
+		"Again":  {"The same name at another address of the configuration.", map[string]string{"web": ""}, []string{"web"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, 1, 4, "az1") // whose LXD keeps the former names
+				rows := ledger.NewMemory(nil)
+				p := r.start(t, rows, 0, breakage{})
+				var lives []story
+				for was, becomes := range tc.change {
+					vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + was), Name: was}, named(was)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					lives = append(lives, story{was, vm.SystemID, becomes})
+				}
+				for _, created := range tc.create {
+					lives = append(lives, story{becomes: created})
+				}
+				began := time.Now()
+				for n, err := range changeAll(p, lives) {
+					if err != nil {
+						t.Errorf("%s\n%+v: %v", tc.reason, lives[n], err)
+					}
+				}
+				if took := time.Since(began); took > 2*time.Minute {
+					t.Errorf("%s\nIt took %v", tc.reason, took)
+				}
+				wantNames(t, r, rows, lives)
+			})
+		})
+	}
+}
+
+// wantNames checks that each VM that is left has its name, the mark of that name,
+// and one row by it.
+func wantNames(t *testing.T, r region, rows engine.Ledger, lives []story) {
+	t.Helper()
+	want := 0
+	for _, l := range lives {
+		if l.becomes == "" {
+			continue
+		}
+		want++
+		m := r.machine(t, l.becomes)
+		if l.id != "" && m.SystemID != l.id {
+			t.Errorf("%s is %s, want %s", l.becomes, m.SystemID, l.id)
+		}
+		if !strings.HasSuffix(strings.TrimSpace(m.Description), " o/"+l.becomes) {
+			t.Errorf("%s says %q", l.becomes, m.Description)
+		}
+		if row, err := rows.Row(t.Context(), engine.Key("o/"+l.becomes)); err != nil || row.SystemID != m.SystemID {
+			t.Errorf("the row of %s: %+v, %v", l.becomes, row, err)
+		}
+	}
+	if all, err := rows.Rows(t.Context()); err != nil || len(all) != want {
+		t.Errorf("%d rows, want %d: %+v, %v", len(all), want, all, err)
+	}
+	if left := r.sim.Instances(); len(left) != want {
+		t.Errorf("%d instances, want %d: %+v", len(left), want, left)
+	}
+}
+
+// TestNameOfAStranger: nobody waits for a name that will not be free.
+func TestNameOfAStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleetOf(t, 2, 4, "az1")
+		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "other/web", Name: "web"}, named("web"))); err != nil {
+			t.Fatal(err)
+		}
+		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/db", Name: "db"}, named("db")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		errs := changeAll(p, []story{{"db", vm.SystemID, "web"}, {becomes: "web"}})
+		for n, err := range errs {
+			var spec *engine.SpecError
+			if !errors.As(err, &spec) || spec.Field != "name" || !strings.Contains(err.Error(), r.machine(t, "web").SystemID) {
+				t.Errorf("%d: want an error of the name that tells whose it is, got %v", n, err)
+			}
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if m := r.machine(t, "db"); !strings.HasSuffix(m.Description, " o/db") {
+			t.Errorf("the mark changed without the name: %q", m.Description)
+		}
+	})
+}
+
+// TestNameOfAFinishedVM: a VM of this owner that nobody renames keeps its name.
+func TestNameOfAFinishedVM(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleetOf(t, 2, 4, "az1")
+		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
+		create := func() error {
+			_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/web", Name: "web"}, named("web")))
+			return err
+		}
+		if err := create(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := create(); !errors.Is(err, engine.ErrConflict) || time.Since(began) > time.Minute {
+			t.Errorf("want a conflict within a minute, got %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// TestRenameCutOff kills a run at each call of a swap. The next one ends it.
+func TestRenameCutOff(t *testing.T) {
+	for nth := 1; ; nth++ {
+		var struck bool
+		t.Run(fmt.Sprint("Call", nth), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, 2, 4, "az1")
+				rows := ledger.NewMemory(nil)
+				p := r.start(t, rows, 0, breakage{})
+				var lives []story
+				for _, l := range []story{{was: "fa", becomes: "fb"}, {was: "fb", becomes: "fa"}} {
+					vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, named(l.was)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					l.id = vm.SystemID
+					lives = append(lives, l)
+				}
+				cut := r.start(t, rows, nth, breakage{deadly: true, breaks: death})
+				changeAll(cut, lives)
+				struck = cut.breaker.broken() != ""
+				for n := range lives { // what a refresh notes: the mark tells the key
+					vm, err := p.engine.VMs.Observe(t.Context(), engine.Ref{SystemID: lives[n].id})
+					if err != nil {
+						t.Fatal(err)
+					}
+					lives[n].was = strings.TrimPrefix(string(vm.MarkedBy()), "o/")
+				}
+				again := r.start(t, rows, 0, breakage{})
+				for n, err := range changeAll(again, lives) {
+					if err != nil {
+						t.Errorf("%+v: %v", lives[n], err)
+					}
+				}
+				wantNames(t, r, rows, lives)
+			})
+		})
+		if !struck || t.Failed() {
+			return
+		}
+	}
+}
+
+// TestFormerNameCutOff kills a run at each call of a create by a former name, whose
+// instance is on the same host. The next one ends it, with one VM.
+func TestFormerNameCutOff(t *testing.T) {
+	for nth := 1; ; nth++ {
+		var struck bool
+		t.Run(fmt.Sprint("Call", nth), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, 1, 4, "az1")
+				rows := ledger.NewMemory(nil)
+				p := r.start(t, rows, 0, breakage{})
+				vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/blue", Name: "blue"}, named("blue")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				renamed := story{"blue", vm.SystemID, "blue-old"}
+				if err := changeAll(p, []story{renamed})[0]; err != nil {
+					t.Fatal(err)
+				}
+				blue := story{becomes: "blue"}
+				cut := r.start(t, rows, nth, breakage{deadly: true, breaks: death})
+				changeAll(cut, []story{blue})
+				struck = cut.breaker.broken() != ""
+				if !struck { // it is finished
+					wantNames(t, r, rows, []story{renamed, blue})
+					return
+				}
+				again := r.start(t, rows, 0, breakage{})
+				err = changeAll(again, []story{blue})[0]
+				m := r.machine(t, "blue")
+				if _, finished, _ := strings.Cut(m.Description, "(in progress)"); err != nil && finished != "" {
+					t.Errorf("%v, %q", err, m.Description)
+				}
+				wantNames(t, r, rows, []story{renamed, blue})
+			})
+		})
+		if !struck || t.Failed() {
+			return
+		}
+	}
+}
