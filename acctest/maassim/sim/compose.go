@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -124,7 +123,12 @@ func (v *wantedVM) poolOf(l *lxdServer, d wantedDisk) (name string, named bool) 
 func (w *world) createInstance(v *wantedVM, l *lxdServer) (*instance, *reply) {
 	v.hostname = or(v.hostname, w.randomName())
 	project := v.host.bmc.project
+	if len(v.subnets(w)) == 0 {
+		bad := unavailable(noHostNetwork)
+		return nil, &bad
+	}
 	if problem := v.refusedByLXD(w, l); problem != "" {
+		w.leakVolumes(v, l)
 		bad := unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
 		return nil, &bad
 	}
@@ -192,8 +196,8 @@ func (v *wantedVM) refusedByLXD(w *world, l *lxdServer) string {
 	switch {
 	case instanceNameProblem(v.hostname) != "":
 		return instanceNameProblem(v.hostname)
-	case len(v.subnets(w)) == 0:
-		return strings.TrimPrefix(noHostNetwork, "Unable to compose machine because: Failed talking to pod: ")
+	case repeated(v.pinned):
+		return "Failed creating instance record: Cannot define CPU multiple times"
 	case l.since(withoutSecureBoot):
 		return "Invalid config: Unknown configuration key: security.secureboot"
 	case l.lent != nil:
@@ -201,9 +205,29 @@ func (v *wantedVM) refusedByLXD(w *world, l *lxdServer) string {
 	case i != nil && i.busy == "create":
 		return `Failed creating instance record: Instance is busy running a "create" operation`
 	case i != nil:
-		return `Failed creating instance record: Add instance info to the database: This "instances" entry already exists`
+		return instanceExists
 	}
 	return ""
+}
+
+// instanceExists is LXD's word on a name that an instance has.
+const instanceExists = `Failed creating instance record: Add instance info to the database: This "instances" entry already exists`
+
+// leakVolumes leaves the volumes of the data disks: MAAS's driver makes them
+// before it asks LXD for the instance, and removes none when LXD refuses it.
+func (w *world) leakVolumes(v *wantedVM, l *lxdServer) {
+	if l.lent != nil {
+		return // a real one has them
+	}
+	for _, d := range v.disks[min(1, len(v.disks)):] {
+		pool, _ := v.poolOf(l, d)
+		key := volumeKey{pool, l.owner(v.host.bmc.project, "features.storage.volumes"), "maas-" + newRandomUUID()}
+		l.volumes[key] = &customVolume{sizeBytes: d.sizeBytes, config: map[string]string{}, made: time.Now()}
+	}
+}
+
+func repeated(cores []int) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(cores)))) < len(cores)
 }
 
 // saveVM is MAAS's part: the second half of the time, then one commit. Where
@@ -214,6 +238,9 @@ func (w *world) saveVM(v *wantedVM, i *instance) (*machine, *reply) {
 		return nil, bad
 	}
 	if bad := w.beforeCommit(v); bad != nil {
+		return nil, bad
+	}
+	if bad := w.lostTagRace(v, i.server); bad != nil {
 		return nil, bad
 	}
 	m := w.newVM(v.hostname, v.host, i)
@@ -252,12 +279,43 @@ func (w *world) beforeCommit(v *wantedVM) *reply {
 	return &bad
 }
 
+// lostTagRace runs a compose again after another one was the first to give MAAS a
+// tag of the host: a machine gets the host's tags, each made where there is none,
+// and PostgreSQL lets one of several transactions do so. MAAS runs the others
+// again from the start, where they meet the instances that they made before.
+func (w *world) lostTagRace(v *wantedVM, l *lxdServer) *reply {
+	if len(w.withoutTag(v.newTags)) == len(v.newTags) {
+		return nil
+	}
+	w.leakVolumes(v, l)
+	bad := unavailable("Unable to compose machine because: Failed talking to pod: " + instanceExists)
+	return &bad
+}
+
+// withoutTag lists the names for which there is no tag.
+func (w *world) withoutTag(names []string) (missing []string) {
+	for _, name := range names {
+		if w.tags[name] == nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
 func (w *world) takenIP(v *wantedVM) *reply {
 	for _, n := range v.nics {
 		if n.ip == "" {
 			continue
 		}
-		if ip, err := netip.ParseAddr(n.ip); err == nil && w.taken(ip) {
+		ip, err := netip.ParseAddr(n.ip)
+		if err != nil {
+			continue
+		}
+		if r := w.inRange(ip); r != nil && r.kind == "dynamic" {
+			bad := refused(404, fmt.Sprintf("%s is within the dynamic range from %s to %s", n.ip, r.start, r.end))
+			return &bad
+		}
+		if w.taken(ip) {
 			bad := refused(404, fmt.Sprintf("The IP address %s is already in use.", n.ip))
 			return &bad
 		}

@@ -26,6 +26,8 @@ func TestComposeRefused(t *testing.T) {
 		"MemoryTooSmall":   {"MAAS wants at least 1024 MiB.", []string{"memory=512"}, 400, "greater than or equal to 1024."},
 		"ZoneByName":       {"Compose takes ids where updates take names.", []string{"zone=default"}, 400, `"zone":["Select a valid choice.`},
 		"DotInHostname":    {"A dot passes MAAS's form and fails in LXD.", []string{"hostname=a.b"}, 503, "Name can only contain alphanumeric and hyphen characters"},
+		"DigitFirst":       {"MAAS takes the hostname, LXD does not.", []string{"hostname=1web"}, 503, "Invalid instance name: Name must not start with a number"},
+		"PinnedTwice":      {"MAAS takes the core twice, LXD does not.", []string{"hostname=x", "pinned_cores=0", "pinned_cores=0"}, 503, "Cannot define CPU multiple times"},
 		"Underscore":       {"The form looks at labels.", []string{"hostname=a_b"}, 400, "Host label cannot contain underscore: 'a_b'."},
 		"HostMachinesName": {"The host's own machine has the VM host's name.", []string{"hostname=h1"}, 400, `Node with hostname \"h1\" already exists`},
 		"OverCommit":       {"A VM that fits the host alone does not fit beside others.", []string{"cores=7"}, 503, "CPU overcommit ratio is 1.0 and there are 6 available resources; 7 requested."},
@@ -251,5 +253,58 @@ func TestUsage(t *testing.T) {
 	}
 	if diff := cmp.Diff("89 46", strings.Join(free, " ")); diff != "" {
 		t.Errorf("a tag that is no pool means the default pool (-want +got):\n%s", diff)
+	}
+}
+
+// TestComposeNewTags composes on a VM host whose tag no machine has had yet, in
+// parallel. MAAS gives itself the tag in one of the transactions and runs the
+// others again after LXD has made their instances.
+func TestComposeNewTags(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason       string
+		known        []string // tags that MAAS has
+		made, leaked int
+	}{
+		"Unknown": {"The first one makes the tag, and the others leave their instances.", nil, 1, 3},
+		"Known":   {"A tag that is there stops nobody.", []string{"kvm"}, 4, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := oneHost()
+				m.Hosts[0].Tags, m.Tags, m.Latency.Compose = []string{"kvm"}, tc.known, time.Second
+				c := world(t, m)
+				statuses := make(chan int, 4)
+				for n := range 4 {
+					go func() {
+						statuses <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=w"+strconv.Itoa(n), "storage=root:8,data:5").status
+					}()
+				}
+				made := 0
+				for range 4 {
+					if status := <-statuses; status == 200 {
+						made++
+					} else if status != 503 {
+						t.Errorf("%s status %d", tc.reason, status)
+					}
+				}
+				left := len(c.sim.Instances()) - made
+				if made != tc.made || left != tc.leaked {
+					t.Errorf("%s made %d, leaked %d; want %d and %d", tc.reason, made, left, tc.made, tc.leaked)
+				}
+				// Each repeat of a refused compose is refused, and leaks one volume more.
+				if tc.leaked > 0 {
+					volumes := len(c.sim.Volumes("h1"))
+					for n := range 4 {
+						c.call("POST", "vm-hosts/1/?op=compose", "hostname=w"+strconv.Itoa(n), "storage=root:8,data:5")
+					}
+					if got := len(c.sim.Volumes("h1")); got != volumes+tc.leaked {
+						t.Errorf("%s volumes: %d, then %d", tc.reason, volumes, got)
+					}
+				}
+			})
+		})
 	}
 }

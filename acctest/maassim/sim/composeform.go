@@ -26,6 +26,7 @@ type wantedVM struct {
 	domain      *domain
 	skip        bool
 	commissions *user
+	newTags     []string // of the host, for which MAAS had no tag as the compose began
 }
 
 // wantedDisk is a part of storage=: label:size(tag,tag).
@@ -48,6 +49,7 @@ func readCompose(c *call, h *vmHost) (wantedVM, *reply) {
 		host: h, hostname: c.field("hostname"), zone: c.w.defaultZone(), pool: h.pool, domain: c.w.domains[0],
 		skip: truth(c.field("skip_commissioning")), hugepages: truth(c.field("hugepages_backed")), commissions: c.user,
 	}
+	v.newTags = c.w.withoutTag(h.tags)
 	v.cores = int(readNumber(c, errs, "cores", 1, 1, int64(h.cores)))
 	v.memoryMiB = readNumber(c, errs, "memory", 2048, leastMemoryMiB, h.memoryMiB)
 	v.readPinned(c, errs)

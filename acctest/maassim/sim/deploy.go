@@ -106,6 +106,11 @@ func readKernel(c *call, m *machine, osystem, series string) (string, *reply) {
 		bad := badField("hwe_kernel", problem)
 		return "", &bad
 	}
+	if c.field("distro_series") == "" {
+		// MAAS looks at the kernel only together with a series
+		// (api/machines.py, op_deploy), and installs the general one.
+		return "ga-" + version, nil
+	}
 	switch strings.TrimSuffix(strings.TrimSuffix(wanted, "-edge"), "-lowlatency") {
 	case "":
 		return "ga-" + version, nil

@@ -23,6 +23,11 @@ func (r *dnsResource) view(w *world) object {
 	for _, ip := range r.ips {
 		addresses = append(addresses, w.addressView(ip))
 	}
+	for _, l := range r.links {
+		if m, n := w.holder(l); l.ip == "" && m != nil {
+			addresses = append(addresses, linkedView(m, n, l))
+		}
+	}
 	for _, record := range w.records {
 		if record.domain == r.domain && record.name == r.name {
 			records = append(records, record.view())
@@ -167,9 +172,12 @@ func createDNS(c *call) reply {
 // pointTo gives a name its addresses. Those that nobody has become addresses
 // that the user reserved, and stay so when the name is gone.
 func (w *world) pointTo(r *dnsResource, ips []string, by *user) {
-	r.ips = ips
+	r.ips, r.links = ips, nil
 	for _, text := range ips {
 		ip := netip.MustParseAddr(text)
+		if _, _, l := w.linkWith(ip); l != nil {
+			r.links = append(r.links, l)
+		}
 		if !w.taken(ip) {
 			w.reserved = append(w.reserved, &reservedIP{ip: ip, subnet: w.subnetOf(ip), owner: by, created: time.Now()})
 		}
@@ -178,12 +186,23 @@ func (w *world) pointTo(r *dnsResource, ips []string, by *user) {
 
 // forgetAddresses drops what names point to and nobody has any more: a user
 // released it, or its machine is gone. A name that loses its last address goes
-// with it (models/signals/staticipaddress.py, post_delete_clean_up_dns).
+// with it (models/signals/staticipaddress.py, post_delete_clean_up_dns). A name
+// points to a machine's link, whatever address that has by now.
 func (w *world) forgetAddresses() {
 	w.dns = slices.DeleteFunc(w.dns, func(r *dnsResource) bool {
-		had := len(r.ips)
-		r.ips = slices.DeleteFunc(r.ips, func(text string) bool { return !w.taken(netip.MustParseAddr(text)) })
-		return had > 0 && len(r.ips) == 0
+		had := len(r.ips) + len(r.links)
+		r.links = slices.DeleteFunc(r.links, func(l *link) bool { m, _ := w.holder(l); return m == nil })
+		r.ips = slices.DeleteFunc(r.ips, func(text string) bool {
+			ip := netip.MustParseAddr(text)
+			_, _, l := w.linkWith(ip)
+			return !w.taken(ip) || l != nil && !slices.Contains(r.links, l)
+		})
+		for _, l := range r.links {
+			if l.ip != "" && !slices.Contains(r.ips, l.ip) {
+				r.ips = append(r.ips, l.ip)
+			}
+		}
+		return had > 0 && len(r.ips)+len(r.links) == 0
 	})
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,7 +40,7 @@ func queryEvents(c *call) reply {
 }
 
 func (c *call) events(limit int) (found []*event) {
-	after, before := c.bound("after", 0), c.bound("before", 1<<62)
+	after, before := c.bound("after", 0), c.bound("before", math.MaxInt32)
 	for _, e := range slices.Backward(c.w.events) {
 		if len(found) < limit && e.id > after && e.id < before && c.mayView(e.machine) && e.matches(c.query) {
 			found = append(found, e)

@@ -39,8 +39,11 @@ func validLabel(name string) bool {
 
 // instanceNameProblem is LXD's word on an instance's name.
 func instanceNameProblem(name string) string {
-	if !validLabel(name) {
+	switch {
+	case !validLabel(name):
 		return "Invalid instance name: Name can only contain alphanumeric and hyphen characters"
+	case name[0] >= '0' && name[0] <= '9':
+		return "Invalid instance name: Name must not start with a number"
 	}
 	return ""
 }

@@ -67,7 +67,19 @@ func (w *world) linkWith(ip netip.Addr) (*machine, *nic, *link) {
 	return nil, nil, nil
 }
 
-// linkedView shows an address that a machine has.
+// holder finds the machine and the interface of a link, nil if it is gone.
+func (w *world) holder(wanted *link) (*machine, *nic) {
+	for _, m := range w.machines {
+		for _, n := range m.nics {
+			if slices.Contains(n.links, wanted) {
+				return m, n
+			}
+		}
+	}
+	return nil, nil
+}
+
+// linkedView shows an address that a machine has, null where it gave it back.
 func linkedView(m *machine, n *nic, l *link) object {
 	kind, name := allocSticky, "Sticky"
 	if l.mode == "auto" {
@@ -76,6 +88,9 @@ func linkedView(m *machine, n *nic, l *link) object {
 	v := object{
 		"ip": l.ip, "alloc_type": kind, "alloc_type_name": name, "created": m.w.sim.built.UTC().Format(momentForm),
 		"owner": nil, "interface_set": []object{m.nicView(n)}, "subnet": nil, "resource_uri": apiRoot + "ipaddresses/",
+	}
+	if l.ip == "" {
+		v["ip"] = nil
 	}
 	if l.subnet != nil {
 		v["subnet"] = l.subnet.view(m.w)

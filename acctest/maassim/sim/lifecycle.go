@@ -195,6 +195,7 @@ func (w *world) deploy(m *machine, u *user) {
 func (m *machine) passDeployment() {
 	m.endPower("on")
 	m.status, m.netboot = StatusDeployed, m.ephemeral
+	m.swapOn = m.makesSwap()
 	m.log("Deployed", "", "")
 	m.startFirstBoot()
 }

@@ -72,6 +72,8 @@ type machine struct {
 	dynamic                   bool // made by allocate: release deletes it
 	commissioned              bool // once passed commissioning
 	ephemeral, uefi           bool
+	swapSize                  *int64 // that deployments make; nil: curtin decides
+	swapOn                    bool   // what runs on it has swap
 	powerState                string // as MAAS remembers it
 	powerType                 string
 	powerParams               map[string]string // of manual and other types; lxd keeps them in bmc

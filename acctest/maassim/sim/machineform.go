@@ -26,6 +26,7 @@ func updateMachine(c *call, m *machine) reply {
 	if kind := c.field("power_type"); !slices.Contains(powerTypes, kind) {
 		errs.add("power_type", choiceProblem(kind))
 	}
+	swap := c.readSwapSize(errs)
 	if len(errs) > 0 {
 		return badForm(errs)
 	}
@@ -37,6 +38,9 @@ func updateMachine(c *call, m *machine) reply {
 	}
 	m.place(z, p, d)
 	set(&m.description, c.text("description"))
+	if swap != nil {
+		m.swapSize = swap
+	}
 	if m.minKernel == nil {
 		m.minKernel = new(string)
 	}

@@ -30,7 +30,7 @@ func (m *machine) view() object {
 		"min_hwe_kernel": m.minKernel, "ephemeral_deploy": m.ephemeral,
 		"virtualmachine_id": idOrNull(m.vmID), "parent": m.parentView(),
 		"ip_addresses": list(m.addresses()), "default_gateways": m.gateways(),
-		"address_ttl": nil, "disable_ipv4": false, "hardware_uuid": nil, "swap_size": nil,
+		"address_ttl": nil, "disable_ipv4": false, "hardware_uuid": nil, "swap_size": m.swapSize,
 		"enable_hw_sync": false, "sync_interval": nil, "last_sync": nil, "next_sync": nil,
 		"bios_boot_method": nil,
 		"numanode_set":     []object{{"index": 0, "memory": m.memoryMiB, "cores": m.coreList(), "hugepages_set": []object{}}},

@@ -13,6 +13,7 @@ func (s *Sim) Resolve(fqdn string) []string {
 	defer s.mu.Unlock()
 	fqdn = strings.ToLower(strings.TrimSuffix(fqdn, "."))
 	addresses := []string{}
+	s.world.forgetAddresses()
 	for _, r := range s.world.dns {
 		if strings.EqualFold(r.name+"."+r.domain.name, fqdn) {
 			addresses = append(addresses, r.ips...)

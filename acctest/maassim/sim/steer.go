@@ -47,6 +47,9 @@ type Machine struct {
 	// Image is what is being or was deployed, like "ubuntu/noble"; empty for
 	// nothing.
 	Image string `json:"image,omitempty"`
+	// SwapOn tells that what was deployed has swap, as curtin makes it unless
+	// swap_size is 0: a kubelet does not start there.
+	SwapOn bool `json:"swap_on,omitempty"`
 }
 
 // MachineEdit is a change that somebody else makes; nil fields stay.
@@ -183,6 +186,22 @@ func (s *Sim) Instances() []Instance {
 	return out
 }
 
+// Volumes lists the custom volumes in the LXD of a host, as "pool/name": the data
+// disks of VMs, and what failed composes left. It is empty for a host that is not
+// there, and for a real LXD.
+func (s *Sim) Volumes(host string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := []string{}
+	if l, err := s.lxdFor(host); err == nil {
+		for key := range l.volumes {
+			names = append(names, key.pool+"/"+key.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func projectNames(l *lxdServer) map[string]string {
 	names := map[string]string{}
 	for name := range l.projects {
@@ -244,6 +263,7 @@ func (m *machine) public() Machine {
 		Description: m.description, Owner: m.ownerText(), PowerState: m.powerState, Zone: m.zone.name,
 		Pool: m.pool.name, Domain: m.domain.name, Tags: slices.Clone(list(m.tags)), Host: m.podName(),
 		HostedHosts: m.hostedBy(), Cores: m.cores, MemoryMiB: m.memoryMiB, IPAddresses: list(m.addresses()), Locked: m.locked,
+		SwapOn: m.swapOn && m.status == StatusDeployed,
 	}
 	if m.message != nil {
 		out.StatusMessage = *m.message

@@ -74,7 +74,11 @@ func (h *vmHost) totalStorage() (n int64) {
 	return n
 }
 
+// setTags writes the words by which a VM host is found. They are no tags of MAAS
+// until a machine of the host gets them; MAAS makes only its own at once
+// (vmhost.py, _discover_and_sync_vmhost).
 func (h *vmHost) setTags(tags []string) {
+	h.w.ensureTag(consoleTag)
 	h.tags = slices.Clone(tags)
 	if !slices.Contains(h.tags, consoleTag) {
 		h.tags = append(h.tags, consoleTag)

@@ -130,6 +130,7 @@ type dnsResource struct {
 	domain *domain
 	ttl    *int
 	ips    []string
+	links  []*link // of machines: they stay when a machine gives its address back, and are filled again
 }
 
 type dnsRecord struct {
