@@ -22,18 +22,30 @@ func report(diags *diag.Diagnostics, doing string, err error) {
 // reportAt is report with the attribute at which to say what an LXD, or the room
 // that there is, forbids: such errors name no field.
 func reportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
-	summary := "Cannot " + doing
-	specs := specErrors(err)
-	for _, spec := range specs {
-		add(diags, attributePath(spec.Field), summary, explain(spec))
+	for _, one := range errorsAt(at, err) {
+		add(diags, one.at, "Cannot "+doing, explain(one.err))
 	}
-	if len(specs) > 0 {
-		return
+}
+
+// errorAt is an error with the attribute that it is about; empty: none.
+type errorAt struct {
+	at  path.Path
+	err error
+}
+
+// errorsAt finds the attributes that an error of the engine is about.
+func errorsAt(at path.Path, err error) []errorAt {
+	var all []errorAt
+	for _, spec := range specErrors(err) {
+		all = append(all, errorAt{attributePath(spec.Field), spec})
+	}
+	if len(all) > 0 {
+		return all
 	}
 	if _, ok := errors.AsType[*engine.Error](err); !ok {
 		at = path.Empty()
 	}
-	add(diags, at, summary, explain(err))
+	return []errorAt{{at, err}}
 }
 
 // specErrors lists what is wrong with the spec: one field, or several whose
@@ -75,19 +87,24 @@ var sentinels = []error{
 	engine.ErrOtherServer, engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
-// add points at the attribute. Of a path into one the CLI looks for the last
-// step among the resource's own attributes, and would show name for bridge.name:
-// then it points at the outermost one, and the detail names the other.
+// add points at the attribute.
 func add(diags *diag.Diagnostics, at path.Path, summary, detail string) {
-	steps := at.Steps()
-	if len(steps) == 0 {
+	if len(at.Steps()) == 0 {
 		diags.AddError(summary, detail)
 		return
 	}
+	diags.AddAttributeError(ownAttribute(at), summary, detail)
+}
+
+// ownAttribute is where to point. Of a path into an attribute the CLI looks for
+// the last step among the resource's own ones, and would show name for
+// bridge.name: then it is the outermost one, and the detail names the other.
+func ownAttribute(at path.Path) path.Path {
+	steps := at.Steps()
 	if last := steps[len(steps)-1].String(); specFields[last] == last {
-		at = path.Root(steps[0].String())
+		return path.Root(steps[0].String())
 	}
-	diags.AddAttributeError(at, summary, detail)
+	return at
 }
 
 // specFields are the first parts of the fields that the engine's errors name,

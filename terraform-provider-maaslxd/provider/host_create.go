@@ -19,6 +19,7 @@ import (
 // state with an error, and so tainted, or is given back.
 func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config hostState
+	r.client.run.begin()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
@@ -38,6 +39,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	if diags.HasError() {
 		return
 	}
+	spec.AwaitName = true
 	key := r.client.hostKey(spec.Name)
 	h, err := r.create(wait, b, key, spec)
 	switch outcomeOfHost(wait, h, err) {
@@ -54,11 +56,16 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 		}
 	case done:
 		warnUnusable(h, diags)
+		b.warnUnreached(h, diags)
 	}
 	plan.trusting(ctx, hostState{}, spec, h, diags)
 	plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
-	writeHostNotes(ctx, resp.Private, hostNotes{Key: key, Pending: err != nil}, diags)
+	n := hostNotes{Key: key, MAAS: b.markMAAS(ctx, diags), Pending: err != nil, Machine: h.Machine.SystemID}
+	if d := decoded[hostDeployModel](ctx, config.Deploy, diags); d != nil {
+		n.UserData = installedWith(d.UserDataWO, d.UserDataWOVersion)
+	}
+	writeHostNotes(ctx, resp.Private, n, diags)
 }
 
 // wayIn is the attribute that says what the host is made of.
@@ -86,7 +93,10 @@ func (r *hostResource) newSpec(ctx context.Context, plan, config hostState, diag
 	if err := b.key.mayTravel(); err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	key, err := b.key.loadOrCreate()
+	if err := r.client.owner.keep(); err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	key, err := b.key.loadOrCreate(func() error { return b.otherFleet(ctx, &r.client.run) })
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
@@ -94,6 +104,7 @@ func (r *hostResource) newSpec(ctx context.Context, plan, config hostState, diag
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
+	r.client.run.warnNext(b.key, next, diags)
 	spec, ds := plan.spec(ctx, config, key.Credentials, next)
 	diags.Append(ds...)
 	return b, spec, nil
@@ -103,6 +114,11 @@ func (r *hostResource) create(ctx context.Context, b *backend, key engine.Key, s
 	if err := r.client.claim(key, "VM host "+spec.Name); err != nil {
 		return engine.Host{}, err
 	}
+	release, err := r.client.hold(ctx, b, key, "VM host", spec.Name)
+	if err != nil {
+		return engine.Host{}, err
+	}
+	defer release()
 	return engine.Wait(stepping(ctx, spec), b.hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
@@ -179,6 +195,17 @@ func warnUnusable(h engine.Host, diags *diag.Diagnostics) {
 	}
 	diags.AddWarning(fmt.Sprintf("No VM can be made on VM host %s", h.VMHost.Name),
 		explain(h.VMHost.Err)+paragraph("The host itself is finished, and the VMs that are on it can be seen"))
+}
+
+// warnUnreached tells that MAAS's word was taken for a host whose LXD is not reached
+// from here.
+func (b *backend) warnUnreached(h engine.Host, diags *diag.Diagnostics) {
+	if b.patient == nil || !b.patient.tookMAASWord(h.Address) {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("The LXD of VM host %s was not reached from here", h.VMHost.Name), fmt.Sprintf(
+		"No connection to %s was answered, so MAAS's inventory of it was believed, and its certificate is not noted. If only MAAS reaches the hosts, set probe = \"maas\" "+
+			"in the provider block, which tries no connection. Otherwise open the way from here to the port of LXD.", h.Address))
 }
 
 // warnHostUnfinished says that a create stopped waiting, for what, and what

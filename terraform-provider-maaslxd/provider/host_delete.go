@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -13,6 +14,7 @@ import (
 // was deployed by someone else. One that is gone already is no error.
 func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state hostState
+	r.client.run.begin()
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
 	n := readHostNotes(ctx, req.Private, diags)
@@ -40,8 +42,11 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostSta
 	if err != nil {
 		return err
 	}
+	if _, err := b.sameMAAS(ctx, n.MAAS); err != nil {
+		return err
+	}
 	if n.Foreign { // without a mark, nothing would be taken for ours
-		_, spec, err := r.changedSpec(ctx, state, hostState{}, state, n)
+		_, spec, err := r.changedSpec(ctx, state, hostState{}, state, n, new(diag.Diagnostics))
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,7 +80,7 @@ func TestKeyExpiry(t *testing.T) {
 // state does not count.
 func TestHostRemembersItsServer(t *testing.T) {
 	t.Parallel()
-	r := &hostResource{client: &client{owner: "default"}}
+	r := &hostResource{client: &client{owner: owner{set: "default"}}}
 	state := hostState{Name: types.StringValue("kvm1"), ID: types.StringValue("4y3h7n"), ServerFingerprint: types.StringValue("aa")}
 	for pending, want := range map[bool]string{false: "aa", true: ""} {
 		if got := r.ref(state, hostNotes{Pending: pending}).ServerFingerprint; got != want {
@@ -124,5 +126,19 @@ func TestTrustedIsWhatWasDeployed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOwnerWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	c, err := newClient(settings{unknown: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key := c.key("web"); !strings.HasSuffix(string(key), "/web") {
+		t.Errorf("the key is %q", key)
+	}
+	if _, err := c.use(); !errors.Is(err, errUnknownConfig) {
+		t.Errorf("want no client to use, got %v", err)
 	}
 }

@@ -15,7 +15,7 @@ const hostNotesKey = "vm_host"
 // hostNotes are what the provider remembers of a VM host besides its state.
 // They hold no secret.
 type hostNotes struct {
-	// Key that the host was made by. It stays when the host is renamed.
+	// Key that the host is known by. It changes with its name.
 	Key engine.Key `json:"key,omitempty"`
 	// Pending: an apply stopped waiting before everything was done.
 	Pending bool `json:"pending,omitempty"`
@@ -27,11 +27,21 @@ type hostNotes struct {
 	// Forgotten: nothing knows its LXD as a VM host any more. The next apply
 	// makes it known again.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// Machine is the system id of the machine that it is on.
+	Machine string `json:"machine,omitempty"`
+	// MAAS is the mark of the MAAS that the host is in; empty: the state is from
+	// before there were marks.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the machine was installed with.
+	UserData userDataNotes `json:"user_data,omitzero"`
 }
 
 // seen brings the notes up to date with what was seen of the host.
 func (n hostNotes) seen(h engine.Host) hostNotes {
-	n.Forgotten = h.VMHost.HostKey == ""
+	n.Forgotten, n.Machine = h.VMHost.HostKey == "", h.Machine.SystemID
+	if h.FormerKey != "" && h.FormerKey == n.Key { // a run died after it had renamed the host
+		n.Key = h.Key
+	}
 	if n.Key == "" {
 		n.Key, n.Foreign = h.Key, h.Key == ""
 	}
@@ -39,6 +49,16 @@ func (n hostNotes) seen(h engine.Host) hostNotes {
 		n.Pending, n.Foreign = !h.Finished, false
 	}
 	return n
+}
+
+// finished are the notes of a host that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n hostNotes) finished(key engine.Key, h engine.Host, deployed *hostDeployModel) hostNotes {
+	out := hostNotes{Key: key, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData}
+	if deployed != nil && (n.Imported || n.Pending) {
+		out.UserData = installedWith(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	return out
 }
 
 // gone tells whether what the notes are of is not there any more: the machine

@@ -63,16 +63,22 @@ func TestPatientProbe(t *testing.T) {
 		unseen  bool
 		reached bool
 		known   bool
+		dropped bool
 		after   time.Duration
 		refused bool
 		err     error
 	}{
-		"Soon":        {reason: "LXD is being installed.", unseen: true, after: time.Minute, err: engine.ErrUnavailable},
-		"Ours":        {reason: "MAAS's word is taken: nobody else made VMs there.", unseen: true, after: 6 * time.Minute},
-		"Theirs":      {reason: "VMs there would be power-cycled.", after: 6 * time.Minute, refused: true, err: engine.ErrConflict},
-		"WasReached":  {reason: "It can be reached, and will be again.", unseen: true, reached: true, after: time.Hour, err: engine.ErrUnavailable},
-		"Known":       {reason: "It has to show its certificate.", unseen: true, known: true, after: time.Hour, err: engine.ErrUnavailable},
-		"ReachedElse": {reason: "That holds for theirs, too.", reached: true, after: time.Hour, err: engine.ErrUnavailable},
+		"Soon":       {reason: "LXD is being installed.", unseen: true, after: time.Minute, err: engine.ErrUnavailable},
+		"Ours":       {reason: "MAAS's word is taken: nobody else made VMs there.", unseen: true, after: 6 * time.Minute},
+		"Theirs":     {reason: "VMs there would be power-cycled.", after: 6 * time.Minute, refused: true, err: engine.ErrConflict},
+		"WasReached": {reason: "It can be reached, and will be again.", unseen: true, reached: true, after: time.Hour, err: engine.ErrUnavailable},
+		"Known":      {reason: "It has to show its certificate.", unseen: true, known: true, after: time.Hour, err: engine.ErrUnavailable},
+		"Swallowed":  {reason: "A firewall drops what goes there, and will go on to.", unseen: true, dropped: true, after: 10 * time.Second},
+		"SwallowedTheirs": {
+			reason: "VMs there would be power-cycled.", dropped: true, after: 10 * time.Second, refused: true, err: engine.ErrConflict,
+		},
+		"SwallowedLater": {reason: "It can be reached, and boots anew.", unseen: true, reached: true, dropped: true, after: time.Minute, err: engine.ErrUnavailable},
+		"ReachedElse":    {reason: "That holds for theirs, too.", reached: true, after: time.Hour, err: engine.ErrUnavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +88,8 @@ func TestPatientProbe(t *testing.T) {
 					ctx = withUnseen(ctx)
 				}
 				lxd := &mute{}
-				p := &patientProbe{probe: lxd, patience: directPatience, silent: map[string]time.Time{}}
+				p := newPatientProbe(lxd)
+				p.drops = func(context.Context, string) bool { return tc.dropped }
 				e := engine.Endpoint{Address: "https://10.0.0.5:8443", Project: "maas"}
 				pinned := ""
 				if tc.known {
@@ -129,13 +136,15 @@ func TestKeyDoesNotTravelInClear(t *testing.T) {
 }
 
 func TestFleetKeyBesideTheLedger(t *testing.T) {
-	t.Parallel()
+	for _, name := range []string{"CI", "TF_IN_AUTOMATION"} {
+		t.Setenv(name, "") // the tests may run where one of them is set
+	}
 	folder := t.TempDir()
 	k := fleetKey{ledger: &lateLedger{path: filepath.Join(folder, "ledger.db")}}
 	if _, err := k.load(); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("want none before one is made, got %v", err)
 	}
-	made, err := k.loadOrCreate()
+	made, err := k.loadOrCreate(func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +162,7 @@ func TestFleetKeyBesideTheLedger(t *testing.T) {
 		t.Errorf("want the one that follows, got %v, %v", next, err)
 	}
 	given := fleetKey{ledger: &lateLedger{path: memoryLedger}, settings: keySettings{certificate: made.Certificate, private: made.Key}}
-	if key, err := given.loadOrCreate(); err != nil || key.Fingerprint != made.Fingerprint {
+	if key, err := given.loadOrCreate(func() error { return nil }); err != nil || key.Fingerprint != made.Fingerprint {
 		t.Errorf("want the given pair without a ledger, got %v", err)
 	}
 }

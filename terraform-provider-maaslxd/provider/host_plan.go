@@ -18,9 +18,13 @@ import (
 // left unfinished, and warns early of what the key of the fleet forbids.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		return // a destroy
+		r.planDestroy(ctx, req, resp)
+		return
 	}
-	p := hostPlan{diags: &resp.Diagnostics}
+	p := hostPlan{diags: &resp.Diagnostics, machine: r.machine}
+	if r.client != nil {
+		p.run = &r.client.run
+	}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
@@ -41,6 +45,35 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 		resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	}
+	if !p.diags.HasError() {
+		p.again = r.client.plannedTwice("VM host ", p.plan.Name.ValueString(), p.state != nil)
+		if p.again {
+			p.notes = readHostNotes(ctx, req.Private, p.diags)
+		}
+		if p.state == nil && set(p.plan.Name) {
+			r.client.plannedTwin("VM host "+p.plan.Name.ValueString(), p.diags)
+		}
+		r.check(ctx, p)
+		r.tell(ctx, p)
+	}
+}
+
+// tell says to the VMs of the run what becomes of their host.
+func (r *hostResource) tell(ctx context.Context, p hostPlan) {
+	if p.diags.HasError() || !r.client.planning() {
+		return
+	}
+	l := leaving{name: p.plan.Name.ValueString(), replaced: true, diags: p.diags}
+	switch {
+	case p.state != nil && len(p.replace) > 0:
+		l.forced, l.kept = p.state.ForceDestroy.ValueBool(), p.state.Adopt.ValueBool() || p.state.registers()
+		r.leave(ctx, p.state.ID.ValueString(), l)
+	case p.state != nil && !p.plan.Name.Equal(p.state.Name):
+		r.client.run.renames(p.state.ID.ValueString(), p.plan.Name.ValueString())
+	case p.again: // by -replace: its plan as a change replaced nothing
+		l.forced, l.kept = p.plan.ForceDestroy.ValueBool(), p.plan.Adopt.ValueBool() || p.plan.registers()
+		r.leave(ctx, p.notes.Machine, l)
+	}
 }
 
 // hostPlan is a plan being made.
@@ -50,6 +83,9 @@ type hostPlan struct {
 	plan    hostState
 	notes   hostNotes
 	replace path.Paths
+	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
+	machine func(ctx context.Context, systemID string) (engine.Machine, error)
+	run     *planRun // nil where the provider is not configured
 	diags   *diag.Diagnostics
 }
 
@@ -60,11 +96,18 @@ func (p *hostPlan) checkKey(ctx context.Context, b *backend) {
 	key, err := b.key.load()
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.ledger.path == memoryLedger:
-		_, err = b.key.loadOrCreate() // says why not
+		_, err = b.key.loadOrCreate(func() error { return nil }) // says why not
 	case errors.Is(err, engine.ErrNotFound) && p.state != nil:
+		p.warnKeyLost(err)
 		return
-	case errors.Is(err, engine.ErrNotFound):
-		err = nil // it is made when the host is
+	case errors.Is(err, engine.ErrNotFound): // it is made when the host is
+		if err = inAutomation(); err == nil {
+			look, cancel := context.WithTimeout(ctx, checkTimeout)
+			defer cancel()
+			if err = b.otherFleet(look, p.run); err != nil && !errors.Is(err, engine.ErrForbidden) {
+				err = nil // the apply looks again
+			}
+		}
 	}
 	if err == nil && p.state == nil {
 		err = b.key.mayTravel()
@@ -80,6 +123,18 @@ func (p *hostPlan) checkKey(ctx context.Context, b *backend) {
 	if p.state != nil && set(p.state.Fingerprint) && p.state.Fingerprint.ValueString() != key.Fingerprint {
 		p.plan.Fingerprint = types.StringUnknown()
 	}
+}
+
+// warnKeyLost tells, once for all hosts, that the pair which they trust is not here.
+func (p *hostPlan) warnKeyLost(missing error) {
+	noted := p.state.Fingerprint.ValueString()
+	if noted == "" || !p.run.once("key lost") {
+		return
+	}
+	p.diags.AddWarning("The LXD client key pair of the fleet is not here", fmt.Sprintf(
+		"VM host %s trusts the certificate %s, and %s. Only what is MAAS's alone can be changed: name, zone, pool, tags and over-commit.\n\n"+
+			"Give the pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger beside which it was made.",
+		p.state.Name.ValueString(), noted, missing))
 }
 
 func (p *hostPlan) decide(ctx context.Context) {
@@ -118,7 +173,7 @@ func (p *hostPlan) planWork() {
 	open(&p.plan.LXDVersion, types.StringNull())
 	open(&p.plan.Fingerprint, types.StringNull())
 	open(&p.plan.ServerFingerprint, p.config.ServerFingerprint)
-	open(&p.plan.Address, p.config.Address)
+	open(&p.plan.LXDAddress, types.StringNull())
 	open(&p.plan.Zone, p.config.Zone)
 	open(&p.plan.Pool, p.config.Pool)
 	open(&p.plan.DefaultStoragePool, p.config.DefaultStoragePool)

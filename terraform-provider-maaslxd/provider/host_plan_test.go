@@ -13,7 +13,7 @@ var (
 	hostConfig = object{"name": "kvm1", "machine": "node1", "zone": "az1"}
 	madeHost   = object{
 		"id": "4y3h7n", "system_id": "4y3h7n", "name": "kvm1", "machine": "node1", "hostname": "node1", "adopt": false,
-		"address": "https://10.0.0.5:8443", "adopt_existing_vms": false, "zone": "az1", "pool": "default",
+		"lxd_address": "https://10.0.0.5:8443", "adopt_existing_vms": false, "zone": "az1", "pool": "default",
 		"cpu_overcommit": 1, "memory_overcommit": 1, "default_storage_pool": "default", "force_destroy": false, "on_create_failure": "keep",
 		"vm_host_id": 3, "lxd_version": "5.21.3", "status": "Deployed", "ip_addresses": []string{"10.0.0.5"},
 		"cores": object{"total": 8, "used": 0, "free": 8}, "memory_mib": object{"total": 8192, "used": 0, "free": 8192},
@@ -29,7 +29,7 @@ func TestPlanOfHostChanges(t *testing.T) {
 		"certificate_fingerprint", "cores", "cpu_overcommit", "default_storage_pool", "ip_addresses", "lxd_version", "memory_mib",
 		"memory_overcommit", "pool", "server_fingerprint", "status", "storage_pools", "vm_host_id",
 	}
-	both := append([]string{"address"}, inventory...)
+	both := slices.Sorted(slices.Values(append([]string{"lxd_address"}, inventory...)))
 	lxd := func(o object) object { return hostConfig.with(object{"lxd": o}) }
 	cases := map[string]struct {
 		reason   string
@@ -78,7 +78,15 @@ func TestPlanOfHostChanges(t *testing.T) {
 			state: madeHost.with(object{"deploy": object{"user_data_wo_version": 1}}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersion": {
-			reason: "The first number is taken over.", config: hostConfig.with(object{"deploy": object{"user_data_wo_version": 1}}),
+			reason: "User-data that comes late takes a new first boot.", config: hostConfig.with(object{"deploy": object{"user_data_wo_version": 1}}),
+			replaces: []string{"deploy"}, warnings: 1,
+		},
+		"FirstVersionOfOldData": {
+			reason: "It ran without a number.", config: hostConfig.with(object{"deploy": object{"user_data_wo_version": 1}}),
+			notes: hostNotes{Key: hostMade.Key, UserData: userDataNotes{Ran: true}},
+		},
+		"VersionTakenAway": {
+			reason: "What ran stays run.", config: hostConfig.with(object{"deploy": object{}}), state: madeHost.with(object{"deploy": object{"user_data_wo_version": 1}}),
 		},
 		"Image": {
 			reason: "It is installed anew.", config: hostConfig.with(object{"deploy": object{"image": "ubuntu/jammy"}}),

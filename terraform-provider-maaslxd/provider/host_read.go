@@ -34,7 +34,14 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		report(diags, doing, err)
 		return
 	}
+	r.client.run.reads()
 	n := readHostNotes(ctx, req.Private, diags)
+	b.named(look, r.ref(state, n).Key)
+	r.client.run.trusts(state.Name.ValueString(), state.Fingerprint.ValueString())
+	if n.MAAS, err = b.knownMAAS(look, n.MAAS, n.Key == "" && !n.Foreign); err != nil {
+		report(diags, doing, err)
+		return
+	}
 	h, err := r.look(look, b, state, n)
 	switch {
 	case vanished(err):

@@ -18,8 +18,8 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		unreadable bool // nothing tells it of an imported host
 		replaces   bool
 	}{
-		{"machine", false, !p.config.Machine.IsNull() && !p.sameMachine()},
-		{"address", false, p.config.registers() && !sameEndpoint(p.config.Address.ValueString(), p.state.Address.ValueString())},
+		{"machine", false, !p.config.Machine.IsNull() && !p.sameMachine(ctx)},
+		{"address", false, p.config.registers() && !sameEndpoint(p.config.Address.ValueString(), p.state.endpoint())},
 		{"lxd", false, p.otherProject(ctx)},
 		{"lxd", true, installed && !p.sameLXD(ctx)},
 		{"bridge", true, installed && !p.sameBridge(ctx)},
@@ -42,17 +42,6 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 			"%s. Installing again destroys what is on the disks of machine %s, so the host is made anew.", why, p.state.Hostname.ValueString()))
 	}
 	p.planTrust(ctx)
-}
-
-// sameMachine tells whether machine still names the machine that the host is
-// on.
-func (p *hostPlan) sameMachine() bool {
-	want, had := p.config.Machine, p.state
-	if want.IsUnknown() {
-		return false
-	}
-	hostname, _, _ := strings.Cut(want.ValueString(), ".")
-	return want.Equal(had.Machine) || want.Equal(had.ID) || hostname == had.Hostname.ValueString()
 }
 
 // otherProject tells whether the project differs. MAAS would delete the VMs of
@@ -94,10 +83,10 @@ func (p *hostPlan) reinstall(ctx context.Context) string {
 		return "deploy is not known yet"
 	case want.Image.IsUnknown() || set(want.Image) && set(had.Image) && !sameImage(want.Image.ValueString(), had.Image.ValueString()):
 		return "deploy.image changes"
-	case differs(want.Kernel, had.Kernel, p.notes.Imported):
+	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
-	case differs(want.UserDataWOVersion, had.UserDataWOVersion, had.UserDataWOVersion.IsNull()):
-		return "deploy.user_data_wo_version changes"
+	case p.notes.UserData.newUserData(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported):
+		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
 	}
 	return ""
 }

@@ -25,6 +25,7 @@ var (
 	_ resource.ResourceWithImportState    = (*hostResource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*hostResource)(nil)
 	_ resource.ResourceWithMoveState      = (*hostResource)(nil)
+	_ resource.ResourceWithUpgradeState   = (*hostResource)(nil)
 	_ resource.ResourceWithValidateConfig = (*hostResource)(nil)
 )
 

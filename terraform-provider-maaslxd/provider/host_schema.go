@@ -54,12 +54,12 @@ func hostSchema(ctx context.Context) schema.Schema {
 		maps.Copy(attributes, group)
 	}
 	return schema.Schema{
-		Version: 0,
+		Version: 1,
 		MarkdownDescription: "An LXD host in MAAS's sense, a VM host: a machine that is deployed, sets LXD up at its first boot, and is registered in MAAS, so that " +
 			"VMs can be made on it; or an LXD that runs already.\n\n" +
 			"Exactly one of `machine`, `selector` and `address` says what it is made of. A create that is cut off or runs out of time leaves the " +
-			"machine as it is, with a warning that says what was waited for; the next apply goes on. `maaslxd_vm.vm_host` takes the `name` of " +
-			"this resource, which also makes the VM wait for the host, and the host outlive the VM.\n\n" +
+			"machine as it is, with a warning that says what was waited for; the next apply goes on. `maaslxd_vm.vm_host` takes the `id` of " +
+			"this resource. Then the VM waits for the host, the host outlives the VM, and a host that is replaced replaces its VMs in the same plan.\n\n" +
 			"What LXD is set up with happens once, at the first boot: nobody can change it from outside afterwards, because the client " +
 			"certificate that the host trusts is restricted to one project.",
 		Attributes: attributes,
@@ -96,12 +96,11 @@ func wayInAttributes() map[string]schema.Attribute {
 		},
 		"selector": selectorAttribute(exactly),
 		"address": schema.StringAttribute{
-			Optional: true, Computed: true,
+			Optional: true,
 			MarkdownDescription: "Address of an LXD that runs already, as MAAS reaches it: `10.0.0.5` or `https://10.0.0.5:8443`. It is only registered, and " +
-				"must trust the fleet's certificate for the project; LXD 4.16 or newer. On LXD 6.7 or newer MAAS makes no VMs." + exactly + " For other hosts, this is the address where LXD listens." +
-				" **Setting it to another address replaces the host.**",
-			Validators:    []validator.String{notEmpty()},
-			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+				"must trust the fleet's certificate for the project; LXD 4.16 or newer. On LXD 6.7 or newer MAAS makes no VMs." + exactly +
+				" `lxd_address` tells where the LXD of any host listens. **Setting it to another address replaces the host.**",
+			Validators: []validator.String{notEmpty()},
 		},
 		"server_fingerprint": schema.StringAttribute{
 			Optional: true, Computed: true,
@@ -137,10 +136,8 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		"name": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "Name of the VM host in MAAS, by which VMs are placed on it. The create that was cut off is found by it, so no two " +
-				"resources of one `owner` may have the same. Changes in place, also where two hosts swap theirs. **VMs whose " +
-				"`vm_host` is the name are then replaced**, because to them the new name is another host; those whose `vm_host` is " +
-				"`tostring(….vm_host_id)` stay. A host that was renamed is still known by the name that it was made under: a new one cannot take that " +
-				"name before the old one is gone.",
+				"resources of one `owner` may have the same. Changes in place, also where two hosts swap theirs; the VMs on it stay, " +
+				"whether they name it by its `id` or by its name. The former name is free for another host.",
 			Validators: []validator.String{hostName()},
 		},
 		"zone": hostPlace("Availability zone of the VM host, by name. Default: MAAS's default zone."),
@@ -148,7 +145,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		"tags": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Tags of the VM host. VMs get the tags that their host has when they are made. Changes in place. Only these are looked after.",
-			Validators:          []validator.Set{setvalidator.ValueStringsAre(tag())},
+			Validators:          []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(tag())},
 		},
 		"cpu_overcommit":       ratio("cores"),
 		"memory_overcommit":    ratio("memory"),

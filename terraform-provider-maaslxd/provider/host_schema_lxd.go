@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -41,11 +42,11 @@ func lxdAttribute() schema.Attribute {
 					"**Changing it replaces the host**, also one that is only registered: MAAS would delete the VMs of the former project.", cloudinit.DefaultProject),
 			},
 			"project_features": schema.MapAttribute{
-				Optional: true, ElementType: types.BoolType,
+				Optional: true, ElementType: types.BoolType, Validators: []validator.Map{mapvalidator.NoNullValues()},
 				MarkdownDescription: "Features that the project has for itself, by LXD's names without `features.`, such as `images` or `profiles`. Default: LXD's.",
 			},
 			"project_limits": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType,
+				Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
 				MarkdownDescription: "Limits of the project by LXD's names without `limits.`, such as `cpu` or `memory`. Default: none.",
 			},
 			"listen_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IP address at which LXD's API listens, without a port. Default: all of the machine's."},
@@ -62,7 +63,7 @@ func lxdAttribute() schema.Attribute {
 					"A pair in `lxd-client-next.pem` beside the ledger is trusted by new hosts without being named here, unless `lxd_client_cert` is set. " +
 					"A host that runs already must be told on the host itself, by `lxc config trust add FILE --restricted --projects PROJECT`; adding it here then " +
 					"only notes that it was, in place, and `lxd_client_cert` can become that certificate.",
-				Validators: []validator.List{listvalidator.ValueStringsAre(publicCertificate())},
+				Validators: []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(publicCertificate())},
 			},
 		},
 	}
@@ -71,6 +72,7 @@ func lxdAttribute() schema.Attribute {
 func lxdPoolsAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional:            true,
+		Validators:          []validator.Map{mapvalidator.NoNullValues()},
 		MarkdownDescription: fmt.Sprintf("Storage pools by name. Default: one on ZFS, `%s`, in a file of %d GB.", cloudinit.DefaultPool, cloudinit.DefaultPoolSizeGB),
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"driver": schema.StringAttribute{
@@ -109,6 +111,7 @@ func lxdPoolsAttribute() schema.Attribute {
 func lxdNetworksAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional:            true,
+		Validators:          []validator.Map{mapvalidator.NoNullValues()},
 		MarkdownDescription: "Networks that VMs can join, by name. Default: the bridge of `bridge`.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"kind": schema.StringAttribute{
@@ -133,7 +136,10 @@ func lxdProfileAttribute() schema.Attribute {
 			"name":    schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Its name. Default `%s`.", cloudinit.DefaultProfile)},
 			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Storage pool of the root disk. Default: `%s`, else the only one.", cloudinit.DefaultPool)},
 			"network": schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Network of the NIC. Default: `%s`, else the only one.", cloudinit.DefaultBridge)},
-			"config":  schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Configuration of instances by LXD's keys, such as `limits.cpu`."},
+			"config": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType, MarkdownDescription: "Configuration of instances by LXD's keys, such as `limits.cpu`.",
+				Validators: []validator.Map{mapvalidator.NoNullValues()},
+			},
 		},
 	}
 }

@@ -32,7 +32,7 @@ func selectorAttribute(exactly string) schema.Attribute {
 			"pool": name("Resource pool of the machine, by name."),
 			"tags": schema.SetAttribute{
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags that the machine must carry, all of them. Default: none.",
-				Validators: []validator.Set{setvalidator.ValueStringsAre(tag())},
+				Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(tag())},
 			},
 			"architecture":   name("Architecture, such as `amd64` or `amd64/generic`."),
 			"min_cores":      least("Number of cores, at least."),
@@ -46,7 +46,7 @@ func hostDeployAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "What to install on a machine that is deployed. Without it, MAAS's default image is. " +
-			"**Changing a value in it replaces the host**; leaving one out, or naming it for the first time, does not where the outcome is the same.",
+			"**Changing a value in it replaces the host**; leaving one out does not, and neither does naming it for the first time where the outcome is the same.",
 		Attributes: map[string]schema.Attribute{
 			"image": schema.StringAttribute{
 				Optional:            true,
@@ -66,8 +66,9 @@ func hostDeployAttribute() schema.Attribute {
 				Validators: []validator.String{userDataSize()},
 			},
 			"user_data_wo_version": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the host. The first number, given to a host that had none, is taken over in place.",
+				Optional: true,
+				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the host. So does the first number where the host was installed without user-data: " +
+					"cloud-init runs it at the first boot only. If you remove it, the host keeps what it was installed with.",
 			},
 		},
 	}
@@ -126,6 +127,7 @@ func hostSeenAttributes() map[string]schema.Attribute {
 			Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null until it is registered.",
 			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 		},
+		"lxd_address": text("Address where the LXD of the host listens, as MAAS reaches it. Null until it is known."),
 		"lxd_version": text("Version of LXD. Null until MAAS has reached it."),
 		"cores":       amount("Cores"),
 		"memory_mib":  amount("Memory in MiB"),

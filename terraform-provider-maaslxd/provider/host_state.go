@@ -35,7 +35,7 @@ func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnos
 	v := h.VMHost
 	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
 	setString(&m.Hostname, h.Machine.Hostname)
-	setString(&m.Address, h.Address)
+	setString(&m.LXDAddress, h.Address)
 	setString(&m.Zone, v.Zone)
 	setString(&m.Pool, v.Pool)
 	setString(&m.DefaultStoragePool, defaultPool(v))
@@ -80,7 +80,10 @@ func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	m.Cores = amountOf(ctx, v, v.Cores, v.CPUOvercommit, diags)
 	m.MemoryMiB = amountOf(ctx, v, v.MemoryMiB, v.MemoryOvercommit, diags)
 	m.StoragePools = poolsOf(ctx, v, diags)
-	if h.Address != "" && !sameEndpoint(h.Address, m.Address.ValueString()) {
+	if h.Address != "" && !sameEndpoint(h.Address, m.LXDAddress.ValueString()) {
+		m.LXDAddress = types.StringValue(h.Address)
+	}
+	if set(m.Address) && h.Address != "" && !sameEndpoint(h.Address, m.Address.ValueString()) {
 		m.Address = types.StringValue(h.Address)
 	}
 	if h.Fingerprint != "" {
@@ -128,13 +131,13 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 		m.TrustedFingerprints = fingerprintSet([]string{h.Fingerprint})
 	}
 	if e.Address != "" {
-		m.Address = types.StringValue(e.Address)
+		m.LXDAddress = types.StringValue(e.Address)
 	}
 	if e.Project != "" && e.Project != cloudinit.DefaultProject {
 		m.LXD = encoded(ctx, lxdType, noLXD(e.Project), diags)
 	}
 	if !foreign && h.Machine.Image != "" {
-		m.Deploy = encoded(ctx, hostDeployType, hostDeployModel{Image: types.StringValue(h.Machine.Image)}, diags)
+		m.Deploy = encoded(ctx, hostDeployType, hostDeployModel{Image: types.StringValue(h.Machine.Image), Kernel: optionalString(h.Machine.Kernel)}, diags)
 	}
 	m.Tags = tagSet(removedTags(h.VMHost.Tags, tagsOfMAAS))
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -20,6 +21,7 @@ type hostState struct {
 	Adopt               types.Bool     `tfsdk:"adopt"`
 	Selector            types.Object   `tfsdk:"selector"`
 	Address             types.String   `tfsdk:"address"`
+	LXDAddress          types.String   `tfsdk:"lxd_address"`
 	ServerFingerprint   types.String   `tfsdk:"server_fingerprint"`
 	AdoptExistingVMs    types.Bool     `tfsdk:"adopt_existing_vms"`
 	Zone                types.String   `tfsdk:"zone"`
@@ -114,8 +116,13 @@ func (m hostState) tags() []string { return sortedStrings(m.Tags) }
 // is taken as it is.
 func (m hostState) deploys() bool { return !m.Adopt.ValueBool() && !m.registers() }
 
-// registers tells whether this VM host is an LXD that runs already. The address
-// of others is computed, so only a configuration can tell.
+// endpoint is the address of the LXD of a state: that which was given, else that
+// which was seen.
+func (m hostState) endpoint() string {
+	return cmp.Or(m.Address.ValueString(), m.LXDAddress.ValueString())
+}
+
+// registers tells whether this VM host is an LXD that runs already.
 func (m hostState) registers() bool {
 	return !m.Address.IsNull() && m.Machine.IsNull() && m.Selector.IsNull()
 }

@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/site"
 )
 
 // Update changes in place what MAAS lets be changed, registers a host that MAAS
@@ -19,6 +22,7 @@ import (
 // taints nothing: the next apply goes on.
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state hostState
+	r.client.run.begin()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
@@ -30,7 +34,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		return
 	}
 	doing := fmt.Sprintf("update VM host %s (%s)", plan.Name.ValueString(), state.ID.ValueString())
-	b, spec, err := r.changedSpec(ctx, plan, config, state, n)
+	b, spec, err := r.changedSpec(ctx, plan, config, state, n, diags)
 	switch {
 	case err != nil && !n.Pending && onlyNoted(req): // no key is needed for that, and it may be the way out
 		saveHost(ctx, &resp.State, resp.Identity, plan, diags)
@@ -39,15 +43,31 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		report(diags, doing, err)
 		return
 	}
+	if _, err := b.sameMAAS(wait, n.MAAS); err != nil {
+		report(diags, doing, err)
+		return
+	}
 	ref := r.ref(state, n)
 	ref.Finished = !n.Pending && !n.Foreign
+	ref.NewKey = renamed(ref.Key, hostKeyName(spec.Name))
+	if !ref.Finished { // a create of another configuration must not take it for left
+		release, err := r.client.hold(wait, b, ref.Key, "VM host", spec.Name)
+		if err != nil {
+			report(diags, doing, err)
+			return
+		}
+		defer release()
+	}
 	h, err := engine.Wait(stepping(wait, spec), b.hosts.Steps(ref, spec))
+	if h.Machine.SystemID != "" {
+		n.MAAS = cmp.Or(b.markMAAS(ctx, diags), n.MAAS)
+	}
 	switch {
 	case err == nil:
 		plan.trusting(ctx, state, spec, h, diags)
 		plan.fill(ctx, h, diags)
 		saveHost(ctx, &resp.State, resp.Identity, plan, diags)
-		writeHostNotes(ctx, resp.Private, hostNotes{Key: ref.Key}, diags)
+		writeHostNotes(ctx, resp.Private, n.finished(cmp.Or(h.Key, ref.Key), h, decoded[hostDeployModel](ctx, config.Deploy, diags)), diags)
 		return
 	case wait.Err() != nil:
 		diags.AddError(fmt.Sprintf("VM host %s is not finished", spec.Name),
@@ -75,14 +95,29 @@ func onlyNoted(req resource.UpdateRequest) bool {
 	})
 }
 
+// onlyOfMAAS tells whether an update changes nothing but what MAAS keeps of a VM
+// host: no LXD is asked for that, and no key is needed.
+func onlyOfMAAS(plan, state hostState) bool {
+	return plan.LXD.Equal(state.LXD) && plan.DefaultStoragePool.Equal(state.DefaultStoragePool) && plan.ServerFingerprint.Equal(state.ServerFingerprint)
+}
+
+// byMAAS tells whether MAAS has the VM hosts.
+func (r *hostResource) byMAAS(ctx context.Context, b *backend) bool {
+	chosen, err := b.chosen(ctx)
+	return err == nil && chosen == site.MAAS
+}
+
 // changedSpec is what an existing host is to be. One that carries no mark yet
 // is adopted on the way.
-func (r *hostResource) changedSpec(ctx context.Context, plan, config, state hostState, n hostNotes) (*backend, engine.HostSpec, error) {
+func (r *hostResource) changedSpec(ctx context.Context, plan, config, state hostState, n hostNotes, diags *diag.Diagnostics) (*backend, engine.HostSpec, error) {
 	b, err := r.client.use()
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
 	pair, err := b.pairFor(state, plan.trusted(ctx, new(diag.Diagnostics)))
+	if _, missing := b.key.load(); errors.Is(missing, engine.ErrNotFound) && !n.Pending && !n.Foreign && !n.Forgotten && onlyOfMAAS(plan, state) && r.byMAAS(ctx, b) {
+		pair, err = unknownPair, nil // nobody asks the LXD
+	}
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
@@ -95,6 +130,7 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 		if next, err = b.key.next(); err != nil {
 			return nil, engine.HostSpec{}, err
 		}
+		r.client.run.warnNext(b.key, next, diags)
 	}
 	spec, ds := plan.spec(ctx, config, lxdPair, next)
 	spec.Credentials = pair

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,19 +82,78 @@ func (k *fleetKey) load() (lxd.Key, error) {
 	return lxd.Load(file, time.Now())
 }
 
-// loadOrCreate returns the pair, and makes it if there is none. Without a
-// lasting place for it that is refused.
-func (k *fleetKey) loadOrCreate() (lxd.Key, error) {
-	if k.given() {
-		return k.load()
+// loadOrCreate returns the pair, and makes it if there is none and nothing is
+// against it. Without a lasting place for it that is refused.
+func (k *fleetKey) loadOrCreate(against func() error) (lxd.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key, err := k.load()
+	if !errors.Is(err, engine.ErrNotFound) {
+		return key, err
 	}
 	file, err := k.file(lxd.KeyFile)
+	if err == nil {
+		err = inAutomation()
+	}
+	if err == nil && file != "" {
+		err = against()
+	}
 	if err != nil {
 		return lxd.Key{}, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	return lxd.LoadOrCreate(file, time.Now())
+}
+
+// inAutomation refuses to make a pair where nobody keeps it: the home of a CI job
+// is thrown away with it, and the hosts trust what was in it.
+func inAutomation() error {
+	for _, name := range []string{"CI", "TF_IN_AUTOMATION"} {
+		if value := os.Getenv(name); value != "" && value != "0" && !strings.EqualFold(value, "false") {
+			return &engine.Refusal{
+				Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: it would be lost with this job, and the VM hosts with it", name),
+				Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
+					"docs/operations.md, \"In CI\", says how to make one.",
+				Err: engine.ErrInvalid,
+			}
+		}
+	}
+	return nil
+}
+
+// otherFleet refuses to make a pair beside VM hosts that trust another one: those
+// of the state, and those of MAAS whose machines say so.
+func (b *backend) otherFleet(ctx context.Context, run *planRun) error {
+	trusts := func(host, fingerprint string) error {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("there is no LXD client key pair here, and VM host %s trusts the certificate %s: a new pair would split the fleet", host, fingerprint),
+			Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger beside which it was made. " +
+				"If this is to be a fleet of its own, make a pair for it: docs/operations.md, \"In CI\", says how.",
+			Err: engine.ErrForbidden,
+		}
+	}
+	if host, fingerprint := run.fleetTrusts(); fingerprint != "" {
+		return trusts(host, fingerprint)
+	}
+	hosts, err := b.composer.Hosts(ctx)
+	if errors.Is(err, engine.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot tell whether VM hosts trust another LXD client key pair: %w", err)
+	}
+	for _, h := range hosts {
+		if h.MachineID == "" {
+			continue
+		}
+		m, err := b.machines.Machine(ctx, h.MachineID)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+		if fingerprint := m.TrustedFingerprint(); fingerprint != "" {
+			return trusts(h.Name, fingerprint)
+		}
+	}
+	return nil
 }
 
 // next are the certificates that are to follow: that of the pair beside the

@@ -62,25 +62,68 @@ func (l *ledgers) Close() error {
 // first written, so that a plan leaves nothing behind.
 type lateLedger struct {
 	files  *ledgers
-	path   string // as configured; empty: the default; memoryLedger: none
-	region string
+	path   string             // as configured; empty: the default; memoryLedger: none
+	region string             // of a MAAS that has no mark: its address
+	marks  engine.RegionMarks // of the MAAS; nil: nobody asks
 
-	mu   sync.Mutex
-	rows *ledger.Ledger // nil until it is open
+	mu     sync.Mutex
+	all    *ledger.Ledger // nil until it is open
+	marked *ledger.Ledger // of the MAAS's mark; nil until that is known
 }
 
 var _ engine.Ledger = (*lateLedger)(nil)
 
-// open returns the ledger, and makes it if there is none.
+// open returns the ledger of this MAAS, and makes it if there is none.
 func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.rows != nil {
-		return l.rows, nil
+	if l.marked != nil {
+		return l.marked, nil
+	}
+	all, err := l.openAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.marks == nil {
+		return all.Region(l.region), nil
+	}
+	mark, err := l.marks.RegionMark(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case mark == "":
+		return all.Region(l.region), nil
+	}
+	// Two addresses of one MAAS are one region, and what was noted by its address
+	// before is of that region, too.
+	rows := all.Region(mark)
+	if err := rows.TakeRegion(ctx, l.region); err != nil {
+		return nil, err
+	}
+	l.marked = rows
+	return rows, nil
+}
+
+// first sees that the MAAS has a mark before something is reserved in it. A user who
+// may make no tag goes on without one.
+func (l *lateLedger) first(ctx context.Context) error {
+	if l.marks == nil || l.path == memoryLedger {
+		return nil
+	}
+	if _, err := l.marks.MakeRegionMark(ctx); err != nil && !errors.Is(err, engine.ErrForbidden) {
+		return err
+	}
+	return nil
+}
+
+// openAll returns the ledger of all regions. The caller holds mu.
+func (l *lateLedger) openAll(ctx context.Context) (*ledger.Ledger, error) {
+	if l.all != nil {
+		return l.all, nil
 	}
 	if l.path == memoryLedger {
-		l.rows = ledger.NewMemory(nil).Region(l.region)
-		return l.rows, nil
+		l.all = ledger.NewMemory(nil)
+		return l.all, nil
 	}
 	file, err := l.file()
 	if err != nil {
@@ -90,29 +133,32 @@ func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.rows = opened.Region(l.region)
-	return l.rows, nil
+	l.all = opened
+	return opened, nil
 }
 
 // existing returns the ledger if there is one already, else nil. Who only
 // reads needs no other.
 func (l *lateLedger) existing(ctx context.Context) (*ledger.Ledger, error) {
-	if l.path != memoryLedger && !l.isOpen() {
-		file, err := l.file()
-		if err != nil {
-			return nil, nil //nolint:nilerr // where no ledger can be, there is none
-		}
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
+	if !l.exists() {
+		return nil, nil
 	}
 	return l.open(ctx)
 }
 
-func (l *lateLedger) isOpen() bool {
+// exists tells whether there is a ledger.
+func (l *lateLedger) exists() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rows != nil
+	if l.path == memoryLedger || l.all != nil {
+		return true
+	}
+	file, err := l.file()
+	if err != nil {
+		return false // where no ledger can be, there is none
+	}
+	_, err = os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // file is the absolute path of the ledger.
@@ -125,7 +171,12 @@ func (l *lateLedger) file() (string, error) {
 
 // check tells at once what is wrong with a ledger that exists.
 func (l *lateLedger) check(ctx context.Context) error {
-	_, err := l.existing(ctx)
+	if !l.exists() {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.openAll(ctx)
 	return aboutLedger(err)
 }
 
@@ -187,6 +238,9 @@ func (l *lateLedger) Place(ctx context.Context, r engine.Reservation) (row engin
 	if r.Inventory.Generation == "" {
 		return engine.Row{}, false, errNoTag
 	}
+	if err := l.first(ctx); err != nil {
+		return engine.Row{}, false, err
+	}
 	err = l.do(ctx, func(rows *ledger.Ledger) error { row, fresh, err = rows.Place(ctx, r); return err })
 	return row, fresh, err
 }
@@ -196,12 +250,18 @@ func (l *lateLedger) Move(ctx context.Context, attempt int, r engine.Reservation
 	if r.Inventory.Generation == "" {
 		return engine.Row{}, false, errNoTag
 	}
+	if err := l.first(ctx); err != nil {
+		return engine.Row{}, false, err
+	}
 	err = l.do(ctx, func(rows *ledger.Ledger) error { row, fresh, err = rows.Move(ctx, attempt, r); return err })
 	return row, fresh, err
 }
 
 // Bind implements engine.Ledger.
 func (l *lateLedger) Bind(ctx context.Context, row engine.Row) error {
+	if err := l.first(ctx); err != nil {
+		return err
+	}
 	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Bind(ctx, row) })
 }
 
@@ -218,6 +278,28 @@ func (l *lateLedger) Forget(ctx context.Context, key engine.Key) error {
 // Drop implements engine.Ledger.
 func (l *lateLedger) Drop(ctx context.Context, row engine.Row) error {
 	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Drop(ctx, row) })
+}
+
+var _ engine.Leases = (*lateLedger)(nil)
+
+// Hold implements engine.Leases.
+func (l *lateLedger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
+	err = l.do(ctx, func(rows *ledger.Ledger) error { release, err = rows.Hold(ctx, key); return err })
+	return release, err
+}
+
+// CloseHost implements engine.Ledger.
+func (l *lateLedger) CloseHost(ctx context.Context, c engine.Close) error {
+	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.CloseHost(ctx, c) })
+}
+
+// OpenHost implements engine.Ledger. Where there is no ledger, nothing is closed.
+func (l *lateLedger) OpenHost(ctx context.Context, hostKey, holder string) error {
+	rows, err := l.existing(ctx)
+	if rows == nil || err != nil {
+		return aboutLedger(err)
+	}
+	return aboutLedger(rows.OpenHost(ctx, hostKey, holder))
 }
 
 func (l *lateLedger) do(ctx context.Context, act func(*ledger.Ledger) error) error {

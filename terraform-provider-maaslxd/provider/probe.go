@@ -2,11 +2,17 @@ package provider
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
@@ -25,14 +31,50 @@ const directPatience = 5 * time.Minute
 
 // newProbe returns what the engine asks LXDs with; nil: nothing.
 func newProbe(s settings) engine.Probe {
-	direct := lxd.NewProber(lxd.Config{UserAgent: s.userAgent})
 	switch s.probe {
 	case probeMAAS:
 		return nil
 	case probeDirect:
-		return direct
+		return lxd.NewProber(lxd.Config{UserAgent: s.userAgent})
 	}
-	return &patientProbe{probe: direct, patience: directPatience, silent: map[string]time.Time{}}
+	return newPatientProbe(lxd.NewProber(lxd.Config{UserAgent: s.userAgent, Timeout: lookTimeout}))
+}
+
+// swallowedTries is how many connections in a row must get no answer at all for an
+// LXD to count as one that only MAAS reaches. A machine that boots its LXD refuses
+// them; a firewall on the way drops them, and will go on to.
+const (
+	swallowedTries = 2
+	dialTimeout    = 3 * time.Second
+	lookTimeout    = 5 * time.Second
+)
+
+func newPatientProbe(direct engine.Probe) *patientProbe {
+	return &patientProbe{probe: direct, patience: directPatience, silent: map[string]time.Time{}, swallowed: map[string]int{}, unseen: map[string]bool{}, drops: drops}
+}
+
+// drops tells whether a connection to an LXD gets no answer, not even a refusal, or
+// is swallowed by something on the way: no LXD lets a handshake wait.
+func drops(ctx context.Context, address string) bool {
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" {
+		return false
+	}
+	host := at.Host
+	if at.Port() == "" {
+		host = net.JoinHostPort(at.Hostname(), strconv.Itoa(cloudinit.DefaultPort))
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	// Whose certificate it is does not matter: nothing is sent to it.
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", host) //nolint:gosec // see above
+	if err == nil {
+		conn.Close() //nolint:errcheck // nothing was sent
+		return false
+	}
+	timeout, ok := errors.AsType[net.Error](err)
+	noWay := errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
+	return noWay || ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
 // patientProbe asks LXDs, and gives up those that it never reached, so that a
@@ -43,6 +85,34 @@ type patientProbe struct {
 
 	mu     sync.Mutex
 	silent map[string]time.Time // since when an address is asked in vain; zero: it was reached once
+
+	drops     func(ctx context.Context, address string) bool
+	swallowed map[string]int  // connections in a row that got no answer
+	unseen    map[string]bool // addresses of which MAAS's word was taken
+}
+
+// tookMAASWord tells whether an LXD was never reached, so that MAAS's word was
+// taken for it.
+func (p *patientProbe) tookMAASWord(address string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unseen[address]
+}
+
+// swallows counts connections that get no answer, and tells whether they are
+// enough.
+func (p *patientProbe) swallows(ctx context.Context, address string, err error) bool {
+	if !errors.Is(err, engine.ErrUnavailable) || !p.drops(ctx, address) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.swallowed[address] = 0
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallowed[address]++
+	since, asked := p.silent[address]
+	return p.swallowed[address] >= swallowedTries && (!asked || !since.IsZero())
 }
 
 // Server implements engine.Probe. An LXD that was asked in vain for too long
@@ -51,10 +121,13 @@ type patientProbe struct {
 // until it shows that.
 func (p *patientProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	server, err := p.probe.Server(ctx, e, c, pinned)
-	if ctx.Err() != nil || pinned != "" || !p.gaveUp(e.Address, err) {
+	if ctx.Err() != nil || pinned != "" || !p.gaveUp(e.Address, err) && !p.swallows(ctx, e.Address, err) {
 		return server, err
 	}
 	if mayBeUnseen(ctx) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.unseen[e.Address] = true
 		return engine.LXDServer{}, nil
 	}
 	return engine.LXDServer{}, &engine.Refusal{

@@ -36,9 +36,9 @@ func (o object) dynamic(t *testing.T) *tfprotov6.DynamicValue {
 // the configuration has none, on whatever level they stand.
 var computed = []string{
 	"id", "vm_host", "strategy", "vm_host_id", "vm_host_name", "cores", "memory_mib", "hugepages", "disks", "zone", "pool", "domain",
-	"fqdn", "status", "ip_addresses", "mac_address", "image", "ephemeral",
+	"fqdn", "status", "ip_addresses", "mac_address", "image", "ephemeral", "interfaces", "kernel",
 	// of VM hosts
-	"system_id", "adopt", "address", "adopt_existing_vms", "cpu_overcommit", "memory_overcommit", "default_storage_pool", "force_destroy",
+	"system_id", "adopt", "lxd_address", "adopt_existing_vms", "cpu_overcommit", "memory_overcommit", "default_storage_pool", "force_destroy",
 	"on_create_failure", "hostname", "lxd_version", "storage_pools", "certificate_fingerprint", "trusted_fingerprints", "erase",
 }
 

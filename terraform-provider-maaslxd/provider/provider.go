@@ -65,9 +65,11 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 			},
 			"owner": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Whose VMs these are: a name for this configuration, used to mark the VMs that it makes. An apply that " +
-					"was cut off is continued on the VM with the mark of the same owner and name, so two configurations for one " +
-					"MAAS should use different owners. Letters, digits, `.`, `_`, `-`; default `default`.",
+				MarkdownDescription: "Whose VMs and VM hosts these are: a name for this configuration, used to mark what it makes. An apply that " +
+					"was cut off is continued on the VM with the mark of the same owner and name, once no run is at it any more. Each object " +
+					"keeps the owner that it was made with, and the state knows it. Letters, digits, `.`, `_`, `-`. Default: a random one, " +
+					"made once and kept beside the ledger as `maaslxd-owner`, so that all configurations which use the ledger share it. " +
+					"Required where `ledger` is `memory`. CI runners that start with an empty home directory should set it.",
 				Validators: []validator.String{ownerName()},
 			},
 			"ledger": schema.StringAttribute{
@@ -103,8 +105,8 @@ func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, re
 			"probe": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "How a new LXD host is seen to be ready. `direct`: this machine asks its LXD, and waits until it answers. `maas`: MAAS's " +
-					"inventory of it suffices, for sites where only MAAS reaches the hosts. `auto`: LXD is asked, and where it could not be reached " +
-					"for five minutes, MAAS's word is taken. What cannot be asked cannot be seen to be empty, either: an LXD that runs already is then " +
+					"inventory of it suffices, for sites where only MAAS reaches the hosts. `auto`: LXD is asked; where connections get no answer at all, MAAS's " +
+					"word is taken after some seconds, and where they are refused, after five minutes. What cannot be asked cannot be seen to be empty, either: an LXD that runs already is then " +
 					"only registered with `adopt_existing_vms`. Default `auto`.",
 				Validators: []validator.String{stringvalidator.OneOf(probeAuto, probeDirect, probeMAAS)},
 			},
@@ -155,6 +157,10 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 	if c.backend != nil {
 		if err := c.backend.ledger.check(ctx); err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("ledger"), "The ledger cannot be used", explain(err))
+			return
+		}
+		if err := c.owner.check(); err != nil {
+			resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", explain(err))
 			return
 		}
 	}

@@ -119,7 +119,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x", "MAASLXD_LEDGER": "/env/ledger.db"},
 			want: settings{
 				apiURL: "http://env/MAAS", apiKey: anyKey, caCert: []byte("-----BEGIN x"), ledger: "/env/ledger.db",
-				owner: defaultOwner, requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
+				owner: "", requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},
 		"BlockWins": {
@@ -140,7 +140,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS"},
 			model:  providerModel{APIURL: types.StringUnknown()},
 			want: settings{
-				owner: defaultOwner, caCert: []byte(""), unknown: true,
+				owner: "", caCert: []byte(""), unknown: true,
 				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},
@@ -149,7 +149,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAASLXD_LEDGER": "/env/ledger.db"},
 			model:  providerModel{Ledger: types.StringUnknown()},
 			want: settings{
-				owner: defaultOwner, caCert: []byte(""), unknown: true,
+				owner: "", caCert: []byte(""), unknown: true,
 				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},
@@ -157,7 +157,7 @@ func TestSettings(t *testing.T) {
 			reason: "So is a key that comes from elsewhere.",
 			model:  providerModel{LXDClientCert: types.StringUnknown()},
 			want: settings{
-				owner: defaultOwner, caCert: []byte(""), unknown: true,
+				owner: "", caCert: []byte(""), unknown: true,
 				requestTimeout: defaultRequestTimeout, pollInterval: defaultPollInterval, probe: probeAuto,
 			},
 		},

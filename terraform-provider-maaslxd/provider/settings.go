@@ -17,7 +17,6 @@ import (
 // Defaults and bounds of the provider block. MAAS's own proxy cuts a call off
 // after 900 s, so a longer request_timeout would never be reached.
 const (
-	defaultOwner          = "default"
 	defaultRequestTimeout = 60 * time.Second
 	minRequestTimeout     = time.Second
 	maxRequestTimeout     = 15 * time.Minute
@@ -46,7 +45,7 @@ type settings struct {
 	apiURL         string
 	apiKey         string
 	caCert         []byte // PEM
-	owner          string
+	owner          string // empty: the one that is kept beside the ledger
 	ledger         string // path, memoryLedger, or empty for the default
 	requestTimeout time.Duration
 	pollInterval   time.Duration
@@ -63,7 +62,7 @@ func (m providerModel) settings() (settings, diag.Diagnostics) {
 	s := settings{
 		apiURL: fromEnv(m.APIURL, "MAAS_API_URL"),
 		apiKey: fromEnv(m.APIKey, "MAAS_API_KEY"),
-		owner:  defaultOwner,
+		owner:  m.Owner.ValueString(),
 		ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
 	for _, v := range []types.String{
@@ -72,9 +71,6 @@ func (m providerModel) settings() (settings, diag.Diagnostics) {
 		s.unknown = s.unknown || v.IsUnknown()
 	}
 	s.unknown = s.unknown || m.AllowInsecure.IsUnknown()
-	if v := m.Owner.ValueString(); v != "" {
-		s.owner = v
-	}
 	s.requestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
 	s.pollInterval = durationOr(m.PollInterval, defaultPollInterval)
 	s.probe = cmp.Or(m.Probe.ValueString(), probeAuto)

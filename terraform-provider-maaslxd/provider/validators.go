@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,11 +47,10 @@ func (r stringRule) ValidateString(_ context.Context, req validator.StringReques
 
 // vmName passes hostnames that MAAS and LXD both take.
 func vmName() validator.String {
-	return stringRule{"one DNS label: lower-case letters, digits and hyphens, 1 to 63 characters", wrongName}
+	return stringRule{"one DNS label: 1 to 63 lower-case letters, digits and hyphens, which begins with a letter", wrongName}
 }
 
 func wrongName(name string) string {
-	_, err := strconv.ParseUint(name, 10, 64)
 	switch {
 	case strings.Contains(name, "."):
 		label, domain, _ := strings.Cut(name, ".")
@@ -61,8 +59,8 @@ func wrongName(name string) string {
 	case name != strings.ToLower(name):
 		return fmt.Sprintf("%q has upper-case letters. MAAS finds machines by lower-case hostnames only: write %q.",
 			name, strings.ToLower(name))
-	case err == nil:
-		return fmt.Sprintf("%q is a number, which LXD refuses as the name of a VM. Put a letter before it.", name)
+	case hostnameLabel.MatchString(name) && name[0] <= '9':
+		return fmt.Sprintf("%q begins with a digit, which LXD refuses in the name of a VM. Put a letter before it.", name)
 	case !hostnameLabel.MatchString(name):
 		return fmt.Sprintf("%q is not a DNS label: 1 to 63 lower-case letters, digits and hyphens, "+
 			"with no hyphen at either end.", name)

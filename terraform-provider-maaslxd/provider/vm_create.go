@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
@@ -19,6 +20,7 @@ import (
 // if it is of no use.
 func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config vmModel
+	r.client.run.begin()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
@@ -30,11 +32,12 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	if diags.HasError() {
 		return
 	}
+	spec.AwaitName = true
 	vm, err := r.create(wait, spec)
 	doing := fmt.Sprintf("create VM %s", spec.Name)
 	switch outcomeOf(wait, vm, err) {
 	case nothingMade:
-		reportAt(diags, config.hostPath(err), doing, err)
+		reportAt(diags, config.hostPath(err), doing, config.hinted(err))
 		return
 	case unfinished:
 		warnUnfinished(wait, diags, vm, err)
@@ -51,7 +54,11 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	plan.fill(ctx, vm, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)
-	writeNotes(ctx, resp.Private, notes{Pending: err != nil}, diags)
+	n := notes{Key: r.client.key(spec.Name), MAAS: r.client.backend.markMAAS(ctx, diags), Pending: err != nil, HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores}
+	if d := config.deploy(ctx, diags); d != nil {
+		n.UserData = installedWith(d.UserDataWO, d.UserDataWOVersion)
+	}
+	writeNotes(ctx, resp.Private, n, diags)
 }
 
 // hostPath is the attribute that names the host, or the profile, of which an
@@ -68,25 +75,52 @@ func (m vmModel) hostPath(err error) tfpath.Path {
 	return tfpath.Root("vm_host")
 }
 
+func (m vmModel) hinted(err error) error {
+	if m.Placement.IsNull() {
+		return err
+	}
+	return orderHint(err)
+}
+
+// orderHint adds what a placement that finds no host lacks, as a rule: the hosts
+// are made by the same run, at the same moment.
+func orderHint(err error) error {
+	short, ok := errors.AsType[*engine.Error](err)
+	if !ok || short.Type != engine.InsufficientResources {
+		return err
+	}
+	hinted := *short
+	hinted.Hint = strings.TrimSpace(short.Hint + " If this configuration makes the VM hosts, give the VM depends_on = [maaslxd_vm_host.NAME]: then they are made first.")
+	return &hinted
+}
+
 func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM, error) {
 	b, err := r.client.use()
 	if err != nil {
 		return engine.VM{}, err
-	}
-	// Before any call: an inventory of the hosts from before there was a ledger
-	// places nothing, and would have to be read again after a pause.
-	if _, err := b.ledger.open(ctx); err != nil {
-		return engine.VM{}, aboutLedger(err)
 	}
 	// Asked here besides, outside of Wait and its patience: a MAAS that was
 	// never there is not waited for.
 	if _, err := b.catalog.Capabilities(ctx); err != nil {
 		return engine.VM{}, err
 	}
+	// Before the hosts are listed: an inventory of them from before there was a
+	// ledger places nothing, and would have to be read again after a pause.
+	if _, err := b.ledger.open(ctx); err != nil {
+		return engine.VM{}, aboutLedger(err)
+	}
+	if err := r.client.owner.keep(); err != nil {
+		return engine.VM{}, err
+	}
 	key := r.client.key(spec.Name)
 	if err := r.client.claim(key, "VM "+spec.Name); err != nil {
 		return engine.VM{}, err
 	}
+	release, err := r.client.hold(ctx, b, key, "VM", spec.Name)
+	if err != nil {
+		return engine.VM{}, err
+	}
+	defer release()
 	return engine.Wait(ctx, b.vms.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 

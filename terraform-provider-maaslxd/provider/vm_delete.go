@@ -13,14 +13,16 @@ import (
 // is no error.
 func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state vmModel
+	r.client.run.begin()
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
+	n := readNotes(ctx, req.Private, diags)
 	wait, cancel := within(ctx, state.Timeouts.Delete, deleteTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
 		return
 	}
-	err := r.remove(wait, r.ref(state))
+	err := r.remove(wait, r.ref(state, n), n.MAAS)
 	switch {
 	case err == nil || vanished(err):
 	case wait.Err() != nil:
@@ -32,9 +34,13 @@ func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, res
 	}
 }
 
-func (r *vmResource) remove(ctx context.Context, ref engine.Ref) error {
+// remove deletes a VM of the MAAS of this mark.
+func (r *vmResource) remove(ctx context.Context, ref engine.Ref, mark string) error {
 	b, err := r.client.use()
 	if err != nil {
+		return err
+	}
+	if _, err := b.sameMAAS(ctx, mark); err != nil {
 		return err
 	}
 	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -97,10 +98,10 @@ func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployMod
 // tags lists the declared tags, sorted.
 func (m vmModel) tags() []string { return sortedStrings(m.Tags) }
 
-func sortedStrings(set types.Set) []string {
+func sortedStrings(values types.Set) []string {
 	var out []string
-	for _, e := range set.Elements() {
-		if s, ok := e.(types.String); ok {
+	for _, e := range values.Elements() {
+		if s, ok := e.(types.String); ok && set(s) {
 			out = append(out, s.ValueString())
 		}
 	}
@@ -112,8 +113,12 @@ func elements[T any](ctx context.Context, m types.Map, diags *diag.Diagnostics) 
 	if m.IsNull() || m.IsUnknown() {
 		return nil
 	}
-	out := make(map[string]T, len(m.Elements()))
-	diags.Append(m.ElementsAs(ctx, &out, false)...)
+	given := m.Elements()
+	maps.DeleteFunc(given, func(_ string, v attr.Value) bool { return v.IsNull() || v.IsUnknown() }) // null ones are refused by a validator
+	kept, ds := types.MapValue(m.ElementType(ctx), given)
+	diags.Append(ds...)
+	out := make(map[string]T, len(given))
+	diags.Append(kept.ElementsAs(ctx, &out, false)...)
 	return out
 }
 

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -15,22 +16,65 @@ const notesKey = "vm"
 // notes are what the provider remembers of a VM besides its state. They hold
 // no secret.
 type notes struct {
+	// Key that the VM is known by, of whatever owner. Empty in states from before
+	// it was noted: then its mark tells.
+	Key engine.Key `json:"key,omitempty"`
 	// Pending: an apply stopped waiting before everything was done. The next
 	// plan goes on.
 	Pending bool `json:"pending,omitempty"`
-	// Imported: pinned cores, huge pages, interfaces and the version of the
-	// user-data were never known, so the configuration is believed.
+	// Imported: pinned cores, huge pages and the version of the user-data were
+	// never known, so the configuration is believed.
 	Imported bool `json:"imported,omitempty"`
+	// MAAS is the mark of the MAAS that the VM is in; empty: the state is from before
+	// there were marks.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the VM was installed with.
+	UserData userDataNotes `json:"user_data,omitzero"`
+	// PinnedCores that the VM was made with, whatever line of it was removed since.
+	PinnedCores []int `json:"pinned_cores,omitempty"`
+	// HostMachine is the system id of the machine that the VM is on, however its
+	// VM host is called.
+	HostMachine string `json:"host_machine,omitempty"`
 }
 
 // seen brings the notes up to date with what was seen of the VM. Its own mark
 // says whether it is finished, also where a run was killed before it could
 // note anything. A VM without our mark was imported and says nothing.
 func (n notes) seen(vm engine.VM) notes {
+	if n.Key == "" {
+		n.Key = vm.MarkedBy()
+		vm.Ours = vm.Ours || n.Key != ""
+	}
 	if vm.Ours {
 		n.Pending = !vm.Finished
 	}
 	return n
+}
+
+// finished are the notes of a VM that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n notes) finished(before vmModel, deployed *deployModel, hostMachine string) notes {
+	if deployed != nil && (n.Imported || n.Pending || before.Deploy.IsNull()) {
+		n.UserData = installedWith(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	n.Pending, n.Imported = false, false
+	n.HostMachine = cmp.Or(hostMachine, n.HostMachine)
+	return n
+}
+
+// pinned are the cores that a VM is pinned to after an update. A line that is
+// removed leaves them; another number of cores, given to the VM, does not.
+func (n notes) pinned(plan, state vmModel) []int {
+	switch wanted, had := pinnedCores(plan.PinnedCores), pinnedCores(state.PinnedCores); {
+	case wanted != nil:
+		return wanted
+	case !plan.Cores.Equal(state.Cores):
+		return nil
+	case had != nil: // from before it was noted
+		return had
+	default:
+		return n.PinnedCores
+	}
 }
 
 type privateReader interface {

@@ -54,7 +54,7 @@ func placementAttribute() schema.Attribute {
 				Optional:            true,
 				ElementType:         types.StringType,
 				MarkdownDescription: "Tags that the VM host must carry, all of them. Default: none.",
-				Validators:          []validator.Set{setvalidator.ValueStringsAre(tag())},
+				Validators:          []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(tag())},
 			},
 			"group": schema.StringAttribute{
 				Optional: true,

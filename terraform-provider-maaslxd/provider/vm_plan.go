@@ -15,9 +15,10 @@ import (
 // replaces the VM, and plans to go on with what an apply left unfinished.
 func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		return // a destroy
+		r.client.warnLeftBehind(ctx, &resp.Diagnostics)
+		return
 	}
-	p := vmPlan{diags: &resp.Diagnostics, subnets: r.subnets, listed: r.listed, resizes: r.resizes}
+	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.renamedTo, hostLeaves: r.client.hostLeaves, subnets: r.subnets, listed: r.listed, resizes: r.resizes, power: r.power}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
@@ -31,6 +32,28 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	p.decide(ctx)
 	p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 	resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
+	if !p.diags.HasError() {
+		p.again = r.client.plannedTwice("VM ", p.plan.Name.ValueString(), p.state != nil)
+		if p.again {
+			p.notes = readNotes(ctx, req.Private, p.diags)
+		}
+		if p.state == nil && set(p.plan.Name) {
+			r.client.plannedTwin("VM "+p.plan.Name.ValueString(), p.diags)
+		}
+		r.check(ctx, p)
+		r.tell(p)
+	}
+}
+
+// tell says to the VM host whether the VM stays on it.
+func (r *vmResource) tell(p vmPlan) {
+	switch {
+	case r.client == nil:
+	case p.state != nil && len(p.replace) == 0:
+		r.client.run.stays(p.notes.HostMachine, p.state.Name.ValueString())
+	case p.again: // by -replace: its plan as a change replaced nothing
+		r.client.run.goes(p.notes.HostMachine, p.plan.Name.ValueString())
+	}
 }
 
 // vmPlan is a plan being made.
@@ -40,19 +63,30 @@ type vmPlan struct {
 	plan    vmModel
 	notes   notes
 	replace path.Paths
+	inPlace bool // the size changes without a new VM
+	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
 	subnets func(context.Context) ([]engine.Subnet, error)
 	listed  func(context.Context) ([]engine.VMHost, error)
 	resizes func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
-	diags   *diag.Diagnostics
+	power   func(ctx context.Context, systemID string) (string, error)
+	// What the run makes of the VM host on a machine.
+	renamedTo  func(machine string) string
+	hostLeaves func(machine string) (leaves, replaced bool)
+	diags      *diag.Diagnostics
 }
 
 func (p *vmPlan) decide(ctx context.Context) {
 	p.planCores()
+	p.planMemory()
 	p.planDisks(ctx)
 	if p.state == nil {
 		return
 	}
+	p.planInstalled(ctx)
 	p.planReplacement(ctx)
+	p.planWithHost()
+	p.planMissing()
+	p.refuseRunning(ctx)
 	if goesOn(p.notes, *p.state, p.plan) {
 		p.planWork(ctx)
 		p.planAnew()
@@ -63,33 +97,20 @@ func (p *vmPlan) decide(ctx context.Context) {
 	}
 }
 
-// planCores counts the pinned cores where cores is left out.
-func (p *vmPlan) planCores() {
-	if !p.config.Cores.IsNull() {
+// planInstalled keeps image and kernel where none is named, also those that MAAS
+// does not tell.
+func (p *vmPlan) planInstalled(ctx context.Context) {
+	had, want, wished := p.state.deploy(ctx, p.diags), p.plan.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
+	if had == nil || want == nil || wished == nil {
 		return
 	}
-	switch pinned := p.config.PinnedCores; {
-	case pinned.IsUnknown():
-		p.plan.Cores = types.Int64Unknown()
-	case pinned.IsNull():
-		p.plan.Cores = types.Int64Value(defaultCores)
-	default:
-		p.plan.Cores = types.Int64Value(int64(len(pinned.Elements())))
+	if wished.Image.IsNull() && want.Image.IsUnknown() {
+		want.Image = had.Image
 	}
-}
-
-// planDisks plans one root disk where disks is left out.
-func (p *vmPlan) planDisks(ctx context.Context) {
-	if !p.config.Disks.IsNull() {
-		return
+	if wished.Kernel.IsNull() && want.Kernel.IsUnknown() {
+		want.Kernel = had.Kernel
 	}
-	root := diskModel{SizeGB: types.Int64Value(defaultDiskGB), Pool: types.StringUnknown()}
-	if p.state != nil {
-		if had, ok := p.state.disks(ctx, p.diags)[rootDiskName]; ok {
-			root.Pool = had.Pool // null, too, where MAAS does not tell it
-		}
-	}
-	p.plan.Disks = toMap(ctx, diskType, map[string]diskModel{rootDiskName: root}, p.diags)
+	p.plan.Deploy = toObject(ctx, want, p.diags)
 }
 
 // goesOn tells whether an apply has something to wait for: what an earlier

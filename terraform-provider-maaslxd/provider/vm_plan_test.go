@@ -145,19 +145,19 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig, state: readyState.with(object{"profile": "gold"}),
 		},
 		"DiskSize": {
-			reason: "A disk of another size is another disk.",
+			reason: "A disk of another size is another disk, and the plan says that all are lost.",
 			config: readyConfig.with(disks(object{"root": object{"size_gb": 9}})), state: readyState,
-			changed: []string{"disks"}, replaces: []string{"disks"},
+			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
 		},
 		"DiskPool": {
 			reason: "A disk in another pool is another disk.",
 			config: readyConfig.with(disks(object{"root": object{"size_gb": 8, "pool": "fast"}})), state: readyState,
-			changed: []string{"disks"}, replaces: []string{"disks"},
+			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
 		},
 		"DiskMore": {
 			reason: "MAAS cannot add a disk.",
 			config: readyConfig.with(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 1}})), state: readyState,
-			changed: []string{"disks"}, replaces: []string{"disks"}, unknown: []string{"disks"},
+			changed: []string{"disks"}, replaces: []string{"disks"}, unknown: []string{"disks"}, warnings: 1,
 		},
 		"DiskRenamed": {
 			reason: "The name of a disk is the configuration's own affair.",
@@ -168,9 +168,21 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"disks"},
 		},
 		"DisksNoLongerSet": {
-			reason: "No disks means the default, one root disk of 8 GB.",
+			reason: "The VM keeps what it has, as it does its zone.",
 			config: readyConfig, state: readyState.with(disks(object{"root": object{"size_gb": 40, "pool": "default"}})),
-			changed: []string{"disks"}, replaces: []string{"disks"},
+		},
+		"SizeNoLongerSet": {
+			reason: "The VM keeps what it has.",
+			config: readyConfig.with(object{"cores": nil, "memory_mib": nil}), state: readyState.with(object{"cores": 4, "memory_mib": 4096, "hugepages": true}),
+		},
+		"PinnedCoresNoLongerSet": {
+			reason: "The VM keeps its cores, and nothing is looked after any more.",
+			config: readyConfig.with(object{"cores": nil}), state: readyState.with(object{"cores": 2, "pinned_cores": []int{0, 1}}),
+			changed: []string{"pinned_cores"},
+		},
+		"InterfacesNoLongerSet": {
+			reason: "The VM keeps what it has.",
+			config: deployedConfig.with(object{"interfaces": nil}), state: deployedState,
 		},
 		"Subnet": {
 			reason: "Interfaces are made with the VM.",
@@ -185,7 +197,7 @@ func TestPlanOfChanges(t *testing.T) {
 		"DeployAddedToARunningOne": {
 			reason: "A VM that someone else deployed would lose what is on it.",
 			config: readyConfig.with(deploy(object{"image": "ubuntu/noble"})), state: readyState.with(object{"status": "Deployed"}),
-			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
+			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"DeployRemoved": {
@@ -229,7 +241,7 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig.with(deploy(object{"image": "ubuntu/noble"})), state: readyState.with(object{"status": "Deploying"}),
 			notes:   notes{Pending: true},
 			changed: []string{"deploy", "ip_addresses", "status"},
-			unknown: []string{"ip_addresses", "status"},
+			unknown: []string{"deploy", "ip_addresses", "status"},
 		},
 		"FailedBeforeItWasFinished": {
 			reason: "What MAAS gave up would fail again, so it is made anew.",
@@ -260,15 +272,53 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig, state: readyState.with(disks(object{"root": object{"size_gb": 8}})),
 		},
 		"UserDataVersionGiven": {
-			reason:  "The first version of the user-data is taken over: nothing says that the user-data is another.",
+			reason:  "User-data runs at the first boot only, so what comes later takes a new VM.",
 			config:  deployedConfig,
 			state:   deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"UserDataVersionGivenToOldData": {
+			reason:  "The first version of user-data that has run is its own.",
+			config:  deployedConfig,
+			state:   deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   notes{UserData: userDataNotes{Ran: true}},
 			changed: []string{"deploy"},
 		},
 		"UserDataVersionTakenAway": {
-			reason: "Another user-data, or none, is another installation.",
+			reason: "What ran stays run: the VM keeps what it has.",
 			config: deployedConfig.with(deploy(object{"image": "ubuntu/noble"})), state: deployedState,
+			changed: []string{"deploy"},
+		},
+		"UserDataVersionBack": {
+			reason:  "A version that was taken away, and has run, comes back without a new VM.",
+			config:  deployedConfig,
+			state:   deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   notes{UserData: userDataNotes{Ran: true, Version: new(int64(1))}},
+			changed: []string{"deploy"},
+		},
+		"UserDataVersionBackAsAnother": {
+			reason:  "Another version is other user-data.",
+			config:  deployedConfig.with(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})),
+			state:   deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   notes{UserData: userDataNotes{Ran: true, Version: new(int64(1))}},
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"KernelNoLongerSet": {
+			reason: "Any kernel will do, and there is one.",
+			config: deployedConfig, state: deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
+		},
+		"ImportedWithOtherKernel": {
+			reason:  "MAAS tells the kernel, so the configuration is not believed.",
+			config:  deployedConfig.with(deploy(object{"image": "ubuntu/noble", "kernel": "hwe-24.04", "user_data_wo_version": 1})),
+			state:   deployedState.with(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
+			notes:   notes{Imported: true},
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImportedWithOtherInterfaces": {
+			reason: "MAAS tells the interfaces, so the configuration is not believed.",
+			config: deployedConfig.with(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
+			notes:   notes{Imported: true},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"Imported": {
 			reason: "What MAAS does not tell never replaces an imported VM.",
@@ -362,7 +412,7 @@ func TestPlanOfCreate(t *testing.T) {
 			if !attributes["cores"].Equal(tftypes.NewValue(tftypes.Number, tc.cores)) || len(disks) != tc.disks {
 				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
 			}
-			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
+			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "interfaces", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
 			if diff := cmp.Diff(want, got.unknown()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -36,7 +38,15 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		report(diags, doing, err)
 		return
 	}
-	vm, err := b.vms.Observe(look, r.ref(state))
+	r.client.run.reads()
+	n := readNotes(ctx, req.Private, diags)
+	b.named(look, r.ref(state, n).Key)
+	imported := state.Name.IsNull()
+	if n.MAAS, err = b.knownMAAS(look, n.MAAS, imported); err != nil {
+		report(diags, doing, err)
+		return
+	}
+	vm, err := b.vms.Observe(look, r.ref(state, n))
 	switch {
 	case vanished(err):
 		resp.State.RemoveResource(ctx)
@@ -45,16 +55,26 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		report(diags, doing, err)
 		return
 	}
-	imported := state.Name.IsNull()
 	if imported && vm.HostID == 0 && vm.Cores == 0 {
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
 			"Only the LXD of VM host %s tells its size, and does not answer. Bring it back, and import again.", vm.HostName))
 		return
 	}
-	n := readNotes(ctx, req.Private, diags).seen(vm)
+	r.client.run.holds(vm.Hostname, vm.SystemID)
+	n = n.seen(vm)
+	if n.HostMachine == "" || !state.stays(vm) {
+		at := r.hostMachine(look, vm)
+		if at != "" && at == n.HostMachine {
+			state.VMHostName = optionalString(vm.HostName) // the same host, by another name
+		}
+		n.HostMachine = cmp.Or(at, n.HostMachine)
+	}
 	state.refresh(ctx, vm, diags)
 	if imported {
 		state.Tags = tagSet(importedTags(look, b, vm, diags))
+	}
+	if vm.InstanceMissing {
+		state.Status = types.StringValue(statusMissing)
 	}
 	warnFailed(vm, n, diags)
 	warnLostAddresses(vm, state.interfaces(ctx, diags), diags)

@@ -26,6 +26,22 @@ func givenUp(status string) bool {
 	return slices.Contains([]string{"Failed commissioning", "Failed testing", "Failed deployment"}, status)
 }
 
+// statusMissing is the status of a VM that MAAS knows, and whose instance no LXD
+// has any more.
+const statusMissing = "Instance missing"
+
+// planMissing replaces a VM whose instance somebody deleted in LXD: what is left is
+// a machine of MAAS's that nothing can be installed on.
+func (p *vmPlan) planMissing() {
+	if p.state.Status.ValueString() != statusMissing {
+		return
+	}
+	p.plan.Status = types.StringUnknown()
+	p.replace.Append(path.Root("status"))
+	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
+		"The instance of %s is in no LXD any more. Its machine in MAAS is deleted, and the VM is made anew.", p.state.Name.ValueString()))
+}
+
 // planAnew replaces a VM that MAAS gave up before it was finished: to go on
 // with it would only fail again.
 func (p *vmPlan) planAnew() {
@@ -41,20 +57,20 @@ func (p *vmPlan) planAnew() {
 
 // planReplacement lists the attributes whose change cannot be made in place.
 func (p *vmPlan) planReplacement(ctx context.Context) {
-	inPlace := p.changesInPlace(ctx)
+	p.inPlace = p.changesInPlace(ctx)
 	rules := []struct {
 		attribute  string
 		unreadable bool // MAAS does not tell it, so an import cannot know it
 		replaces   bool
 	}{
 		{"vm_host", false, !p.sameHost(ctx)},
-		{"cores", false, !inPlace && !p.plan.Cores.Equal(p.state.Cores)},
-		{"pinned_cores", true, !p.plan.PinnedCores.Equal(p.state.PinnedCores)},
-		{"memory_mib", false, !inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
+		{"cores", false, !p.inPlace && !p.plan.Cores.Equal(p.state.Cores)},
+		{"pinned_cores", true, p.otherPins()},
+		{"memory_mib", false, !p.inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
 		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
 		{"profile", false, p.otherProfile(ctx)},
-		{"disks", false, !p.sameDisks(ctx, inPlace)},
-		{"interfaces", true, !p.sameInterfaces(ctx)},
+		{"disks", false, !p.sameDisks(ctx, p.inPlace)},
+		{"interfaces", p.state.Interfaces.IsNull(), !p.sameInterfaces(ctx)},
 	}
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
@@ -66,6 +82,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
+			p.warnDisksLost(rule.attribute)
 		}
 	}
 	if why := p.reinstall(ctx); why != "" {
@@ -74,6 +91,27 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		p.diags.AddAttributeWarning(at, "The VM will be replaced", fmt.Sprintf(
 			"%s. Installing again destroys what is on the disks of %s, so the VM is made anew.", why, p.state.Name.ValueString()))
 	}
+}
+
+// otherPins tells whether other cores are wanted than those that the VM was made
+// with. A line that was removed changed nothing, and may come back.
+func (p *vmPlan) otherPins() bool {
+	want, had := p.plan.PinnedCores, p.state.PinnedCores
+	if p.config.PinnedCores.IsNull() || want.Equal(had) {
+		return false
+	}
+	return !had.IsNull() || want.IsUnknown() || len(p.notes.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.notes.PinnedCores)
+}
+
+// warnDisksLost says aloud that a change of the disks destroys those that are
+// there: who adds an empty one may not expect that.
+func (p *vmPlan) warnDisksLost(attribute string) {
+	if attribute != "disks" {
+		return
+	}
+	p.diags.AddAttributeWarning(path.Root("disks"), "The VM will be replaced, with all its disks", fmt.Sprintf(
+		"This change of the disks cannot be made in place, so %s is made anew and what is on its disks is lost. "+
+			"A disk comes, goes, shrinks or changes its storage pool with a new VM only.", p.state.Name.ValueString()))
 }
 
 // otherProfile tells whether the VM is to have another profile. Where MAAS makes
@@ -101,7 +139,10 @@ func (p *vmPlan) otherProfile(ctx context.Context) bool {
 // its disks; the names are the configuration's own affair. A pool that one of
 // both does not tell is the same, and so is a larger size where disks may grow.
 func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
-	if p.plan.Disks.IsUnknown() {
+	switch {
+	case p.config.Disks.IsNull():
+		return true
+	case p.plan.Disks.IsUnknown():
 		return false
 	}
 	have, want := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
@@ -123,7 +164,10 @@ func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 
 // sameInterfaces compares subnets and fixed addresses in order.
 func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
-	if p.plan.Interfaces.IsUnknown() {
+	switch {
+	case p.config.Interfaces.IsNull():
+		return true
+	case p.plan.Interfaces.IsUnknown():
 		return false
 	}
 	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
@@ -158,12 +202,12 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return "deploy is removed"
 	case want.Image.IsUnknown() || !want.Image.IsNull() && !sameImage(want.Image.ValueString(), had.Image.ValueString()):
 		return "deploy.image changes"
-	case differs(want.Kernel, had.Kernel, p.notes.Imported):
+	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
 	case differs(p.plannedEphemeral(ctx), had.Ephemeral, p.notes.Imported):
 		return "deploy.ephemeral changes"
-	case differs(want.UserDataWOVersion, had.UserDataWOVersion, had.UserDataWOVersion.IsNull()):
-		return "deploy.user_data_wo_version changes"
+	case p.notes.UserData.newUserData(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported):
+		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
 	default:
 		return ""
 	}

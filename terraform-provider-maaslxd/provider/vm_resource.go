@@ -48,10 +48,13 @@ func (r *vmResource) Configure(_ context.Context, req resource.ConfigureRequest,
 	r.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
-// ref names the VM of a state.
-func (r *vmResource) ref(state vmModel) engine.Ref {
-	name := state.Name.ValueString()
-	return engine.Ref{Key: r.client.key(name), Name: name, SystemID: state.ID.ValueString()}
+// ref names the VM of a state, by the key that it was made with.
+func (r *vmResource) ref(state vmModel, n notes) engine.Ref {
+	name, key := state.Name.ValueString(), n.Key
+	if key == "" {
+		key = r.client.key(name)
+	}
+	return engine.Ref{Key: key, Name: name, SystemID: state.ID.ValueString()}
 }
 
 // save writes the state of a VM that exists.

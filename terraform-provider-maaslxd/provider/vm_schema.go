@@ -11,8 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -40,6 +38,9 @@ const (
 
 // forcesReplacement ends the description of what cannot change in place.
 const forcesReplacement = " **Changing it replaces the VM.**"
+
+// keepsSize says what the removal of a line means: as for zone, nothing.
+const keepsSize = " If you remove it, the VM keeps what it has."
 
 // replacesOnMAAS ends the description of what LXD can change in place, and MAAS
 // cannot.
@@ -94,7 +95,7 @@ func placeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": schema.StringAttribute{
 			Required: true,
-			MarkdownDescription: "Hostname: one DNS label of lower-case letters, digits and hyphens, at most 63 characters, unique in the " +
+			MarkdownDescription: "Hostname: one DNS label of lower-case letters, digits and hyphens, at most 63 characters. It begins with a letter and is unique in the " +
 				"whole MAAS. Changes in place in MAAS; the LXD instance keeps the name that it was made with.",
 			Validators: []validator.String{vmName()},
 		},
@@ -117,7 +118,7 @@ func placeAttributes() map[string]schema.Attribute {
 			ElementType: types.StringType,
 			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. Only these are looked " +
 				"after: tags that come from the VM host, from MAAS or from someone else stay.",
-			Validators: []validator.Set{setvalidator.ValueStringsAre(tag())},
+			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(tag())},
 		},
 	}
 }
@@ -151,7 +152,7 @@ func sizeAttributes() map[string]schema.Attribute {
 		"cores": schema.Int64Attribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + replacesOnMAAS +
+			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + keepsSize + replacesOnMAAS +
 				"it changes in place, also while the VM runs.",
 			Validators: []validator.Int64{
 				int64validator.Between(1, maxCores),
@@ -162,8 +163,9 @@ func sizeAttributes() map[string]schema.Attribute {
 			Optional:    true,
 			ElementType: types.Int64Type,
 			MarkdownDescription: "Cores of the VM host that the VM is bound to, by number from 0, instead of `cores`. MAAS does not tell them " +
-				"later, so for an imported VM the configuration is believed." + forcesReplacement,
+				"later, so for an imported VM the configuration is believed. If you remove them, the VM keeps them until it is made anew." + forcesReplacement,
 			Validators: []validator.List{
+				listvalidator.NoNullValues(),
 				listvalidator.SizeBetween(1, maxCores),
 				listvalidator.UniqueValues(),
 				listvalidator.ValueInt64sAre(int64validator.Between(0, maxCores-1)),
@@ -172,17 +174,15 @@ func sizeAttributes() map[string]schema.Attribute {
 		"memory_mib": schema.Int64Attribute{
 			Optional: true,
 			Computed: true,
-			Default:  int64default.StaticInt64(defaultMemoryMiB),
-			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + replacesOnMAAS +
-				"it changes in place, for which the VM must be stopped.",
+			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keepsSize + replacesOnMAAS +
+				"it changes in place while the VM is stopped. The plan of a VM that runs is an error.",
 			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
 		},
 		"hugepages": schema.BoolAttribute{
 			Optional: true,
 			Computed: true,
-			Default:  booldefault.StaticBool(false),
 			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not tell it later, so for an " +
-				"imported VM the configuration is believed." + forcesReplacement,
+				"imported VM the configuration is believed." + keepsSize + forcesReplacement,
 		},
 	}
 }
@@ -213,7 +213,8 @@ func computedAttributes() map[string]schema.Attribute {
 		"status": schema.StringAttribute{
 			Computed: true,
 			MarkdownDescription: "MAAS's name for the state of the VM: `Deployed`, or `Ready` without `deploy`, when everything is done; " +
-				"`Commissioning`, `Deploying` and the like when an apply stopped waiting.",
+				"`Commissioning`, `Deploying` and the like when an apply stopped waiting. `Instance missing` where somebody deleted the instance in LXD, " +
+				"which is seen where VMs are made in LXD itself; the plan then replaces the VM.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"ip_addresses": schema.ListAttribute{

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -18,8 +19,10 @@ func disksAttribute() schema.Attribute {
 		Computed: true,
 		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
 			"others follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
-			"order stays." + replacesOnMAAS + "a disk can grow in place, for which the VM must be stopped; what else changes replaces it.",
+			"order stays." + keepsSize + replacesOnMAAS + "a disk grows in place while the VM is stopped; the plan of a VM that runs is an error. A disk that " +
+			"comes, goes or shrinks replaces the VM, with all its disks.",
 		Validators: []validator.Map{
+			mapvalidator.NoNullValues(),
 			mapvalidator.SizeAtMost(maxDisks),
 			mapvalidator.KeysAre(mapLabel()),
 			rootDisk{},
@@ -46,12 +49,16 @@ func disksAttribute() schema.Attribute {
 func interfacesAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true,
+		Computed: true,
 		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens; the VM sees them in the order of " +
 			"their labels, `eth2` before `eth10`. Without any, MAAS makes one on a network of the VM host with DHCP. The first must be on " +
 			"a VLAN where MAAS serves DHCP: the VM boots from its network. **Changing them replaces the VM**, except for another way to " +
-			"write the same subnet. What someone changes on an interface in MAAS is not put back, because that would take a replacement: " +
+			"write the same subnet, and other labels in the same order. If you remove them, the VM keeps what it has; where none are configured, they are " +
+			"those that MAAS shows, by MAAS's names. What someone changes on an interface in MAAS is not put back, because that would take a replacement: " +
 			"other subnets are not looked for, and a fixed address that a deployed VM no longer has is only warned of.",
+		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		Validators: []validator.Map{
+			mapvalidator.NoNullValues(),
 			mapvalidator.SizeBetween(1, maxInterfaces),
 			mapvalidator.KeysAre(mapLabel()),
 		},
@@ -99,8 +106,10 @@ func deployAttribute() schema.Attribute {
 			},
 			"kernel": schema.StringAttribute{
 				Optional:            true,
+				Computed:            true,
 				MarkdownDescription: "Kernel to install, such as `ga-24.04` or `hwe-24.04`. Default: MAAS's default for the image.",
 				Validators:          []validator.String{notEmpty()},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"ephemeral": schema.BoolAttribute{
 				Optional:            true,
@@ -118,7 +127,8 @@ func deployAttribute() schema.Attribute {
 			"user_data_wo_version": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the VM, which then starts with the new " +
-					"user-data. The first number, given to a VM that had none, is taken over in place.",
+					"user-data. So does the first number where the VM was installed without user-data: cloud-init runs it at the first boot " +
+					"only. If you remove it, the VM keeps what it was installed with.",
 			},
 		},
 	}

@@ -23,7 +23,7 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		HugePages:  m.HugePages.ValueBool(),
 		Profile:    config.Profile.ValueString(),
 		Disks:      diskSpecs(m.disks(ctx, &diags)),
-		Interfaces: interfaceSpecs(m.interfaces(ctx, &diags)),
+		Interfaces: interfaceSpecs(config.interfaces(ctx, &diags)),
 		Zone:       config.Zone.ValueString(),
 		Pool:       config.Pool.ValueString(),
 		Domain:     config.Domain.ValueString(),
@@ -43,15 +43,12 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 	return spec, diags
 }
 
-// spec takes the user-data from the configuration: it is in no plan.
+// spec takes the user-data from the configuration, since it is in no plan, and
+// the kernel: that of the plan may be the one of the former image.
 func (d deployModel) spec(config *deployModel) *engine.Deployment {
-	out := &engine.Deployment{
-		Image:     d.Image.ValueString(),
-		Kernel:    d.Kernel.ValueString(),
-		Ephemeral: d.Ephemeral.ValueBool(),
-	}
+	out := &engine.Deployment{Image: d.Image.ValueString(), Ephemeral: d.Ephemeral.ValueBool()}
 	if config != nil {
-		out.UserData = []byte(config.UserDataWO.ValueString())
+		out.UserData, out.Kernel = []byte(config.UserDataWO.ValueString()), config.Kernel.ValueString()
 	}
 	return out
 }
@@ -79,7 +76,7 @@ func interfaceSpecs(interfaces map[string]interfaceModel) []engine.Interface {
 func pinnedCores(l types.List) []int {
 	var out []int
 	for _, e := range l.Elements() {
-		if v, ok := e.(types.Int64); ok {
+		if v, ok := e.(types.Int64); ok && set(v) {
 			out = append(out, int(v.ValueInt64()))
 		}
 	}

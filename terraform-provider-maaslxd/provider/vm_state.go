@@ -34,6 +34,7 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	m.fillInterfaces(ctx, vm, diags)
 	if d := m.deploy(ctx, diags); d != nil {
 		setString(&d.Image, vm.Image)
+		setString(&d.Kernel, vm.Kernel)
 		m.Deploy = toObject(ctx, d, diags)
 	}
 }
@@ -50,6 +51,10 @@ func (m *vmModel) fillDisks(ctx context.Context, vm engine.VM, diags *diag.Diagn
 }
 
 func (m *vmModel) fillInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	if m.Interfaces.IsUnknown() {
+		m.Interfaces = seenInterfaces(ctx, vm.Interfaces, diags)
+		return
+	}
 	interfaces := m.interfaces(ctx, diags)
 	if interfaces == nil {
 		return
@@ -186,6 +191,7 @@ func importedDisks(found []engine.MachineDisk) map[string]diskModel {
 func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	interfaces := m.interfaces(ctx, diags)
 	if interfaces == nil {
+		m.Interfaces = seenInterfaces(ctx, vm.Interfaces, diags)
 		return
 	}
 	for label, found := range matchInterfaces(interfaces, vm.Interfaces) {
@@ -212,6 +218,9 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 	}
 	if d != nil && (d.Image.ValueString() == "" || !sameImage(d.Image.ValueString(), vm.Image)) {
 		d.Image = optionalString(vm.Image)
+	}
+	if d != nil && imported {
+		d.Kernel = optionalString(vm.Kernel)
 	}
 	m.Deploy = toObject(ctx, d, diags)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -180,7 +181,7 @@ func TestNotesSeen(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tc.notes.seen(tc.vm); got != tc.want {
+			if got := tc.notes.seen(tc.vm); !cmp.Equal(got, tc.want) {
 				t.Errorf("%s\ngot %+v, want %+v", tc.reason, got, tc.want)
 			}
 		})
@@ -199,7 +200,7 @@ func TestRefreshOfImport(t *testing.T) {
 		t.Fatal(describe(diags))
 	}
 	want := modelOf(t, deployedState.with(object{
-		"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false},
+		"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false, "kernel": deployedVM().Kernel},
 	}))
 	if diff := cmp.Diff([]string(nil), differences(t, want, m)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -347,7 +348,8 @@ func TestSpec(t *testing.T) {
 		"interfaces": object{"eth1": object{"subnet": "lan"}, "eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.11"}},
 		"deploy":     object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true},
 	}))
-	config := modelOf(t, object{"pool": "web", "profile": "gold", "deploy": object{"user_data_wo": "#cloud-config\n"}})
+	config := modelOf(t, object{"pool": "web", "profile": "gold", "deploy": object{"user_data_wo": "#cloud-config\n", "kernel": "ga-24.04"}})
+	config.Interfaces = plan.Interfaces
 	got, diags := plan.spec(t.Context(), config)
 	if diags.HasError() {
 		t.Fatal(describe(diags))
@@ -366,7 +368,7 @@ func TestSpec(t *testing.T) {
 			Image: "ubuntu/noble", Kernel: "ga-24.04", Ephemeral: true, UserData: []byte("#cloud-config\n"),
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(engine.VMSpec{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := got.Validate(); err != nil {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -17,13 +18,14 @@ import (
 // next apply goes on.
 func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state vmModel
+	r.client.run.begin()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
 	spec, ds := plan.spec(ctx, config)
 	diags.Append(ds...)
-	spec.RemovedTags = removedTags(state.tags(), spec.Tags)
+	spec.RemovedTags, spec.AwaitName = removedTags(state.tags(), spec.Tags), true
 	spec.Resize = !plan.sameSize(ctx, state, diags)
 	n := readNotes(ctx, req.Private, diags)
 	wait, cancel := within(ctx, plan.Timeouts.Update, patience(plan), diags)
@@ -31,15 +33,21 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	if diags.HasError() {
 		return
 	}
-	ref := r.ref(state)
+	ref := r.ref(state, n)
+	ref.NewKey = renamed(ref.Key, spec.Name)
 	ref.Finished = !goesOn(n, state, plan)
-	vm, err := r.update(wait, ref, spec)
+	vm, err := r.update(wait, ref, spec, n.MAAS)
+	if vm.SystemID != "" {
+		n.MAAS = cmp.Or(r.client.backend.markMAAS(ctx, diags), n.MAAS)
+	}
 	switch {
 	case err == nil:
 		warnOtherwise(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
-		writeNotes(ctx, resp.Private, notes{}, diags)
+		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
+		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
+		writeNotes(ctx, resp.Private, n, diags)
 		return
 	case wait.Err() != nil:
 		diags.AddError(fmt.Sprintf("VM %s is not finished", spec.Name),
@@ -52,6 +60,9 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		state.refreshHalfway(ctx, plan, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n.Pending = n.Pending || plan.Status.IsUnknown()
+		if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
+			n.Key = ref.NewKey
+		}
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }
@@ -69,10 +80,21 @@ func warnOtherwise(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
 			"installed or repaired, because the plan does not say so. The next plan shows what is left to be done.")
 }
 
-func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMSpec) (engine.VM, error) {
+// update brings the VM to the spec, in the MAAS of the known mark.
+func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMSpec, known string) (engine.VM, error) {
 	b, err := r.client.use()
 	if err != nil {
 		return engine.VM{}, err
+	}
+	if _, err := b.sameMAAS(ctx, known); err != nil {
+		return engine.VM{}, err
+	}
+	if !ref.Finished { // a create of another configuration must not take it for left
+		release, err := r.client.hold(ctx, b, ref.Key, "VM", spec.Name)
+		if err != nil {
+			return engine.VM{}, err
+		}
+		defer release()
 	}
 	return engine.Wait(ctx, b.vms.Steps(ref, spec))
 }

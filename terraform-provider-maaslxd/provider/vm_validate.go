@@ -2,13 +2,18 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // ValidateConfig checks what concerns several attributes at once.
@@ -22,6 +27,7 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	checkAddresses(config.interfaces(ctx, &resp.Diagnostics), &resp.Diagnostics)
 	if d := config.deploy(ctx, &resp.Diagnostics); d != nil {
 		checkUserData("VM", d.UserDataWO, d.UserDataWOVersion, &resp.Diagnostics)
+		checkCloudInit(*d, &resp.Diagnostics)
 	}
 }
 
@@ -48,8 +54,28 @@ func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostic
 	}
 }
 
+// checkCloudInit refuses user-data that cloud-init would ignore, as that of a
+// host is. Images that are not Ubuntu's may have something else that reads it.
+func checkCloudInit(d deployModel, diags *diag.Diagnostics) {
+	size := len(d.UserDataWO.ValueString())
+	if size == 0 || size > engine.MaxUserDataBytes || !ofUbuntu(d.Image) {
+		return
+	}
+	var bad *cloudinit.MergeError
+	if _, err := cloudinit.Merge(nil, []byte(d.UserDataWO.ValueString())); errors.As(err, &bad) {
+		diags.AddAttributeError(path.Root("deploy").AtName("user_data_wo"), "User-data that cloud-init cannot run",
+			sentence(bad.Message)+paragraph(strings.ToUpper(bad.Hint[:min(1, len(bad.Hint))])+bad.Hint[min(1, len(bad.Hint)):]))
+	}
+}
+
+// ofUbuntu tells whether an image is one of Ubuntu's, as MAAS's default is.
+func ofUbuntu(image types.String) bool {
+	name := image.ValueString()
+	return !image.IsUnknown() && (!strings.Contains(name, "/") || strings.HasPrefix(name, "ubuntu/"))
+}
+
 // checkUserData warns of a version of nothing, and of user-data without a
-// version. what is made with it.
+// version, whose changes nobody sees. What is made with it is a VM or a host.
 func checkUserData(what string, data types.String, version types.Int64, diags *diag.Diagnostics) {
 	at := path.Root("deploy")
 	switch {
@@ -59,7 +85,7 @@ func checkUserData(what string, data types.String, version types.Int64, diags *d
 			fmt.Sprintf("user_data_wo_version is set and user_data_wo is not. A change of the version replaces the %s all the same.", what))
 	case !data.IsNull() && version.IsNull():
 		diags.AddAttributeWarning(at.AtName("user_data_wo"), "Changes of the user-data will not be seen",
-			fmt.Sprintf("user_data_wo is write-only, so nothing tells a later value from this one. Set user_data_wo_version, "+
-				"and change it with the user-data. Giving it for the first time changes nothing on the %s.", what))
+			fmt.Sprintf("user_data_wo is write-only, so nothing tells a later value from this one, or from none: a %s that is installed never runs it. "+
+				"Set user_data_wo_version, and change it with the user-data.", what))
 	}
 }

@@ -26,6 +26,7 @@ func TestBadInput(t *testing.T) {
 		"Good":              {reason: "A name and a host are enough."},
 		"NameDot":           {"MAAS takes a dot, LXD does not.", object{"name": "web-1.example.com"}, "name", `domain = "example.com"`},
 		"NameUpper":         {"MAAS does not find upper-case hostnames.", object{"name": "Web-1"}, "name", `"web-1"`},
+		"NameDigitFirst":    {"LXD refuses a digit in front.", object{"name": "1web"}, "name", "Put a letter"},
 		"NameNumber":        {"LXD refuses numbers.", object{"name": "42"}, "name", "Put a letter"},
 		"NameUnderscore":    {"DNS has no underscores in hostnames.", object{"name": "web_1"}, "name", "not a DNS label"},
 		"NameHyphen":        {"No label begins with a hyphen.", object{"name": "-web"}, "name", "no hyphen at either end"},
@@ -71,13 +72,18 @@ func TestBadInput(t *testing.T) {
 			object{"interfaces": object{"eth0": object{"subnet": "lan", "ip": "10.0.0.1"}, "eth1": object{"subnet": "lan", "ip": "10.0.0.1"}}},
 			"interfaces.eth1.ip", `"eth0"`,
 		},
-		"Tag":           {"MAAS takes no spaces in tags.", object{"tags": []string{"a b"}}, "tags", "letters, digits"},
-		"Image":         {"An image has a name.", object{"deploy": object{"image": "ubuntu noble"}}, "deploy.image", "ubuntu/noble"},
-		"KernelEmpty":   {"Empty is not the same as absent.", object{"deploy": object{"kernel": ""}}, "deploy.kernel", "leave the attribute out"},
-		"UserDataLarge": {"1 MiB does not get through proxies.", object{"deploy": object{"user_data_wo": strings.Repeat("x", 1<<20), "user_data_wo_version": 1}}, "deploy.user_data_wo", "#include"},
+		"Tag":              {"MAAS takes no spaces in tags.", object{"tags": []string{"a b"}}, "tags", "letters, digits"},
+		"Image":            {"An image has a name.", object{"deploy": object{"image": "ubuntu noble"}}, "deploy.image", "ubuntu/noble"},
+		"KernelEmpty":      {"Empty is not the same as absent.", object{"deploy": object{"kernel": ""}}, "deploy.kernel", "leave the attribute out"},
+		"UserDataLarge":    {"1 MiB does not get through proxies.", object{"deploy": object{"user_data_wo": strings.Repeat("x", 1<<20), "user_data_wo_version": 1}}, "deploy.user_data_wo", "#include"},
+		"UserDataOfNoKind": {"cloud-init ignores it.", object{"deploy": object{"user_data_wo": "packages: [nginx]", "user_data_wo_version": 1}}, "deploy.user_data_wo", "#cloud-config"},
+		"UserDataOfAnotherSystem": {
+			reason: "What reads the user-data of a custom image is its own affair.",
+			bad:    object{"deploy": object{"image": "custom/windows", "user_data_wo": "#ps1", "user_data_wo_version": 1}},
+		},
 		"UserDataMost": {
 			reason: "The most that is allowed is allowed.",
-			bad:    object{"deploy": object{"user_data_wo": strings.Repeat("x", engine.MaxUserDataBytes), "user_data_wo_version": 1}},
+			bad:    object{"deploy": object{"user_data_wo": "#!/bin/sh\n" + strings.Repeat("x", engine.MaxUserDataBytes-10), "user_data_wo_version": 1}},
 		},
 	}
 	for name, tc := range cases {
@@ -126,10 +132,10 @@ func TestUserDataAndVersion(t *testing.T) {
 		deploy object
 		warns  string // where; empty for no warning
 	}{
-		"Both":        {"The version tells one user-data from another.", object{"user_data_wo": "a", "user_data_wo_version": 1}, ""},
+		"Both":        {"The version tells one user-data from another.", object{"user_data_wo": "#!/bin/true", "user_data_wo_version": 1}, ""},
 		"Neither":     {"No user-data needs no version.", object{}, ""},
 		"OnlyVersion": {"A version of nothing.", object{"user_data_wo_version": 1}, "deploy.user_data_wo_version"},
-		"OnlyData":    {"No later change of it would be seen.", object{"user_data_wo": "a"}, "deploy.user_data_wo"},
+		"OnlyData":    {"No later change of it would be seen.", object{"user_data_wo": "#!/bin/true"}, "deploy.user_data_wo"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,9 @@ resource "maaslxd_vm_host" "node1" {
   }
 }
 
-# VMs are made on it as soon as it is ready, and are gone before it is.
+# VMs are made on it as soon as it is ready, and are gone before it is. By its id
+# they stay when it is renamed, and the plan replaces them when it is replaced.
 resource "maaslxd_vm" "web" {
   name    = "web-1"
-  vm_host = maaslxd_vm_host.node1.name
+  vm_host = maaslxd_vm_host.node1.id
 }
