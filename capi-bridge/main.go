@@ -9,6 +9,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	// The image has no certificates of its own: these are used where the system has none.
+	_ "golang.org/x/crypto/x509roots/fallback"
+
 	"github.com/maaslxd/maaslxd/capi-bridge/check"
 	"github.com/maaslxd/maaslxd/capi-bridge/inithost"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"

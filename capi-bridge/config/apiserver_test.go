@@ -109,7 +109,7 @@ func serve(t *testing.T, c *kubetest.ControlPlane) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := webhook.SetupWithManager(mgr); err != nil {
+	if err := webhook.SetupWithManager(mgr, webhook.Guard{Reader: mgr.GetAPIReader()}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/cluster-api/util/contract"
@@ -346,5 +347,13 @@ func checkMetadata(t *testing.T, file string) {
 	}
 	if last := metadata.ReleaseSeries[len(metadata.ReleaseSeries)-1]; last.Contract != contractOf {
 		t.Errorf("release %d.%d has the contract %s, the kinds have %s", last.Major, last.Minor, last.Contract, contractOf)
+	}
+	// clusterctl asks for the series of the version that it upgrades from, before
+	// anything (cmd/clusterctl/client/cluster/upgrader_info.go, getUpgradeInfo).
+	for have, contract := range map[string]string{"v0.4.0": "v1beta1", "v0.6.1": "v1beta1", "v0.8.0": "v1beta1", "v0.9.0": contractOf} {
+		series := metadata.GetReleaseSeriesForVersion(version.MustParseSemantic(have))
+		if series == nil || series.Contract != contract {
+			t.Errorf("clusterctl refuses the upgrade from CAPMaaS %s: its series is %+v, want the contract %s", have, series, contract)
+		}
 	}
 }

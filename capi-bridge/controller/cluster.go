@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -41,7 +42,8 @@ type ClusterReconciler struct {
 	// Published is what the names of the clusters are known to point to.
 	Published Publications
 
-	tells teller
+	indexed bool // MaasClusters can be listed by nameIndex
+	tells   teller
 }
 
 // clusterScope is one reconcile of a MaasCluster.
@@ -74,6 +76,9 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	if ready, err := s.prepare(ctx); !ready || err != nil {
 		return ctrl.Result{}, ignoreConflict(err)
 	}
+	if s.cluster != nil {
+		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster)))
+	}
 	return s.reconcile(ctx)
 }
 
@@ -100,7 +105,9 @@ func (s *clusterScope) reconcile(ctx context.Context) (ctrl.Result, error) {
 	if !s.maas.DeletionTimestamp.IsZero() {
 		saved = ignoreGone(saved) // the finalizer was the last one
 	}
-	s.tells.tell(s.Recorder, s.maas, s.changed(before), saved)
+	news := s.changed(before)
+	logWarnings(ctx, news)
+	s.tells.tell(s.Recorder, s.maas, news, saved)
 	return ctrl.Result{RequeueAfter: s.next}, errors.Join(err, saved)
 }
 

@@ -21,12 +21,12 @@ const (
 var clusterConditions = []string{
 	infrav1.ReadyCondition, infrav1.PausedCondition, infrav1.DeletingCondition,
 	infrav1.IdentityReadyCondition, infrav1.FailureDomainsReadyCondition, infrav1.DNSReadyCondition,
-	infrav1.APIServerAvailableCondition, infrav1.LXDReadyCondition,
+	infrav1.APIServerAvailableCondition, infrav1.LXDReadyCondition, infrav1.ControlPlaneSpreadCondition,
 }
 
 // set says what is true of the cluster.
 func (s *clusterScope) set(condition string, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(s.maas, metav1.Condition{Type: condition, Status: status, Reason: reason, Message: message})
+	conditions.Set(s.maas, metav1.Condition{Type: condition, Status: status, Reason: reason, Message: bounded(message)})
 }
 
 // summarize makes Ready of the other conditions. A cluster whose hosts are not

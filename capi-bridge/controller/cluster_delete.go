@@ -24,12 +24,13 @@ func (s *clusterScope) delete(ctx context.Context) error {
 		return s.awaitMachines(ctx)
 	}
 	s.Published.forget(client.ObjectKeyFromObject(s.maas))
-	if s.removeDNS(ctx) {
+	removed, err := s.removeDNS(ctx)
+	if removed {
 		s.set(infrav1.DeletingCondition, yes, infrav1.DeletionCompletedReason, "")
 		controllerutil.RemoveFinalizer(s.maas, infrav1.ClusterFinalizer)
 		s.next = 0
 	}
-	return nil
+	return err
 }
 
 // awaitMachines keeps the record up to date meanwhile: a machine that goes while
@@ -40,6 +41,9 @@ func (s *clusterScope) awaitMachines(ctx context.Context) error {
 	name, published := s.dnsName()
 	if !published || s.maas.Annotations[DNSNameAnnotation] != name.String() || !s.findSite(ctx) {
 		return nil
+	}
+	if may, err := s.mayUseName(ctx, name); !may || err != nil {
+		return err
 	}
 	return s.publish(ctx, name)
 }
@@ -66,22 +70,30 @@ func (s *clusterScope) ownName() (engine.DNSName, bool) {
 }
 
 // removeDNS removes the record that is the cluster's, if there ever was one, and
-// reports whether nothing is left of it.
-func (s *clusterScope) removeDNS(ctx context.Context) bool {
+// reports whether nothing is left of it. The error is the API server's.
+func (s *clusterScope) removeDNS(ctx context.Context) (bool, error) {
 	name, ok := s.ownName()
 	if !ok {
-		return true
+		return true, nil
 	}
 	if !s.findSite(ctx) {
 		s.set(infrav1.DeletingCondition, yes, infrav1.DeletionBlockedReason, fmt.Sprintf(
 			"cannot remove the DNS record %s without credentials for MAAS. Bring them back; or remove the record in MAAS, and take the finalizer %s off", name, infrav1.ClusterFinalizer))
-		return false
+		return false, nil
+	}
+	rival, err := s.nameRival(ctx, name)
+	switch {
+	case err != nil:
+		return false, err
+	case rival != nil:
+		ctrl.LoggerFrom(ctx).Info("the DNS record is another cluster's, and is left as it is", "name", name.String(), "MaasCluster", client.ObjectKeyFromObject(rival))
+		return true, nil
 	}
 	if err := s.site.DNS.RemoveDNS(ctx, name); err != nil && !isNoDomain(err) {
 		s.failed(infrav1.DNSReadyCondition, err)
 		s.set(infrav1.DeletingCondition, yes, infrav1.RemovingDNSReason, explain(err).message)
-		return false
+		return false, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("removed the DNS record of the cluster", "name", name.String())
-	return true
+	return true, nil
 }

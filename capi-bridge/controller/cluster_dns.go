@@ -37,7 +37,18 @@ func (s *clusterScope) reconcileDNS(ctx context.Context) (bool, error) {
 		s.maas.Status.Network.DNSName = host
 		s.set(infrav1.DNSReadyCondition, yes, infrav1.DNSReadyReason, host+" is not in the domain "+s.maas.Spec.DNSDomain+" or is published by somebody else")
 		return true, nil
-	case !s.hasDomain(ctx), !s.claim(ctx, name):
+	}
+	if _, err := within("spec.dnsDomain", s.maas.Spec.DNSDomain, s.site.Limits.Domains); err != nil {
+		s.failed(infrav1.DNSReadyCondition, err)
+		return false, nil
+	}
+	if !s.hasDomain(ctx) {
+		return false, nil
+	}
+	if may, err := s.mayUseName(ctx, name); !may || err != nil {
+		return false, err
+	}
+	if !s.claim(ctx, name) {
 		return false, nil
 	}
 	s.maas.Status.Network.DNSName = host
@@ -71,8 +82,8 @@ func (s *clusterScope) has(ctx context.Context, list func(context.Context) ([]st
 }
 
 // claim makes a name ours that a user gave, unless MAAS has it for somebody
-// else: then it points to what is no machine of the cluster. It is written down
-// before anything is published by it.
+// else: then it points to what is no machine of the cluster, or is a machine's. It
+// is written down before anything is published by it.
 func (s *clusterScope) claim(ctx context.Context, name engine.DNSName) bool {
 	if s.maas.Annotations[DNSNameAnnotation] == name.String() {
 		return true
@@ -89,6 +100,12 @@ func (s *clusterScope) claim(ctx context.Context, name engine.DNSName) bool {
 			"MAAS has %s already, for %s, which is no machine of the cluster; remove the name in MAAS, or set the annotation %s, so that it is left alone",
 			name, have.Addresses[stranger], infrav1.CustomEndpointAnnotation))
 		s.soon(mendAfter)
+		return false
+	}
+	if taken, err := s.isMachinesName(ctx, name); taken || err != nil {
+		if err != nil {
+			s.failed(infrav1.DNSReadyCondition, err)
+		}
 		return false
 	}
 	annotate(s.maas, DNSNameAnnotation, name.String())
@@ -193,7 +210,7 @@ func (s *clusterScope) endpointAddresses(ctx context.Context, name engine.DNSNam
 		return nil, err
 	}
 	if unseen {
-		left := s.allAddresses(func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() || isLost(m) })
+		left := s.allAddresses(func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() || isLost(m) || isDown(m) })
 		kept := slices.DeleteFunc(slices.Clone(have.Addresses), func(ip netip.Addr) bool { return slices.Contains(left, ip) })
 		serving = append(serving, kept...)
 		slices.SortFunc(serving, netip.Addr.Compare)
@@ -211,27 +228,6 @@ func isUnseen(m *infrav1.MaasMachine) bool {
 	return m.DeletionTimestamp.IsZero() && !isLost(m) && ptr.Deref(m.Spec.ProviderID, "") != "" && len(ipsOf(m)) == 0
 }
 
-// servingAddresses are those of the machines that serve the API, or will. One
-// that was never provisioned counts only as long as none was: the first one must
-// find itself by that name while it is being deployed. A provisioned one counts
-// for that even while none of its addresses is known, or it is lost. Whether a
-// machine seems to be switched on makes no difference: MAAS is wrong about that at
-// times, and who replaces machines that are lost deletes them.
-func servingAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix) []netip.Addr {
-	if anyControlPlane(machines, remains) {
-		return addressesOf(machines, subnets, serves)
-	}
-	return addressesOf(machines, subnets, func(m *infrav1.MaasMachine) bool {
-		return m.DeletionTimestamp.IsZero() && isInstalled(m) && !isLost(m)
-	})
-}
-
-// remains tells that a machine was deployed once, and is not being deleted.
-func remains(m *infrav1.MaasMachine) bool { return m.DeletionTimestamp.IsZero() && isProvisioned(m) }
-
-// serves tells that a machine was deployed once, and is still the cluster's.
-func serves(m *infrav1.MaasMachine) bool { return remains(m) && !isLost(m) }
-
 // anyControlPlane tells whether a test picks a machine of the control plane.
 func anyControlPlane(machines []infrav1.MaasMachine, picks func(*infrav1.MaasMachine) bool) bool {
 	return slices.ContainsFunc(machines, func(m infrav1.MaasMachine) bool { return isControlPlane(&m) && picks(&m) })
@@ -241,19 +237,6 @@ func anyControlPlane(machines []infrav1.MaasMachine, picks func(*infrav1.MaasMac
 func isControlPlane(m *infrav1.MaasMachine) bool {
 	_, is := m.Labels[clusterv1.MachineControlPlaneLabel]
 	return is
-}
-
-// isInstalled tells that a machine is being deployed and has the address that it
-// will keep: before it is switched on for that, it may have the one that it was
-// commissioned with.
-func isInstalled(m *infrav1.MaasMachine) bool {
-	deploys := []infrav1.MachineState{"Deploying", "Deployed"}
-	return m.Status.MachinePowered && slices.Contains(deploys, ptr.Deref(m.Status.MachineState, ""))
-}
-
-// isProvisioned tells that a machine was deployed once.
-func isProvisioned(m *infrav1.MaasMachine) bool {
-	return ptr.Deref(m.Status.Initialization.Provisioned, m.Status.Ready)
 }
 
 // addressesOf are the addresses of those machines of the control plane that a

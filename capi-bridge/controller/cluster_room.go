@@ -14,14 +14,27 @@ import (
 // discoveredZones are those with room, and those that machines of the cluster are
 // in, full or not. A control plane may be where there is room for a machine of it.
 func (s *clusterScope) discoveredZones(ctx context.Context, have []string, controlPlane infrav1.ResolvedMachine) bool {
+	limits := s.site.Limits
+	if len(limits.Zones) > 0 { // a zone is chosen of them all, below
+		have = slices.DeleteFunc(slices.Clone(have), func(zone string) bool { return !slices.Contains(limits.Zones, zone) })
+		limits.Zones = nil
+	}
+	if controlPlane.Mode != "" {
+		if err := limit(limits, &controlPlane, "", s.maas.Spec.DNSDomain); err != nil {
+			s.failed(infrav1.FailureDomainsReadyCondition, err)
+			return false
+		}
+	}
 	zones, err := s.zonesWithRoom(ctx, controlPlane)
 	if err != nil {
 		s.failed(infrav1.FailureDomainsReadyCondition, err)
 		return false
 	}
+	maps.DeleteFunc(zones, func(zone string, _ bool) bool { return !slices.Contains(have, zone) })
+	s.reportSpread(zones)
 	s.addInUse(zones, have, controlPlane)
 	if !anyOffered(zones) {
-		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+lackOf(controlPlane))
+		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+lackOf(controlPlane)+s.unusedHosts(ctx, controlPlane))
 		s.soon(jittered(retryAfter))
 		return false
 	}
@@ -31,18 +44,62 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 }
 
 // addInUse adds the zones that machines of the cluster are in. Where no zone has
-// room for the control plane, or nobody knows what it needs, it keeps those that it
-// is in: room comes back where one of its machines goes. A full one beside others
-// with room is not offered: KubeadmControlPlane would make machines there that wait
-// for ever, as soon as no zone has fewer; it takes its machines away there first
-// instead.
+// room for the control plane, those are offered in which it has most machines; where
+// nobody knows what it needs, all that it is in. A full zone beside others with room is
+// not offered: KubeadmControlPlane would make machines there that wait for ever, as
+// soon as no zone has fewer.
+//
+// KubeadmControlPlane takes machines out of zones that it is not offered first. So in
+// a rollout with one spare machine, which is in az1, it makes the new one there, takes
+// the old one of az2 away, makes the next one there, and so on: in the end each zone
+// has one again. If all zones were offered, it would take the old one of az1, and the
+// next one would go there, too.
 func (s *clusterScope) addInUse(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
-	keeps := controlPlane.Mode == "" || !anyOffered(zones)
+	full, counts := !anyOffered(zones), s.controlPlaneByZone()
+	most := 0
+	for _, n := range counts {
+		most = max(most, n)
+	}
 	for i := range s.machines {
-		if zone := s.machines[i].Status.FailureDomain; slices.Contains(have, zone) {
-			zones[zone] = zones[zone] || keeps && isControlPlane(&s.machines[i])
+		zone := s.machines[i].Status.FailureDomain
+		if !slices.Contains(have, zone) {
+			continue
+		}
+		keeps := controlPlane.Mode == "" || full && counts[zone] == most
+		zones[zone] = zones[zone] || keeps && isControlPlane(&s.machines[i])
+	}
+}
+
+// controlPlaneByZone counts the machines of the control plane that stay.
+func (s *clusterScope) controlPlaneByZone() map[string]int {
+	counts := map[string]int{}
+	for i := range s.machines {
+		if m := &s.machines[i]; isControlPlane(m) && m.DeletionTimestamp.IsZero() {
+			counts[m.Status.FailureDomain]++
 		}
 	}
+	return counts
+}
+
+// reportSpread says where the control plane is in fewer zones than it could be: a
+// zone has room for a machine of it, and two fewer than another one. Nothing is said
+// while machines come and go.
+func (s *clusterScope) reportSpread(zones map[string]bool) {
+	settled := !anyControlPlane(s.machines, func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() || !isProvisioned(m) })
+	counts := s.controlPlaneByZone()
+	if !settled || len(counts) == 0 {
+		return
+	}
+	fullest := slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return counts[a] - counts[b] })
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		if zones[zone] && counts[zone] <= counts[fullest]-2 {
+			s.set(infrav1.ControlPlaneSpreadCondition, no, infrav1.UnevenReason, fmt.Sprintf(
+				"%d machines of the control plane are in zone %s, and %d in zone %s, which has room for one; roll the control plane out anew, or delete a Machine in %s",
+				counts[fullest], fullest, counts[zone], zone, fullest))
+			return
+		}
+	}
+	s.set(infrav1.ControlPlaneSpreadCondition, yes, infrav1.ControlPlaneSpreadReason, "")
 }
 
 // anyOffered tells whether a control plane may be in any of the zones.
@@ -97,6 +154,20 @@ func lackOf(controlPlane infrav1.ResolvedMachine) string {
 			controlPlane.VM.Host, size(controlPlane))
 	}
 	return fmt.Sprintf("an LXD host with room for a VM of the control plane (%s)%s", size(controlPlane), more)
+}
+
+// unusedHosts says which VM hosts of MAAS do not count, and what to do about it; empty
+// where that is no matter.
+func (s *clusterScope) unusedHosts(ctx context.Context, controlPlane infrav1.ResolvedMachine) string {
+	if controlPlane.Mode != "" && controlPlane.VM == nil {
+		return ""
+	}
+	unused, err := s.site.UnusedHosts(ctx)
+	if err != nil || len(unused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". VM hosts that were registered in MAAS by hand do not count, because the manager makes VMs in LXD itself (--composer=lxd): %s. "+
+		"Start it with --composer=auto to use them", strings.Join(unused, ", "))
 }
 
 // size is how large a VM is, for people.

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
@@ -36,6 +37,19 @@ func TestNoRoomForTheControlPlane(t *testing.T) {
 				t.Errorf("%s\nmachines can be made", tc.reason)
 			}
 		})
+	}
+}
+
+// TestHostsOfMAASAlone: with LXD chosen to make VMs, VM hosts that somebody registered in
+// MAAS do not count, and that is said.
+func TestHostsOfMAASAlone(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.composer = "lxd"
+	w.Sites = w.sites()
+	c := w.settle()
+	for _, words := range []string{"an LXD host with room", "host1", "--composer=auto"} {
+		wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, infrav1.NoCapacityReason, words)
 	}
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"k8s.io/utils/ptr"
@@ -32,6 +33,10 @@ type ConnectSource func(controllerName string, to func(context.Context, client.O
 // unless connects is nil, when an API begins or ceases to answer.
 func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options, connects ConnectSource) error {
 	toMaas := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("MaasCluster"), mgr.GetClient(), &infrav1.MaasCluster{})
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.MaasCluster{}, nameIndex, indexName); err != nil {
+		return fmt.Errorf("cannot index MaasClusters by the name of their API: %w", err)
+	}
+	r.indexed = true
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(clusterController).
 		For(&infrav1.MaasCluster{}).
@@ -81,7 +86,7 @@ var machineMatters = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 type machineFacts struct {
 	cluster, zone                       string
 	controlPlane, deleting              bool
-	provisioned, installed, lost        bool
+	provisioned, installed, lost, down  bool
 	addresses                           []clusterv1.MachineAddress
 	hostStatus, hostReason, hostMessage string
 }
@@ -95,7 +100,7 @@ func factsOf(m *infrav1.MaasMachine) machineFacts {
 	}
 	if controlPlane {
 		f.provisioned, f.installed, f.addresses = isProvisioned(m), isProvisioned(m) || isInstalled(m), m.Status.Addresses
-		f.lost = isLost(m)
+		f.lost, f.down = isLost(m), isDown(m)
 	}
 	if c := conditions.Get(m, infrav1.LXDReadyCondition); c != nil {
 		f.hostStatus, f.hostReason, f.hostMessage = string(c.Status), c.Reason, c.Message

@@ -47,6 +47,7 @@ type clusterWorld struct {
 	t        *testing.T
 	client   client.WithWatch
 	agent    string // how the manager names itself to MAAS
+	composer string // who makes VMs; empty: MAAS where it can
 	maas     *sim.Server
 	names    *maas.Client // another client of that MAAS
 	recorder *events.FakeRecorder
@@ -132,7 +133,7 @@ func (w *clusterWorld) sites() controller.Sites {
 	rows := ledger.NewMemory(nil)
 	w.t.Cleanup(func() { _ = rows.Close() })
 	sites := identity.New(identity.Config{
-		Finder: identity.Finder{Reader: w.client, Namespace: managerSpace}, Ledger: rows, Period: time.Minute, UserAgent: w.agent,
+		Finder: identity.Finder{Reader: w.client, Namespace: managerSpace}, Ledger: rows, Period: time.Minute, UserAgent: w.agent, Composer: w.composer,
 		Now: func() time.Time { return w.now },
 	})
 	w.t.Cleanup(sites.Close)

@@ -26,6 +26,12 @@ func (s *clusterScope) reconcileZones(ctx context.Context) (bool, error) {
 	}
 	s.answered = true
 	if len(s.maas.Spec.FailureDomains) > 0 {
+		for _, zone := range s.maas.Spec.FailureDomains {
+			if _, err := within("spec.failureDomains", zone, s.site.Limits.Zones); err != nil {
+				s.failed(infrav1.FailureDomainsReadyCondition, err)
+				return false, nil
+			}
+		}
 		return s.givenZones(ctx, have), nil
 	}
 	if !s.cluster.DeletionTimestamp.IsZero() {

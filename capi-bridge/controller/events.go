@@ -106,4 +106,5 @@ var plainly = map[string]string{
 	infrav1.IdentityReadyReason:       "MAAS takes the credentials",
 	infrav1.FailureDomainsReadyReason: "the zones that its machines may be in are known",
 	infrav1.APIServerAvailableReason:  "the API of the cluster answers",
+	infrav1.ControlPlaneSpreadReason:  "the control plane is in as many zones as have room",
 }

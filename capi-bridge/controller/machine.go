@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
@@ -39,11 +40,15 @@ type MachineReconciler struct {
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
 	// objects must have; empty: all are reconciled.
 	WatchFilter string
+	// ManagementCluster tells this cluster from others, whoever calls it what: the
+	// UID of its namespace kube-system. Machines are marked with it.
+	ManagementCluster string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	wakes wakes
-	tells teller
+	indexed bool // MaasMachines can be listed by systemIDIndex
+	wakes   wakes
+	tells   teller
 }
 
 func (r *MachineReconciler) now() time.Time {
@@ -67,31 +72,62 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		r.wakes.forget(req.NamespacedName) // what wakes it need not carry its label
 		return ctrl.Result{}, nil
 	}
-	if annotations.IsExternallyManaged(m) {
-		return ctrl.Result{}, nil
-	}
 	s, err := r.scope(ctx, m)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
+	ctx = s.withLogKeys(ctx)
 	isPaused, written, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, m)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, ignoreConflict(err)
 	case isPaused:
 		r.wakes.forget(req.NamespacedName)
-		return ctrl.Result{}, nil
+		return r.noteArrival(ctx, s)
 	case written:
 		return ctrl.Result{RequeueAfter: rereadAfter}, nil
 	}
+	if noted, err := r.noteOrigin(ctx, s); noted || err != nil {
+		return ctrl.Result{RequeueAfter: rereadAfter}, ignoreConflict(err)
+	}
+	if s.maasCluster == nil && !s.deleting() {
+		return r.withoutMaasCluster(ctx, s)
+	}
 	return r.reconcilePatching(ctx, s)
+}
+
+// withLogKeys names in each line of the log what the object hangs on, by the keys that
+// all of Cluster API's providers use.
+func (s *machineScope) withLogKeys(ctx context.Context) context.Context {
+	log := ctrl.LoggerFrom(ctx)
+	if s.cluster != nil {
+		log = log.WithValues("Cluster", klog.KObj(s.cluster))
+	}
+	if s.machine != nil {
+		log = log.WithValues("Machine", klog.KObj(s.machine))
+		for _, owner := range s.machine.OwnerReferences {
+			log = log.WithValues(owner.Kind, klog.KRef(s.machine.Namespace, owner.Name))
+		}
+	}
+	return ctrl.LoggerInto(ctx, log)
+}
+
+// logWarnings logs each new failure once, as it is told by an event, too.
+func logWarnings(ctx context.Context, all []news) {
+	for _, n := range all {
+		if n.kind == corev1.EventTypeWarning {
+			ctrl.LoggerFrom(ctx).Info(n.note, "condition", n.about, "reason", n.reason)
+		}
+	}
 }
 
 // reconcilePatching does what is to be done and writes down, in one patch, what
 // came of it.
 func (r *MachineReconciler) reconcilePatching(ctx context.Context, s *machineScope) (ctrl.Result, error) {
-	if s.deleting() && s.untouched() {
-		return r.letGoUntouched(ctx, s)
+	if s.deleting() {
+		if s.ownerUnknown = r.checkOwner(ctx, s); s.ownerUnknown == nil && (s.untouched() || s.refused != nil) {
+			return r.letGoUntouched(ctx, s)
+		}
 	}
 	if err := r.hold(ctx, s); err != nil {
 		return ctrl.Result{RequeueAfter: rereadAfter}, ignoreConflict(err)
@@ -112,9 +148,10 @@ func (r *MachineReconciler) reconcilePatching(ctx context.Context, s *machineSco
 	}
 	s.sumUp()
 	s.news = append(s.news, changed(before, s.maasMachine)...)
+	logWarnings(ctx, s.news)
 	err = helper.Patch(ctx, s.maasMachine, patch.WithOwnedConditions{Conditions: ownedConditions})
 	if s.deleting() {
-		err = ignoreGone(err)
+		err = r.unlessGone(ctx, s.maasMachine, err)
 	}
 	r.tells.tell(r.Recorder, s.maasMachine, s.news, err)
 	if err != nil {
@@ -126,7 +163,7 @@ func (r *MachineReconciler) reconcilePatching(ctx context.Context, s *machineSco
 // scope fetches what the machine hangs on. Nil: something of it is not there
 // yet, and its coming wakes us. What is being deleted needs none of it.
 func (r *MachineReconciler) scope(ctx context.Context, m *infrav1.MaasMachine) (*machineScope, error) {
-	s := &machineScope{maasMachine: m}
+	s := &machineScope{maasMachine: m, management: r.ManagementCluster}
 	log := ctrl.LoggerFrom(ctx)
 	var err error
 	s.machine, err = util.GetOwnerMachine(ctx, r.Client, m.ObjectMeta)
@@ -155,8 +192,17 @@ func (r *MachineReconciler) scope(ctx context.Context, m *infrav1.MaasMachine) (
 	return r.withMaasCluster(ctx, s)
 }
 
+// maasClusterKind is the kind of the infrastructure of clusters that are ours.
+const maasClusterKind = "MaasCluster"
+
+// withMaasCluster reads the MaasCluster that the Cluster names. Where it names
+// another provider's object, or one that is not there, there is none.
 func (r *MachineReconciler) withMaasCluster(ctx context.Context, s *machineScope) (*machineScope, error) {
-	key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
+	ref := s.cluster.Spec.InfrastructureRef
+	if ref.Kind != maasClusterKind || ref.APIGroup != infrav1.GroupVersion.Group {
+		return s, nil
+	}
+	key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: ref.Name}
 	c := &infrav1.MaasCluster{}
 	err := r.Client.Get(ctx, key, c)
 	switch {
@@ -164,11 +210,27 @@ func (r *MachineReconciler) withMaasCluster(ctx context.Context, s *machineScope
 		s.maasCluster = c
 	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("cannot read the MaasCluster %s: %w", key.Name, err)
-	case !s.deleting():
-		ctrl.LoggerFrom(ctx).V(4).Info("its MaasCluster is not there yet", "maasCluster", key.Name)
-		return nil, nil
 	}
 	return s, nil
+}
+
+// withoutMaasCluster says that nobody tells in which MAAS the machine is, or is to
+// be. What was seen of one that runs still stands. The MaasCluster's coming wakes us.
+func (r *MachineReconciler) withoutMaasCluster(ctx context.Context, s *machineScope) (ctrl.Result, error) {
+	helper, err := patch.NewHelper(s.maasMachine, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	ref := s.cluster.Spec.InfrastructureRef
+	message := fmt.Sprintf("cluster %s names no MaasCluster of this namespace that there is (infrastructureRef: %s %s). It says in which MAAS the machine is to be: make it, or mend infrastructureRef",
+		s.cluster.Name, ref.Kind, ref.Name)
+	if !s.provisioned() || s.conditionMissing(infrav1.MachineDeployedCondition) {
+		s.notDeleting()
+		s.lacks(infrav1.MachineDeployedCondition, infrav1.WaitingForClusterInfrastructureReason, message)
+	}
+	ctrl.LoggerFrom(ctx).Info("the machine's Cluster has no MaasCluster", "infrastructureRef", ref.Name, "kind", ref.Kind)
+	s.sumUp()
+	return ctrl.Result{}, ignoreConflict(helper.Patch(ctx, s.maasMachine, patch.WithOwnedConditions{Conditions: ownedConditions}))
 }
 
 // hold puts the finalizer on the object and, once it is about to be made, notes
@@ -183,9 +245,9 @@ func (r *MachineReconciler) hold(ctx context.Context, s *machineScope) error {
 	before := s.maasMachine.DeepCopy()
 	changed := controllerutil.AddFinalizer(s.maasMachine, infrav1.MachineFinalizer)
 	if changed && !s.claimed() {
-		s.isNew()
+		annotate(s.maasMachine, InheritedAnnotation, inheritanceNone) // no provider held the object before
 	}
-	if !s.claimed() && !s.grasping() && s.gates() == nil && (s.resolve() == nil || systemIDOf(s.maasMachine) != "") {
+	if s.ownerUnknown = r.checkOwner(ctx, s); s.mayClaim() {
 		s.mark(s.maasMachine)
 		changed = true
 	}
@@ -195,13 +257,11 @@ func (r *MachineReconciler) hold(ctx context.Context, s *machineScope) error {
 	return r.Client.Patch(ctx, s.maasMachine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// isNew notes that no provider held the object before: its finalizer was missing.
-func (s *machineScope) isNew() {
-	m := s.maasMachine
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	m.Annotations[InheritedAnnotation] = inheritanceNone
+// mayClaim tells that the engine is about to be asked for the machine for the first
+// time.
+func (s *machineScope) mayClaim() bool {
+	return !s.claimed() && s.refused == nil && s.ownerUnknown == nil && s.gates() == nil &&
+		(s.resolve() == nil || systemIDOf(s.maasMachine) != "")
 }
 
 // ignoreConflict lets a change pass that came in between: it wakes us.
@@ -219,4 +279,17 @@ func ignoreGone(err error) error {
 		return kerrors.FilterOut(several, apierrors.IsNotFound)
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// unlessGone is ignoreGone for an object whose status may fail to be written in another
+// way, too: then the object is looked for. What is to be told of it is told now or never.
+func (r *MachineReconciler) unlessGone(ctx context.Context, m *infrav1.MaasMachine, err error) error {
+	err = ignoreGone(err)
+	if err == nil || len(m.Finalizers) > 0 {
+		return err
+	}
+	if apierrors.IsNotFound(r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &infrav1.MaasMachine{})) {
+		return nil
+	}
+	return err
 }

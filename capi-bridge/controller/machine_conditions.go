@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,19 @@ var ownedConditions = []string{
 
 // condition sets a condition of the machine.
 func (s *machineScope) condition(kind string, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(s.maasMachine, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	conditions.Set(s.maasMachine, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: bounded(message)})
+}
+
+// maxMessage is the length of a condition's message that the API server takes: one
+// that is longer, such as a text of MAAS's which a machine made up, would keep all
+// that was seen from being written.
+const maxMessage = 32768
+
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
 func (s *machineScope) holds(kind, reason, message string) {

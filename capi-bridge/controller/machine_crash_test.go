@@ -29,7 +29,7 @@ func TestKilledAnywhere(t *testing.T) {
 		reason string
 		must   []string
 	}{
-		"VM":        {vmMachine(), false, infrav1.ReadyReason, []string{"ledger: place", "POST vm-hosts/*/ compose", "POST machines/*/ deploy", "DELETE machines/*/", "ledger: forget"}},
+		"VM":        {vmMachine(), false, infrav1.ReadyReason, []string{"ledger: place", "POST vm-hosts/*/ compose", "POST machines/*/ deploy", "DELETE machines/*/", "ledger: drop"}},
 		"BareMetal": {metalMachine(), false, infrav1.ReadyReason, []string{"POST machines/ allocate", "POST machines/*/ deploy", "POST machines/*/ release"}},
 		"Host":      {metalMachine(), true, infrav1.LXDReadyReason, []string{"POST machines/ allocate", "POST machines/*/ deploy", "POST machines/*/ release"}},
 	}

@@ -44,17 +44,26 @@ func (r *MachineReconciler) reconcileDelete(ctx context.Context, s *machineScope
 		s.holds(infrav1.DeletingCondition, reason, seen.stageMessage(sentence))
 		return jittered(seen.after)
 	}
-	s.holds(infrav1.DeletingCondition, infrav1.DeletionCompletedReason, "")
+	s.holds(infrav1.DeletingCondition, infrav1.DeletionCompletedReason, seen.leftBehind())
 	r.wakes.forget(s.key())
 	controllerutil.RemoveFinalizer(m, infrav1.MachineFinalizer)
 	controllerutil.RemoveFinalizer(m, infrav1.HostEvacuationFinalizer)
-	ctrl.LoggerFrom(ctx).Info("nothing of the machine is left", "systemID", systemIDOf(m))
+	ctrl.LoggerFrom(ctx).Info("nothing of the machine is left in MAAS", "systemID", systemIDOf(m))
 	return 0
+}
+
+// leftBehind says what nobody will name any more once the object is gone; empty:
+// nothing is left.
+func (seen sighting) leftBehind() string {
+	if seen.leftover == "" {
+		return ""
+	}
+	return "it is gone from MAAS, but a compose of it was refused or cut off, and " + seen.leftover + ": look there, and delete it if nobody needs it"
 }
 
 // untouched tells that the engine was never asked for the machine.
 func (s *machineScope) untouched() bool {
-	return !s.claimed() && (systemIDOf(s.maasMachine) == "" || s.grasping())
+	return !s.claimed() && (systemIDOf(s.maasMachine) == "" || s.namesForeignMachine() && !s.wantsTakeOver())
 }
 
 // letGoUntouched lets an object go of which nothing is in MAAS. Where it has
@@ -81,6 +90,9 @@ func (r *MachineReconciler) remove(ctx context.Context, s *machineScope) (sighti
 			hint: "Make them again, or see in MAAS that the machine is released, or the VM deleted, and then take the finalizer " +
 				infrav1.MachineFinalizer + " off the MaasMachine.",
 		}
+	}
+	if s.ownerUnknown != nil {
+		return sighting{}, s.ownerUnknown
 	}
 	s.claimLate()
 	d, err := r.driver(ctx, s)
@@ -134,6 +146,9 @@ func (r *MachineReconciler) leavingRef(ctx context.Context, s *machineScope, d d
 			note: fmt.Sprintf("machine %s (%s) is somebody else's by now, and is left as it is", seen.Hostname, ref.SystemID),
 		})
 		s.maasMachine.Annotations[SystemIDAnnotation], ref.SystemID = noSystemID, ""
+	case seen.MarkedBy() == s.ownKey():
+		s.becomeOwner()
+		ref = s.ref()
 	}
 	return ref, nil
 }
@@ -150,18 +165,14 @@ func (s *machineScope) claimLate() {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
-	uid := m.UID
-	if s.machine != nil {
-		uid = s.machine.UID
-	}
-	m.Annotations[KeyAnnotation], m.Annotations[KindAnnotation] = string(uid), s.wantedKind()
+	m.Annotations[KeyAnnotation], m.Annotations[KindAnnotation] = string(s.ownKey()), s.wantedKind()
 	m.Annotations[InheritedAnnotation], m.Annotations[SystemIDAnnotation] = inheritancePending, systemIDOf(m)
 }
 
 // inheritFirst takes a machine over that another provider made and that is to be
 // released now: the engine does not release what is not ours.
 func (r *MachineReconciler) inheritFirst(ctx context.Context, s *machineScope, d driver) error {
-	if !s.heir() || s.kind() == kindVM {
+	if !s.adoptionPending() || s.kind() == kindVM {
 		return nil
 	}
 	seen, err := d.observe(ctx, s.ref())
@@ -175,7 +186,7 @@ func (r *MachineReconciler) inheritFirst(ctx context.Context, s *machineScope, d
 	case engine.PhaseReady, engine.PhaseCommissioning, engine.PhaseReleasing:
 		return nil // it was released
 	case engine.PhaseDeployed:
-		if pause := r.inherit(ctx, s, seen); s.heir() {
+		if pause := r.adopt(ctx, s, seen); s.adoptionPending() {
 			return &blocked{reason: infrav1.ReleasingReason, passing: true, after: max(pause, time.Second), message: "it is being taken over from another provider"}
 		}
 		return nil

@@ -27,8 +27,8 @@ const (
 
 // attachDNS says whether the machine's address is in the DNS record of the
 // cluster's API. The record is written for the cluster, not here. Once it is
-// attached, that is not asked again until its addresses change, or it is lost. Of a
-// record that somebody else writes nothing is said.
+// attached, that is not asked again until its addresses change, or it is lost or down.
+// Of a record that somebody else writes nothing is said.
 func (r *MachineReconciler) attachDNS(ctx context.Context, s *machineScope, _ sighting) time.Duration {
 	if !s.controlPlane() {
 		return 0
@@ -39,12 +39,12 @@ func (r *MachineReconciler) attachDNS(ctx context.Context, s *machineScope, _ si
 		conditions.Delete(s.maasMachine, kind)
 		return 0
 	}
-	mine, lost := strings.Join(machineIPs(s.maasMachine), ", "), isLost(s.maasMachine)
-	if s.attachedWith(mine) && !lost {
+	mine, leaves := strings.Join(machineIPs(s.maasMachine), ", "), isLost(s.maasMachine) || isDown(s.maasMachine)
+	if s.attachedWith(mine) && !leaves {
 		return 0
 	}
 	var published []netip.Addr
-	if lost || conditions.IsTrue(s.maasCluster, infrav1.DNSReadyCondition) { // else there is nothing to see yet
+	if leaves || conditions.IsTrue(s.maasCluster, infrav1.DNSReadyCondition) { // else there is nothing to see yet
 		var err error
 		if published, err = r.apiAddresses(ctx, s); err != nil {
 			ctrl.LoggerFrom(ctx).Info("cannot read the DNS record of the cluster", "error", err.Error())
@@ -53,8 +53,11 @@ func (r *MachineReconciler) attachDNS(ctx context.Context, s *machineScope, _ si
 	}
 	s.maasMachine.Status.DNSAttached = s.amongst(published)
 	switch {
+	case s.maasMachine.Status.DNSAttached && leaves: // the last one that served stays
+		s.holds(kind, infrav1.DNSAttachedReason, mine)
+		return s.whileFresh(infrav1.MachineDeployedCondition, r.now(), dnsLook)
 	case s.maasMachine.Status.DNSAttached:
-	case lost:
+	case leaves:
 		s.lacks(kind, infrav1.DNSDetachedReason, "")
 		return 0
 	default:

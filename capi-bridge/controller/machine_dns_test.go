@@ -6,9 +6,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -178,5 +180,29 @@ func TestMaasClusterGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.untilGone("web")
+	})
+}
+
+// TestDNSDetachedWhileDown: a machine of the control plane that is switched off says so
+// when the record of the API no longer has its address, and when it has it again.
+func TestDNSDetachedWhileDown(t *testing.T) {
+	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiName.String() })
+		for _, name := range []string{"cp-1", "cp-2"} {
+			w.add(name, vmMachine(), controlPlane)
+			w.ready(name)
+		}
+		w.publish("cp-1", "cp-2")
+		m := w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
+		w.edit(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("off")})
+		w.until("cp-1", infrav1.ReadyCondition, infrav1.MachinePoweredOffReason)
+		w.publish("cp-2")
+		begun := time.Now()
+		if m := w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSDetachedReason); m.Status.DNSAttached || time.Since(begun) > time.Minute {
+			t.Errorf("after %s: attached %t", time.Since(begun), m.Status.DNSAttached)
+		}
+		w.edit(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("on")})
+		w.publish("cp-1", "cp-2")
+		w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
 	})
 }

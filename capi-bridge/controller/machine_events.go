@@ -45,6 +45,7 @@ func changed(before, after *infrav1.MaasMachine) []news {
 func eventType(c *metav1.Condition) string {
 	flawed := c.Status == metav1.ConditionTrue && c.Message != "" &&
 		(c.Type == infrav1.MachineDeployedCondition || c.Type == infrav1.LXDVMCreatedCondition)
+	flawed = flawed || c.Reason == infrav1.DeletionCompletedReason && c.Message != "" // something is left
 	if flawed || c.Status != metav1.ConditionTrue && !slices.Contains(underway, c.Reason) || c.Reason == infrav1.DeletionBlockedReason {
 		return corev1.EventTypeWarning
 	}

@@ -29,6 +29,7 @@ func TestInheritMetal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 				before := w.deployed("metal")
+				w.site.AllowTakeOver = !ready // it comes from another management cluster
 				w.add("old", metalMachine(), older(before.SystemID, ready))
 				w.sim.ResetJournal()
 				m := w.ready("old")
@@ -95,8 +96,9 @@ func TestInheritWrongSpec(t *testing.T) {
 	for name, ready := range map[string]bool{"Ready": true, "StatusLost": false} {
 		t.Run(name, func(t *testing.T) {
 			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.site.AllowTakeOver = !ready // it comes from another management cluster
 				w.add("old", wrong, older(w.deployed("metal").SystemID, ready))
-				if m := w.ready("old"); !strings.Contains(w.known("metal").OwnerData["maaslxd-key"], "uid-of-old") {
+				if m := w.ready("old"); !strings.Contains(w.known("metal").OwnerData["maaslxd-key"], "/fleet/prod/old") {
 					t.Errorf("not taken over: %s", said(m))
 				}
 				w.remove("old")
@@ -132,10 +134,19 @@ func TestNoStrangerIsTakenOver(t *testing.T) {
 		if got := w.known("metal"); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != before.OwnerData["maaslxd-key"] {
 			t.Errorf("a stranger is %+v", got)
 		}
-		w.add("asked", metalMachine(), func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
+		ask := func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
 			fresh(c, m)
 			m.Annotations = map[string]string{infrav1.TakeOverAnnotation: "true"}
-		})
+		}
+		w.add("greedy", metalMachine(), ask)
+		m = w.until("greedy", infrav1.ReadyCondition, infrav1.ConflictReason)
+		w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "allows no take-over", "allowTakeOver")
+		w.remove("greedy")
+		if got := w.known("metal"); got.StatusName != "Deployed" {
+			t.Errorf("a stranger is %+v", got)
+		}
+		w.site.AllowTakeOver = true // the administrator of the identity
+		w.add("asked", metalMachine(), ask)
 		w.ready("asked")
 		w.remove("asked")
 		if got := w.known("metal"); got.StatusName != "Ready" {
@@ -172,7 +183,11 @@ func TestInheritVM(t *testing.T) {
 		}
 		m = w.get("old")
 		w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-		w.onlyLooked()
+		for _, c := range w.sim.Journal().Calls { // it is marked
+			if !strings.HasPrefix(c.Route, "GET ") && (c.Route != "PUT machines/{id}/" || len(c.Form["description"]) == 0) {
+				t.Errorf("MAAS was asked for %s", c.Route)
+			}
+		}
 		if got := w.known(id); got.Hostname != "vm-first" || *m.Status.Hostname != "vm-first" {
 			t.Errorf("it is called %s", got.Hostname)
 		}
@@ -198,7 +213,10 @@ func TestInheritVMInFlight(t *testing.T) {
 		if err := w.client.Delete(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		w.add("old", vmMachine(), older(id, false))
+		w.add("old", vmMachine(), func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
+			older(id, false)(c, m)
+			m.Status.MachineState = ptr.To(infrav1.MachineState("Commissioning"))
+		})
 		m = w.ready("old")
 		if got := w.known(id); got.StatusName != "Deployed" || got.Hostname != "vm-first" || len(w.sim.Instances()) != 1 {
 			t.Errorf("MAAS has %+v, LXD %v", got, w.sim.Instances())

@@ -68,7 +68,7 @@ func (s *machineScope) released(seen sighting) bool {
 	case infrav1.MachineReleasedReason, infrav1.ConflictReason:
 		return true
 	}
-	return s.kind() != kindVM && !s.heir() && seen.MarkedBy() == ""
+	return s.kind() != kindVM && !s.adoptionPending() && seen.MarkedBy() == ""
 }
 
 // isLost tells that a machine is no longer the cluster's, as far as was seen last:
@@ -82,13 +82,17 @@ func isLost(m *infrav1.MaasMachine) bool {
 	return false
 }
 
-// foreign tells that a machine is somebody else's: it says so, or it is Deployed
-// and says nothing, which bare metal of ours would.
+// foreign tells that a machine is somebody else's: it says so; or it is Deployed
+// and says nothing, which bare metal of ours would; or it says nothing, and another
+// object has it, or only this object's annotations say that it is its own.
 func (s *machineScope) foreign(seen sighting) bool {
 	if owner := seen.MarkedBy(); owner != "" {
-		return owner != s.ref().Key
+		return owner != s.engineKey() && owner != s.ownKey()
 	}
-	return s.kind() != kindVM && !s.heir() && seen.Status.Phase() == engine.PhaseDeployed
+	if s.rival != nil || isUnproven(s.maasMachine) && !s.site.AllowTakeOver {
+		return true
+	}
+	return s.kind() != kindVM && !s.adoptionPending() && seen.Status.Phase() == engine.PhaseDeployed
 }
 
 func said(message string) string {
@@ -107,6 +111,9 @@ func (s *machineScope) drift(seen sighting) string {
 	}
 	if name := s.vmName(); s.kind() == kindVM && !s.inherited() && seen.Hostname != name {
 		all = append(all, fmt.Sprintf("MAAS calls it %s, and it was made as %s: rename it back, for its Node keeps the former name", seen.Hostname, name))
+	}
+	if s.maasMachine.Annotations[SwapAnnotation] == swapUnchanged {
+		all = append(all, "its bootstrap data are of no kind that cloud-init runs, so nothing turns swap off: see that the image has none")
 	}
 	id, err := infrav1.ParseProviderID(ptr.Deref(s.maasMachine.Spec.ProviderID, ""))
 	if err == nil && id.FailureDomain != "" && id.FailureDomain != seen.Zone {

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
 // TestNoVMOfOthersIsDeleted: a VM that is somebody else's by now stays, also
@@ -40,6 +42,70 @@ func TestNoVMOfOthersIsDeleted(t *testing.T) {
 				}
 				if got := w.known(id); got.StatusName != "Deployed" || len(w.sim.Instances()) != 1 {
 					t.Errorf("%s Somebody else's VM is %+v, in LXD %v", tc.reason, got, w.sim.Instances())
+				}
+			})
+		})
+	}
+}
+
+// TestDeletionSaysWhatMayBeLeft: MAAS answers no in the same way before and after LXD
+// has made an instance, and shows nothing of it. So the last event of an object names
+// the host and the instance, and of one that was made well it says that nothing is left.
+func TestDeletionSaysWhatMayBeLeft(t *testing.T) {
+	t.Parallel()
+	refuse := sim.Fault{Method: "POST", Path: "vm-hosts/*/", Op: "compose", Kind: sim.FaultStatus, Status: 503}
+	once := refuse
+	once.Nth = 1
+	breaks := func(f sim.Fault) func(*machineWorld) error {
+		return func(w *machineWorld) error { w.sim.AddFault(f); return nil }
+	}
+	cases := map[string]struct {
+		reason string
+		before func(*machineWorld) error
+		made   bool
+		says   []string
+	}{
+		"RefusedEarly": {reason: "Nobody can tell it from a late refusal.", before: breaks(refuse), says: []string{"host1", "instance web", "look there"}},
+		"RefusedLate": {
+			reason: "An instance is left in LXD.", says: []string{"host1", "instance web", "look there"},
+			before: func(w *machineWorld) error {
+				return w.sim.AddInstance(sim.Instance{Host: "host1", Name: "web", Cores: 2, MemoryMiB: 4096})
+			},
+		},
+		"RefusedOnce": {reason: "LXD admits a name once: it is the VM's, which goes.", before: breaks(once), made: true, says: []string{"nothing of it is left"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				if err := tc.before(w); err != nil {
+					t.Fatal(err)
+				}
+				spec := vmMachine()
+				spec.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host1")}
+				w.add("web", spec, func(_ *clusterv1.Machine, m *infrav1.MaasMachine) {
+					m.Annotations = map[string]string{infrav1.VMNameAnnotation: "web"}
+				})
+				if tc.made {
+					w.ready("web")
+				} else {
+					w.until("web", infrav1.ReadyCondition, infrav1.VMCreationFailedReason)
+				}
+				w.told()
+				w.remove("web")
+				last := ""
+				for _, e := range w.told() {
+					if strings.Contains(e, infrav1.DeletionCompletedReason) {
+						last = e
+					}
+				}
+				for _, words := range tc.says {
+					if !strings.Contains(last, words) {
+						t.Errorf("%s\nit does not say %q: %s", tc.reason, words, last)
+					}
+				}
+				if warns := strings.HasPrefix(last, "Warning"); warns == tc.made {
+					t.Errorf("%s\n%s", tc.reason, last)
 				}
 			})
 		})

@@ -97,6 +97,10 @@ func TestHostOfCluster(t *testing.T) {
 		w.markDeleted("cp-1")
 		blocked := w.until("cp-1", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
 		w.want(blocked, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "guest")
+		for range 10 { // it stays blocked, and says so once
+			time.Sleep(w.once("cp-1").RequeueAfter)
+			w.want(w.get("cp-1"), infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "guest")
+		}
 		w.remove("guest")
 		w.untilGone("cp-1")
 		if got := w.known(*m.Spec.SystemID); got.StatusName != "Ready" || got.HostedHosts != "" {

@@ -17,8 +17,12 @@ import (
 // once it was there. It returns when to come back.
 func (r *MachineReconciler) reconcileNormal(ctx context.Context, s *machineScope) time.Duration {
 	s.notDeleting()
-	if s.grasping() {
-		return s.failing(sighting{}, s.noRight())
+	switch {
+	case s.ownerUnknown != nil:
+		return s.unseen(ctx, s.ownerUnknown)
+	case s.refused != nil:
+		ctrl.LoggerFrom(ctx).Info("the object has no right to the machine that it names", "systemID", systemIDOf(s.maasMachine), "reason", s.refused.message)
+		return s.failing(sighting{}, s.refused)
 	}
 	if s.provisioned() {
 		return r.attend(ctx, s)
@@ -47,7 +51,7 @@ func (r *MachineReconciler) provision(ctx context.Context, s *machineScope) (sig
 		return sighting{}, err
 	}
 	wrong := s.resolve()
-	if wrong != nil && !s.heir() {
+	if wrong != nil && !s.adoptionPending() {
 		return sighting{}, wrong
 	}
 	if wrong == nil && s.want.WaitForStaticIP {
@@ -60,7 +64,7 @@ func (r *MachineReconciler) provision(ctx context.Context, s *machineScope) (sig
 	if err != nil {
 		return sighting{}, err
 	}
-	if s.heir() {
+	if s.adoptionPending() {
 		if seen, err := s.meet(ctx, d); err != nil || s.standing(seen) {
 			return seen, err
 		}
@@ -93,7 +97,7 @@ func (s *machineScope) meet(ctx context.Context, d driver) (sighting, error) {
 // standing tells that a machine which another provider made is there already,
 // and only to be taken over.
 func (s *machineScope) standing(seen sighting) bool {
-	return s.heir() && seen.Status.Phase() == engine.PhaseDeployed
+	return s.adoptionPending() && seen.Status.Phase() == engine.PhaseDeployed
 }
 
 // step takes one step, and sees to it that the machine's next change wakes us.
@@ -203,7 +207,7 @@ func (s *machineScope) lost() error {
 func (r *MachineReconciler) settle(ctx context.Context, s *machineScope, seen sighting) time.Duration {
 	pause := untilRest(r.now())
 	for _, more := range []func(context.Context, *machineScope, sighting) time.Duration{
-		r.inherit, r.becomeHost, r.nameProject, r.attachDNS, r.nameNode,
+		r.adopt, r.becomeHost, r.nameProject, r.attachDNS, r.nameNode,
 	} {
 		if sooner := more(ctx, s, seen); sooner > 0 {
 			pause = min(pause, sooner)

@@ -193,7 +193,7 @@ func TestRegisterNode(t *testing.T) {
 		if got := w.hostsOn(id); len(got) != 1 || got[0].Zone != "az1" || got[0].Pool != "vms" || strings.Contains(fmt.Sprint(got[0].Tags), "maaslxd") {
 			t.Errorf("the VM hosts are %+v", got)
 		}
-		if got := w.known(id); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != "uid-of-db" || got.OwnerData["maaslxd-state"] != "finished" {
+		if got := w.known(id); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != fleetManagement+"/fleet/prod/db" || got.OwnerData["maaslxd-state"] != "finished" {
 			t.Errorf("the machine is %+v", got)
 		}
 		w.restart()

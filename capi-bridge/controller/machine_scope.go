@@ -19,8 +19,8 @@ import (
 // Annotations of a MaasMachine that the controller writes. Unlike the status
 // and UIDs they are kept when a cluster is moved to another management cluster.
 const (
-	// KeyAnnotation is the name by which the engine knows the machine: the UID
-	// that its Machine had when it was made.
+	// KeyAnnotation is the name by which the engine knows the machine, which is its
+	// mark in MAAS: for whom it was made. Former versions took the Machine's UID.
 	KeyAnnotation = annotationPrefix + "key"
 	// KindAnnotation is the engine's kind of the machine: vm, machine or host.
 	KindAnnotation = annotationPrefix + "kind"
@@ -36,11 +36,15 @@ const (
 	// InheritedAnnotation says whether another provider made the machine, and
 	// whether it was taken over.
 	InheritedAnnotation = annotationPrefix + "inherited"
+	// SwapAnnotation says of a machine that nothing turns its swap off.
+	SwapAnnotation = annotationPrefix + "swap"
+	swapUnchanged  = "unchanged"
 )
 
 // The values of InheritedAnnotation.
 const (
-	inheritanceNone    = "none" // the object was nobody's before
+	inheritanceNone    = "none"    // the object was nobody's before
+	inheritanceArrived = "arrived" // it came from elsewhere, with the finalizer and no key
 	inheritancePending = "pending"
 	inheritanceTaken   = "taken"
 )
@@ -59,6 +63,12 @@ type machineScope struct {
 	maasCluster *infrav1.MaasCluster // likewise
 	maasMachine *infrav1.MaasMachine
 
+	management string               // the management cluster
+	rival      *infrav1.MaasMachine // with a better right to the machine
+	refused    *blocked             // why the object has no right to it; nil: it has
+	// ownerUnknown is why it could not be told whether it has.
+	ownerUnknown error
+
 	want  infrav1.ResolvedMachine
 	hosts *infrav1.ResolvedHosts // nil: machines do not become LXD hosts
 	site  *Site
@@ -75,30 +85,37 @@ func (s *machineScope) claimed() bool { return s.maasMachine.Annotations[KeyAnno
 // inherited tells that another provider made the machine.
 func (s *machineScope) inherited() bool {
 	value := s.maasMachine.Annotations[InheritedAnnotation]
-	return value != "" && value != inheritanceNone
+	return value != "" && value != inheritanceNone && value != inheritanceArrived
 }
 
-// grasping tells that an object names a machine which it has no right to: it is
-// new, and so no other provider made the machine for it.
-func (s *machineScope) grasping() bool {
+// namesForeignMachine tells that an object names a machine which was not made for
+// it: it is new here, and so no other provider made the machine for it here.
+func (s *machineScope) namesForeignMachine() bool {
 	m := s.maasMachine
-	return !s.claimed() && systemIDOf(m) != "" &&
-		m.Annotations[InheritedAnnotation] == inheritanceNone && m.Annotations[infrav1.TakeOverAnnotation] != "true"
+	return !s.claimed() && systemIDOf(m) != "" && m.Annotations[InheritedAnnotation] != ""
+}
+
+// wantsTakeOver tells that the object asks for the machine all the same, or came with
+// it. It gets it where the cluster's identity allows that.
+func (s *machineScope) wantsTakeOver() bool {
+	all := s.maasMachine.Annotations
+	return all[infrav1.TakeOverAnnotation] == "true" || all[InheritedAnnotation] == inheritanceArrived
 }
 
 // noRight is why nothing is done for such an object.
-func (s *machineScope) noRight() error {
+func (s *machineScope) noRight() *blocked {
 	return &blocked{
 		reason: infrav1.ConflictReason,
 		message: fmt.Sprintf("spec.providerID and spec.systemID: machine %s was not made for this object, which is new, "+
 			"and whose deletion would release it", systemIDOf(s.maasMachine)),
-		hint: "Leave both out to get a machine; or, if it is to be taken over as it is, set the annotation " + infrav1.TakeOverAnnotation + ": \"true\".",
+		hint: "Leave both out to get a machine; or, if it is to be taken over as it is, set the annotation " + infrav1.TakeOverAnnotation +
+			": \"true\", which the cluster's identity must allow.",
 	}
 }
 
-// heir tells that a machine which another provider made is still to be taken
-// over.
-func (s *machineScope) heir() bool {
+// adoptionPending tells that a machine which another provider made is still to be
+// taken over.
+func (s *machineScope) adoptionPending() bool {
 	return s.maasMachine.Annotations[InheritedAnnotation] == inheritancePending
 }
 
@@ -108,7 +125,7 @@ func (s *machineScope) heir() bool {
 func (s *machineScope) provisioned() bool {
 	m := s.maasMachine
 	return ptr.Deref(m.Status.Initialization.Provisioned, false) || m.Status.Ready ||
-		m.Spec.ProviderID != nil && s.claimed() && !s.heir()
+		m.Spec.ProviderID != nil && s.claimed() && !s.adoptionPending()
 }
 
 // controlPlane tells that the machine is one of the cluster's control plane.
@@ -125,7 +142,7 @@ func (s *machineScope) mark(m *infrav1.MaasMachine) {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
-	m.Annotations[KeyAnnotation] = string(s.machine.UID)
+	m.Annotations[KeyAnnotation] = string(s.ownKey())
 	m.Annotations[KindAnnotation] = s.wantedKind()
 	if id := systemIDOf(m); id != "" {
 		m.Annotations[SystemIDAnnotation] = id
@@ -177,7 +194,7 @@ func systemIDOf(m *infrav1.MaasMachine) string {
 // ref is the machine as the engine knows it.
 func (s *machineScope) ref() engine.Ref {
 	ref := engine.Ref{
-		Key: engine.Key(s.maasMachine.Annotations[KeyAnnotation]), Name: s.vmName(), SystemID: systemIDOf(s.maasMachine),
+		Key: s.engineKey(), Name: s.vmName(), SystemID: systemIDOf(s.maasMachine),
 		Finished: s.provisioned() && s.kind() != kindHost,
 	}
 	if s.site != nil {
@@ -200,6 +217,9 @@ func (s *machineScope) vmName() string {
 	}
 	sum := sha256.Sum256([]byte(s.maasMachine.Annotations[KeyAnnotation]))
 	name := strings.ReplaceAll(s.maasMachine.Name, ".", "-")
+	if strings.IndexByte("0123456789", name[0]) >= 0 {
+		name = "vm-" + name // LXD takes no instance whose name begins with a digit
+	}
 	name = strings.TrimRight(name[:min(len(name), maxLabel-1-hashChars)], "-")
 	return name + "-" + hex.EncodeToString(sum[:])[:hashChars]
 }

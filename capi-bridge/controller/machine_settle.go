@@ -30,29 +30,6 @@ func (r *MachineReconciler) nameProject(ctx context.Context, s *machineScope, se
 	return 0
 }
 
-// inherit takes over a machine that another provider made: from then on it is
-// ours to release, and ours alone. A VM needs no mark for that.
-func (r *MachineReconciler) inherit(ctx context.Context, s *machineScope, seen sighting) time.Duration {
-	if !s.heir() || seen.Status.Phase() != engine.PhaseDeployed {
-		return 0
-	}
-	if s.kind() != kindVM && !seen.ours {
-		ref := engine.Ref{Key: s.ref().Key, SystemID: seen.SystemID}
-		res, err := s.site.Machines.Reconcile(ctx, ref, s.inheritance())
-		switch {
-		case err != nil:
-			p := explain(err)
-			ctrl.LoggerFrom(ctx).Info("cannot take the machine over", "systemID", seen.SystemID, "reason", p.reason, "error", p.message)
-			return jittered(p.after)
-		case !res.Done:
-			return res.After
-		}
-	}
-	s.maasMachine.Annotations[InheritedAnnotation] = inheritanceTaken
-	ctrl.LoggerFrom(ctx).Info("took the machine over from another provider", "systemID", seen.SystemID)
-	return 0
-}
-
 // becomeHost takes a Deployed machine that is to be an LXD host one step
 // further, and says how far it is. The machine itself is Ready whatever comes of
 // it.

@@ -3,12 +3,15 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -25,6 +28,10 @@ func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 	if err != nil {
 		return fmt.Errorf("cannot map Clusters to MaasMachines: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.MaasMachine{}, systemIDIndex, indexSystemID); err != nil {
+		return fmt.Errorf("cannot index MaasMachines by the machine that they name: %w", err)
+	}
+	r.indexed = true
 	err = ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.MaasMachine{}, changes(inMaasMachine)).
 		Named("maasmachine").
@@ -33,6 +40,7 @@ func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
 			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("MaasMachine"))), changes(inMachine)).
 		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofMaasCluster), changes(inMaasCluster)).
+		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.awaitingDNS), builder.WithPredicates(nameWritten)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), changes(inCluster)).
 		WatchesRawSource(r.wakes.source()).
 		Complete(r)
@@ -59,4 +67,18 @@ func (r *MachineReconciler) ofMaasCluster(ctx context.Context, o client.Object) 
 		requests[n].NamespacedName = client.ObjectKeyFromObject(&machines.Items[n])
 	}
 	return requests
+}
+
+// awaitingDNS lists the machines of a MaasCluster that wait for the DNS record of its
+// API: for their address to come into it, or to leave it. One that says so only now
+// may not be seen to, so all count that have an address and are not attached.
+func (r *MachineReconciler) awaitingDNS(ctx context.Context, o client.Object) []reconcile.Request {
+	return slices.DeleteFunc(r.ofMaasCluster(ctx, o), func(request reconcile.Request) bool {
+		m := &infrav1.MaasMachine{}
+		if err := r.Client.Get(ctx, request.NamespacedName, m); err != nil || !isControlPlane(m) || len(ipsOf(m)) == 0 {
+			return true
+		}
+		settled := []string{infrav1.DNSAttachedReason, infrav1.DNSDetachedReason}
+		return m.DeletionTimestamp.IsZero() && slices.Contains(settled, conditions.GetReason(m, infrav1.DNSAttachedCondition))
+	})
 }

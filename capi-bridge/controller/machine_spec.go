@@ -3,8 +3,10 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/cloudinit"
@@ -13,6 +15,9 @@ import (
 
 // vmSpec is the VM that the machine asks for.
 func (r *MachineReconciler) vmSpec(ctx context.Context, s *machineScope) (engine.VMSpec, error) {
+	if err := s.limitSpec(); err != nil {
+		return engine.VMSpec{}, err
+	}
 	deploy, err := r.deployment(ctx, s)
 	if err != nil {
 		return engine.VMSpec{}, err
@@ -59,8 +64,11 @@ func diskName(n int) string {
 // metalSpec is the bare-metal machine that is asked for; of one that another
 // provider made, only that it be taken over.
 func (r *MachineReconciler) metalSpec(ctx context.Context, s *machineScope) (engine.MachineSpec, error) {
-	if s.heir() {
+	if s.adoptionPending() {
 		return s.inheritance(), nil
+	}
+	if err := s.limitSpec(); err != nil {
+		return engine.MachineSpec{}, err
 	}
 	deploy, err := r.deployment(ctx, s)
 	spec := engine.MachineSpec{Select: selector(s.want), Deploy: deploy}
@@ -83,10 +91,28 @@ func (s *machineScope) inheritance() engine.MachineSpec {
 	return engine.MachineSpec{Machine: systemIDOf(s.maasMachine), Adopt: true, Inherit: true}
 }
 
-// deployment is what is to be installed.
+// deployment is what is to be installed, without swap: a kubelet does not start
+// with it. MAAS sees to that for Ubuntu's images only. Bootstrap data that cloud-init
+// does not run go to the image as they are.
 func (r *MachineReconciler) deployment(ctx context.Context, s *machineScope) (*engine.Deployment, error) {
 	data, err := r.bootstrapData(ctx, s)
-	return &engine.Deployment{Image: s.want.Image, UserData: data, Ephemeral: s.want.InMemory}, err
+	if err == nil && !strings.HasPrefix(s.want.Image, "ubuntu/") {
+		if cloudinit.Runs(data) {
+			data, err = withoutSwap(data)
+		} else {
+			annotate(s.maasMachine, SwapAnnotation, swapUnchanged)
+		}
+	}
+	return &engine.Deployment{Image: s.want.Image, UserData: data, Ephemeral: s.want.InMemory, NoSwap: true}, err
+}
+
+// withoutSwap lets cloud-init turn swap off before it runs the bootstrap data.
+func withoutSwap(data []byte) ([]byte, error) {
+	merged, err := cloudinit.Merge(cloudinit.NoSwap(), data)
+	if refused, ok := errors.AsType[*cloudinit.MergeError](err); ok {
+		return nil, &engine.SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: engine.ErrInvalid}
+	}
+	return merged, err
 }
 
 // storagePool and macvlan are what the LXD of a host calls what VMs use.
@@ -115,15 +141,14 @@ func (r *MachineReconciler) hostSpec(ctx context.Context, s *machineScope) (engi
 		LXD: cloudinit.Host{
 			StoragePools: map[string]cloudinit.StoragePool{storagePool: {Driver: cloudinit.Driver(hosts.StorageBackend), SizeGB: hosts.StorageGB}},
 		},
+		PoolPercent: hosts.StoragePercent,
 	}
 	if hosts.NICType == infrav1.NICTypeMacvlan {
 		spec.LXD.Networks = map[string]cloudinit.Network{macvlan: {Kind: cloudinit.Macvlan, Parent: hosts.Parent}}
 		return spec, nil
 	}
 	spec.LXD.Networks = map[string]cloudinit.Network{hosts.Parent: {Kind: cloudinit.Bridge}}
-	if hosts.MakeBridge {
-		spec.Bridge = &engine.BridgeSpec{Name: hosts.Parent}
-	}
+	spec.Bridge = &engine.BridgeSpec{Name: hosts.Parent}
 	return spec, nil
 }
 

@@ -29,7 +29,7 @@ func changes[Object client.Object](matters func(Object) any) builder.Predicates 
 }
 
 // annotationPrefix begins the annotations that the controller writes.
-const annotationPrefix = "infrastructure.cluster.x-k8s.io/maas-"
+const annotationPrefix = infrav1.AnnotationPrefix
 
 // common is what matters of every object.
 func common(o client.Object) any {
@@ -59,4 +59,20 @@ func inCluster(c *clusterv1.Cluster) any {
 
 func inMaasCluster(c *infrav1.MaasCluster) any {
 	return []any{c.Spec, c.Status.Initialization, c.Status.Network.DNSName, conditions.IsTrue(c, infrav1.IdentityReadyCondition)}
+}
+
+// nameWritten lets through what the DNS record of a cluster's API was written with: its
+// condition names the addresses.
+var nameWritten = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*infrav1.MaasCluster)
+		after, also := e.ObjectNew.(*infrav1.MaasCluster)
+		if !ok || !also {
+			return true
+		}
+		kind := infrav1.DNSReadyCondition
+		return conditions.IsTrue(after, kind) && conditions.GetMessage(before, kind) != conditions.GetMessage(after, kind)
+	},
 }

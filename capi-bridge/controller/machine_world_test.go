@@ -32,6 +32,8 @@ import (
 const (
 	fleetSpace   = "fleet"
 	fleetCluster = "prod"
+	// fleetManagement is the management cluster, as marks name it.
+	fleetManagement = "management-uid"
 )
 
 // machineWorld is a cluster whose infrastructure is provisioned, and a simulated
@@ -131,11 +133,12 @@ func (w *machineWorld) restart() {
 		w.t.Fatal(err)
 	}
 	w.site = &controller.Site{
-		VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Probing(neighbour{w.sim}).Hosts, DNS: m, Names: m, Catalog: m, Inventory: m, Projects: e, Credentials: fleetKey(),
+		VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Probing(neighbour{w.sim}).Hosts, DNS: m, Names: m, Catalog: m, Inventory: m, Projects: e, Marks: e, Credentials: fleetKey(),
 	}
 	api := mortalClient(w.client, w.life, w.written)
 	w.MachineReconciler = &controller.MachineReconciler{
 		Client: api, APIReader: api, Sites: w, Recorder: w.events, Workloads: w.workloads,
+		ManagementCluster: fleetManagement,
 	}
 }
 

@@ -21,6 +21,11 @@ type Sites interface {
 
 // Site is one MAAS, as the controllers use it.
 type Site struct {
+	// MAAS is its address, however that was written. Two addresses may be of one MAAS.
+	MAAS string
+	// RegionMarks tell it from others, whatever addresses it has.
+	RegionMarks engine.RegionMarks
+
 	VMs      engine.Kind[engine.VMSpec, engine.VM]
 	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
@@ -31,12 +36,24 @@ type Site struct {
 	Catalog      engine.Catalog
 	// DNS reads the record of a cluster's API, and publishes it.
 	DNS engine.DNS
+	// Hostnames tells which names machines bear.
+	Hostnames Hostnames
 	// Inventory lists the LXD hosts.
 	Inventory Inventory
+	// UnusedHosts names the VM hosts of MAAS on which no VMs are made, because LXD
+	// was chosen to make them.
+	UnusedHosts func(context.Context) ([]string, error)
 	// Zones tells where machines can be had.
 	Zones Zones
 	// Projects tells the LXD projects of VMs.
 	Projects Projects
+	// Marks changes whose a machine is.
+	Marks Marks
+	// AllowTakeOver lets objects have machines that were not made for them: what
+	// runs already, and what another management cluster left behind.
+	AllowTakeOver bool
+	// Limits say what of the MAAS clusters may use.
+	Limits infrav1.IdentityLimits
 	// Credentials are those by which the LXD of new hosts is to know MAAS, and
 	// us. Zero where the manager has no key of the fleet that can be used: then no
 	// host can be made.
@@ -45,6 +62,12 @@ type Site struct {
 	NoCredentials error
 	// Anew is after what time the key for MAAS is read anew; zero: a minute.
 	Anew time.Duration
+}
+
+// Hostnames tells which names machines bear. engine.Machines does.
+type Hostnames interface {
+	// MachinesNamed lists the machines of this hostname, none if there are none.
+	MachinesNamed(ctx context.Context, hostname string) ([]engine.Machine, error)
 }
 
 // Inventory lists the LXD hosts of a MAAS. engine.Composer is one.
@@ -66,6 +89,14 @@ type Projects interface {
 	// ProjectOf is the project of a VM. It takes at most one call for each host.
 	// ErrConflict for a machine that is on no host, empty where nobody knows.
 	ProjectOf(ctx context.Context, m engine.Machine) (string, error)
+}
+
+// Marks changes whose a machine is, as the machine says itself. *engine.Engine does.
+type Marks interface {
+	// Remark makes a Deployed machine another key's; an empty from is of a VM that
+	// carries no mark. ErrConflict where its mark is neither of the two. A repeat
+	// writes nothing.
+	Remark(ctx context.Context, systemID string, from, to engine.Key) error
 }
 
 // CredentialsError says why no MAAS can be asked on behalf of a cluster.

@@ -14,6 +14,12 @@ type Credentials struct {
 	Endpoint string
 	APIKey   string `json:"-"`
 	CABundle string // PEM; empty: the system's authorities
+	// AllowTakeOver lets clusters have machines that were not made for them.
+	AllowTakeOver bool
+	// Limits say what of MAAS clusters may use.
+	Limits infrav1.IdentityLimits
+	// OfTenant tells that a tenant named the MAAS: it is given no key of the fleet.
+	OfTenant bool
 
 	// EndpointFrom and KeyFrom say for people where the two were found.
 	EndpointFrom string
@@ -30,7 +36,7 @@ func (c Credentials) GoString() string { return c.String() }
 // no difference.
 func (c Credentials) sum(more ...string) string {
 	h := sha256.New()
-	for _, part := range append([]string{c.Endpoint, c.APIKey, c.CABundle}, more...) {
+	for _, part := range append([]string{c.Endpoint, c.APIKey, c.CABundle, fmt.Sprint(c.AllowTakeOver, c.OfTenant), fmt.Sprintf("%q", c.Limits)}, more...) {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))

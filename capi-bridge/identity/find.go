@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,17 +30,29 @@ type Finder struct {
 	Namespace string
 	// Getenv reads the environment; nil: there is none.
 	Getenv func(string) string
+	// AllowTakeOver is what the manager's own credentials allow: see Credentials.
+	AllowTakeOver bool
+	// DefaultNamespaces are those whose clusters may use the manager's own
+	// credentials; none: all may.
+	DefaultNamespaces []string
 }
 
 // Find returns the credentials of a cluster in a namespace that names an
 // identity, or none. What is missing, denied or malformed is a
 // *controller.CredentialsError; other errors come from the API server.
 func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (Credentials, error) {
-	if ref != nil {
+	switch {
+	case ref != nil && ref.Kind == infrav1.IdentityKindSecret:
+		return f.tenant(ctx, ref.Name, namespace)
+	case ref != nil:
 		return f.identity(ctx, ref.Name, namespace)
+	case len(f.DefaultNamespaces) > 0 && !slices.Contains(f.DefaultNamespaces, namespace):
+		return Credentials{}, denied("Name a MaasClusterIdentity, or a Secret of the namespace, in spec.identityRef; or let the administrator add the namespace to --default-credentials-namespaces.",
+			"clusters of the namespace %s may not use the manager's own credentials", namespace)
 	}
 	for _, look := range []func(context.Context) (Credentials, bool, error){f.own, f.bootstrap, f.environment} {
 		if found, ok, err := look(ctx); ok || err != nil {
+			found.AllowTakeOver = f.AllowTakeOver
 			return found, err
 		}
 	}
@@ -65,7 +78,11 @@ func (f Finder) identity(ctx context.Context, name, namespace string) (Credentia
 	if err := f.allowed(ctx, &id, namespace); err != nil {
 		return Credentials{}, err
 	}
-	key := client.ObjectKey{Namespace: cmp.Or(id.Spec.SecretRef.Namespace, f.Namespace), Name: id.Spec.SecretRef.Name}
+	if elsewhere := id.Spec.SecretRef.Namespace; elsewhere != "" && elsewhere != f.Namespace {
+		return Credentials{}, denied("Make that Secret in the namespace "+f.Namespace+", and leave spec.secretRef.namespace out.",
+			"the MaasClusterIdentity %s names a Secret of the namespace %s, and only those of the manager's are read", name, elsewhere)
+	}
+	key := client.ObjectKey{Namespace: f.Namespace, Name: id.Spec.SecretRef.Name}
 	secret, from, err := f.secret(ctx, key)
 	switch {
 	case err != nil:
@@ -76,6 +93,25 @@ func (f Finder) identity(ctx context.Context, name, namespace string) (Credentia
 	c := Credentials{
 		Endpoint: id.Spec.Endpoint, EndpointFrom: "MaasClusterIdentity " + name + ", spec.endpoint",
 		APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from, CABundle: id.Spec.CABundle,
+		AllowTakeOver: id.Spec.AllowTakeOver, Limits: id.Spec.Limits,
+	}
+	return c, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
+}
+
+// tenant reads a Secret of the cluster's own namespace, by which a tenant brings a
+// MAAS of its own.
+func (f Finder) tenant(ctx context.Context, name, namespace string) (Credentials, error) {
+	secret, from, err := f.secret(ctx, client.ObjectKey{Namespace: namespace, Name: name})
+	switch {
+	case err != nil:
+		return Credentials{}, err
+	case secret == nil:
+		return Credentials{}, lacking("Make it with MAAS's address under "+infrav1.EndpointKey+" and its API key under "+infrav1.CredentialsKey+".",
+			"there is no %s, which spec.identityRef names", from)
+	}
+	c := Credentials{
+		Endpoint: text(secret.Data[infrav1.EndpointKey]), EndpointFrom: from, APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from,
+		CABundle: string(secret.Data[caBundleKey]), OfTenant: true,
 	}
 	return c, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }

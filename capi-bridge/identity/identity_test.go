@@ -125,8 +125,22 @@ func TestFind(t *testing.T) {
 			endpoint: "http://lab/MAAS",
 		},
 		"IdentitySecretElsewhere": {
-			reason: "Its Secret may be elsewhere.", ref: ref,
-			objects: []client.Object{ident("lab", "http://lab/MAAS", "vault", everybody), secret("vault", "lab-key", "apiKey", key)}, endpoint: "http://lab/MAAS",
+			reason: "Who makes identities could have any Secret's apiKey sent anywhere.", ref: ref,
+			objects: []client.Object{ident("lab", "http://lab/MAAS", "vault", everybody), secret("vault", "lab-key", "apiKey", key)},
+			failure: "IdentityNotAllowed", says: "Secret of the namespace vault",
+		},
+		"IdentitySecretInOwn": {
+			reason: "The manager's own namespace may be named.", ref: ref,
+			objects: []client.Object{ident("lab", "http://lab/MAAS", own, everybody), secret(own, "lab-key", "apiKey", key)}, endpoint: "http://lab/MAAS",
+		},
+		"Tenant": {
+			reason: "A tenant brings a MAAS of its own.", ref: &infrav1.MaasIdentityReference{Kind: infrav1.IdentityKindSecret, Name: "mine"},
+			objects: []client.Object{secret(team, "mine", "apiKey", key, "maasEndpoint", "http://mine/MAAS"), secret(own, "mine", "apiKey", key)}, endpoint: "http://mine/MAAS",
+		},
+		"TenantOfAnother": {
+			reason: "A Secret of another namespace is another tenant's.", ref: &infrav1.MaasIdentityReference{Kind: infrav1.IdentityKindSecret, Name: "theirs"},
+			objects: []client.Object{secret("team-b", "theirs", "apiKey", key, "maasEndpoint", "http://theirs/MAAS")},
+			failure: "CredentialsNotFound", says: "Secret team-a/theirs",
 		},
 		"IdentityMissing":       {reason: "A name that is none.", ref: ref, failure: "IdentityNotFound", says: "MaasClusterIdentity lab"},
 		"IdentitySecretMissing": {reason: "Its Secret is not there.", ref: ref, objects: []client.Object{ident("lab", "http://lab/MAAS", "", everybody)}, failure: "CredentialsNotFound", says: "Secret capmaas-system/lab-key"},

@@ -9,6 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/site"
 )
 
 // TestIdentitiesShareARegion: what is made as one user of a MAAS is known to who
@@ -41,6 +42,48 @@ func TestIdentitiesShareARegion(t *testing.T) {
 	err := step("b", "web-2")
 	if spec, ok := errors.AsType[*engine.SpecError](err); !ok || !strings.Contains(spec.Message, "meant for the VM web-1") {
 		t.Errorf("the second VM of one address: %v", err)
+	}
+	if n := len(s.Instances()); n != 1 {
+		t.Errorf("%d VMs were made, want 1", n)
+	}
+}
+
+// TestAddressesShareALedger: the identities of one MAAS have one ledger, whatever address
+// each has of it, and so has the next manager: what is begun by one address is seen by
+// the other.
+func TestAddressesShareALedger(t *testing.T) {
+	t.Parallel()
+	s := sim.Start(t, sim.Model{MAASVersion: sim.Version37, Hosts: []sim.HostModel{{Name: "lxd1", Cores: 8, MemoryMiB: 16384}}})
+	all := &infrav1.AllowedNamespaces{}
+	another := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	if another == s.URL {
+		t.Fatalf("the simulator is at %s", s.URL)
+	}
+	w := newWorld(t, nil, ident("a", s.URL, "", all), secret(own, "a-key", "apiKey", s.APIKey()),
+		ident("b", another, "", all), secret(own, "b-key", "apiKey", s.APIKey()))
+	ref := engine.Ref{Key: "team/c/web", Name: "web"}
+	spec := engine.VMSpec{Name: "web", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}}
+	at := func(identityName string) engine.Kind[engine.VMSpec, engine.VM] {
+		t.Helper()
+		found, err := w.Site(t.Context(), cluster(identityName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.VMs
+	}
+	if _, err := at("a").Reconcile(t.Context(), ref, spec); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Journal().Count("POST tags/"); n == 0 {
+		t.Error("the MAAS got no mark")
+	}
+	if _, err := at("b").Reconcile(t.Context(), ref, spec); err != nil {
+		t.Errorf("by another address: %v", err)
+	}
+	for _, address := range []string{s.URL, another} {
+		if rows, err := w.Ledger.Region(site.Region(address)).Rows(t.Context()); len(rows) > 0 || err != nil {
+			t.Errorf("the ledger has the region %s: %+v, %v", address, rows, err)
+		}
 	}
 	if n := len(s.Instances()); n != 1 {
 		t.Errorf("%d VMs were made, want 1", n)

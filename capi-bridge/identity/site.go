@@ -9,6 +9,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/lxd"
 	"github.com/maaslxd/maaslxd/engine/maas"
 	open "github.com/maaslxd/maaslxd/engine/site"
@@ -33,7 +34,8 @@ func (s *site) asked() { s.denied.Store(false) }
 // holds mu.
 func (s *Sites) connect(c Credentials, key pair) (*site, error) {
 	name := open.Region(c.Endpoint)
-	var rows engine.Ledger = s.Ledger.Region(name)
+	marked := &ledger.Marked{All: s.Ledger, Address: name}
+	var rows engine.Ledger = marked
 	if s.Placing != nil {
 		rows = s.Placing(rows)
 	}
@@ -50,11 +52,13 @@ func (s *Sites) connect(c Credentials, key pair) (*site, error) {
 	if err != nil {
 		return nil, c.malformed(err)
 	}
+	marked.Marks = at.RegionMarks
 	made.engine = at
 	made.Site = &controller.Site{
+		MAAS: name, RegionMarks: at.RegionMarks, Hostnames: at.Machines, UnusedHosts: at.UnusedHosts,
 		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, RunningHosts: at.Probing(s.prober()).Hosts,
 		Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
-		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine,
+		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine, Marks: at.Engine, AllowTakeOver: c.AllowTakeOver, Limits: c.Limits,
 		Credentials: key.Credentials, NoCredentials: key.missing, Anew: s.Period,
 	}
 	return made, nil

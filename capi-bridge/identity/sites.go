@@ -81,7 +81,10 @@ var _ controller.Sites = (*Sites)(nil)
 
 // looker is who looks for credentials: clusters of a namespace with an identity,
 // or with none.
-type looker struct{ identity, namespace string }
+type looker struct {
+	kind                infrav1.IdentityKind
+	identity, namespace string
+}
 
 // look is what a looker found.
 type look struct {
@@ -103,7 +106,7 @@ func New(c Config) *Sites {
 func (s *Sites) Site(ctx context.Context, cluster *infrav1.MaasCluster) (*controller.Site, error) {
 	who := looker{namespace: cluster.Namespace}
 	if cluster.Spec.IdentityRef != nil {
-		who.identity = cluster.Spec.IdentityRef.Name
+		who.kind, who.identity = cluster.Spec.IdentityRef.Kind, cluster.Spec.IdentityRef.Name
 	}
 	l := s.look(who)
 	l.mu.Lock()
@@ -162,9 +165,11 @@ func (s *Sites) find(ctx context.Context, ref *infrav1.MaasIdentityReference, na
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.pair(ctx)
-	if err != nil {
-		return nil, err
+	key := noPair("the MAAS is that of a Secret of the cluster's namespace, which is given no key pair for LXD", "Name a MaasClusterIdentity to have LXD hosts made.")
+	if !c.OfTenant {
+		if key, err = s.pair(ctx); err != nil {
+			return nil, err
+		}
 	}
 	sum := c.sum(key.sum()...)
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,12 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	bridge "github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/capi-bridge/webhook"
 )
 
 // addControllers adds those of all kinds, and what reaches workload clusters.
-func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bridge.Sites) error {
+func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bridge.Sites, management string) error {
 	workloads, err := o.workloads(ctx, mgr)
 	if err != nil {
 		return fmt.Errorf("cannot reach workload clusters: %w", err)
@@ -28,7 +30,7 @@ func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bri
 	}
 	machines := &bridge.MachineReconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Sites: sites, Workloads: workloads, WatchFilter: o.WatchFilter,
-		Published: &clusters.Published, Recorder: mgr.GetEventRecorder("maasmachine-controller"),
+		Published: &clusters.Published, Recorder: mgr.GetEventRecorder("maasmachine-controller"), ManagementCluster: management,
 	}
 	templates := &bridge.TemplateReconciler{Client: mgr.GetClient(), WatchFilter: o.WatchFilter}
 	connects := func(name string, to func(context.Context, client.Object) []ctrl.Request) source.Source {
@@ -57,13 +59,33 @@ func (o Options) workloads(ctx context.Context, mgr ctrl.Manager) (clustercache.
 
 // addWebhooks adds the webhooks, unless they are not wanted, and a readiness check
 // that waits for their server.
-func (o Options) addWebhooks(mgr ctrl.Manager) error {
+func (o Options) addWebhooks(ctx context.Context, mgr ctrl.Manager, sites bridge.Sites) error {
 	if o.WebhookPort == 0 {
 		return nil
 	}
+	user, err := ownUser(ctx, mgr.GetClient())
+	if err != nil {
+		return err
+	}
+	takeOver := func(ctx context.Context, c *infrav1.MaasCluster) (bool, error) {
+		site, err := sites.Site(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		return site.AllowTakeOver, nil
+	}
 	return errors.Join(
-		webhook.SetupWithManager(mgr),
+		webhook.SetupWithManager(mgr, webhook.Guard{Reader: mgr.GetAPIReader(), Manager: user, TakeOver: takeOver}),
 		mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 	)
+}
+
+// ownUser is who the manager is to the API server: its service account, as a rule.
+func ownUser(ctx context.Context, api client.Writer) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := api.Create(ctx, review); err != nil {
+		return "", fmt.Errorf("cannot tell who the manager is to the API server: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
 }

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 )
@@ -55,6 +57,12 @@ func (w *world) manage(as *rest.Config, ledger string) (stop func()) {
 	w.t.Helper()
 	o := options(ledger)
 	o.ManagerNamespace, o.Namespace, o.WatchFilter = w.space+"-system", w.space, w.watch
+	key := &corev1.Secret{ // of the identity, which is read in the manager's namespace
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.ManagerNamespace, Name: w.space}, StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()},
+	}
+	if err := w.Create(w.t.Context(), key); err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
 	mgr, err := manager.New(w.t.Context(), as, o, manager.NewMetrics())
 	if err != nil {
 		w.t.Fatal(err)

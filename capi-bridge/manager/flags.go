@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type commandLine struct {
 	kubeQPS     float32
 	kubeBurst   int
 	clusterRole string // means nothing, but is accepted
+	ignored     []ignoredFlag
 	diagnostics flags.ManagerOptions
 	logs        *logsv1.LoggingConfiguration
 }
@@ -51,7 +53,19 @@ func parse(p setting.Program) (*commandLine, error) {
 	case set.NArg() > 0:
 		return nil, &setting.UsageError{Text: fmt.Sprintf("%q is no flag, and %s takes nothing else", set.Arg(0), p.Name), Hint: p.Name + " -h lists the flags"}
 	}
+	c.ignored = slices.DeleteFunc(slices.Clone(ignoredFlags), func(f ignoredFlag) bool { return !set.Changed(f.name) })
 	return c, c.check()
+}
+
+// ignoredFlag is a flag of CAPMaaS that has no effect here: its manifests set it,
+// and a manager that ended at it would be none.
+type ignoredFlag struct{ name, instead string }
+
+var ignoredFlags = []ignoredFlag{
+	{"metrics-bind-addr", "use --diagnostics-address and --insecure-diagnostics"},
+	{"metrics-bind-address", "use --diagnostics-address and --insecure-diagnostics"},
+	{"feature-gates", "there are no feature gates"},
+	{"cluster-role", "every manager serves all clusters"},
 }
 
 // usageError says which flag was not understood, and what it takes.
@@ -121,6 +135,11 @@ func (c *commandLine) addCAPI(set *pflag.FlagSet) {
 	set.DurationVar(&c.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "time for which a leader tries to stay one before it gives up")
 	set.DurationVar(&c.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between two tries to become, or to stay, the leader")
 	set.StringVar(&c.clusterRole, "cluster-role", "", "accepted and without effect: every manager serves all clusters")
+	for _, f := range ignoredFlags {
+		if set.Lookup(f.name) == nil {
+			set.String(f.name, "", "accepted and without effect: "+f.instead)
+		}
+	}
 }
 
 // addServers are the flags of what the manager serves.
@@ -140,6 +159,8 @@ func (c *commandLine) addMAAS(set *pflag.FlagSet) {
 	set.BoolVar(&c.ProbeLXD, "probe-lxd", false, "ask new LXD hosts themselves whether they are ready; otherwise what MAAS knows of them suffices")
 	set.StringVar(&c.LXDKeySecret, "lxd-key-secret", "maaslxd-lxd-client", "Secret in the manager's namespace with the fleet's LXD key pair (tls.crt, tls.key); without it, it is made of the pair beside the ledger")
 	set.BoolVar(&c.AllowInsecureKey, "allow-insecure-key", false, "let the private LXD key travel to a MAAS on plain http")
+	set.BoolVar(&c.AllowTakeOver, "allow-take-over", false, "let clusters that use the manager's own credentials take over machines which were not made for them")
+	set.StringSliceVar(&c.DefaultNamespaces, "default-credentials-namespaces", nil, "namespaces whose clusters may use the manager's own credentials without an identityRef; empty: all")
 	set.DurationVar(&c.MAASTimeout, "maas-timeout", time.Minute, "time that a request to MAAS may take; those that wait for an LXD have at least 150s")
 	set.DurationVar(&c.MAASPollInterval, "maas-poll-interval", 5*time.Second, "time between two looks at machines that change")
 	set.IntVar(&c.MAASConnections, "maas-connections", 14, "most connections to one MAAS")

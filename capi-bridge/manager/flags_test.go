@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func TestFlags(t *testing.T) {
 		"Shipped":      {reason: "What other managers of Cluster API are started with.", args: []string{"--leader-elect", "--diagnostics-address=:8443", "--insecure-diagnostics=false", "--namespace=team-a", "--watch-filter=green", "-v=4", "--kube-api-qps=20", "--kube-api-burst=30", "--sync-period=1h", "--webhook-port=9443", "--health-addr=:9440"}},
 		"Role":         {reason: "An earlier provider's flag has no effect.", args: []string{"--cluster-role=hcp"}},
 		"NoRole":       {reason: "But it had values.", args: []string{"--cluster-role=xyz"}, flag: "--cluster-role", says: `no role "xyz"`},
+		"Incumbent":    {reason: "What CAPMaaS's manifests start their manager with.", args: []string{"--leader-elect", "--metrics-bind-addr=127.0.0.1:8080", "--feature-gates=MachinePool=true,ClusterTopology=true", "--machine-concurrency=2", "--sync-period=120m", "--health-addr=:9440"}},
 		"Unknown":      {reason: "A slip of the pen.", args: []string{"--namspace=x"}, flag: "--namspace", says: "no such flag"},
 		"NoNumber":     {reason: "Numbers are numbers.", args: []string{"--machine-concurrency=many"}, flag: "--machine-concurrency", says: `"many" is no whole number`},
 		"NoDuration":   {reason: "Times have units.", args: []string{"--sync-period=10"}, flag: "--sync-period", says: "30s or 10m"},
@@ -107,5 +109,19 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(out.String(), name) {
 			t.Errorf("%s is not listed", name)
 		}
+	}
+}
+
+// TestIgnoredFlags: who sets a flag of the provider that came before is told that
+// it does nothing, and what does.
+func TestIgnoredFlags(t *testing.T) {
+	p, _ := program("--metrics-bind-addr=:8080", "--feature-gates=A=true", "--leader-elect")
+	c, err := parse(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ignoredFlag{ignoredFlags[0], ignoredFlags[2]}
+	if !slices.Equal(c.ignored, want) {
+		t.Errorf("told of %v, want %v", c.ignored, want)
 	}
 }

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -204,7 +205,7 @@ func isOthers(group, kind string) bool {
 // given in.
 func (w *world) hasNone(o *unstructured.Unstructured, secrets []string) {
 	w.t.Helper()
-	if o.GetKind() == "Secret" && o.GetNamespace() == w.space && o.GetName() == w.space {
+	if o.GetKind() == "Secret" && o.GetNamespace() == cmp.Or(w.home, w.space) && o.GetName() == w.space {
 		return
 	}
 	text, err := json.Marshal(o)

@@ -74,12 +74,12 @@ func TestKubeCredentialsMended(t *testing.T) {
 	w := newWorld(t, "credentials", fastModel())
 	before := len(w.maas.Machines())
 	right := w.maas.APIKey()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: w.space}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sharedSpace, Name: w.space}}
 	w.remove(secret)
 	c := w.cluster("c", nil)
-	w.lacksIdentity(c, infrav1.CredentialsNotFoundReason, "Secret credentials/credentials", "apiKey")
-	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: w.space}, StringData: map[string]string{infrav1.CredentialsKey: "not-a-key"}})
-	w.lacksIdentity(c, infrav1.InvalidSpecReason, "Secret credentials/credentials")
+	w.lacksIdentity(c, infrav1.CredentialsNotFoundReason, "Secret "+sharedSpace+"/credentials", "apiKey")
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sharedSpace, Name: w.space}, StringData: map[string]string{infrav1.CredentialsKey: "not-a-key"}})
+	w.lacksIdentity(c, infrav1.InvalidSpecReason, "Secret "+sharedSpace+"/credentials")
 	write := func(key string) {
 		w.amend(secret, func(o client.Object) {
 			o.(*corev1.Secret).Data = map[string][]byte{infrav1.CredentialsKey: []byte(key)}

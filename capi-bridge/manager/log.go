@@ -16,11 +16,33 @@ import (
 // startLogs makes klog, and all that logs through it, do as the flags say. It
 // holds for the whole process.
 func startLogs(c *logsv1.LoggingConfiguration) error {
+	quieter := capVerbosity(c)
 	if err := logsv1.ValidateAndApply(c, nil); err != nil {
 		return &setting.UsageError{Flag: "--logging-format, -v, --vmodule", Text: fmt.Sprintf("these flags of the log cannot be used: %v", err)}
 	}
 	ctrl.SetLogger(klog.Background())
+	if quieter {
+		klog.Background().Info("the log's verbosity is less than was asked for: above it, bodies with Secrets would be logged", "verbosity", maxVerbosity)
+	}
 	return nil
+}
+
+// maxVerbosity is the highest at which client-go logs no bodies: those of Secrets have
+// MAAS's key, bootstrap data and the private key for LXD.
+const maxVerbosity = 7
+
+// capVerbosity lowers what is above that, for all files and for single ones, and
+// reports whether anything was.
+func capVerbosity(c *logsv1.LoggingConfiguration) (lowered bool) {
+	if c.Verbosity > maxVerbosity {
+		c.Verbosity, lowered = maxVerbosity, true
+	}
+	for i := range c.VModule {
+		if c.VModule[i].Verbosity > maxVerbosity {
+			c.VModule[i].Verbosity, lowered = maxVerbosity, true
+		}
+	}
+	return lowered
 }
 
 // engineLog passes the engine's log on. Its Info is level 0, its Debug, a line

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -61,6 +62,10 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the manager: %w", err)
 	}
+	management, err := managementCluster(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return nil, err
+	}
 	rows, err := o.openLedger(ctx)
 	if err != nil {
 		return nil, err
@@ -68,14 +73,24 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	sites := identity.New(o.identities(mgr, rows, metrics))
 	err = errors.Join(
 		mgr.Add(metrics.watchPhases(mgr.GetCache())),
-		o.addControllers(ctx, mgr, sites),
-		o.addWebhooks(mgr),
+		o.addControllers(ctx, mgr, sites, management),
+		o.addWebhooks(ctx, mgr, sites),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 	)
 	if err != nil {
 		return nil, errors.Join(err, rows.Close())
 	}
 	return &Manager{mgr, sites, rows}, nil
+}
+
+// managementCluster tells this cluster from others: the UID of its namespace
+// kube-system, which is made once.
+func managementCluster(ctx context.Context, api client.Reader) (string, error) {
+	var system corev1.Namespace
+	if err := api.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return "", fmt.Errorf("cannot read the namespace %s, by whose UID machines are marked: %w", metav1.NamespaceSystem, err)
+	}
+	return string(system.UID), nil
 }
 
 // controllerRuntime are the options of controller-runtime. Secrets, ConfigMaps and
@@ -115,7 +130,7 @@ func (o Options) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 // identities says how the MAAS of a cluster is found and reached.
 func (o Options) identities(mgr ctrl.Manager, rows *ledger.Ledger, metrics *Metrics) identity.Config {
 	c := identity.Config{
-		Finder: identity.Finder{Reader: mgr.GetAPIReader(), Namespace: o.ManagerNamespace, Getenv: o.Getenv},
+		Finder: identity.Finder{Reader: mgr.GetAPIReader(), Namespace: o.ManagerNamespace, Getenv: o.Getenv, AllowTakeOver: o.AllowTakeOver, DefaultNamespaces: o.DefaultNamespaces},
 		Ledger: rows, LXDKeySecret: o.LXDKeySecret, AllowInsecureKey: o.AllowInsecureKey, Composer: o.Composer, ProbeLXD: o.ProbeLXD,
 		Period: o.CredentialsPeriod, Timeout: o.MAASTimeout, Interval: o.MAASPollInterval, MaxConns: o.MAASConnections,
 		UserAgent: "capi-bridge/" + o.Version, Log: engineLog(mgr.GetLogger().WithName("engine")),

@@ -44,6 +44,8 @@ type Options struct {
 	ProbeLXD          bool
 	LXDKeySecret      string
 	AllowInsecureKey  bool
+	AllowTakeOver     bool // by clusters with the manager's own credentials
+	DefaultNamespaces []string
 	MAASTimeout       time.Duration
 	MAASPollInterval  time.Duration
 	MAASConnections   int

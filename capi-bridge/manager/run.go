@@ -24,6 +24,9 @@ func Run(ctx context.Context, p setting.Program) error {
 	if err := startLogs(c.logs); err != nil {
 		return err
 	}
+	for _, f := range c.ignored {
+		ctrl.Log.WithName("setup").Info("a flag has no effect", "flag", "--"+f.name, "instead", f.instead)
+	}
 	if err := c.complete(p); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,13 +38,14 @@ type world struct {
 	space string // the namespace
 	watch string // the watch label of what is made; empty: none
 	maas  *sim.Server
+	home  string // the manager's namespace, where identities' Secrets are; empty: space
 }
 
 // newWorld makes a world on the shared manager. Its clusters name the identity of
 // its MAAS, which has the name of the namespace.
 func newWorld(t *testing.T, space string, model sim.Model) *world {
 	t.Helper()
-	w := &world{stage: onStage(t), t: t, space: space, watch: sharedSpace}
+	w := &world{stage: onStage(t), t: t, space: space, watch: sharedSpace, home: sharedSpace}
 	w.maas = w.startMAAS(space, model)
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
 	w.identity(space, w.maas.URL, w.maas.APIKey(), space)
@@ -83,16 +85,16 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-// identity makes a MaasClusterIdentity, with a Secret in the world's namespace,
+// identity makes a MaasClusterIdentity, with a Secret in the manager's namespace,
 // for the clusters of some namespaces. Without a key there is no Secret.
 func (w *world) identity(name, url, key string, namespaces ...string) {
 	w.t.Helper()
 	w.create(&infrav1.MaasClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.MaasClusterIdentitySpec{
-		Endpoint: url, SecretRef: infrav1.SecretReference{Name: name, Namespace: w.space},
+		Endpoint: url, SecretRef: infrav1.SecretReference{Name: name},
 		AllowedNamespaces: &infrav1.AllowedNamespaces{List: namespaces},
 	}})
 	if key != "" {
-		w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name}, StringData: map[string]string{infrav1.CredentialsKey: key}})
+		w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(w.home, w.space), Name: name}, StringData: map[string]string{infrav1.CredentialsKey: key}})
 	}
 }
 

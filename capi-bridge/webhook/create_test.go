@@ -58,6 +58,8 @@ func TestNewMachines(t *testing.T) {
 		"Contradiction": {reason: "Two modes.", text: lxd + ", dynamicLXD: false}", want: []string{"spec.dynamicLXD"}},
 		"BadProviderID": {reason: "Nobody would find a Node by it.", text: lxd + ", providerID: abc123}", want: []string{"spec.providerID"}},
 		"BadVMName":     {reason: "LXD refuses a dot.", text: "metadata: {annotations: {maas.spectrocloud.com/vm-name: a.b}}\n" + lxd + "}", want: []string{"metadata.annotations[maas.spectrocloud.com/vm-name]"}},
+		"Gateway":       {reason: "CAPMaaS took both and used neither: what is made of a template of its must come through.", text: lxd + ", staticIP: {ip: 10.0.0.5, cidr: 10.0.0.0/24, gateway: 10.0.0.1, nameservers: [10.0.0.2]}}", warnings: 2},
+		"LinkUp":        {reason: "The machine could never be made.", text: lxd + ", lxdConfig: {network: {interfaces: [{name: eth0, mode: link_up}]}}}", want: []string{"spec.lxdConfig.network"}},
 		"AutoStart":     {reason: "It was allowed, and had no effect.", text: lxd + ", lxd: {vmConfig: {autoStart: false}}}", warnings: 1},
 	})
 }

@@ -32,11 +32,26 @@ func Machines() admission.Validator[*infrav1.MaasMachine] {
 
 func checkMachine(m *infrav1.MaasMachine) field.ErrorList {
 	at := field.NewPath("spec")
-	_, errs := m.Spec.Resolve(at)
+	errs := checkMachineSpec(at, &m.Spec)
 	errs = append(errs, checkProviderID(at, m.Spec)...)
 	if name, ok := m.Annotations[infrav1.VMNameAnnotation]; ok && len(validation.IsDNS1123Label(name)) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(infrav1.VMNameAnnotation), name,
 			"is no name of a VM; use up to 63 lower-case letters, digits and hyphens, or leave it out"))
+	}
+	return errs
+}
+
+// checkMachineSpec refuses what contradicts itself, and a NIC without an address.
+func checkMachineSpec(at *field.Path, spec *infrav1.MaasMachineSpec) field.ErrorList {
+	want, errs := spec.Resolve(at)
+	if want.VM == nil {
+		return errs
+	}
+	for _, nic := range want.VM.Interfaces {
+		if nic.Mode == infrav1.LinkUp {
+			errs = append(errs, field.Invalid(at.Child("lxdConfig", "network"), string(nic.Mode),
+				"MAAS gives each NIC of a VM an address, once it has commissioned it; leave the mode of "+nic.Name+" out"))
+		}
 	}
 	return errs
 }
@@ -101,12 +116,16 @@ func unchangeable(name string) string {
 
 // warnMachine says what has no effect.
 func warnMachine(at *field.Path, spec infrav1.MaasMachineSpec) admission.Warnings {
+	var warnings admission.Warnings
+	for _, name := range spec.StaticIP.Ignored(at.Child("staticIP")) {
+		warnings = append(warnings, name+" has no effect: MAAS configures what its subnet has; set it there")
+	}
 	if spec.LXD == nil || spec.LXD.VMConfig == nil {
-		return nil
+		return warnings
 	}
 	if on := spec.LXD.VMConfig.AutoStart; on != nil && !*on {
-		return admission.Warnings{at.Child("lxd", "vmConfig", "autoStart").String() +
-			": false has no effect: MAAS switches a machine on when it deploys it"}
+		warnings = append(warnings, at.Child("lxd", "vmConfig", "autoStart").String()+
+			": false has no effect: MAAS switches a machine on when it deploys it")
 	}
-	return nil
+	return warnings
 }

@@ -3,8 +3,12 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/topology"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -36,7 +40,7 @@ func MachineTemplates() admission.Validator[*infrav1.MaasMachineTemplate] {
 func checkMachineTemplate(t *infrav1.MaasMachineTemplate) field.ErrorList {
 	at := field.NewPath("spec", "template")
 	spec := &t.Spec.Template.Spec
-	_, errs := spec.Resolve(at.Child("spec"))
+	errs := checkMachineSpec(at.Child("spec"), spec)
 	const single = "a template makes several machines, and this is of one; leave it out: it is filled in"
 	if spec.ProviderID != nil {
 		errs = append(errs, field.Forbidden(at.Child("spec", "providerID"), single))
@@ -44,7 +48,19 @@ func checkMachineTemplate(t *infrav1.MaasMachineTemplate) field.ErrorList {
 	if spec.SystemID != nil {
 		errs = append(errs, field.Forbidden(at.Child("spec", "systemID"), single))
 	}
-	return append(errs, t.Spec.Template.ObjectMeta.Validate(at.Child("metadata"))...)
+	return append(errs, checkTemplateMeta(at.Child("metadata"), t.Spec.Template.ObjectMeta)...)
+}
+
+// checkTemplateMeta refuses labels that are none, and annotations that would make
+// each object of the template one which the manager has made something for.
+func checkTemplateMeta(at *field.Path, meta clusterv1.ObjectMeta) field.ErrorList {
+	errs := meta.Validate(at)
+	for _, name := range slices.Sorted(maps.Keys(meta.Annotations)) {
+		if strings.HasPrefix(name, infrav1.AnnotationPrefix) {
+			errs = append(errs, field.Forbidden(at.Child("annotations").Key(name), "it is of one object, and a template makes several; leave it out"))
+		}
+	}
+	return errs
 }
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclustertemplates,versions=v1beta1,name=validation.maasclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -56,7 +72,7 @@ func ClusterTemplates() admission.Validator[*infrav1.MaasClusterTemplate] {
 		kind: "MaasClusterTemplate",
 		spec: func(t *infrav1.MaasClusterTemplate) any { return t.Spec },
 		check: func(t *infrav1.MaasClusterTemplate) field.ErrorList {
-			return append(checkClusterSpec(at.Child("spec"), &t.Spec.Template.Spec), t.Spec.Template.ObjectMeta.Validate(at.Child("metadata"))...)
+			return append(checkClusterSpec(at.Child("spec"), &t.Spec.Template.Spec), checkTemplateMeta(at.Child("metadata"), t.Spec.Template.ObjectMeta)...)
 		},
 		change: templateStays[*infrav1.MaasClusterTemplate],
 	}

@@ -27,11 +27,11 @@ import (
 
 // SetupWithManager serves the webhooks of all kinds by the manager's webhook
 // server.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(mgr ctrl.Manager, guard Guard) error {
 	for _, add := range []func() error{
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasCluster{}).WithValidator(Clusters()).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasCluster{}).WithValidator(guarded[*infrav1.MaasCluster]{Clusters(), guard, "MaasCluster"}).Complete,
 		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasClusterTemplate{}).WithValidator(ClusterTemplates()).Complete,
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachine{}).WithValidator(Machines()).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachine{}).WithValidator(guarded[*infrav1.MaasMachine]{Machines(), guard, "MaasMachine"}).Complete,
 		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachineTemplate{}).WithValidator(MachineTemplates()).Complete,
 		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasClusterIdentity{}).WithValidator(Identities()).Complete,
 	} {

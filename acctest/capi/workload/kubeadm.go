@@ -177,6 +177,10 @@ func (p *plan) kubeletArg(name string) string {
 	return ""
 }
 
+// failsOnSwap tells whether the kubelet refuses to run with swap, as it does unless
+// it is told otherwise.
+func (p *plan) failsOnSwap() bool { return p.kubeletArg("fail-swap-on") != "false" }
+
 // labels are those that the kubelet gives its node.
 func (p *plan) labels() map[string]string {
 	labels := map[string]string{corev1.LabelHostname: p.node.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}

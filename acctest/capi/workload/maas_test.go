@@ -71,8 +71,15 @@ func (o operator) must(method, path string, form url.Values) {
 	}
 }
 
-// deploy deploys a machine and waits for it.
+// deploy deploys a machine without swap and waits for it.
 func (o operator) deploy(hostname string, data []byte) {
+	o.t.Helper()
+	o.must(http.MethodPut, "machines/"+o.machine(hostname).SystemID+"/", url.Values{"swap_size": {"0"}})
+	o.deployWithSwap(hostname, data)
+}
+
+// deployWithSwap leaves swap to curtin.
+func (o operator) deployWithSwap(hostname string, data []byte) {
 	o.t.Helper()
 	o.must(http.MethodPost, "machines/"+o.machine(hostname).SystemID+"/?op=deploy", userData(data))
 	o.sim.Settle()

@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -32,6 +33,9 @@ func boots(m sim.Machine) bool {
 	return m.StatusName == "Deployed" && on && len(m.IPAddresses) > 0
 }
 
+// errSwap is the kubelet's own word for a machine with swap (cm/container_manager_linux.go).
+var errSwap = errors.New("the kubelet does not start: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false")
+
 // boot lets the machine go as far as it gets: the error is what it waits for.
 func (w *Workloads) boot(ctx context.Context, m *machine, seen sim.Machine) error {
 	if m.on {
@@ -41,6 +45,9 @@ func (w *Workloads) boot(ctx context.Context, m *machine, seen sim.Machine) erro
 		if err := w.begin(ctx, m, seen); err != nil {
 			return err
 		}
+	}
+	if seen.SwapOn && m.plan.failsOnSwap() {
+		return errSwap
 	}
 	ip := seen.IPAddresses[0]
 	if m.plan.controlPlane && m.server == nil {

@@ -221,3 +221,12 @@ func looksLikeKubeadm(t *testing.T, admin client.Client) {
 		t.Errorf("%d nodes and %d pods, want 2 and 4", len(nodes.Items), len(pods.Items))
 	}
 }
+
+// TestSwap: a kubelet does not start on a machine with swap, and says so.
+func TestSwap(t *testing.T) {
+	t.Parallel()
+	o, made := newOperator(t, 1), authorities(t)
+	w := start(t, o)
+	o.deployWithSwap("m1", initData(t, made))
+	eventually(t, "m1 refuses to run with swap", func() bool { return strings.Contains(w.Problems()["m1"], "running with swap on") })
+}

@@ -13,6 +13,9 @@ const (
 	// FailureDomainsReadyCondition: the availability zones that machines may be
 	// in are known, and MAAS has them.
 	FailureDomainsReadyCondition = "FailureDomainsReady"
+	// ControlPlaneSpreadCondition: the control plane's machines are in as many zones
+	// as MAAS has room for. Only where the zones are those that have room.
+	ControlPlaneSpreadCondition = "ControlPlaneSpread"
 	// IdentityReadyCondition: there are credentials, and MAAS takes them.
 	IdentityReadyCondition = "IdentityReady"
 )
@@ -66,6 +69,14 @@ const (
 	// ControlPlaneNotFoundReason: the control plane that the Cluster names, or its
 	// template, is not there yet, which says what it needs zones for.
 	ControlPlaneNotFoundReason = "ControlPlaneNotFound"
+)
+
+// Reasons of ControlPlaneSpread.
+const (
+	// ControlPlaneSpreadReason: no zone with room has two machines fewer than another.
+	ControlPlaneSpreadReason = "ControlPlaneSpread"
+	// UnevenReason: one has; the message says which.
+	UnevenReason = "Uneven"
 )
 
 // Reasons of IdentityReady.

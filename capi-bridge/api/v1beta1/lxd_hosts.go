@@ -38,7 +38,9 @@ type LXDHostConfig struct {
 
 	// storageSize is the size of the hosts' storage pool: a number of GB of 10⁹
 	// bytes, or a quantity such as "500GB" or "1TB"; empty: 50 GB. A pool of
-	// the backend dir has none.
+	// the backend dir has none. "50" beside skipNetworkUpdate is what CAPMaaS's
+	// CRD stored by default and CAPMaaS never read: then the pool gets what it
+	// made there, 80 % of the machine's first disk.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	StorageSize string `json:"storageSize,omitempty"`
@@ -60,9 +62,10 @@ type LXDHostConfig struct {
 	// +kubebuilder:validation:MaxLength=15
 	NetworkBridge string `json:"networkBridge,omitempty"`
 
-	// skipNetworkUpdate leaves the machine's network in MAAS as it is: the
-	// bridge must be there. Otherwise it is made on the NIC that the machine
-	// boots from, before the machine is deployed.
+	// skipNetworkUpdate leaves LXD's own networks as they are, which the bridge
+	// does in any case. It is accepted for objects of CAPMaaS, whose CRD stored
+	// true. The bridge that VMs join is made in MAAS either way, on the NIC that
+	// the machine boots from, before the machine is deployed.
 	// +optional
 	SkipNetworkUpdate *bool `json:"skipNetworkUpdate,omitempty"`
 }

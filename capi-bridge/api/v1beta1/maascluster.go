@@ -58,9 +58,29 @@ type MaasClusterSpec struct {
 	IdentityRef *MaasIdentityReference `json:"identityRef,omitempty"`
 }
 
-// MaasIdentityReference names a MaasClusterIdentity.
+// IdentityKind is what kind of object credentials are found by.
+// +kubebuilder:validation:Enum=MaasClusterIdentity;Secret
+type IdentityKind string
+
+// The kinds of identities.
+const (
+	// IdentityKindCluster is a MaasClusterIdentity, of several namespaces.
+	IdentityKindCluster IdentityKind = "MaasClusterIdentity"
+	// IdentityKindSecret is a Secret of the cluster's own namespace.
+	IdentityKindSecret IdentityKind = "Secret"
+)
+
+// MaasIdentityReference names a MaasClusterIdentity, or a Secret of the cluster's
+// namespace.
 type MaasIdentityReference struct {
-	// name of the MaasClusterIdentity.
+	// kind is MaasClusterIdentity (empty says the same) or Secret: one of the
+	// cluster's namespace, with the keys maasEndpoint, apiKey and, if need be,
+	// caBundle. Clusters with a Secret of their own make no LXD hosts: the manager
+	// gives its key pair for LXD to no MAAS of a tenant's.
+	// +optional
+	Kind IdentityKind `json:"kind,omitempty"`
+
+	// name of the MaasClusterIdentity or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

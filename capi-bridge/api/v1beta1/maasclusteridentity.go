@@ -23,10 +23,59 @@ type MaasClusterIdentitySpec struct {
 	// +kubebuilder:validation:MaxLength=1048576
 	CABundle string `json:"caBundle,omitempty"`
 
+	// allowTakeOver lets the identity's clusters have machines that were not made
+	// for them: those that an object names under the annotation
+	// infrastructure.cluster.x-k8s.io/maas-take-over, and those that another
+	// management cluster left behind. Their deletion releases them. Empty: no.
+	// +optional
+	AllowTakeOver bool `json:"allowTakeOver,omitempty"`
+
+	// limits say what of MAAS the identity's clusters may use; empty: everything.
+	// +optional
+	Limits IdentityLimits `json:"limits,omitempty,omitzero"`
+
 	// allowedNamespaces says which namespaces' clusters may use the identity.
 	// Without it no cluster may; an empty one, {}, allows all.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+}
+
+// IdentityLimits say what of a MAAS clusters may use. An empty list allows all.
+// Where a list has one entry, it is taken for what a machine leaves open; where it
+// has several, the machine must name one.
+type IdentityLimits struct {
+	// resourcePools that machines, and the hosts of VMs, may be in.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	ResourcePools []string `json:"resourcePools,omitempty"`
+
+	// zones that machines may be in.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Zones []string `json:"zones,omitempty"`
+
+	// domains that clusters' names, and VMs, may be in. A VM that names none is in
+	// its cluster's dnsDomain then.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Domains []string `json:"domains,omitempty"`
+
+	// hosts of LXD that VMs may be on, by their names in MAAS.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // SecretReference names a Secret.
@@ -37,7 +86,9 @@ type SecretReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// namespace of the Secret; empty: the manager's own.
+	// namespace of the Secret: the manager's own, which need not be named. A Secret
+	// of another namespace is refused: who makes identities could else have any
+	// Secret's apiKey sent anywhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`

@@ -12,6 +12,10 @@ const (
 
 // Annotations.
 const (
+	// AnnotationPrefix begins the annotations by which the controllers know what is
+	// an object's in MAAS. The webhook lets nobody else change them, but for
+	// TakeOverAnnotation.
+	AnnotationPrefix = "infrastructure.cluster.x-k8s.io/maas-"
 	// CustomEndpointAnnotation on a MaasCluster says that somebody else
 	// publishes its endpoint: no DNS record is made, whatever the value is.
 	CustomEndpointAnnotation = "spectrocloud.com/custom-dns-provided"

@@ -12,6 +12,10 @@ const (
 	DefaultStorageGB = 50
 	// DefaultBridge is the bridge that VMs join.
 	DefaultBridge = "br0"
+	// IncumbentStoragePercent is the part of a machine's disk that CAPMaaS made the
+	// pool of, whatever storageSize said.
+	IncumbentStoragePercent = 80
+	incumbentStorageSize    = "50"
 )
 
 // ResolvedHosts is what the bare-metal machines of a cluster become, in one
@@ -25,15 +29,17 @@ type ResolvedHosts struct {
 	ResourcePool string
 	// StorageBackend of the pool: zfs, btrfs, lvm or dir.
 	StorageBackend string
-	// StorageGB is the size of the pool in GB of 10⁹ bytes; 0 with dir.
+	// StorageGB is the size of the pool in GB of 10⁹ bytes; 0 with dir, and with
+	// StoragePercent.
 	StorageGB int64
+	// StoragePercent is the size of the pool as a part of the machine's first disk;
+	// 0: StorageGB is its size.
+	StoragePercent int
 	// NICType is how VMs are attached.
 	NICType NICType
-	// Parent is the bridge, or with macvlan the NIC; never empty.
+	// Parent is the bridge, which is made in MAAS where it is not there, or with
+	// macvlan the NIC; never empty.
 	Parent string
-	// MakeBridge tells that the bridge is to be made in MAAS where it is not
-	// there.
-	MakeBridge bool
 }
 
 // ResolveHosts makes one thing of the fields that say how the cluster's
@@ -68,6 +74,10 @@ func (h *ResolvedHosts) store(at *field.Path, config LXDHostConfig) field.ErrorL
 	if config.StorageSize == "" {
 		return nil
 	}
+	if config.storedByIncumbent() {
+		h.StorageGB, h.StoragePercent = 0, IncumbentStoragePercent
+		return nil
+	}
 	gb, err := ParseSizeGB(config.StorageSize)
 	if err != nil {
 		return field.ErrorList{field.Invalid(at.Child("storageSize"), config.StorageSize, err.Error())}
@@ -88,8 +98,14 @@ func (h *ResolvedHosts) attach(at *field.Path, config LXDHostConfig) field.Error
 	if parent == "" {
 		parent = DefaultBridge
 	}
-	h.Parent, h.MakeBridge = parent, !value(config.SkipNetworkUpdate)
+	h.Parent = parent
 	return errs
+}
+
+// storedByIncumbent tells that nobody chose the size of the pool: CAPMaaS's CRD
+// stored "50" beside skipNetworkUpdate in every object, and CAPMaaS never read it.
+func (c LXDHostConfig) storedByIncumbent() bool {
+	return c.StorageSize == incumbentStorageSize && c.SkipNetworkUpdate != nil
 }
 
 // beside puts VMs beside a NIC. Its name is needed before there is a machine that

@@ -116,9 +116,6 @@ func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorL
 	m.StaticIP, m.StaticSubnet, more = s.StaticIP.resolve(at.Child("staticIP"))
 	m.WaitForStaticIP = !m.StaticIP.IsValid() && !s.StaticIP.IsZero()
 	errs = append(errs, more...)
-	if s.ProviderID == nil {
-		errs = append(errs, s.StaticIP.foreign(at.Child("staticIP"))...)
-	}
 	switch mode {
 	case ProvisioningModeLXD:
 		m.VM, more = s.resolveVM(at, &m)

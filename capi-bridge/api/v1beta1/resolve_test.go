@@ -241,7 +241,7 @@ func machineSpec(t *testing.T, text string) MaasMachineSpec {
 
 func TestResolveHosts(t *testing.T) {
 	t.Parallel()
-	defaults := ResolvedHosts{StorageBackend: "zfs", StorageGB: 50, NICType: NICTypeBridge, Parent: "br0", MakeBridge: true}
+	defaults := ResolvedHosts{StorageBackend: "zfs", StorageGB: 50, NICType: NICTypeBridge, Parent: "br0"}
 	with := func(change func(*ResolvedHosts)) *ResolvedHosts {
 		h := defaults
 		change(&h)
@@ -262,12 +262,18 @@ func TestResolveHosts(t *testing.T) {
 			"Every field counts.",
 			`{"lxdControlPlaneCluster":true,"lxdConfig":{"zone":"az1","resourcePool":"vm-generic","storageBackend":"btrfs","storageSize":"1TB","networkBridge":"br7","skipNetworkUpdate":true}}`,
 			with(func(h *ResolvedHosts) {
-				h.Zone, h.ResourcePool, h.StorageBackend, h.StorageGB, h.Parent, h.MakeBridge = "az1", "vm-generic", "btrfs", 1000, "br7", false
+				h.Zone, h.ResourcePool, h.StorageBackend, h.StorageGB, h.Parent = "az1", "vm-generic", "btrfs", 1000, "br7"
 			}), nil,
 		},
-		"Parent":           {"The same bridge by its other field.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"nicType":"bridge","nicParent":"br9"}}`, with(func(h *ResolvedHosts) { h.Parent = "br9" }), nil},
-		"Macvlan":          {"No bridge is made.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"nicType":"macvlan","nicParent":"eno1"}}`, with(func(h *ResolvedHosts) { h.NICType, h.Parent, h.MakeBridge = NICTypeMacvlan, "eno1", false }), nil},
-		"Dir":              {"It takes what there is.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"storageBackend":"dir","storageSize":"50"}}`, with(func(h *ResolvedHosts) { h.StorageBackend, h.StorageGB = "dir", 0 }), nil},
+		"Parent":  {"The same bridge by its other field.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"nicType":"bridge","nicParent":"br9"}}`, with(func(h *ResolvedHosts) { h.Parent = "br9" }), nil},
+		"Macvlan": {"No bridge is made.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"nicType":"macvlan","nicParent":"eno1"}}`, with(func(h *ResolvedHosts) { h.NICType, h.Parent = NICTypeMacvlan, "eno1" }), nil},
+		"Dir":     {"It takes what there is.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"storageBackend":"dir","storageSize":"50"}}`, with(func(h *ResolvedHosts) { h.StorageBackend, h.StorageGB = "dir", 0 }), nil},
+		"IncumbentStored": {
+			"CAPMaaS's CRD stored both, and CAPMaaS made the pool of 80 % of the disk, and the bridge.",
+			`{"lxdConfig":{"enabled":true,"storageSize":"50","skipNetworkUpdate":true}}`,
+			with(func(h *ResolvedHosts) { h.StorageGB, h.StoragePercent = 0, 80 }), nil,
+		},
+		"Fifty":            {"Without the other stored field somebody chose it.", `{"lxdConfig":{"enabled":true,"storageSize":"50"}}`, &defaults, nil},
 		"Contradiction":    {"Yes and no.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"enabled":false}}`, nil, []string{"spec.lxdControlPlaneCluster"}},
 		"TwoBridges":       {"VMs join one.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"networkBridge":"br0","nicParent":"br1"}}`, nil, []string{"spec.lxdConfig.nicParent"}},
 		"BridgeForMacvlan": {"It has none.", `{"lxdControlPlaneCluster":true,"lxdConfig":{"nicType":"macvlan","nicParent":"eno1","networkBridge":"br1"}}`, nil, []string{"spec.lxdConfig.networkBridge"}},

@@ -24,11 +24,11 @@ type StaticIP struct {
 	// +optional
 	CIDR string `json:"cidr,omitempty"`
 
-	// gateway is that of the subnet in MAAS: it cannot be given.
+	// gateway has no effect: it is that of the subnet in MAAS.
 	// +optional
 	Gateway string `json:"gateway,omitempty"`
 
-	// nameservers are those of the subnet in MAAS: they cannot be given.
+	// nameservers have no effect: they are those of the subnet in MAAS.
 	// +optional
 	Nameservers []string `json:"nameservers,omitempty"`
 
@@ -109,18 +109,19 @@ func (s *StaticIP) resolve(at *field.Path) (netip.Addr, netip.Prefix, field.Erro
 	return ip, subnet.Masked(), errs
 }
 
-// foreign refuses what is not the machine's to say. Where a machine has its
-// address already, older versions have passed over it, and so is it here.
-func (s *StaticIP) foreign(at *field.Path) field.ErrorList {
-	var errs field.ErrorList
+// Ignored names the fields of a static address that have no effect: MAAS
+// configures the gateway and the nameservers of the subnet. CAPMaaS took both,
+// and used neither.
+func (s *StaticIP) Ignored(at *field.Path) []string {
+	var ignored []string
 	if s.IsZero() {
 		return nil
 	}
 	if s.Gateway != "" {
-		errs = append(errs, field.Forbidden(at.Child("gateway"), "the gateway is that of the subnet in MAAS; set it there, and leave it out here"))
+		ignored = append(ignored, at.Child("gateway").String())
 	}
 	if len(s.Nameservers) > 0 {
-		errs = append(errs, field.Forbidden(at.Child("nameservers"), "the nameservers are those of the subnet in MAAS; set them there, and leave them out here"))
+		ignored = append(ignored, at.Child("nameservers").String())
 	}
-	return errs
+	return ignored
 }

@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// within is a value that a list of the identity allows: the one that is wanted, or
+// the only one that may be had. An empty list allows all.
+func within(field, want string, allowed []string) (string, error) {
+	switch {
+	case len(allowed) == 0 || slices.Contains(allowed, want):
+		return want, nil
+	case want == "" && len(allowed) == 1:
+		return allowed[0], nil
+	}
+	message := fmt.Sprintf("%s: the cluster's identity does not allow %q", field, want)
+	if want == "" {
+		message = field + ": the cluster's identity wants one to be named"
+	}
+	return "", &blocked{reason: infrav1.InvalidSpecReason, message: message, hint: "It allows " + strings.Join(allowed, ", ") + "."}
+}
+
+// limit keeps a machine to what the identity allows, and fills in what it leaves
+// open where only one thing is allowed. zone is that of its Machine.
+func limit(limits infrav1.IdentityLimits, want *infrav1.ResolvedMachine, zone, dnsDomain string) error {
+	var err error
+	if want.ResourcePool, err = within("spec.resourcePool", want.ResourcePool, limits.ResourcePools); err != nil {
+		return err
+	}
+	if zone == "" {
+		zone = want.FailureDomain
+	}
+	if want.FailureDomain, err = within("spec.failureDomain", zone, limits.Zones); err != nil || want.VM == nil {
+		return err
+	}
+	if want.VM.Host, err = within("spec.lxdConfig.vmHost", want.VM.Host, limits.Hosts); err != nil {
+		return err
+	}
+	if want.VM.Domain == "" && slices.Contains(limits.Domains, dnsDomain) {
+		want.VM.Domain = dnsDomain
+	}
+	want.VM.Domain, err = within("spec.lxdConfig.domain", want.VM.Domain, limits.Domains)
+	return err
+}
+
+// limitSpec keeps what the object asks for to what its identity allows, before
+// anything is allocated or composed.
+func (s *machineScope) limitSpec() error {
+	zone := ""
+	if s.machine != nil {
+		zone = s.machine.Spec.FailureDomain
+	}
+	limits := s.site.Limits
+	if err := limit(limits, &s.want, zone, s.maasCluster.Spec.DNSDomain); err != nil || s.hosts == nil {
+		return err
+	}
+	hosts := *s.hosts
+	var err error
+	if hosts.Zone != "" {
+		if _, err = within("lxdConfig.zone of the MaasCluster", hosts.Zone, limits.Zones); err != nil {
+			return err
+		}
+	}
+	if hosts.ResourcePool != "" {
+		_, err = within("lxdConfig.resourcePool of the MaasCluster", hosts.ResourcePool, limits.ResourcePools)
+	}
+	return err
+}
+
+// mayAdopt tells whether a machine that runs is one that the identity allows.
+func (s *machineScope) mayAdopt(seen sighting) error {
+	if _, err := within("the machine's resource pool", seen.Pool, s.site.Limits.ResourcePools); err != nil {
+		return err
+	}
+	_, err := within("the machine's zone", seen.Zone, s.site.Limits.Zones)
+	return err
+}

@@ -1,0 +1,81 @@
+package controller_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// TestIdentityLimits: what the identity does not allow is refused before MAAS is asked
+// to make or allocate anything; where it allows one thing, that is taken.
+func TestIdentityLimits(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		limits infrav1.IdentityLimits
+		spec   infrav1.MaasMachineSpec
+		says   string // empty: it is made
+	}{
+		"Pool":       {"Another tenant's pool.", infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, with(metalMachine(), func(s *infrav1.MaasMachineSpec) { s.ResourcePool = ptr.To("metal") }), "spec.resourcePool"},
+		"PoolOpen":   {"Several pools: which one is the tenant's to say.", infrav1.IdentityLimits{ResourcePools: []string{"vms", "metal"}}, metalMachine(), "wants one to be named"},
+		"PoolOnly":   {"The one pool has no machine.", infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, metalMachine(), "pool metal"},
+		"Zone":       {"Another zone.", infrav1.IdentityLimits{Zones: []string{"az1"}}, with(vmMachine(), func(s *infrav1.MaasMachineSpec) { s.FailureDomain = ptr.To("az2") }), "spec.failureDomain"},
+		"ZoneOnly":   {"The one zone is taken.", infrav1.IdentityLimits{Zones: []string{"az2"}}, vmMachine(), ""},
+		"Host":       {"Another host.", infrav1.IdentityLimits{Hosts: []string{"host1"}}, with(vmMachine(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host2")} }), "spec.lxdConfig.vmHost"},
+		"HostOnly":   {"The one host is taken.", infrav1.IdentityLimits{Hosts: []string{"host2"}}, vmMachine(), ""},
+		"Domain":     {"Another domain.", infrav1.IdentityLimits{Domains: []string{"maas"}}, with(vmMachine(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{Domain: "corp"} }), "spec.lxdConfig.domain"},
+		"DomainOpen": {"The cluster's own is taken.", infrav1.IdentityLimits{Domains: []string{"maas", "corp"}}, vmMachine(), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.site.Limits = tc.limits
+				w.add("m", tc.spec, nil)
+				if tc.says == "" {
+					m := w.ready("m")
+					got := w.known(*m.Spec.SystemID)
+					if len(tc.limits.Hosts) > 0 && got.Host != tc.limits.Hosts[0] || len(tc.limits.Zones) > 0 && got.Zone != tc.limits.Zones[0] {
+						t.Errorf("%s\nMAAS has %+v", tc.reason, got)
+					}
+					return
+				}
+				for range 4 {
+					w.once("m")
+					time.Sleep(5 * time.Second)
+				}
+				if got := said(w.get("m")); !strings.Contains(got, tc.says) {
+					t.Errorf("%s\nit does not say %q:\n%s", tc.reason, tc.says, got)
+				}
+				if n := acquired(w.sim); n > 0 || len(w.sim.Instances()) > 0 {
+					t.Errorf("%s\nmade all the same: %d machines, %v", tc.reason, n, w.sim.Instances())
+				}
+			})
+		})
+	}
+}
+
+// TestTakeOverWithinLimits: nor is anything taken over that the identity does not
+// allow.
+func TestTakeOverWithinLimits(t *testing.T) {
+	t.Parallel()
+	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		id, spec := w.incumbentVM()
+		w.site.Limits = infrav1.IdentityLimits{ResourcePools: []string{"vms"}}
+		w.add("old", spec, func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
+			older(id, true)(c, m)
+			m.Spec.ResourcePool = ptr.To("vms")
+		})
+		m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+		w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "pool")
+		if got := w.known(id); got.Description != "" {
+			t.Errorf("it is marked: %s", got.Description)
+		}
+	})
+}
