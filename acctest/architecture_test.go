@@ -47,12 +47,12 @@ var arrows = map[string]arrow{
 	},
 	"engine/maas": {
 		reason: "Adapters import the engine, never each other.",
-		ours:   []string{"engine", "engine/placement", "cloudinit/...", "engine/maas/..."},
+		ours:   []string{"engine", "engine/placement", "engine/bounded", "cloudinit/...", "engine/maas/..."},
 		never:  frontEndModules,
 	},
 	"engine/lxd": {
 		reason: "Adapters import the engine, never each other.",
-		ours:   []string{"engine", "engine/placement", "cloudinit/...", "engine/lxd/..."},
+		ours:   []string{"engine", "engine/placement", "engine/bounded", "cloudinit/...", "engine/lxd/..."},
 		never:  frontEndModules,
 	},
 	"engine/site": {

@@ -1,0 +1,103 @@
+package release
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// texts come with each program.
+var texts = []string{"LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"}
+
+// archive is a file that a release must have.
+type archive struct {
+	name    string // without its extension
+	zipped  bool   // else a tar.gz
+	program string // what it holds beside the texts
+}
+
+// archiveOf is the archive of a build for the target. The registries of Terraform and
+// OpenTofu find the provider by these names.
+func archiveOf(b Build, target Target, version string) archive {
+	program := filepath.Base(b.Main)
+	a := archive{name: fmt.Sprintf("%s_%s_%s", program, version, target), program: program}
+	if b.ID == "provider" {
+		a.zipped, a.program = true, program+"_v"+version
+	}
+	if target.GOOS == "windows" {
+		a.program += ".exe"
+	}
+	return a
+}
+
+func (a archive) file() string {
+	if a.zipped {
+		return a.name + ".zip"
+	}
+	return a.name + ".tar.gz"
+}
+
+// bill is the file with the program's bill of materials.
+func (a archive) bill() string { return a.name + ".cdx.json" }
+
+// check compares what the archive in the folder holds with what it should.
+func (a archive) check(folder string) error {
+	list := tarEntries
+	if a.zipped {
+		list = zipEntries
+	}
+	got, err := list(filepath.Join(folder, a.file()))
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", a.file(), err)
+	}
+	want := append(slices.Clone(texts), a.program)
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("%s holds %s, want %s", a.file(), strings.Join(got, " "), strings.Join(want, " "))
+	}
+	return nil
+}
+
+func zipEntries(path string) ([]string, error) {
+	r, err := zip.OpenReader(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	var names []string
+	for _, f := range r.File {
+		names = append(names, f.Name)
+	}
+	return names, nil
+}
+
+func tarEntries(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for r := tar.NewReader(unzipped); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, header.Name)
+	}
+}

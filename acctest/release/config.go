@@ -1,0 +1,59 @@
+// Package release reads what a release is made of, and checks what was made.
+package release
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is goreleaser's configuration, as far as others than goreleaser need it.
+type Config struct {
+	Builds []Build `yaml:"builds"`
+}
+
+// Build is one program, for each of its targets.
+type Build struct {
+	ID      string   `yaml:"id"`
+	Main    string   `yaml:"main"` // the package, from the repository's root
+	Targets []Target `yaml:"targets"`
+}
+
+// Target is a system and a processor, as Go names them.
+type Target struct{ GOOS, GOARCH string }
+
+// UnmarshalText reads goreleaser's spelling, such as linux_amd64.
+func (t *Target) UnmarshalText(text []byte) error {
+	system, processor, ok := strings.Cut(string(text), "_")
+	if !ok || system == "" || processor == "" || strings.Contains(processor, "_") {
+		return fmt.Errorf("%q is no target: want a system and a processor, such as linux_amd64", text)
+	}
+	t.GOOS, t.GOARCH = system, processor
+	return nil
+}
+
+// String is goreleaser's spelling.
+func (t Target) String() string { return t.GOOS + "_" + t.GOARCH }
+
+// ReadConfig reads the file, .goreleaser.yaml at the repository's root.
+func ReadConfig(path string) (Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, err
+	}
+	var c Config
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		return Config{}, fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	for _, b := range c.Builds {
+		if b.Main == "" || len(b.Targets) == 0 {
+			return Config{}, fmt.Errorf("%s: the build %q names no package or no target", path, b.ID)
+		}
+	}
+	if len(c.Builds) == 0 {
+		return Config{}, fmt.Errorf("%s names no build", path)
+	}
+	return c, nil
+}

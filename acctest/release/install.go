@@ -1,0 +1,36 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+)
+
+// Install lets the CLI at the path install the provider from its archive for this
+// machine. The archive lies in a mirror, which takes archives as they are.
+func (m Made) Install(ctx context.Context, path string) error {
+	a := archiveOf(Build{ID: "provider", Main: project}, Target{runtime.GOOS, runtime.GOARCH}, m.Version)
+	content, err := os.ReadFile(filepath.Join(m.Folder, a.file()))
+	if err != nil {
+		return fmt.Errorf("cannot install the provider: %w", err)
+	}
+	mirror, err := os.MkdirTemp("", "mirror")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(mirror) //nolint:errcheck // the system clears it away, too
+	for _, registry := range cli.Registries {
+		folder := filepath.Join(mirror, registry, cli.ProviderSource)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, a.file()), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return cli.InstallFrom(ctx, path, mirror, m.Version)
+}
