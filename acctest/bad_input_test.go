@@ -236,6 +236,12 @@ func TestAccVMNameTaken(t *testing.T) {
 	}
 }
 
+// late is a configuration whose plans do not know a name yet.
+func late(name, config string) string {
+	return fmt.Sprintf("resource \"terraform_data\" \"late\" {\n  input = %q\n}\n", name) +
+		strings.ReplaceAll(config, fmt.Sprintf("%q", name), "terraform_data.late.output")
+}
+
 // TestAccVMNameTwice wants two resources of one name refused: one of them would
 // take the other's VM for its own.
 func TestAccVMNameTwice(t *testing.T) {
@@ -246,7 +252,7 @@ func TestAccVMNameTwice(t *testing.T) {
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{{
-			Config:      x.config(x.vm(name) + strings.Replace(x.vm(name), `"test"`, `"twin"`, 1)),
+			Config:      x.config(late(name, x.vm(name)+strings.Replace(x.vm(name), `"test"`, `"twin"`, 1))),
 			ExpectError: words(`name another resource ` + name),
 		}},
 	})

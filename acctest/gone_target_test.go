@@ -32,7 +32,7 @@ func (x *metalTarget) reaching(body string, settings ...string) string {
 
 // guest is a maaslxd_vm.test on the host maaslxd_vm_host.test.
 func guest(name string, attributes ...string) string {
-	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  vm_host = maaslxd_vm_host.test.name\n  %s\n}\n", name, strings.Join(attributes, "\n  "))
+	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  vm_host = maaslxd_vm_host.test.id\n  %s\n}\n", name, strings.Join(attributes, "\n  "))
 }
 
 // leaves applies a change of what is there already. It wants one error, with

@@ -3,6 +3,7 @@ package acctest_test
 import (
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -29,8 +30,9 @@ func TestAccGoneLife(t *testing.T) {
 				ConfigStateChecks: []statecheck.StateCheck{
 					hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("zone", text("az1")), hostIs("pool", text("kvm")),
 					hostIs("vm_host_id", knownvalue.Null()), hostIs("lxd_version", text(lxdVersion())), hostIs("default_storage_pool", text("default")),
-					vmIs("status", text("Deployed")), vmIs("vm_host", text("kvm1")), vmIs("vm_host_name", text("kvm1")), vmIs("vm_host_id", knownvalue.Null()),
+					vmIs("status", text("Deployed")), vmIs("vm_host_name", text("kvm1")), vmIs("vm_host_id", knownvalue.Null()),
 					vmIs("zone", text("az1")), vmIs("pool", text("kvm")),
+					statecheck.CompareValuePairs("maaslxd_vm.test", tfjsonpath.New("vm_host"), hostAddress, tfjsonpath.New("id"), compare.ValuesSame()),
 				},
 			},
 			{
@@ -40,8 +42,10 @@ func TestAccGoneLife(t *testing.T) {
 					plancheck.ExpectResourceAction(hostAddress, plancheck.ResourceActionNoop),
 				}},
 			},
-			{ResourceName: "maaslxd_vm.test", ImportState: true, ImportStateVerify: true, ImportStateId: "web"},
-			{ResourceName: hostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"cores", "memory_mib"}},
+			{ // an import names the host by its name
+				ResourceName: "maaslxd_vm.test", ImportState: true, ImportStateVerify: true, ImportStateId: "web", ImportStateVerifyIgnore: []string{"vm_host"},
+			},
+			{ResourceName: hostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"cores", "memory_mib", "deploy.kernel"}},
 		},
 	})
 }

@@ -197,11 +197,11 @@ func TestAccHostNameTwice(t *testing.T) {
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkReady("node1", "node2"),
 		Steps: []resource.TestStep{{
-			Config: x.config(node1() + `resource "maaslxd_vm_host" "twin" {
+			Config: x.config(late("kvm1", node1()+`resource "maaslxd_vm_host" "twin" {
   name    = "kvm1"
   machine = "node2"
 }
-`),
+`)),
 			ExpectError: words(`name another resource of this configuration creates VM host kvm1`),
 		}},
 	})

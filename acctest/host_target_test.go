@@ -3,7 +3,6 @@ package acctest_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -154,27 +153,6 @@ func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 		t.Fatal(err)
 	}
 	return found
-}
-
-// call asks MAAS as an operator's script would.
-func (x *metalTarget) call(t *testing.T, method, path, form string) []byte {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/api/2.0/"+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	x.sign(req)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s %s %v", method, path, res.Status, body, err)
-	}
-	return body
 }
 
 // guestOf makes a VM on the host of node1 that nobody manages.

@@ -56,10 +56,10 @@ func TestAccHostLife(t *testing.T) {
 			},
 			{
 				ResourceName: hostAddress, ImportState: true, ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"cores", "memory_mib"},
+				ImportStateVerifyIgnore: []string{"cores", "memory_mib", "deploy.kernel"},
 			},
-			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true},
-			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
 			{ // another first boot is another host
 				Config: x.config(vmHost("renamed", `machine = "node1"`, noble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
@@ -129,7 +129,7 @@ func TestAccHostWaysIn(t *testing.T) {
 			reason: "An LXD that runs already is only registered.",
 			before: func(t *testing.T, x *metalTarget) { x.trustAt(t, "stray") },
 			body:   vmHost("kvm", `address = "10.200.0.9"`, `adopt_existing_vms = true`),
-			checks: []statecheck.StateCheck{hostIs("address", text("10.200.0.9"))},
+			checks: []statecheck.StateCheck{hostIs("address", text("10.200.0.9")), hostIs("lxd_address", text("https://10.200.0.9:8443"))},
 		},
 	}
 	for title, tc := range cases {

@@ -97,7 +97,7 @@ func TestPackageNames(t *testing.T) {
 func TestTopLevel(t *testing.T) {
 	t.Parallel()
 	allowed := []string{
-		"README.md", "GNUmakefile", "LICENSE", "go.mod", "go.sum", "terraform-registry-manifest.json",
+		"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "GNUmakefile", "LICENSE", "NOTICE", "go.mod", "go.sum", "terraform-registry-manifest.json",
 		"terraform-provider-maaslxd", "capi-bridge", "engine", "cloudinit", "acctest", "examples", "docs",
 	}
 	seen := map[string]bool{}

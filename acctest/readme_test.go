@@ -99,6 +99,18 @@ func TestREADMENamesTests(t *testing.T) {
 	}
 }
 
+// TestREADMEIsShort: a newcomer reads it to the end.
+func TestREADMEIsShort(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(readme), "\n"); n >= 150 {
+		t.Errorf("the README has %d lines, and 149 are enough: move details into docs", n)
+	}
+}
+
 func standIn(t *testing.T, dir, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {

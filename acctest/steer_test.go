@@ -89,7 +89,13 @@ func (x *target) edit(t *testing.T, name string, e sim.MachineEdit) {
 // post calls MAAS as an operator's script would.
 func (x *target) post(t *testing.T, path string, form url.Values) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.url+"/api/2.0/"+path, strings.NewReader(form.Encode()))
+	x.call(t, http.MethodPost, path, form.Encode())
+}
+
+// call asks MAAS as an operator's script would, and returns what it answers.
+func (x *target) call(t *testing.T, method, path, form string) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/api/2.0/"+path, strings.NewReader(form))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +106,11 @@ func (x *target) post(t *testing.T, path string, form url.Values) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("POST %s: %s %s %v", path, res.Status, body, err)
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %s %s %v", method, path, res.Status, body, err)
 	}
+	return body
 }
 
 // sign puts the API key into a request.

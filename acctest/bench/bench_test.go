@@ -221,17 +221,20 @@ func TestMeasure(t *testing.T) {
 		{Route: "GET machines/", Path: machines, Query: map[string][]string{"hostname": {"x"}}, Status: 200},
 		{Route: "POST machines/{id}/ deploy", Path: machines + "aaa/", Status: 409, At: at(1), MachineObjects: 1},
 		{Route: "GET machines/", Path: machines, Query: map[string][]string{"id": {"aaa", "bbb"}}, Status: 200, At: at(4), MachineObjects: 2},
+		{Route: "PUT machines/{id}/", Path: machines + "aaa/", Status: 409, At: at(2.5), Took: 500 * time.Millisecond, MachineObjects: 1},
 		{Route: "GET machines/{id}/", Path: machines + "aaa/", Status: 200, At: at(6.5), MachineObjects: 1},
 		{Route: "GET machines/", Path: machines, Query: map[string][]string{"id": {"aaa", "bbb"}}, Status: 200, At: at(8), MachineObjects: 2},
 	}}
 	want := measurement{
-		Calls: 8, Polls: 2, Shared: 4, Refreshes: 1, Failed: 1, Objects: 6, Looks: 5, Connections: 2, Wall: time.Minute,
+		Calls: 9, Polls: 2, Shared: 4, Refreshes: 1, Failed: 2, Objects: 6, Looks: 5, Connections: 2, Wall: time.Minute,
 		Routes: map[string]int{
 			"GET vm-hosts/": 1, report.NamesRoute: 1, report.AgentRoute: 1, refreshRoute: 1, report.PollRoute: 2, "POST machines/{id}/ deploy": 1, "GET machines/{id}/": 1,
+			"PUT machines/{id}/": 1,
 		},
 		// aaa is met at 1 s and seen last at 8 s: two intervals have begun; bbb
 		// from 4 s to 8 s: one has.
 		AllowedLooks: (1 + 2) + (1 + 1),
+		Span:         2 * time.Second, // of aaa: reads do not count
 	}
 	if diff := cmp.Diff(want, measure(j, time.Minute, usage{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

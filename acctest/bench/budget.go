@@ -77,7 +77,23 @@ var budgets = []budget{
 		timed: true,
 		limit: fixed(1.15), have: func(_ table, m measurement) float64 { return m.overIdeal() },
 	},
+	{
+		name: "median time of a VM from its release to its delete, over simulated time", kind: "VM", steps: []string{"destroy"},
+		fits: whole, limit: fixed(1.9), have: spanned,
+	},
+	{
+		name: "median time of a host from its first write to its last, over simulated time", kind: "host", steps: []string{"apply"},
+		fits: whole, limit: fixed(1.7), have: spanned,
+	},
 }
+
+// whole tells that a table is of a whole workload, and not of a test's.
+func whole(t table) bool { return t.n >= 10 }
+
+// spanned is how long a machine was worked on, over what MAAS needs. The time is
+// real: virtual time stands still for the microseconds between two things that a
+// client does, so that it cannot tell in which order they came.
+func spanned(_ table, m measurement) float64 { return m.Span.Seconds() / m.IdealSpan.Seconds() }
 
 func fixed(limit float64) func(table, measurement) float64 {
 	return func(table, measurement) float64 { return limit }

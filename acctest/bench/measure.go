@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +24,14 @@ type measurement struct {
 	Connections  int
 	Wall         time.Duration
 	Ideal        time.Duration // what MAAS itself needs; zero: nothing to compare with
+	Span         time.Duration // median of the machines: from the first write to the last one
+	IdealSpan    time.Duration // what MAAS itself needs for one; zero: nothing to compare with
 	Others       float64       // the share of the CPUs that others used; zero, too, where that is unknown
 	Used         usage
 }
+
+// regionTag is the tag by which our own provider knows a MAAS.
+const regionTag = "maaslxd-region"
 
 // refreshRoute lets MAAS look at an LXD.
 const refreshRoute = "POST vm-hosts/{id}/ refresh"
@@ -41,6 +47,9 @@ func isPoll(c sim.Call) bool {
 // it. What was allocated for an agent is one thing's: machines do not show
 // their agents, so that nobody could tell the answers to several apart.
 func isShared(c sim.Call) bool {
+	if c.Route == "POST tags/" && slices.Contains(c.Form["name"], regionTag) {
+		return true // made once for all that is ever made in a MAAS
+	}
 	return strings.HasPrefix(c.Route, http.MethodGet+" ") && !strings.Contains(c.Route, "{") && !isAgent(c)
 }
 
@@ -51,7 +60,7 @@ func isAgent(c sim.Call) bool { return report.Route(c) == report.AgentRoute }
 func measure(j sim.Journal, wall time.Duration, used usage) measurement {
 	m := measurement{
 		Calls: j.Total(), Objects: j.MachineObjects, Connections: j.Connections,
-		Wall: wall, Used: used, Routes: map[string]int{}, AllowedLooks: allowedLooks(j.Calls),
+		Wall: wall, Used: used, Routes: map[string]int{}, AllowedLooks: allowedLooks(j.Calls), Span: span(j.Calls),
 	}
 	for _, c := range j.Calls {
 		m.Routes[report.Route(c)]++
@@ -95,6 +104,33 @@ func allowedLooks(calls []sim.Call) int {
 		allowed += 1 + int((last[id].Sub(first[id])+lookInterval-1)/lookInterval)
 	}
 	return allowed
+}
+
+// span is how long a machine was worked on: the median of the times from the
+// first write to the last one. What Terraform itself takes is not in it, and
+// other programs on the computer hardly lengthen it: most of it is waiting.
+func span(calls []sim.Call) time.Duration {
+	first, last := map[string]time.Time{}, map[string]time.Time{}
+	for _, c := range calls {
+		if strings.HasPrefix(c.Route, http.MethodGet+" ") {
+			continue
+		}
+		for _, id := range machinesOf(c) {
+			if _, met := first[id]; !met {
+				first[id] = c.At
+			}
+			last[id] = c.At.Add(c.Took)
+		}
+	}
+	var spans []time.Duration
+	for id := range first {
+		spans = append(spans, last[id].Sub(first[id]))
+	}
+	if len(spans) == 0 {
+		return 0
+	}
+	slices.Sort(spans)
+	return spans[len(spans)/2]
 }
 
 // machinesOf are the system ids of the machines that a call is about.

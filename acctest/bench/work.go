@@ -162,7 +162,7 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 		return m, journal, err
 	}
 	if s.ideal != nil {
-		m.Ideal = waves(l.n, parallelism) * s.ideal(l.kind, l.times)
+		m.Ideal, m.IdealSpan = waves(l.n, parallelism)*s.ideal(l.kind, l.times), s.ideal(l.kind, l.times)
 	}
 	want := s.want(l.n)
 	if have, done := l.kind.left(w.maas); have != want || done != want {

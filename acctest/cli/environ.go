@@ -9,10 +9,15 @@ import (
 // configVariable names the variable that points a CLI at its configuration.
 const configVariable = "TF_CLI_CONFIG_FILE"
 
+// automation are the variables by which a CI service tells programs of itself.
+// The provider makes no key pair there, and a test wants the same answers
+// everywhere.
+var automation = []string{"CI", "TF_IN_AUTOMATION"}
+
 // Environment is environ with what tests need to run the CLI: TF_ACC, the
 // CLI's path, no phoning home, and for OpenTofu the registry and namespace
 // that terraform-plugin-testing must assume (both, or it gives up with
-// "legacy provider namespace").
+// "legacy provider namespace"). What says that this is CI is left out.
 func (c CLI) Environment(environ []string) []string {
 	set := map[string]string{
 		"TF_ACC":             "1",
@@ -26,7 +31,7 @@ func (c CLI) Environment(environ []string) []string {
 	out := slices.DeleteFunc(clean(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, replaced := set[name]
-		return replaced
+		return replaced || slices.Contains(automation, name)
 	})
 	for name, value := range set {
 		out = append(out, name+"="+value)

@@ -36,6 +36,12 @@ func TestEnvironment(t *testing.T) {
 			have:    []string{"TF_ACC=0"},
 			want:    []string{"CHECKPOINT_DISABLE=1", "TF_ACC=1", "TF_ACC_TERRAFORM_PATH=/bin/x"},
 		},
+		"CI": {
+			reason:  "The provider makes no key pair in CI; a test asks for that itself.",
+			product: "Terraform",
+			have:    []string{"CI=true", "TF_IN_AUTOMATION=1", "CIRCLE=1"},
+			want:    []string{"CHECKPOINT_DISABLE=1", "CIRCLE=1", "TF_ACC=1", "TF_ACC_TERRAFORM_PATH=/bin/x"},
+		},
 		"DeadConfiguration": {
 			reason:  "A configuration file that does not exist makes each call warn.",
 			product: "Terraform",

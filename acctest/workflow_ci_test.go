@@ -1,0 +1,152 @@
+package acctest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runner is a throw-away CI runner: nothing of its home is kept, and the state is
+// somebody else's affair. Each has a folder of its own for ledger and key.
+func (w workspace) runner(t *testing.T, ci bool) workspace {
+	t.Helper()
+	w.env = append(w.env[:len(w.env):len(w.env)], "XDG_STATE_HOME="+t.TempDir(), "MAASLXD_LEDGER=")
+	if ci {
+		w.env = append(w.env, "CI=true", "TF_IN_AUTOMATION=1")
+	}
+	return w
+}
+
+// TestAccWorkflowCIRunner applies one configuration from one throw-away runner
+// after the other: without a pair of keys that outlives them nothing is begun that
+// the next one cannot go on with.
+func TestAccWorkflowCIRunner(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	config := func(settings string, more ...string) string {
+		probe := `probe = "maas"`
+		if onLXD() {
+			probe = `probe = "direct"`
+		}
+		return x.configWith("poll_interval = \"50ms\"\n  "+probe+"\n  "+settings, node1(more...))
+	}
+	second := `
+resource "maaslxd_vm_host" "second" {
+  name    = "kvm2"
+  machine = "node2"
+  deploy  = { image = "ubuntu/noble" }
+}
+`
+	w := newWorkspace(t, config(""))
+	fails := func(w workspace, want string) {
+		t.Helper()
+		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+		if err := cmd.Run(); err == nil || !words(want).MatchString(unwrapped(out.String())) {
+			t.Errorf("want an error with %q, got %v:\n%s", want, err, out)
+		}
+	}
+	fails(w.runner(t, true), `none is made where CI is set lxd_client_cert In CI`)
+	if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+		t.Errorf("it began: %+v", m)
+	}
+
+	workstation := w.runner(t, false)
+	workstation.run(t, "apply", "-auto-approve", "-no-color")
+
+	// A fresh runner can do what is MAAS's alone.
+	w.configure(t, config("", `tags = ["x"]`))
+	if !onLXD() { // where the LXD is asked for all of it
+		out := w.runner(t, true).run(t, "apply", "-auto-approve", "-no-color")
+		if !words(`key pair of the fleet is not here kvm1 trusts`).MatchString(unwrapped(out)) {
+			t.Errorf("want the plan to tell of the key, got:\n%s", out)
+		}
+		w.runner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
+	}
+
+	// It makes no second pair, whether or not it knows that it is one.
+	w.configure(t, config("", `tags = ["x"]`)+second)
+	fails(w.runner(t, true), `none is made where CI is set`)
+	fails(w.runner(t, false), `kvm1 trusts the certificate a new pair would split the fleet`)
+	if m := x.machine(t, "node2"); m.StatusName != "Ready" || m.Owner != "" {
+		t.Errorf("it began: %+v", m)
+	}
+
+	// With the pair given, all is well.
+	pair := pairOf(t, workstation)
+	w.configure(t, config(pair, `tags = ["y"]`)+second)
+	w.runner(t, true).run(t, "apply", "-auto-approve", "-no-color")
+	w.runner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.runner(t, true).run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// pairOf are the settings that give the pair which a workspace has made.
+func pairOf(t *testing.T, w workspace) string {
+	t.Helper()
+	var home string
+	for _, entry := range w.env {
+		if value, ok := strings.CutPrefix(entry, "XDG_STATE_HOME="); ok {
+			home = value
+		}
+	}
+	pair, err := os.ReadFile(filepath.Join(home, "maaslxd", "lxd-client.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const end = "-----END CERTIFICATE-----\n"
+	certificate, private, _ := strings.Cut(string(pair), end)
+	return fmt.Sprintf("lxd_client_cert = %q\n  lxd_client_key = %q", certificate+end, private)
+}
+
+// TestAccWorkflowKeyOfOthers puts a key pair where others could: it is not taken.
+func TestAccWorkflowKeyOfOthers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of other users")
+	}
+	for title, tc := range map[string]struct {
+		plant func(t *testing.T, x *metalTarget) error
+		want  string
+	}{
+		"Owner":  {func(_ *testing.T, x *metalTarget) error { return os.Chown(x.keyFile(), 65534, 65534) }, `belongs to another user`},
+		"Folder": {func(_ *testing.T, x *metalTarget) error { return os.Chmod(x.folder, 0o777) }, `lies in a folder in which other users may make files`},
+		"Sticky": {func(_ *testing.T, x *metalTarget) error { return os.Chmod(x.folder, 0o777|os.ModeSticky) }, `lies in a folder in which other users may make files`},
+		"Next": {func(t *testing.T, x *metalTarget) error {
+			next := filepath.Join(x.folder, "lxd-client-next.pem")
+			if err := os.Rename(x.keyFile(), next); err != nil {
+				return err
+			}
+			return os.Chown(next, 65534, 65534)
+		}, `belongs to another user`},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			x.trustAt(t, "stray") // makes the pair
+			if err := tc.plant(t, x); err != nil {
+				t.Fatal(err)
+			}
+			w := newWorkspace(t, x.config(node1()))
+			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+			if err := cmd.Run(); err == nil || !words(tc.want).MatchString(unwrapped(out.String())) {
+				t.Errorf("want it refused, got %v:\n%s", err, out)
+			}
+			if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+				t.Errorf("it began: %+v", m)
+			}
+		})
+	}
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	x.trustAt(t, "stray")
+	if err := os.Rename(x.keyFile(), filepath.Join(x.folder, "lxd-client-next.pem")); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words(`Warning: New VM hosts trust the next key pair, too`).MatchString(unwrapped(out)) {
+		t.Errorf("want a warning of the next pair, got:\n%s", out)
+	}
+}

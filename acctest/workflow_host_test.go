@@ -1,0 +1,205 @@
+package acctest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// hostWithVMs is a VM host on node1, and three VMs on it: one that names it by
+// its id, one by its name, one that was placed.
+func hostWithVMs(name string, more ...string) string {
+	return vmHost(name, append([]string{`machine = "node1"`}, more...)...) + `
+resource "maaslxd_vm" "by_id" {
+  name    = "by-id"
+  vm_host = maaslxd_vm_host.test.id
+}
+resource "maaslxd_vm" "by_name" {
+  name    = "by-name"
+  vm_host = maaslxd_vm_host.test.name
+}
+resource "maaslxd_vm" "placed" {
+  name       = "placed"
+  placement  = {}
+  depends_on = [maaslxd_vm_host.test]
+}
+`
+}
+
+var vmsOfHost = []string{"by-id", "by-name", "placed"}
+
+// ids are the system ids of machines, by hostname.
+func (x *target) ids(t *testing.T, names ...string) map[string]string {
+	t.Helper()
+	ids := map[string]string{}
+	for _, name := range names {
+		ids[name] = x.machine(t, name).SystemID
+	}
+	return ids
+}
+
+// TestAccWorkflowHostRenamed renames a VM host under VMs that name it in each way:
+// all of them stay.
+func TestAccWorkflowHostRenamed(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(hostWithVMs("kvm-1", noble)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	before := x.ids(t, vmsOfHost...)
+	w.configure(t, x.config(hostWithVMs("kvm-one", noble)))
+	if out := w.run(t, "plan", "-no-color"); strings.Contains(out, "to destroy") && !strings.Contains(out, "0 to destroy") {
+		t.Fatalf("the rename destroys something:\n%s", out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	for name, id := range x.ids(t, vmsOfHost...) {
+		if before[name] != id {
+			t.Errorf("%s was made anew", name)
+		}
+	}
+	w.configure(t, x.config(hostWithVMs("kvm-1", noble)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccWorkflowHostReplaced makes a VM host anew under its VMs: all that goes
+// with it is in the plan, and the apply goes through.
+func TestAccWorkflowHostReplaced(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		more []string
+		args []string
+	}{
+		"ByItsImage":   {more: []string{`deploy = { image = "ubuntu/jammy" }`}},
+		"ByForce":      {more: []string{noble}, args: []string{"-replace=" + hostAddress}},
+		"ForceDestroy": {more: []string{`deploy = { image = "ubuntu/jammy" }`, `force_destroy = true`}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", noble)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			before := x.ids(t, vmsOfHost...)
+			w.configure(t, x.config(hostWithVMs("kvm-1", tc.more...)))
+			out := unwrapped(w.run(t, append([]string{"plan", "-no-color"}, tc.args...)...))
+			if !words(`Plan: 4 to add, 0 to change, 4 to destroy`).MatchString(out) {
+				t.Errorf("want all VMs of the host in the plan:\n%s", out)
+			}
+			w.run(t, append([]string{"apply", "-auto-approve", "-no-color"}, tc.args...)...)
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			for name, id := range x.ids(t, vmsOfHost...) {
+				if before[name] == id {
+					t.Errorf("%s is still the former one", name)
+				}
+			}
+		})
+	}
+}
+
+// TestAccWorkflowHostWithOthersVMs wants a host that holds VMs which are not this
+// configuration's to be refused by the plan: nothing is destroyed before.
+func TestAccWorkflowHostWithOthersVMs(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		change func(w workspace, t *testing.T, x *metalTarget)
+		args   []string
+		verb   string
+	}{
+		"Replaced": {
+			change: func(w workspace, t *testing.T, x *metalTarget) {
+				w.configure(t, x.config(hostWithVMs("kvm-1", `deploy = { image = "ubuntu/jammy" }`)))
+			},
+			args: []string{"apply"}, verb: "replace",
+		},
+		"ReplacedByForce": {args: []string{"apply", "-replace=" + hostAddress}, verb: "replace"},
+		"Destroyed":       {args: []string{"destroy"}, verb: "delete"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", noble)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			x.guestOf(t, "foreign")
+			before := x.everything()
+			if tc.change != nil {
+				tc.change(w, t, x)
+			}
+			cmd, out := w.command(t.Context(), append(tc.args, "-auto-approve", "-no-color")...)
+			if err := cmd.Run(); err == nil || !words("Cannot "+tc.verb+" VM host kvm-1 foreign before anything is destroyed").MatchString(unwrapped(out.String())) {
+				t.Errorf("want an error of the plan, got %v:\n%s", err, out)
+			}
+			if after := x.everything(); len(after.Machines) != len(before.Machines) || len(after.Writes) != len(before.Writes) {
+				t.Errorf("something was changed: %v", after.Writes[len(before.Writes):])
+			}
+		})
+	}
+}
+
+// TestAccWorkflowHostRemoved takes a VM host out of the configuration and leaves a
+// VM on it, which names it by a word.
+func TestAccWorkflowHostRemoved(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	const vm = `
+resource "maaslxd_vm" "stays" {
+  name    = "stays"
+  vm_host = "kvm-1"
+  %s
+}
+`
+	w := newWorkspace(t, x.config(vmHost("kvm-1", `machine = "node1"`, noble)+fmt.Sprintf(vm, "depends_on = [maaslxd_vm_host.test]")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	before := x.machine(t, "stays").SystemID
+	w.configure(t, x.config(fmt.Sprintf(vm, "")))
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words(`Cannot delete VM host kvm-1 1 VM would stay on it: stays`).MatchString(unwrapped(out.String())) {
+		t.Errorf("want an error of the plan, got %v:\n%s", err, out)
+	}
+	if x.machine(t, "stays").SystemID != before || x.machine(t, "node1").StatusName != "Deployed" {
+		t.Error("something was destroyed")
+	}
+	// A destroy plans the configuration first, and so meets the same error.
+	cmd, out = w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words(`terraform destroy -refresh=false`).MatchString(unwrapped(out.String())) {
+		t.Errorf("want an error that tells how to destroy all, got %v:\n%s", err, out)
+	}
+	w.run(t, "destroy", "-refresh=false", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccWorkflowHostEmptied takes a VM host out of use as docs/operations.md,
+// "Emptying a VM host", says: its tag, then its VMs, then itself.
+func TestAccWorkflowHostEmptied(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	host := func(label, machine, tags string) string {
+		return fmt.Sprintf("resource \"maaslxd_vm_host\" %q {\n  name = \"kvm-%s\"\n  machine = %q\n  tags = [%s]\n  %s\n}\n", label, machine, machine, tags, noble)
+	}
+	const vms = `
+resource "maaslxd_vm" "web" {
+  count      = 2
+  name       = "web-${count.index}"
+  placement  = { tags = ["kvm"] }
+  depends_on = [maaslxd_vm_host.stays]
+}
+`
+	w := newWorkspace(t, x.config(host("goes", "node1", `"kvm"`)+strings.Replace(vms, "stays", "goes", 1)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.config(host("goes", "node1", ``)+host("stays", "node2", `"kvm"`)+vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "apply", "-auto-approve", "-no-color", "-replace=maaslxd_vm.web[0]", "-replace=maaslxd_vm.web[1]")
+	w.configure(t, x.config(host("stays", "node2", `"kvm"`)+vms))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if got := x.machine(t, "node1").StatusName; got != "Ready" {
+		t.Errorf("the machine of the host that was emptied is %s", got)
+	}
+	x.machine(t, "web-0")
+	x.machine(t, "web-1")
+}

@@ -1,0 +1,148 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// adopt imports one object into an empty folder with the configuration that the
+// CLI generates for it, unedited: the first plan only adopts, the second is empty.
+func adopt(t *testing.T, provider, address, id string) (workspace, string) {
+	t.Helper()
+	w := newWorkspace(t, provider+"import {\n  to = "+address+"\n  id = \""+id+"\"\n}\n")
+	out := unwrapped(w.run(t, "plan", "-no-color", "-generate-config-out=generated.tf"))
+	if !words(`Plan: 1 to import, 0 to add,`).MatchString(out) || !words(`0 to destroy`).MatchString(out) {
+		t.Errorf("the first plan does more than to adopt:\n%s", out)
+	}
+	generated, err := os.ReadFile(filepath.Join(w.dir, "generated.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	return w, string(generated)
+}
+
+// TestAccWorkflowImportVM imports a VM with a fixed address and a kernel of its
+// own, with generated configuration.
+func TestAccWorkflowImportVM(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	subnet, ip := "lan", "10.77.0.42"
+	w := newWorkspace(t, x.config(x.vm("web", x.deploy(`kernel = "ga-24.04"`), `cores = 2`, `domain = "example.org"`, `tags = ["a"]`,
+		`disks = { root = { size_gb = 8 }, data = { size_gb = 3 } }`,
+		`interfaces = { eth0 = { subnet = "`+subnet+`", ip = "`+ip+`" }, eth1 = { subnet = "dark" } }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web").SystemID
+	adopted, generated := adopt(t, x.config(""), vmAddress, "web")
+	for _, want := range []string{`kernel "ga-24.04"`, `"10.77.0.42"`, `subnet "10.77.0.0/24"`, `subnet "10.78.0.0/24"`} {
+		if !words(strings.ReplaceAll(want, " ", " = ")).MatchString(strings.Join(strings.Fields(generated), " ")) {
+			t.Errorf("the generated configuration lacks %s:\n%s", want, generated)
+		}
+	}
+	if id := adopted.systemID(t); id != made || x.machine(t, "web").SystemID != made {
+		t.Errorf("it is %s, and was %s", id, made)
+	}
+}
+
+// TestAccWorkflowImportVMOtherwise imports a VM into a configuration that says
+// something else of what MAAS tells: it is not believed.
+func TestAccWorkflowImportVMOtherwise(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, x.config(x.vm("web", x.deploy(`kernel = "ga-24.04"`), `interfaces = { eth0 = { subnet = "lan" } }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for title, attributes := range map[string][]string{
+		"Interfaces": {x.deploy(), `interfaces = { eth0 = { subnet = "lan" }, eth1 = { subnet = "dark" } }`},
+		"Kernel":     {x.deploy(`kernel = "hwe-24.04"`)},
+	} {
+		t.Run(title, func(t *testing.T) {
+			o := newWorkspace(t, x.config(x.vm("web", attributes...)))
+			o.run(t, "import", "-no-color", vmAddress, "web")
+			if got := joined(o.actions(t)); got != "delete,create" {
+				t.Errorf("the plan wants %s", got)
+			}
+		})
+	}
+}
+
+// TestAccWorkflowImportHost imports a VM host that the provider deployed.
+func TestAccWorkflowImportHost(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `zone = "az1"`, `tags = ["rack"]`, `cpu_overcommit = 2`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	_, generated := adopt(t, x.config(""), hostAddress, "kvm1")
+	if strings.Contains(strings.Join(strings.Fields(generated), " "), `address = "`) {
+		t.Errorf("the generated configuration has both a machine and an address:\n%s", generated)
+	}
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+		t.Errorf("the machine is %s", m.StatusName)
+	}
+}
+
+// privateBefore is what the private state held before there were keys of VMs and
+// marks of a MAAS, by type of resource. The values in it are base64.
+var privateBefore = map[string][]byte{
+	"maaslxd_vm":      []byte(`{"vm":"e30="}`),                                              // {}
+	"maaslxd_vm_host": []byte(`{"vm_host":"eyJrZXkiOiJkZWZhdWx0L3ZtLWhvc3RzL2t2bTEifQ=="}`), // {"key":"default/vm-hosts/kvm1"}
+}
+
+// TestAccWorkflowStateBefore reads a state that the provider wrote before
+// lxd_address was an attribute of its own, and when each owner was "default".
+func TestAccWorkflowStateBefore(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	config := func(vm string) string {
+		return ownerLine.ReplaceAllString(x.config(node1()+guest(vm)), "  owner = \"default\"\n")
+	}
+	w := newWorkspace(t, config("web"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	file := filepath.Join(w.dir, "terraform.tfstate")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state map[string]any
+	if err := json.Unmarshal(raw, &state); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range state["resources"].([]any) {
+		for _, i := range r.(map[string]any)["instances"].([]any) {
+			instance := i.(map[string]any)
+			attributes := instance["attributes"].(map[string]any)
+			kind := r.(map[string]any)["type"].(string)
+			instance["private"] = privateBefore[kind]
+			if kind == "maaslxd_vm" {
+				attributes["interfaces"] = nil
+				continue
+			}
+			instance["schema_version"] = 0
+			attributes["address"] = attributes["lxd_address"]
+			delete(attributes, "lxd_address")
+		}
+	}
+	if raw, err = json.Marshal(state); err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, "terraform.tfstate", string(raw))
+	made := x.machine(t, "web").SystemID
+	for _, vm := range []string{"web", "web-new"} { // as it is, and renamed; now without an owner
+		w.configure(t, ownerless(config(vm)))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.settled(t)
+		if got := x.machine(t, vm).SystemID; got != made {
+			t.Errorf("%s is %s, and was %s", vm, got, made)
+		}
+	}
+	if out := w.run(t, "state", "show", "-no-color", hostAddress); !words("lxd_address =").MatchString(out) || strings.Contains(out, "\n    address ") {
+		t.Errorf("the state is:\n%s", out)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}

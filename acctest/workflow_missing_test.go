@@ -1,0 +1,148 @@
+package acctest_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestAccWorkflowInstanceMissing deletes the instance of a VM in LXD, behind MAAS,
+// where the LXD can be asked: the plan shows it, and the apply mends it.
+func TestAccWorkflowInstanceMissing(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	config := x.reaching(node1() + guest("web", x.deploy()))
+	w := newWorkspace(t, config)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web").SystemID
+	for _, i := range x.sim.Instances() {
+		if err := x.sim.RemoveInstance(i.Host, "maas", i.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := joined(w.actions(t)); got != "delete,create" {
+		t.Errorf("the plan wants %s", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if x.machine(t, "web").SystemID == made {
+		t.Error("it is still the machine without an instance")
+	}
+	x.untag(t, "kvm1")
+	if got := joined(w.actions(t)); got == "delete,create" {
+		t.Error("a VM whose host is not listed is no VM without an instance")
+	}
+}
+
+// TestAccWorkflowDestroyTogether destroys a VM host and VMs of which it does not
+// know: they go at the same moment, and the host waits for them.
+func TestAccWorkflowDestroyTogether(t *testing.T) {
+	t.Parallel()
+	host := vmHost("kvm-1", `machine = "node1"`, noble)
+	const vms = `
+resource "maaslxd_vm" "named" {
+  name    = "named"
+  vm_host = "kvm-1"
+  %s
+}
+resource "maaslxd_vm" "placed" {
+  name      = "placed"
+  placement = {}
+  %s
+}
+`
+	const after = `depends_on = [maaslxd_vm_host.test]`
+	for _, forgets := range []bool{false, true} { // what a runner knew that is thrown away
+		x := newMetal(t)
+		w := newWorkspace(t, x.config(host))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.configure(t, x.config(host+vmsWith(vms, "")))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		if forgets {
+			pair, err := os.ReadFile(filepath.Join(x.folder, "lxd-client.pem")) // which CI gives its jobs
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.folder = t.TempDir()
+			if err := os.WriteFile(filepath.Join(x.folder, "lxd-client.pem"), pair, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.configure(t, x.config(host+vmsWith(vms, "")))
+		}
+		w.run(t, "destroy", "-auto-approve", "-no-color")
+		if err := x.checkNothing("node1")(nil); err != nil {
+			t.Errorf("forgets is %v: %v", forgets, err)
+		}
+	}
+
+	// Made at the same moment, without an order, the error tells of it, once.
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(host+vmsWith(vms, "")))
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil {
+		t.Fatalf("a VM was made before its host:\n%s", out)
+	}
+	_, failed, _ := strings.Cut(unwrapped(out.String()), "Error:")
+	for _, want := range []string{`Cannot create VM placed depends_on = [maaslxd_vm_host.NAME]`, `Cannot create VM named vm_host: MAAS knows no VM host "kvm-1"`} {
+		if !words(want).MatchString(failed) {
+			t.Errorf("want an error with the words %q, got:\n%s", want, out)
+		}
+	}
+	if n := strings.Count(failed, "depends_on ="); n != 1 {
+		t.Errorf("depends_on is told of %d times:\n%s", n, out)
+	}
+	w.configure(t, x.config(host+vmsWith(vms, after)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func vmsWith(vms, line string) string { return strings.ReplaceAll(vms, "%s", line) }
+
+// swallow takes connections, and answers none.
+func swallow(t *testing.T, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skipf("there is no such loopback address here: %v", err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close() //nolint:gocritic // they are held until the test is over
+		}
+	}()
+}
+
+// TestAccWorkflowUnreached makes a host whose LXD no connection reaches from here:
+// with probe = "auto" that costs seconds, and is said.
+func TestAccWorkflowUnreached(t *testing.T) {
+	t.Parallel()
+	if onLXD() {
+		t.Skip("its LXDs are reached")
+	}
+	x := newMetal(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.77.0.0/24" })
+	swallow(t, "127.77.0.1:8443")
+	config := strings.Replace(x.config(node1(`timeouts = { create = "2m" }`)), `probe = "maas"`, `probe = "auto"`, 1)
+	w := newWorkspace(t, config)
+	began := time.Now()
+	out := w.run(t, "apply", "-auto-approve", "-no-color")
+	if took := time.Since(began); took > 90*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if !words(`Warning: The LXD of VM host kvm1 was not reached from here probe = "maas"`).MatchString(unwrapped(out)) {
+		t.Errorf("want a word about it, got:\n%s", out)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+}

@@ -1,0 +1,192 @@
+package acctest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+var ownerLine = regexp.MustCompile(`(?m)^ *owner = .*\n`)
+
+// ownerless is a configuration of somebody who sets no owner.
+func ownerless(config string) string { return ownerLine.ReplaceAllString(config, "") }
+
+// homed is a folder of a user whose state is in a folder.
+func homed(t *testing.T, config, state string) workspace {
+	t.Helper()
+	w := newWorkspace(t, config)
+	w.env = append(without(w.env, "XDG_STATE_HOME", ledgerVariable), "XDG_STATE_HOME="+state)
+	return w
+}
+
+// TestAccWorkflowTwoDirectories lets two folders, in which nobody sets an owner,
+// create a VM of one name at the same moment. One of them gets it.
+func TestAccWorkflowTwoDirectories(t *testing.T) {
+	t.Parallel()
+	one := t.TempDir()
+	cases := map[string]struct {
+		reason, first, second, want string
+	}{
+		"OneHome":  {"The runs of one machine share a ledger.", one, one, "is being created by another run"},
+		"TwoHomes": {"Runners share nothing but MAAS.", t.TempDir(), t.TempDir(), "was not made for this one"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t, func(m *sim.Model) { m.Latency.Commission = 6 * time.Second })
+			config := ownerless(x.config(x.vm("same")))
+			first, second := homed(t, config, tc.first), homed(t, config, tc.second)
+			cmd, out := first.command(t.Context(), "apply", "-auto-approve", "-no-color")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			x.when(t, "same", "Commissioning", func(sim.Machine) {})
+			late, lateOut := second.command(t.Context(), "apply", "-auto-approve", "-no-color")
+			if err := late.Run(); err == nil || !words(tc.want).MatchString(unwrapped(lateOut.String())) {
+				t.Errorf("%s\nwant the second refused with %q, got %v:\n%s", tc.reason, tc.want, err, lateOut)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("the first: %v\n%s", err, out)
+			}
+			second.run(t, "destroy", "-auto-approve", "-no-color")
+			if m := x.machine(t, "same"); m.StatusName != "Ready" {
+				t.Errorf("%s\nThe VM is %s after the other folder was destroyed", tc.reason, m.StatusName)
+			}
+			first.run(t, "plan", "-detailed-exitcode", "-no-color")
+			first.run(t, "destroy", "-auto-approve", "-no-color")
+			if left := x.sim.Instances(); len(left) != 0 {
+				t.Errorf("left: %+v", left)
+			}
+		})
+	}
+}
+
+// TestAccWorkflowHostGoneOnWith lets a folder go on with a host that its first apply
+// did not wait for, while another folder of the same owner creates it, too.
+func TestAccWorkflowHostGoneOnWith(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, func(m *sim.Model) { m.Latency.Deploy = 10 * time.Second })
+	first, second := newWorkspace(t, x.config(node1(`timeouts = { create = "2s" }`))), newWorkspace(t, x.config(node1()))
+	if out := unwrapped(first.run(t, "apply", "-auto-approve", "-no-color")); !words("VM host kvm1 is not finished").MatchString(out) {
+		t.Fatalf("want a host that is not finished, got:\n%s", out)
+	}
+	out, err := os.Create(filepath.Join(first.dir, "apply.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd, _ := first.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := func() string {
+		text, _ := os.ReadFile(out.Name())
+		return string(text)
+	}
+	x.until(t, "the first folder goes on", func() bool { return strings.Contains(said(), "Modifying...") })
+	late, lateOut := second.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := late.Run(); err == nil || !words("is being created by another run").MatchString(unwrapped(lateOut.String())) {
+		t.Errorf("want the second folder refused, got %v:\n%s", err, lateOut)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("the first: %v\n%s", err, said())
+	}
+	first.settled(t)
+}
+
+// TestAccWorkflowStateElsewhere takes a state to another machine, where nothing of
+// the first run is, and changes, renames and removes what it names.
+func TestAccWorkflowStateElsewhere(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := homed(t, ownerless(x.config(x.vm("web"))), t.TempDir())
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web")
+	elsewhere := func(config string) workspace {
+		w.configure(t, config)
+		w.env = append(without(w.env, "XDG_STATE_HOME"), "XDG_STATE_HOME="+t.TempDir())
+		return w
+	}
+	elsewhere(ownerless(x.config(x.vm("web", `zone = "az1"`)))).run(t, "apply", "-auto-approve", "-no-color")
+	if m := x.machine(t, "web"); m.SystemID != made.SystemID || m.Description != made.Description {
+		t.Errorf("the VM was %s, %q, and is %s, %q", made.SystemID, made.Description, m.SystemID, m.Description)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	elsewhere(ownerless(x.config(x.vm("web-2", `zone = "az1"`)))).run(t, "apply", "-auto-approve", "-no-color")
+	if m := x.machine(t, "web-2"); m.SystemID != made.SystemID || !strings.HasSuffix(strings.TrimSpace(m.Description), "/web-2") {
+		t.Errorf("the renamed VM is %s, %q", m.SystemID, m.Description)
+	}
+	elsewhere(ownerless(x.config(""))).run(t, "apply", "-auto-approve", "-no-color")
+	if left := x.sim.Instances(); len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+// TestAccWorkflowOwnerNeeded: without a lasting file, nothing would tell the next
+// run whose the VMs are.
+func TestAccWorkflowOwnerNeeded(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, ownerless(x.configWith(`ledger = "memory"`, x.vm("web"))))
+	cmd, out := w.command(t.Context(), "plan", "-no-color")
+	if err := cmd.Run(); err == nil || !words(`owner ledger = "memory" owner must be set`).MatchString(unwrapped(out.String())) {
+		t.Errorf("want an error of owner, got %v:\n%s", err, out)
+	}
+	w.configure(t, x.configWith(`ledger = "memory"`, x.vm("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccWorkflowNames renames VMs so that each takes the name of another, in one
+// apply, and reuses a former name.
+func TestAccWorkflowNames(t *testing.T) {
+	t.Parallel()
+	list := func(names ...string) string {
+		return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  count = %d\n  name = [\"%s\"][count.index]\n  vm_host = \"lxd1\"\n  cores = 1\n  memory_mib = 1024\n}\n",
+			len(names), strings.Join(names, `", "`))
+	}
+	cases := map[string]struct {
+		reason       string
+		before, then []string
+	}{
+		"Swap":  {"Two names.", []string{"fa", "fb", "fc"}, []string{"fb", "fa", "fc"}},
+		"Shift": {"The first line goes.", []string{"sa", "sb", "sc"}, []string{"sb", "sc"}},
+		"Grow":  {"A line comes first.", []string{"sb", "sc"}, []string{"sa", "sb", "sc"}},
+		"Reuse": {"A former name is free.", []string{"blue"}, []string{"blue-old", "blue"}},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			w := homed(t, ownerless(x.config(list(tc.before...))), filepath.Join(t.TempDir(), "state"))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			ids := map[int]string{}
+			for n, name := range tc.before {
+				ids[n] = x.machine(t, name).SystemID
+			}
+			w.configure(t, ownerless(x.config(list(tc.then...))))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			for n, name := range tc.then {
+				m := x.machine(t, name)
+				if had, ok := ids[n]; ok && m.SystemID != had {
+					t.Errorf("%s\n%s is %s, want %s", tc.reason, name, m.SystemID, had)
+				}
+				if !strings.HasSuffix(strings.TrimSpace(m.Description), "/"+name) {
+					t.Errorf("%s\n%s has the mark %q", tc.reason, name, m.Description)
+				}
+			}
+			if have := x.sim.Instances(); len(have) != len(tc.then) {
+				t.Errorf("%s\n%d VMs, want %d", tc.reason, len(have), len(tc.then))
+			}
+			w.run(t, "plan", "-detailed-exitcode", "-no-color")
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
+	}
+}

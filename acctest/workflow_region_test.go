@@ -1,0 +1,75 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// regionMark is the comment of the tag by which a MAAS is known.
+func regionMark(t *testing.T, x *target) string {
+	t.Helper()
+	var tag struct{ Comment string }
+	if err := json.Unmarshal(x.call(t, http.MethodGet, "tags/maaslxd-region/", ""), &tag); err != nil {
+		t.Fatal(err)
+	}
+	mark, _, _ := strings.Cut(tag.Comment, " ")
+	if len(mark) != 26 {
+		t.Errorf("the tag's comment is %q, which begins with no mark", tag.Comment)
+	}
+	return mark
+}
+
+// TestAccWorkflowAnotherMAAS points a configuration at another MAAS. What the state
+// knows is in the former one: nothing is forgotten, and nothing made or destroyed.
+func TestAccWorkflowAnotherMAAS(t *testing.T) {
+	t.Parallel()
+	former, other := simulated(t), simulated(t)
+	body := func(x *target, more ...string) string { return x.config(x.vm("web", more...)) }
+	w := newWorkspace(t, body(former))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made, mark := former.machine(t, "web"), regionMark(t, former)
+
+	w.configure(t, body(other))
+	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"apply", "-auto-approve", "-refresh=false", "-destroy"}} {
+		cmd, out := w.command(t.Context(), append(args, "-no-color")...)
+		if err := cmd.Run(); err == nil || !words("another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none").MatchString(unwrapped(out.String())) {
+			t.Errorf("%v: want an error that names the mark and a way out, got %v\n%s", args, err, out)
+		}
+	}
+	if n := len(other.sim.Instances()); n != 0 {
+		t.Errorf("%d instances in the other MAAS", n)
+	}
+
+	// The former one, by another address of it.
+	w.configure(t, strings.Replace(body(former), "127.0.0.1", "localhost", 1))
+	if got := w.actions(t); strings.Join(got, ",") != "no-op" {
+		t.Errorf("by another address the plan is %v", got)
+	}
+
+	// A MAAS that lost its tags: the state takes the new mark on once it is told to.
+	former.call(t, http.MethodDelete, "tags/maaslxd-region/", "")
+	w.configure(t, body(former, `tags = ["new"]`))
+	w.refusedPlan(t, "another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none")
+	accepting := w
+	accepting.env = append(w.env[:len(w.env):len(w.env)], "MAASLXD_ACCEPT_MAAS=none")
+	accepting.run(t, "apply", "-auto-approve", "-no-color")
+	if again := regionMark(t, former); again == mark {
+		t.Errorf("the mark is still %s", mark)
+	}
+	if got := w.actions(t); strings.Join(got, ",") != "no-op" {
+		t.Errorf("after that the plan is %v", got)
+	}
+	if now := former.machine(t, "web"); now.SystemID != made.SystemID {
+		t.Errorf("another VM: %s, not %s", now.SystemID, made.SystemID)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if diff := cmp.Diff([]sim.Instance{}, former.sim.Instances()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}

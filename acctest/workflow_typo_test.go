@@ -1,0 +1,236 @@
+package acctest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// refusedPlan wants a plan that is an error with these words, and so no apply.
+func (w workspace) refusedPlan(t *testing.T, want string) {
+	t.Helper()
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil {
+		t.Errorf("it was applied:\n%s", out)
+	}
+	text := unwrapped(out.String())
+	if !words(want).MatchString(text) {
+		t.Errorf("want an error with the words %q, got:\n%s", want, out)
+	}
+	if strings.Contains(text, "Destroying...") || strings.Contains(text, "Modifying...") || strings.Contains(text, "Creating...") {
+		t.Errorf("something was begun before the error:\n%s", out)
+	}
+}
+
+// TestAccWorkflowTypoVM changes one word of a VM that stands, in each attribute
+// that replaces it or that MAAS is asked by, and wants an error of the plan: the
+// VM is not destroyed to find out.
+func TestAccWorkflowTypoVM(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	const name = "web"
+	standing := func(change string) string {
+		attributes := map[string]string{
+			"vm_host": `"lxd1"`, "disks": `{ root = { size_gb = 8 } }`, "interfaces": `{ eth0 = { subnet = "lan", ip = "10.77.0.42" } }`,
+			"deploy": `{ image = "ubuntu/noble" }`,
+		}
+		if attribute, value, found := strings.Cut(change, " = "); found {
+			attributes[attribute] = value
+		}
+		body := fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n", name)
+		for attribute, value := range attributes {
+			body += fmt.Sprintf("  %s = %s\n", attribute, value)
+		}
+		return x.config(body + "}\n")
+	}
+	w := newWorkspace(t, standing(""))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, name)
+	x.post(t, "machines/", map[string][]string{"hostname": {"metal"}, "architecture": {"amd64/generic"}, "mac_addresses": {"00:16:3e:aa:aa:aa"}, "power_type": {"manual"}})
+	cases := map[string]struct{ change, want string }{
+		"Host":             {`vm_host = "lxd9"`, `Cannot replace VM web vm_host lxd9 Known: lxd1, lxd2 before VM web is destroyed`},
+		"HostByCase":       {`vm_host = "LXD1"`, `LXD1 Did you mean "lxd1"`},
+		"Image":            {`deploy = { image = "ubuntu/nobel" }`, `deploy.image ubuntu/nobel ubuntu/noble`},
+		"Kernel":           {`deploy = { image = "ubuntu/jammy", kernel = "ga-24.04" }`, `deploy.kernel ga-24.04 ga-22.04`},
+		"Subnet":           {`interfaces = { eth0 = { subnet = "lann" } }`, `subnet "lann"`},
+		"SubnetByCIDR":     {`interfaces = { eth0 = { subnet = "10.9.0.0/24" } }`, `subnet "10.9.0.0/24"`},
+		"SubnetWithNoDHCP": {`interfaces = { eth0 = { subnet = "dark" } }`, `no DHCP`},
+		"StoragePool":      {`disks = { root = { size_gb = 8, pool = "nope" } }`, `storage pool on VM host lxd1 "nope" default`},
+		"DiskBeyondPool":   {`disks = { root = { size_gb = 8 }, data = { size_gb = 51, pool = "fast" } }`, `fast 50 GB left`},
+		"Cores":            {`cores = 99`, `99 cores are more than`},
+		"AddressOfMAAS":    {`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.200" } }`, `10.77.0.200 dynamic range`},
+		"AddressElsewhere": {`interfaces = { eth0 = { subnet = "lan", ip = "10.99.0.1" } }`, `10.99.0.1 is not in 10.77.0.0/24`},
+		"AddressOfAnother": {`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.43" } }`, `10.77.0.43 is in use by`},
+		"Zone":             {`zone = "az9"`, `Cannot update VM web zone "az9" az1`},
+		"Pool":             {`pool = "nope"`, `Cannot update VM web resource pool "nope"`},
+		"Domain":           {`domain = "nope.org"`, `Cannot update VM web domain "nope.org"`},
+	}
+	x.post(t, "dnsresources/", map[string][]string{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.43"}})
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			w.configure(t, standing(tc.change))
+			w.refusedPlan(t, tc.want)
+			if m := x.machine(t, name); m.SystemID != made.SystemID {
+				t.Errorf("the VM is another one now: %+v", m)
+			}
+		})
+	}
+	w.configure(t, standing(""))
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.configure(t, standing(`deploy = { image = "ubuntu/jammy" }`))
+	w.run(t, "apply", "-auto-approve", "-no-color") // its own address is not in its way
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+}
+
+// TestAccWorkflowTypoForced forces a VM to be made anew, and wants the same care:
+// Terraform plans that as something new.
+func TestAccWorkflowTypoForced(t *testing.T) {
+	t.Parallel()
+	for title, force := range map[string][]string{"Replace": {"-replace=" + vmAddress}, "Taint": nil} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			w := newWorkspace(t, x.config(x.vm("web", `deploy = { image = "ubuntu/noble" }`)))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			made := x.machine(t, "web")
+			w.configure(t, x.config(x.vm("web", `deploy = { image = "ubuntu/nobel" }`)))
+			if force == nil {
+				w.run(t, "taint", vmAddress)
+			}
+			cmd, out := w.command(t.Context(), append([]string{"apply", "-auto-approve", "-no-color"}, force...)...)
+			if err := cmd.Run(); err == nil || !words("ubuntu/nobel").MatchString(out.String()) {
+				t.Errorf("want an error, got %v:\n%s", err, out)
+			}
+			if m := x.machine(t, "web"); m.SystemID != made.SystemID {
+				t.Errorf("the VM is another one now: %+v", m)
+			}
+		})
+	}
+}
+
+// TestAccWorkflowTypoCreate wants what is only created to be planned with a
+// warning, since the same run may make what is named.
+func TestAccWorkflowTypoCreate(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, x.config(x.vm("web", `zone = "az9"`)))
+	out := unwrapped(w.run(t, "plan", "-no-color"))
+	if !words(`Warning: Cannot create VM web as things are zone az9`).MatchString(out) {
+		t.Errorf("want a warning, got:\n%s", out)
+	}
+	x.host = "kvm-9"
+	w.configure(t, x.config(x.vm("web")))
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`kvm-9 refer to it by its id`).MatchString(out) {
+		t.Errorf("want a warning that tells of .id, got:\n%s", out)
+	}
+}
+
+// TestAccWorkflowNoHostYet places a VM where no host fits: mostly the same run makes
+// the host, and the VM does not depend on it.
+func TestAccWorkflowNoHostYet(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, x.config("resource \"maaslxd_vm\" \"web\" {\n  name = \"web\"\n  placement = { tags = [\"kvm\"] }\n}\n"))
+	out := unwrapped(w.run(t, "plan", "-no-color"))
+	if !words(`Warning: Cannot create VM web as things are no VM host fits web depends_on = [maaslxd_vm_host.NAME]`).MatchString(out) {
+		t.Errorf("want a warning that tells of depends_on, got:\n%s", out)
+	}
+}
+
+// TestAccWorkflowRoomTogether plans more VMs than their host has room for. The
+// warnings are read as JSON: of several like ones the CLI shows people one.
+func TestAccWorkflowRoomTogether(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, x.config(`resource "maaslxd_vm" "many" {
+  count   = 18
+  name    = "vm-${count.index}"
+  vm_host = "lxd1"
+}`))
+	if out := w.run(t, "plan", "-json"); !strings.Contains(out, "the VMs planned for VM host lxd1 take more than it has") {
+		t.Errorf("want a warning of the room that is taken together, got:\n%s", out)
+	}
+}
+
+// TestAccWorkflowTypoAddresses swaps the fixed addresses of two VMs: each has what
+// the other wants, and the run may free it.
+func TestAccWorkflowTypoAddresses(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	config := func(first, second string) string {
+		body := ""
+		for label, ip := range map[string]string{"a": first, "b": second} {
+			body += fmt.Sprintf("resource \"maaslxd_vm\" %q {\n  name = \"vm-%s\"\n  vm_host = \"lxd1\"\n  interfaces = { eth0 = { subnet = \"lan\", ip = %q } }\n}\n", label, label, ip)
+		}
+		return x.config(body)
+	}
+	w := newWorkspace(t, config("10.77.0.42", "10.77.0.43"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, config("10.77.0.43", "10.77.0.42"))
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`Warning: 10.77.0.43 is in use by`).MatchString(out) {
+		t.Errorf("want a warning, got:\n%s", out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+}
+
+// TestAccWorkflowTypoHost changes one word of a VM host that stands.
+func TestAccWorkflowTypoHost(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "node1")
+	cases := map[string]struct{ config, want string }{
+		"Machine":         {vmHost("kvm1", `machine = "node9"`, noble), `Cannot replace VM host kvm1 no machine "node9"`},
+		"MachineByCase":   {vmHost("kvm1", `machine = "NODE1"`, noble), `"NODE1" Did you mean "node1"`},
+		"MachineByDomain": {vmHost("kvm1", `machine = "node1.example.org"`, noble), `"node1.example.org" Did you mean "node1.maas"`},
+		"MachineTooSmall": {vmHost("kvm1", `machine = "small"`, noble, `lxd = { storage_pools = { default = { driver = "zfs", size_gb = 90 } } }`), `the storage pools take 90 GB`},
+		"Image":           {vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), `deploy.image "ubuntu/nobel"`},
+		"Kernel":          {vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble", kernel = "ga-99.04" }`), `deploy.kernel "ga-99.04"`},
+		"BridgeSubnet":    {node1(`bridge = { subnet = "mars" }`), `bridge.subnet "mars"`},
+		"BridgeNIC":       {node1(`bridge = { nic = "eth9" }`), `bridge.nic "eth9"`},
+		"Zone":            {node1(`zone = "az9"`), `Cannot update VM host kvm1 zone "az9"`},
+		"Pool":            {node1(`pool = "nope"`), `Cannot update VM host kvm1 resource pool "nope"`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			w.configure(t, x.config(tc.config))
+			w.refusedPlan(t, tc.want)
+			m := x.machine(t, "node1")
+			if m.StatusName != "Deployed" || m.SystemID != made.SystemID || m.Owner != made.Owner {
+				t.Errorf("the machine was touched: %+v", m)
+			}
+		})
+	}
+	for _, same := range []string{`machine = "node1.maas"`, fmt.Sprintf("machine = %q", made.SystemID)} {
+		w.configure(t, x.config(vmHost("kvm1", same, noble)))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	}
+	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+		t.Errorf("the machine was given back: %+v", m)
+	}
+}
+
+// TestAccWorkflowPlanCalls counts what the checks of a plan ask MAAS for: lists
+// that all VMs share, and names in batches.
+func TestAccWorkflowPlanCalls(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Cores, m.Hosts[0].MemoryMiB = 200, 1<<20 })
+	w := newWorkspace(t, x.config(`resource "maaslxd_vm" "many" {
+  count      = 50
+  name       = "vm-${count.index}"
+  vm_host    = "lxd1"
+  zone       = "az1"
+  interfaces = { eth0 = { subnet = "lan" } }
+  deploy     = { image = "ubuntu/noble" }
+}`))
+	before := len(x.sim.Journal().Calls)
+	w.run(t, "plan", "-no-color")
+	if n := len(x.sim.Journal().Calls) - before; n > 25 {
+		t.Errorf("the plan of 50 VMs made %d calls of MAAS", n)
+	}
+}

@@ -1,0 +1,83 @@
+package acctest_test
+
+import (
+	"testing"
+)
+
+// userData is what a machine was deployed with.
+func (x *target) userData(t *testing.T, name string) string {
+	t.Helper()
+	data, err := x.sim.UserData(x.machine(t, name).SystemID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestAccWorkflowLateUserData gives user-data to a VM that was installed without:
+// it runs, on a new VM, or is never recorded. What ran comes and goes in place.
+func TestAccWorkflowLateUserData(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	const data = `user_data_wo = "#cloud-config\npackages: [nginx]\n"`
+	config := func(deploy ...string) string { return x.config(x.vm("web", x.deploy(deploy...))) }
+	w := newWorkspace(t, config())
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web").SystemID
+	steps := []struct {
+		reason string
+		deploy []string
+		action string
+		ran    string
+	}{
+		{"It has run on a new VM.", []string{data, `user_data_wo_version = 1`}, "delete,create", "nginx"},
+		{"It ran, and is not looked after any more.", nil, "update", "nginx"},
+		{"It is the same as ran.", []string{data, `user_data_wo_version = 1`}, "update", "nginx"},
+		{"Another version is another installation.", []string{`user_data_wo = "#cloud-config\npackages: [caddy]\n"`, `user_data_wo_version = 2`}, "delete,create", "caddy"},
+	}
+	for _, step := range steps {
+		w.configure(t, config(step.deploy...))
+		if got := joined(w.actions(t)); got != step.action {
+			t.Errorf("%s The plan wants %s, not %s", step.reason, got, step.action)
+		}
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.run(t, "plan", "-detailed-exitcode", "-no-color")
+		is := x.machine(t, "web").SystemID
+		if (is == made) != (step.action == "update") {
+			t.Errorf("%s The VM is %s, and was %s", step.reason, is, made)
+		}
+		made = is
+		if got := x.userData(t, "web"); !words(step.ran).MatchString(got) {
+			t.Errorf("%s It was deployed with %q", step.reason, got)
+		}
+	}
+	w.configure(t, config(`user_data_wo = "packages: [nginx]\n"`, `user_data_wo_version = 3`))
+	w.refusedPlan(t, `User-data that cloud-init cannot run`)
+}
+
+// TestAccWorkflowLateUserDataOfHost is the same for a VM host.
+func TestAccWorkflowLateUserDataOfHost(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	host := func(more string) string {
+		return x.config(vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble"`+more+` }`))
+	}
+	late := host(`, user_data_wo = "#cloud-config\ntimezone: UTC\n", user_data_wo_version = 1`)
+	w := newWorkspace(t, host(""))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, late)
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`must be replaced`).MatchString(out) {
+		t.Errorf("want a replacement, got:\n%s", out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if got := x.userData(t, "node1"); !words("timezone: UTC").MatchString(got) {
+		t.Errorf("it was deployed with %q", got)
+	}
+	w.configure(t, host(""))
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`0 to add, 1 to change, 0 to destroy`).MatchString(out) {
+		t.Errorf("want it to stay, got:\n%s", out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+}
