@@ -132,8 +132,9 @@ func TestAccWorkflowUnreached(t *testing.T) {
 	if onLXD() {
 		t.Skip("its LXDs are reached")
 	}
-	x := newMetal(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.77.0.0/24" })
-	swallow(t, "127.77.0.1:8443")
+	// No simulator takes this network by itself: its LXDs would be swallowed, too.
+	x := newMetal(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.1.0.0/24" })
+	swallow(t, "127.1.0.1:8443")
 	config := strings.Replace(x.config(node1(`timeouts = { create = "2m" }`)), `probe = "maas"`, `probe = "auto"`, 1)
 	w := newWorkspace(t, config)
 	began := time.Now()

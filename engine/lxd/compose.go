@@ -49,11 +49,7 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	}
 	defer c.fleet.drop(h.MachineID)
 	c.clear(ctx, leftovers)
-	p.isOther = func(macs []string) (bool, error) {
-		machines, err := c.Enlister.Enlisted(ctx, macs...)
-		other := slices.ContainsFunc(machines, func(m engine.Machine) bool { return m.Hostname != comp.Hostname })
-		return other, err
-	}
+	p.isOther = func(macs []string) (bool, error) { return c.renamed(ctx, p.post.Name, comp.Hostname, macs) }
 	newborn, err := s.ensure(&p)
 	if err != nil {
 		return "", named(s.explain(err), h.Name)
@@ -108,6 +104,28 @@ type leftError struct{ err error }
 func (e *leftError) Error() string        { return e.err.Error() }
 func (e *leftError) Unwrap() error        { return e.err }
 func (e *leftError) Is(target error) bool { return target == engine.ErrUnclear }
+
+// renamed tells whether an instance is that of a machine which has another hostname
+// by now. A machine that merely has one of its MACs is of another instance.
+func (c *Composer) renamed(ctx context.Context, instance, hostname string, macs []string) (bool, error) {
+	machines, err := c.Enlister.Enlisted(ctx, macs...)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range machines {
+		if m.Hostname == hostname {
+			continue
+		}
+		switch power, err := c.Enlister.PowerOf(ctx, m.SystemID); {
+		case errors.Is(err, engine.ErrNotFound): // no instance, or gone by now
+		case err != nil:
+			return false, err
+		case power.Name == instance:
+			return true, nil
+		}
+	}
+	return false, nil
+}
 
 // isOf tells that a machine was made of the instance.
 func (p plan) isOf(m engine.Machine) bool {
