@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,7 +172,25 @@ func (c cluster) describe() string {
 		fmt.Fprintf(&b, "MAAS: %+v\n", m)
 	}
 	fmt.Fprintf(&b, "nodes to be: %q\nmanager: %s\n", c.workloads.Problems(), c.manager.Tail())
+	for _, manager := range c.capi {
+		fmt.Fprintf(&b, "%s: %s\n", manager.Name, lastErrors(manager.Log))
+	}
 	return b.String()
+}
+
+// lastErrors are the last errors that a manager of Cluster API's logged.
+func lastErrors(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	var errs []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "E") {
+			errs = append(errs, line)
+		}
+	}
+	return strings.Join(errs[max(0, len(errs)-5):], "")
 }
 
 // scale changes the number of control-plane machines.

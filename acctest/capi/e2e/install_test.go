@@ -32,7 +32,7 @@ func (w *world) install(t *testing.T, more ...client.Object) {
 		t.Fatal(err)
 	}
 	w.create(t, append(more, w.credentials()...)...)
-	if _, err := w.plane.RunCAPI(t.Context(), w.workloads.Environment()...); err != nil {
+	if w.capi, err = w.plane.RunCAPI(t.Context(), w.workloads.Environment()...); err != nil {
 		t.Fatal(err)
 	}
 	w.manager, err = w.plane.RunManager(t.Context(), kubetest.Manager{

@@ -83,15 +83,19 @@ func marks(call sim.Call) bool {
 	case "PUT machines/{id}/":
 		_, described := call.Form["description"]
 		return described && len(call.Form) == 1
-	case "POST machines/{id}/?op=set_owner_data":
-		return true
+	case "POST machines/{id}/ set_owner_data":
+		_, marked := call.Form["maaslxd-key"]
+		return marked && len(call.Form) == 1
 	}
 	return false
 }
 
 // marking are the annotations of an object by which its mark goes along, and that
-// it arrived with.
-var marking = []string{"infrastructure.cluster.x-k8s.io/maas-key", "infrastructure.cluster.x-k8s.io/maas-arrived-paused", "infrastructure.cluster.x-k8s.io/maas-unproven"}
+// it arrived with. A VM keeps the name that the first management cluster gave it.
+var marking = []string{
+	"infrastructure.cluster.x-k8s.io/maas-key", "infrastructure.cluster.x-k8s.io/maas-arrived-paused",
+	"infrastructure.cluster.x-k8s.io/maas-unproven", infrav1.VMNameAnnotation,
+}
 
 // known is what a machine is known by.
 type known struct {

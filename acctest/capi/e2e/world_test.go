@@ -65,6 +65,7 @@ type world struct {
 	plane      *kubetest.ControlPlane
 	clusterctl *kubetest.Clusterctl
 	manager    *kubetest.RunningManager
+	capi       []*kubetest.RunningManager // Cluster API's own
 	dist       string // what a release ships
 	program    string // the manager's
 	maas       *sim.Server
