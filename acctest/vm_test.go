@@ -204,7 +204,11 @@ func TestAccVMImportThenPlan(t *testing.T) {
 
 // actions lists what a plan would do to the VM: "no-op", "update", or "delete"
 // and "create".
-func (w workspace) actions(t *testing.T) []string {
+func (w workspace) actions(t *testing.T) []string { t.Helper(); return w.actionsOn(t, vmAddress) }
+
+// actionsOn lists what a plan, which it writes to the file "actions", would do to a
+// resource.
+func (w workspace) actionsOn(t *testing.T, address string) []string {
 	t.Helper()
 	w.run(t, "plan", "-out=actions", "-no-color")
 	cmd := exec.CommandContext(t.Context(), w.cli.Path, "show", "-json", "actions")
@@ -223,11 +227,11 @@ func (w workspace) actions(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	for _, c := range plan.Changes {
-		if c.Address == vmAddress {
+		if c.Address == address {
 			return c.Change.Actions
 		}
 	}
-	t.Fatalf("the plan does not mention %s:\n%s", vmAddress, out)
+	t.Fatalf("the plan does not mention %s:\n%s", address, out)
 	return nil
 }
 

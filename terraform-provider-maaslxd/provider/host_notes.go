@@ -34,11 +34,16 @@ type hostNotes struct {
 	MAAS string `json:"maas,omitempty"`
 	// UserData that the machine was installed with.
 	UserData userDataNotes `json:"user_data,omitzero"`
+	// Image and Kernel that are installed, by MAAS's word, such as "ubuntu/noble" and
+	// "ga-24.04"; empty: not known.
+	Image  string `json:"image,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
 }
 
 // seen brings the notes up to date with what was seen of the host.
 func (n hostNotes) seen(h engine.Host) hostNotes {
 	n.Forgotten, n.Machine = h.VMHost.HostKey == "", h.Machine.SystemID
+	n.Image, n.Kernel = h.Machine.Image, h.Machine.Kernel
 	if h.FormerKey != "" && h.FormerKey == n.Key { // a run died after it had renamed the host
 		n.Key = h.Key
 	}
@@ -54,7 +59,7 @@ func (n hostNotes) seen(h engine.Host) hostNotes {
 // finished are the notes of a host that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
 func (n hostNotes) finished(key engine.Key, h engine.Host, deployed *hostDeployModel) hostNotes {
-	out := hostNotes{Key: key, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData}
+	out := hostNotes{Key: key, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
 	if deployed != nil && (n.Imported || n.Pending) {
 		out.UserData = installedWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -78,12 +79,14 @@ func knownThroughout(ctx context.Context, v attr.Value) bool {
 // not.
 func (p *hostPlan) reinstall(ctx context.Context) string {
 	had, want := p.deployOf(ctx, p.state.Deploy), p.deployOf(ctx, p.config.Deploy)
+	// What the configuration named neither then nor now is still installed.
+	image, kernel := cmp.Or(had.Image.ValueString(), p.notes.Image), cmp.Or(had.Kernel.ValueString(), p.notes.Kernel)
 	switch {
 	case p.config.Deploy.IsUnknown():
 		return "deploy is not known yet"
-	case want.Image.IsUnknown() || set(want.Image) && set(had.Image) && !sameImage(want.Image.ValueString(), had.Image.ValueString()):
+	case want.Image.IsUnknown() || set(want.Image) && !sameImage(want.Image.ValueString(), image):
 		return "deploy.image changes"
-	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
+	case want.Kernel.IsUnknown() || set(want.Kernel) && want.Kernel.ValueString() != kernel && !(p.notes.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
 	case p.notes.UserData.newUserData(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported):
 		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,16 +30,18 @@ const (
 	hostPool = "hosts"
 	// metalPool is that of the machines of the cluster without VMs.
 	metalPool = "metal"
+	// sparePool is that of a control plane of bare metal, and of one machine more.
+	sparePool = "spare"
 )
 
 // imageOf is the image with a version's kubelet.
 func imageOf(version string) string { return "custom/ubuntu-" + version }
 
 // model is a MAAS with an LXD host, and bare metal for workers and for hosts,
-// in each of three zones, and two machines more.
+// in each of three zones, and some machines more.
 func model() sim.Model {
 	m := sim.Model{
-		LXDListen: sim.LXDListenAuto, Zones: []string{"az1", "az2", "az3"}, Pools: []string{hostPool, metalPool}, Domains: []string{domain},
+		LXDListen: sim.LXDListenAuto, Zones: []string{"az1", "az2", "az3"}, Pools: []string{hostPool, metalPool, sparePool}, Domains: []string{domain},
 		Images: []string{"ubuntu/noble", imageOf(version), imageOf(newer)},
 		Latency: sim.Latency{
 			Compose: 200 * time.Millisecond, Commission: time.Second, Deploy: time.Second, FirstBoot: time.Second,
@@ -55,6 +58,9 @@ func model() sim.Model {
 	for _, name := range []string{"bare-1", "bare-2"} {
 		m.Machines = append(m.Machines, sim.MachineModel{Hostname: name, Zone: "az1", Pool: metalPool, Cores: 8, MemoryMiB: 32768, DiskGB: 500})
 	}
+	for n, zone := range []string{"az1", "az1", "az2", "az3"} {
+		m.Machines = append(m.Machines, sim.MachineModel{Hostname: fmt.Sprintf("spare-%d", n), Zone: zone, Pool: sparePool, Cores: 8, MemoryMiB: 32768, DiskGB: 500})
+	}
 	return m
 }
 
@@ -66,8 +72,8 @@ type world struct {
 	clusterctl *kubetest.Clusterctl
 	manager    *kubetest.RunningManager
 	capi       []*kubetest.RunningManager // Cluster API's own
-	dist       string // what a release ships
-	program    string // the manager's
+	dist       string                     // what a release ships
+	program    string                     // the manager's
 	maas       *sim.Server
 	workloads  *workload.Workloads
 	secrets    *secrets // of all management clusters

@@ -1,0 +1,79 @@
+package acctest_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAccWorkflowHostAttributes changes one attribute of a VM host after the other,
+// there and back: what the plan says is what happens, a second plan is empty, and the
+// machine is installed anew where the plan replaces the host, and only there.
+func TestAccWorkflowHostAttributes(t *testing.T) {
+	t.Parallel()
+	const made, keeps, same = "delete,create", "update", "no-op"
+	const twoPools = `lxd = { storage_pools = { default = { driver = "dir" }, fast = { driver = "dir" } } }`
+	cases := map[string]struct {
+		from, to    string
+		there, back string
+	}{
+		"Name":              {`name = "kvm1"`, `name = "kvm2"`, keeps, keeps},
+		"Zone":              {`zone = "az1"`, `zone = "az2"`, keeps, keeps},
+		"Pool":              {`pool = "default"`, `pool = "kvm"`, keeps, keeps},
+		"Tags":              {`tags = ["a", "b"]`, `tags = ["b", "c"]`, keeps, keeps},
+		"Cores":             {`cpu_overcommit = 1`, `cpu_overcommit = 2.5`, keeps, keeps},
+		"Memory":            {`memory_overcommit = 1`, `memory_overcommit = 2`, keeps, keeps},
+		"DefaultPool":       {twoPools + "\n" + `default_storage_pool = "default"`, twoPools + "\n" + `default_storage_pool = "fast"`, keeps, keeps},
+		"ForceDestroy":      {``, `force_destroy = true`, keeps, keeps},
+		"Release":           {``, `release = { erase = "quick" }`, keeps, keeps},
+		"Timeouts":          {`timeouts = { create = "10m" }`, `timeouts = { create = "20m" }`, keeps, keeps},
+		"OnCreateFailure":   {``, `on_create_failure = "release"`, keeps, keeps},
+		"Machine":           {`machine = "node1"`, `machine = "node2"`, made, made},
+		"MachineByFQDN":     {`machine = "node1"`, `machine = "node1.maas"`, keeps, keeps},
+		"Image":             {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/jammy" }`, made, made},
+		"Kernel":            {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble", kernel = "hwe-24.04" }`, made, made},
+		"Project":           {`lxd = { project = "maas" }`, `lxd = { project = "vms" }`, made, made},
+		"PoolDriver":        {`lxd = { storage_pools = { default = { driver = "dir" } } }`, `lxd = { storage_pools = { default = { driver = "btrfs" } } }`, made, made},
+		"DefaultsWritten":   {``, `lxd = { project = "maas", listen_port = 8443 }`, keeps, keeps},
+		"ZoneRemoved":       {`zone = "az2"`, ``, same, same},
+		"OvercommitRemoved": {`cpu_overcommit = 2`, ``, same, same},
+		"KernelRemoved":     {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble" }`, keeps, keeps},
+		"KernelNamed":       {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, keeps, keeps},
+		"ImageRemoved":      {`deploy = { image = "ubuntu/noble" }`, `deploy = {}`, keeps, keeps},
+		"ImageNamed":        {`deploy = {}`, `deploy = { image = "ubuntu/noble" }`, made, keeps},
+		"TagsRemoved":       {`tags = ["a"]`, ``, keeps, keeps},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			config := func(lines string) string {
+				body := "resource \"maaslxd_vm_host\" \"test\" {\n"
+				for attribute, value := range map[string]string{"name": `"kvm1"`, "machine": `"node1"`, "deploy": `{ image = "ubuntu/noble" }`} {
+					if !strings.HasPrefix(lines, attribute+" =") {
+						body += "  " + attribute + " = " + value + "\n"
+					}
+				}
+				return x.config(body + "  " + lines + "\n}\n")
+			}
+			installed := func() int { return x.sim.Journal().Count("POST machines/{id}/ deploy") }
+			w := newWorkspace(t, config(tc.from))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			for _, step := range []struct{ lines, want string }{{tc.to, tc.there}, {tc.from, tc.back}} {
+				before := installed()
+				w.configure(t, config(step.lines))
+				if got := joined(w.actionsOn(t, hostAddress)); got != step.want {
+					t.Errorf("to %q: the plan wants %s, not %s", step.lines, got, step.want)
+				}
+				w.run(t, "apply", "-no-color", "actions")
+				w.run(t, "plan", "-detailed-exitcode", "-no-color")
+				if anew := installed() > before; anew != (step.want == made) {
+					t.Errorf("to %q: the plan said %s, and the machine is installed anew: %v", step.lines, step.want, anew)
+				}
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkReady("node1", "node2")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
