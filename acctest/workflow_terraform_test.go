@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
@@ -155,13 +156,18 @@ func TestAccWorkflowWorkspaces(t *testing.T) {
 // destroy: the next run goes on, and nothing is doubled or left.
 func TestAccWorkflowInterrupted(t *testing.T) {
 	t.Parallel()
-	for _, phase := range []string{"Commissioning", "Deploying"} {
+	long := func(m *sim.Model) { m.Latency.Compose = 2 * time.Second }
+	for _, phase := range []string{"Composing", "Commissioning", "Deploying"} {
 		t.Run(phase, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, slow)
+			x := simulated(t, slow, long)
 			w := newWorkspace(t, x.config(x.vm("web", x.deploy())))
 			run := startAll(t, w)[0]
-			x.when(t, "web", phase, func(sim.Machine) {})
+			if phase == "Composing" {
+				x.whenCalled(t, composeRoute())
+			} else {
+				x.when(t, "web", phase, func(sim.Machine) {})
+			}
 			if err := syscall.Kill(-run.cmd.Process.Pid, syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
