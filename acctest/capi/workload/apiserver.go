@@ -95,7 +95,19 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A forwarded port leads to the host of the request: back to this server,
 	// whatever name the client knows it by.
 	r.Host = s.address
+	withInitialEvents(r)
 	s.cluster.api.ServeHTTP(w, r)
+}
+
+// withInitialEvents has a watch that asks for it begin with all objects. The server in
+// memory leaves out those that the client may know, by its resourceVersion: for a
+// client whose connection broke they were gone then.
+func withInitialEvents(r *http.Request) {
+	query := r.URL.Query()
+	if query.Get("sendInitialEvents") == "true" {
+		query.Del("resourceVersion")
+		r.URL.RawQuery = query.Encode()
+	}
 }
 
 // signedBy tells whether the client showed a certificate of the authority.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/cloudinit"
 	"sigs.k8s.io/cluster-api/util/certs"
@@ -93,7 +96,7 @@ func start(t *testing.T, o operator) *Workloads {
 }
 
 // administrator is a client with a certificate of the authority, or with none.
-func administrator(t *testing.T, w *Workloads, made secret.Certificates, signed bool) (client.Client, error) {
+func administrator(t *testing.T, w *Workloads, made secret.Certificates, signed bool) (client.WithWatch, error) {
 	t.Helper()
 	proxy, err := url.Parse(w.ProxyURL())
 	if err != nil {
@@ -117,7 +120,7 @@ func administrator(t *testing.T, w *Workloads, made secret.Certificates, signed 
 		}
 		config.CertData, config.KeyData = certs.EncodeCertPEM(cert), certs.EncodePrivateKeyPEM(key)
 	}
-	return client.New(config, client.Options{})
+	return client.NewWithWatch(config, client.Options{})
 }
 
 // eventually waits up to a minute for what takes a moment.
@@ -146,7 +149,7 @@ func TestClusterLives(t *testing.T) {
 	waits("m1", "MAAS's DNS has no address for api.example.com")
 	o.publish("api.example.com", o.machine("m1").IPAddresses...)
 
-	var admin client.Client
+	var admin client.WithWatch
 	eventually(t, "the API server answers at its published name", func() (ok bool) {
 		var err error
 		admin, err = administrator(t, w, made, true)
@@ -174,6 +177,7 @@ func TestClusterLives(t *testing.T) {
 	}
 	ready("m2", corev1.ConditionTrue)
 	looksLikeKubeadm(t, admin)
+	watchesAll(t, admin)
 
 	o.power("m1", "off")
 	ready("m1", corev1.ConditionUnknown)
@@ -219,6 +223,34 @@ func looksLikeKubeadm(t *testing.T, admin client.Client) {
 	}
 	if len(nodes.Items) != 2 || len(pods.Items) != 4 {
 		t.Errorf("%d nodes and %d pods, want 2 and 4", len(nodes.Items), len(pods.Items))
+	}
+}
+
+// watchesAll holds that a client which watches again, and asks for what it missed, is
+// shown all objects before the bookmark: it forgets the others.
+func watchesAll(t *testing.T, admin client.WithWatch) {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	if err := admin.List(t.Context(), nodes); err != nil {
+		t.Fatal(err)
+	}
+	again, err := admin.Watch(t.Context(), &corev1.NamespaceList{}, &client.ListOptions{Raw: &metav1.ListOptions{
+		ResourceVersion: nodes.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Stop()
+	var names []string
+	for event := range again.ResultChan() {
+		if event.Type == watch.Bookmark {
+			break
+		}
+		names = append(names, event.Object.(*corev1.Namespace).Name)
+	}
+	if !slices.Contains(names, metav1.NamespaceSystem) {
+		t.Errorf("the watch begins with the namespaces %q", names)
 	}
 }
 
