@@ -4,8 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
@@ -32,6 +37,7 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 	}
 	maps.DeleteFunc(zones, func(zone string, _ bool) bool { return !slices.Contains(have, zone) })
 	s.reportSpread(zones)
+	s.addLeaving(zones, have, controlPlane)
 	s.addInUse(zones, have, controlPlane)
 	if !anyOffered(zones) {
 		s.set(infrav1.FailureDomainsReadyCondition, no, infrav1.NoCapacityReason, "no zone of MAAS has "+lackOf(controlPlane)+s.unusedHosts(ctx, controlPlane))
@@ -41,6 +47,39 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 	s.writeZones(s.listable(zones))
 	s.zonesReady(len(zones))
 	return true
+}
+
+// addLeaving adds the zones that machines of the control plane are leaving, where they
+// make room for the next one. KubeadmControlPlane makes that as soon as one is gone, by
+// the zones that it was offered before.
+func (s *clusterScope) addLeaving(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
+	for i := range s.machines {
+		m := &s.machines[i]
+		zone := m.Status.FailureDomain
+		if !isControlPlane(m) || m.DeletionTimestamp.IsZero() || !slices.Contains(have, zone) {
+			continue
+		}
+		left, _ := m.Spec.Resolve(field.NewPath("spec"))
+		if sameNeed(left, controlPlane) && !isOutOfOrder(m) {
+			zones[zone] = true
+		}
+	}
+}
+
+// sameNeed tells whether two machines need the same room: what is installed, and where
+// exactly, does not matter.
+func sameNeed(a, b infrav1.ResolvedMachine) bool {
+	for _, m := range []*infrav1.ResolvedMachine{&a, &b} {
+		m.Image, m.FailureDomain, m.ProviderIDForm = "", "", ""
+		m.WaitForStaticIP, m.StaticIP, m.StaticSubnet = false, netip.Addr{}, netip.Prefix{}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// isOutOfOrder tells whether MAAS will not give a machine again once it is released.
+func isOutOfOrder(m *infrav1.MaasMachine) bool {
+	state := string(ptr.Deref(m.Status.MachineState, ""))
+	return state == "Broken" || strings.HasPrefix(state, "Failed")
 }
 
 // addInUse adds the zones that machines of the cluster are in. Where no zone has

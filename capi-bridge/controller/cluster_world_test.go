@@ -247,7 +247,9 @@ func (w *clusterWorld) add(name string, m member) {
 	if m.worker {
 		delete(object.Labels, clusterv1.MachineControlPlaneLabel)
 	}
-	if !m.bareMetal {
+	if m.bareMetal {
+		object.Spec = metalMachine()
+	} else {
 		object.Spec.ProvisioningMode = ptr.To(infrav1.ProvisioningModeLXD)
 	}
 	if err := w.client.Create(w.t.Context(), object); err != nil {
