@@ -44,6 +44,7 @@ type ClusterReconciler struct {
 
 	indexed bool // MaasClusters can be listed by nameIndex
 	tells   teller
+	beside  controlPlanes
 }
 
 // clusterScope is one reconcile of a MaasCluster.
@@ -66,6 +67,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		if apierrors.IsNotFound(err) {
 			r.Published.forget(request.NamespacedName) // deleted, or moved away
 			r.tells.forget(request.NamespacedName)
+			r.beside.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

@@ -75,7 +75,9 @@ func (k *kcp) add(zone, host string, old bool) {
 	k.w.add(name, member{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", k.next)}})
 }
 
-func rollout(t *testing.T, model sim.Model, hosts []string, pause time.Duration) map[string]int {
+// rollout rolls a control plane out. Things take their time, and KubeadmControlPlane
+// goes on after a pause.
+func rollout(t *testing.T, model sim.Model, hosts []string, step, pause time.Duration) map[string]int {
 	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), template(metalMachine()))
 	k := &kcp{t: t, w: w, all: collections.New(), new: collections.New(), on: map[string]string{}}
 	for n, zone := range []string{"az1", "az2", "az3"} {
@@ -93,8 +95,8 @@ func rollout(t *testing.T, model sim.Model, hosts []string, pause time.Duration)
 			t.Fatalf("the rollout stands: the new Machine waits for a Ready machine in %s, and there is none", zone)
 		}
 		k.add(zone, host, false)
-		for range 6 { // it deploys for five minutes; the MaasCluster is looked at once a minute
-			w.now = w.now.Add(time.Minute)
+		for range 6 { // it deploys
+			w.now = w.now.Add(step)
 			w.settle()
 		}
 		// scale down: outdated ones in domains that are not offered first
@@ -111,7 +113,7 @@ func rollout(t *testing.T, model sim.Model, hosts []string, pause time.Duration)
 		k.status(k.on[victim.Name], "Releasing")
 		for range 3 {
 			w.settle()
-			w.now = w.now.Add(20 * time.Second)
+			w.now = w.now.Add(step / 3)
 		}
 		k.status(k.on[victim.Name], "Ready")
 		w.release(victim.Name)
@@ -137,8 +139,8 @@ func rollout(t *testing.T, model sim.Model, hosts []string, pause time.Duration)
 // end each zone has one again, and the rollout never stands.
 func TestRolloutOfBareMetalControlPlane(t *testing.T) {
 	for name, spares := range map[string]int{"OneSpare": 1, "ThreeSpares": 3} {
-		for _, pause := range []time.Duration{0, 5 * time.Second, 3 * time.Minute} {
-			t.Run(fmt.Sprintf("%s/%s", name, pause), func(t *testing.T) {
+		for _, pace := range []struct{ step, pause time.Duration }{{time.Minute, 0}, {time.Minute, 5 * time.Second}, {time.Minute, 3 * time.Minute}, {time.Second, 0}, {time.Second, time.Second}} {
+			t.Run(fmt.Sprintf("%s/%s/%s", name, pace.step, pace.pause), func(t *testing.T) {
 				model := sim.Model{Zones: []string{"az1", "az2", "az3"}, Hosts: []sim.HostModel{{Name: "h", Cores: 1, MemoryMiB: 1024, Zone: "az1"}}}
 				hosts := []string{"m1", "m2", "m3"}
 				for n, h := range hosts {
@@ -149,7 +151,7 @@ func TestRolloutOfBareMetalControlPlane(t *testing.T) {
 					hosts = append(hosts, h)
 					model.Machines = append(model.Machines, sim.MachineModel{Hostname: h, Cores: 4, MemoryMiB: 8192, DiskGB: 100, Zone: "az1"})
 				}
-				in := rollout(t, model, hosts, pause)
+				in := rollout(t, model, hosts, pace.step, pace.pause)
 				if len(in) != 3 {
 					t.Errorf("after the rollout the control plane is in %v; it was in three zones, and each had a machine for it", in)
 				}

@@ -8,9 +8,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
@@ -30,6 +33,9 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 			return false
 		}
 	}
+	if s.beside.changed(client.ObjectKeyFromObject(s.maas), s.machines) {
+		s.site.Zones.Forget()
+	}
 	zones, err := s.zonesWithRoom(ctx, controlPlane)
 	if err != nil {
 		s.failed(infrav1.FailureDomainsReadyCondition, err)
@@ -47,6 +53,38 @@ func (s *clusterScope) discoveredZones(ctx context.Context, have []string, contr
 	s.writeZones(s.listable(zones))
 	s.zonesReady(len(zones))
 	return true
+}
+
+// controlPlanes are the machines of control planes by their MaasCluster, as they were
+// when room was looked for. Room that was found beside others may be taken by now, or
+// there may be more of it.
+type controlPlanes struct {
+	mu   sync.Mutex
+	seen map[types.NamespacedName]string
+}
+
+// changed tells whether the control plane is another one than last time.
+func (c *controlPlanes) changed(key types.NamespacedName, machines []infrav1.MaasMachine) bool {
+	var now strings.Builder
+	for i := range machines {
+		if m := &machines[i]; isControlPlane(m) {
+			fmt.Fprintf(&now, "%s in %s, %v\n", m.Name, m.Status.FailureDomain, m.DeletionTimestamp.IsZero())
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[types.NamespacedName]string{}
+	}
+	before, known := c.seen[key]
+	c.seen[key] = now.String()
+	return known && before != now.String()
+}
+
+func (c *controlPlanes) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.seen, key)
 }
 
 // addLeaving adds the zones that machines of the control plane are leaving, where they

@@ -82,6 +82,8 @@ type Zones interface {
 	// what is needed, or Ready machines that fit, and how many of each. None is no
 	// error.
 	ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engine.ZoneCapacity, error)
+	// Forget has the next call look anew: some machine was taken, or given back.
+	Forget()
 }
 
 // Projects tells the LXD projects of VMs. *engine.Engine does.

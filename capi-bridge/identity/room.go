@@ -27,6 +27,13 @@ type room struct {
 	found engine.Room
 }
 
+// Forget implements controller.Zones.
+func (r *room) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = time.Time{}
+}
+
 // ZonesWithRoom implements controller.Zones.
 func (r *room) ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engine.ZoneCapacity, error) {
 	r.mu.Lock()

@@ -42,4 +42,8 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%s zones %v after %d questions, %v; want %d after %d", step.reason, got, asked, err, step.found, step.want)
 		}
 	}
+	r.Forget()
+	if _, err := r.ZonesWithRoom(t.Context(), metal); err != nil || asked != 5 {
+		t.Errorf("what was forgotten is not asked for: %d questions, %v", asked, err)
+	}
 }
