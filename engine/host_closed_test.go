@@ -107,15 +107,22 @@ func TestComposeBesideHostChange(t *testing.T) {
 	}
 }
 
+// hostInMemory is a region with a host that a process has made, and its ledger.
+func hostInMemory(t *testing.T) (region, *ledger.Ledger, process, engine.Ref) {
+	t.Helper()
+	r := hostRegion(t, inMemoryOf(t, hostWorld()))
+	rows := ledger.NewMemory(nil)
+	t.Cleanup(func() { rows.Close() })
+	p := r.start(t, rows, 0, breakage{})
+	_, ref := p.made(t, metalHost())
+	return r, rows, p, ref
+}
+
 // TestHostChangeWaitsForCompose: a host on which another process composes is
 // neither removed nor changed.
 func TestHostChangeWaitsForCompose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := hostRegion(t, inMemoryOf(t, hostWorld()))
-		rows := ledger.NewMemory(nil)
-		t.Cleanup(func() { rows.Close() })
-		p := r.start(t, rows, 0, breakage{})
-		_, ref := p.made(t, metalHost())
+		r, rows, p, ref := hostInMemory(t)
 		tag, err := rows.Tag(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -140,11 +147,7 @@ func TestHostChangeWaitsForCompose(t *testing.T) {
 // that was removed and made anew takes VMs at once.
 func TestHostOpensAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := hostRegion(t, inMemoryOf(t, hostWorld()))
-		rows := ledger.NewMemory(nil)
-		t.Cleanup(func() { rows.Close() })
-		p := r.start(t, rows, 0, breakage{})
-		_, ref := p.made(t, metalHost())
+		_, rows, p, ref := hostInMemory(t)
 		err := rows.CloseHost(t.Context(), engine.Close{HostKey: ref.SystemID, Holder: "a run that died", Lease: time.Minute, Window: time.Minute})
 		if err != nil {
 			t.Fatal(err)

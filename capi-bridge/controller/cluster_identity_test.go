@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -55,6 +58,47 @@ func TestMaasClusterOfAnotherMAAS(t *testing.T) {
 	}
 	if n := w.maas.Journal().Total(); n > 0 {
 		t.Errorf("the manager's own MAAS saw %d calls", n)
+	}
+}
+
+// TestClusterKnowsItsMAAS: an identity that names another MAAS one day is told of, and
+// that MAAS is left alone until somebody accepts it.
+func TestClusterKnowsItsMAAS(t *testing.T) {
+	t.Parallel()
+	may := &infrav1.AllowedNamespaces{List: []string{testNamespace}}
+	hosts := []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "far"}}
+	first, second := sim.Start(t, sim.Model{Zones: []string{"far"}, Hosts: hosts}), sim.Start(t, sim.Model{Zones: []string{"far"}, Hosts: hosts})
+	w := newClusterWorld(t, sim.Model{}, identified, lab(first, may)...)
+	w.add("m1", member{addresses: []string{"10.77.0.11"}, zone: "far"})
+	known := w.settle().Annotations[controller.RegionAnnotation]
+	if known == "" {
+		t.Fatal("the cluster does not know its MAAS")
+	}
+	var id infrav1.MaasClusterIdentity
+	w.get("", "lab", &id)
+	id.Spec.Endpoint = second.URL
+	w.update(&id)
+	var secret corev1.Secret
+	w.get(managerSpace, "lab-key", &secret)
+	secret.Data[infrav1.CredentialsKey] = []byte(second.APIKey())
+	w.update(&secret)
+	w.now = w.now.Add(2 * time.Minute)
+	c := conditions.Get(w.settle(), infrav1.IdentityReadyCondition)
+	if c.Status != metav1.ConditionFalse || c.Reason != infrav1.AnotherMAASReason || !strings.Contains(c.Message, infrav1.AcceptMAASAnnotation+"=none") {
+		t.Errorf("the condition is %+v", c)
+	}
+	for _, call := range second.Journal().Calls {
+		if !strings.HasPrefix(call.Route, http.MethodGet) {
+			t.Errorf("it wrote to the other MAAS: %s", call.Route)
+		}
+	}
+	accepting := w.object()
+	accepting.Annotations[infrav1.AcceptMAASAnnotation] = "none"
+	w.update(accepting)
+	w.now = w.now.Add(2 * time.Minute)
+	c = conditions.Get(w.settle(), infrav1.IdentityReadyCondition)
+	if now := w.object().Annotations[controller.RegionAnnotation]; c.Status != metav1.ConditionTrue || now == known || now == "" {
+		t.Errorf("the condition is %+v, and the cluster knows %q", c, now)
 	}
 }
 

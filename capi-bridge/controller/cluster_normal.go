@@ -28,6 +28,7 @@ func (s *clusterScope) normal(ctx context.Context) error {
 		return err
 	}
 	if s.answered && !s.denied {
+		s.noteRegion(ctx)
 		s.set(infrav1.IdentityReadyCondition, yes, infrav1.IdentityReadyReason, "")
 	}
 	if zoned && named {
@@ -39,12 +40,12 @@ func (s *clusterScope) normal(ctx context.Context) error {
 
 // findSite finds the MAAS of the cluster, or says why there is none.
 func (s *clusterScope) findSite(ctx context.Context) bool {
-	site, err := s.Sites.Site(ctx, s.maas)
-	if err != nil {
+	site, err := siteOf(ctx, s.Sites, s.maas)
+	if site == nil {
 		s.identityFailed(err)
 		return false
 	}
-	s.site = site
+	s.site = site // of a MAAS that does not answer, what is asked of it next says so
 	return true
 }
 

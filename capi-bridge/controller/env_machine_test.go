@@ -111,7 +111,7 @@ func (w *envWorld) connect() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.site = &controller.Site{VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Hosts, DNS: m, Names: m, Catalog: m, Inventory: m, Projects: e, Marks: e, Credentials: fleetKey()}
+	w.site = &controller.Site{VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Hosts, DNS: m, Names: m, Catalog: m, Inventory: m, Projects: e, Marks: e, RegionMarks: m, Credentials: fleetKey()}
 }
 
 func (w *envWorld) create(objects ...client.Object) {

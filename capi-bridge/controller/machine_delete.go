@@ -216,7 +216,7 @@ func (s *machineScope) stuck(seen sighting, err error) time.Duration {
 	p := explain(err)
 	var missing *CredentialsError
 	if errors.As(err, &missing) {
-		p = p.with(fmt.Sprintf("Without them nobody can release machine %s: see to it in MAAS yourself, and then take the finalizer %s off, if they are lost.",
+		p = p.with(fmt.Sprintf("Until then nobody can release machine %s. If it never is, see to it in MAAS yourself, and then take the finalizer %s off.",
 			systemIDOf(s.maasMachine), infrav1.MachineFinalizer))
 	}
 	reason := infrav1.DeletionBlockedReason

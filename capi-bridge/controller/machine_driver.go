@@ -14,7 +14,7 @@ import (
 
 // driver finds the MAAS of the machine, and takes the machine's kind in it.
 func (r *MachineReconciler) driver(ctx context.Context, s *machineScope) (driver, error) {
-	site, err := r.Sites.Site(ctx, s.maasCluster)
+	site, err := siteOf(ctx, r.Sites, s.maasCluster)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (w *machineWorld) restart() {
 		w.t.Fatal(err)
 	}
 	w.site = &controller.Site{
-		VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Probing(neighbour{w.sim}).Hosts, DNS: m, Names: m, Catalog: m, Inventory: m, Projects: e, Marks: e, Credentials: fleetKey(),
+		VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Probing(neighbour{w.sim}).Hosts, DNS: m, Names: m, Catalog: m, Inventory: m, Projects: e, Marks: e, RegionMarks: m, Credentials: fleetKey(),
 	}
 	api := mortalClient(w.client, w.life, w.written)
 	w.MachineReconciler = &controller.MachineReconciler{

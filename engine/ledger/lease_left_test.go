@@ -1,9 +1,6 @@
 package ledger
 
 import (
-	"bufio"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -18,23 +15,7 @@ func TestCutOff(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	for _, key := range []string{"o/dead", "other/dead"} {
-		maker := exec.CommandContext(t.Context(), os.Args[0])
-		maker.Env = append(os.Environ(), envRole+"=hold", envPath+"="+path, envName+"="+key)
-		stdin, err := maker.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stdin.Close()
-		out, err := maker.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := maker.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
-			t.Fatalf("the maker says %q, %v", line, err)
-		}
+		maker := startMaker(t, path, key)
 		if err := maker.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

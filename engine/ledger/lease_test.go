@@ -31,18 +31,16 @@ func holdUntilKilled(ctx context.Context, path string, key engine.Key) error {
 	return err
 }
 
-// TestLeaseOfAProcess: what a process of this machine holds is refused as long as
-// it lives, and free at once when it is dead.
-func TestLeaseOfAProcess(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.db")
+// startMaker starts a process that holds a key, and returns once it does.
+func startMaker(t *testing.T, path, key string) *exec.Cmd {
+	t.Helper()
 	maker := exec.CommandContext(t.Context(), os.Args[0])
-	maker.Env = append(os.Environ(), envRole+"=hold", envPath+"="+path, envName+"=o/web-1")
-	stdin, err := maker.StdinPipe()
+	maker.Env = append(os.Environ(), envRole+"=hold", envPath+"="+path, envName+"="+key)
+	stdin, err := maker.StdinPipe() // it holds the key until this is closed
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close()
+	t.Cleanup(func() { stdin.Close() })
 	out, err := maker.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +51,15 @@ func TestLeaseOfAProcess(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatalf("the maker says %q, %v", line, err)
 	}
+	return maker
+}
+
+// TestLeaseOfAProcess: what a process of this machine holds is refused as long as
+// it lives, and free at once when it is dead.
+func TestLeaseOfAProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	maker := startMaker(t, path, "o/web-1")
 	l, err := Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

@@ -25,12 +25,8 @@ func (r *hostResource) check(ctx context.Context, p hostPlan) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	found := b.hosts.Check(ctx, ref, spec)
-	v := verdict{what: "VM host " + p.plan.Name.ValueString(), doing: doing, refuses: doing != "create", run: &r.client.run, diags: p.diags}
-	if doing == "create" && len(found.Lasting) > 0 && (p.again || r.stands(ctx, b, ref)) {
-		v.doing, v.refuses = "replace", true
-	}
-	v.pass(found)
+	v := verdict{what: "VM host " + p.plan.Name.ValueString(), doing: doing, run: &r.client.run, diags: p.diags}
+	v.pass(b.hosts.Check(ctx, ref, spec), func() bool { return p.again || r.stands(ctx, b, ref) })
 	if doing == "create" {
 		r.client.run.makesHost()
 	}

@@ -19,22 +19,25 @@ const destroyAll = "To destroy everything instead, run terraform destroy -refres
 
 // verdict is how a plan tells what is in its way.
 type verdict struct {
-	what    string // "VM web"
-	doing   string // "replace", "update", "create"
-	placed  bool   // no VM host is named
-	refuses bool   // a wish that cannot be met is an error: something stands that the plan would destroy, or nothing could be applied
-	run     *planRun
-	diags   *diag.Diagnostics
+	what   string // "VM web"
+	doing  string // "replace", "update", "create"
+	placed bool   // no VM host is named
+	run    *planRun
+	diags  *diag.Diagnostics
 }
 
-// pass turns obstacles into diagnostics: errors where the plan would destroy
-// what it could not make anew, else warnings.
-func (v verdict) pass(o engine.Obstacles) {
+// pass turns obstacles into diagnostics: errors where the plan would destroy what it
+// could not make anew, or changes what stands, else warnings. stands tells whether
+// what is created takes the place of something.
+func (v verdict) pass(o engine.Obstacles, stands func() bool) {
 	for _, err := range o.Unseen {
 		v.run.unseen(err, v.diags)
 	}
+	if v.doing == "create" && len(o.Lasting) > 0 && stands() {
+		v.doing = "replace"
+	}
 	for _, err := range o.Lasting {
-		if v.refuses {
+		if v.doing != "create" {
 			v.refuse(err)
 			continue
 		}

@@ -26,12 +26,8 @@ func (r *vmResource) check(ctx context.Context, p vmPlan) {
 	if doing == "create" && spec.Host == "" && r.client.run.hostsToCome() {
 		spec.Placement.Strategy = "" // one of them may do
 	}
-	found := b.vms.Check(ctx, ref, spec)
-	v := verdict{what: "VM " + p.plan.Name.ValueString(), doing: doing, refuses: doing != "create", placed: spec.Host == "", run: &r.client.run, diags: p.diags}
-	if doing == "create" && len(found.Lasting) > 0 && (p.again || r.stands(ctx, b, ref)) {
-		v.doing, v.refuses = "replace", true
-	}
-	v.pass(found)
+	v := verdict{what: "VM " + p.plan.Name.ValueString(), doing: doing, placed: spec.Host == "", run: &r.client.run, diags: p.diags}
+	v.pass(b.vms.Check(ctx, ref, spec), func() bool { return p.again || r.stands(ctx, b, ref) })
 	if doing != "update" {
 		r.client.run.need(ctx, b, spec, v)
 	}

@@ -93,6 +93,9 @@ const (
 	CredentialsNotFoundReason = "CredentialsNotFound"
 	// CredentialsRefusedReason: MAAS does not take the API key.
 	CredentialsRefusedReason = "CredentialsRefused"
+	// AnotherMAASReason: the credentials are for another MAAS than the one that the
+	// cluster was made in.
+	AnotherMAASReason = "AnotherMAAS"
 )
 
 // Reasons of Deleting of a cluster, besides those of a machine.

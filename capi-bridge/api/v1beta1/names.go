@@ -26,6 +26,9 @@ const (
 	// that its providerID or systemID names, where the value is "true". An object
 	// that another provider held needs none.
 	TakeOverAnnotation = "infrastructure.cluster.x-k8s.io/maas-take-over"
+	// AcceptMAASAnnotation on a MaasCluster names the mark of another MAAS than the
+	// one that it was made in, or "none": the cluster goes on there.
+	AcceptMAASAnnotation = "infrastructure.cluster.x-k8s.io/accept-maas"
 )
 
 // Names of objects that the manager reads, where nothing else is said.
