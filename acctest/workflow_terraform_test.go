@@ -110,8 +110,8 @@ func TestAccWorkflowTarget(t *testing.T) {
 	}
 }
 
-// TestAccWorkflowSavedPlan applies a saved plan of a replacement after what it
-// names is gone: Terraform holds it for the same, and the VM stays.
+// TestAccWorkflowSavedPlan applies a saved plan after somebody has changed in MAAS
+// what it changes: the VM stays, and is as the plan says.
 func TestAccWorkflowSavedPlan(t *testing.T) {
 	t.Parallel()
 	x := simulated(t)

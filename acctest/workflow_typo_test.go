@@ -63,7 +63,7 @@ func TestAccWorkflowTypoVM(t *testing.T) {
 		"AddressOfMAAS":    {`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.200" } }`, `10.77.0.200 dynamic range`},
 		"AddressElsewhere": {`interfaces = { eth0 = { subnet = "lan", ip = "10.99.0.1" } }`, `10.99.0.1 is not in 10.77.0.0/24`},
 		"AddressOfAnother": {`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.43" } }`, `10.77.0.43 is in use by`},
-		"Zone":             {`zone = "az9"`, `Cannot update VM web zone "az9" az1`},
+		"Zone":             {`zone = "az9"`, `Cannot update VM web zone "az9" az1 apply -target=`},
 		"Pool":             {`pool = "nope"`, `Cannot update VM web resource pool "nope"`},
 		"Domain":           {`domain = "nope.org"`, `Cannot update VM web domain "nope.org"`},
 	}

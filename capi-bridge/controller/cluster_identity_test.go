@@ -97,8 +97,12 @@ func TestClusterKnowsItsMAAS(t *testing.T) {
 	w.update(accepting)
 	w.now = w.now.Add(2 * time.Minute)
 	c = conditions.Get(w.settle(), infrav1.IdentityReadyCondition)
-	if now := w.object().Annotations[controller.RegionAnnotation]; c.Status != metav1.ConditionTrue || now == known || now == "" {
-		t.Errorf("the condition is %+v, and the cluster knows %q", c, now)
+	now := w.object().Annotations
+	if region := now[controller.RegionAnnotation]; c.Status != metav1.ConditionTrue || region == known || region == "" {
+		t.Errorf("the condition is %+v, and the cluster knows %q", c, region)
+	}
+	if now[infrav1.AcceptMAASAnnotation] != "" {
+		t.Error("the next MAAS without a mark would be accepted, too")
 	}
 }
 

@@ -41,12 +41,14 @@ func (s *clusterScope) normal(ctx context.Context) error {
 // findSite finds the MAAS of the cluster, or says why there is none.
 func (s *clusterScope) findSite(ctx context.Context) bool {
 	site, err := siteOf(ctx, s.Sites, s.maas)
-	if site == nil {
+	s.site = site
+	switch {
+	case site == nil:
 		s.identityFailed(err)
-		return false
+	case err != nil: // nobody knows which MAAS this is
+		s.failed(infrav1.FailureDomainsReadyCondition, err)
 	}
-	s.site = site // of a MAAS that does not answer, what is asked of it next says so
-	return true
+	return err == nil
 }
 
 // identityFailed says what is wrong with the credentials.

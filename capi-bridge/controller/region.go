@@ -54,4 +54,5 @@ func (s *clusterScope) noteRegion(ctx context.Context) {
 		return
 	}
 	annotate(s.maas, RegionAnnotation, mark)
+	delete(s.maas.Annotations, infrav1.AcceptMAASAnnotation) // it was for this one change
 }

@@ -167,11 +167,14 @@ func (c *Client) releasable(ctx context.Context, have wireDNS, surplus []wireAdd
 	if len(found) == 0 {
 		return nil, nil
 	}
-	var all []wireDNS
+	var all elements[wireDNS]
 	if err := c.list(ctx, get("dnsresources/"), &all); err != nil {
 		return nil, err
 	}
-	for _, other := range all {
+	if len(all.odd) > 0 { // they may point to any of them
+		return nil, nil
+	}
+	for _, other := range all.list {
 		if other.ID != have.ID {
 			found = slices.DeleteFunc(found, func(ip netip.Addr) bool { return slices.Contains(other.addresses(), ip) })
 		}

@@ -36,17 +36,18 @@ type wireAddress struct {
 }
 
 // wireIP is an address, invalid for null: that of a machine which gave its own
-// back.
+// back. It is invalid, too, where MAAS sends none that can be read: no address of
+// ours is that one.
 type wireIP struct{ netip.Addr }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (ip *wireIP) UnmarshalJSON(text []byte) error {
 	var read string
-	err := json.Unmarshal(text, &read)
-	if err == nil && read != "" {
-		ip.Addr, err = netip.ParseAddr(read)
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
 	}
-	return err
+	ip.Addr, _ = netip.ParseAddr(read) // the zero Addr where it fails
+	return nil
 }
 
 // addresses are those of the name, sorted.
@@ -88,7 +89,7 @@ func without(have []wireAddress, wanted []netip.Addr) []wireAddress {
 func (c *Client) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, error) {
 	r := get("dnsresources/")
 	r.query = map[string][]string{"name": {name.Label}, "domain": {name.Domain}}
-	var found []wireDNS
+	var found elements[wireDNS]
 	err := c.call(ctx, r, &found)
 	if isStatus(err, http.StatusNotFound) {
 		return wireDNS{}, c.noDomain(ctx, r, name.Domain)
@@ -96,11 +97,14 @@ func (c *Client) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS,
 	if err != nil {
 		return wireDNS{}, err
 	}
-	i := slices.IndexFunc(found, func(r wireDNS) bool { return r.ID >= 0 && strings.EqualFold(r.FQDN, name.String()) })
-	if i < 0 {
+	i := slices.IndexFunc(found.list, func(r wireDNS) bool { return r.ID >= 0 && strings.EqualFold(r.FQDN, name.String()) })
+	switch {
+	case i < 0:
 		return wireDNS{}, fmt.Errorf("MAAS has no name %s: %w", name, engine.ErrNotFound)
+	case found.odd[i] != nil:
+		return wireDNS{}, fmt.Errorf("cannot read what MAAS says of the name %s: %w", name, found.odd[i])
 	}
-	return found[i], nil
+	return found.list[i], nil
 }
 
 // noDomain says why a list of names is 404: MAAS has no such domain, or this is

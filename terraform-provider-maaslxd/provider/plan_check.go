@@ -50,8 +50,11 @@ func (v verdict) pass(o engine.Obstacles, stands func() bool) {
 
 func (v verdict) refuse(err error) {
 	more := "Nothing is changed."
-	if v.doing == "replace" {
+	switch {
+	case v.doing == "replace":
 		more = "The plan stops here, before " + v.what + " is destroyed."
+	case errors.Is(err, engine.ErrNotFound):
+		more += " If this run makes it, make it first: terraform apply -target=ADDRESS."
 	}
 	for _, one := range v.each(err) {
 		add(v.diags, one.at, "Cannot "+v.doing+" "+v.what, explain(one.err)+paragraph(more+" "+destroyAll))
