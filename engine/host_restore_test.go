@@ -51,11 +51,15 @@ func TestHostSharesItsLXD(t *testing.T) {
 				spec := wanted()
 				spec.Host = "b"
 				r.sim.ResetJournal()
+				if found := p.engine.VMs.Check(p.ctx, engine.Ref{Key: "default/web-1", Name: "web-1"}, spec); len(found.Lasting) > 0 {
+					t.Errorf("%s A plan of a VM on it is refused: %v", tc.reason, found.Lasting)
+				}
 				if _, err := p.apply(spec); err != nil {
 					t.Errorf("%s A VM on it: %v", tc.reason, err)
 				}
-				if n := r.sim.Journal().Count("POST vm-hosts/{id}/?op=refresh"); n > 1 || n == 1 && name == "ByUs" {
-					t.Errorf("%s %d refreshes", tc.reason, n)
+				want := map[string]int{"ByHand": 1}[name]
+				if n := r.sim.Journal().Count("POST vm-hosts/{id}/ refresh"); n != want {
+					t.Errorf("%s %d refreshes, want %d", tc.reason, n, want)
 				}
 			})
 		})

@@ -97,7 +97,11 @@ func (v *vms) hostObstacles(ctx context.Context, o *Obstacles, ref Ref, want VMS
 		})
 		return
 	}
-	o.note(errors.Join(host.suits(want.Placement), host.usable()))
+	usable := host.usable()
+	if host.lostMachine() && usable != nil { // the apply gives it its machine back
+		o.Passing, usable = append(o.Passing, usable), nil
+	}
+	o.note(errors.Join(host.suits(want.Placement), usable))
 	_, err = v.inProject(ctx, []VMHost{host}, want.Placement.Project)
 	o.note(err)
 	o.note(v.imagedOn(ctx, host, want.Deploy))
