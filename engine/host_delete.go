@@ -42,7 +42,7 @@ func (h *hosts) delete(ctx context.Context, ref Ref) (Result[Host], error) {
 	}
 	res, err := h.metal.delete(ctx, ref)
 	if res.Done {
-		h.names.left(ref.SystemID, ref.Key)
+		h.names.left(ref.SystemID, ref.Key, h.Now())
 	}
 	return hostResult(ref.Key, res, VMHost{}), err
 }

@@ -52,7 +52,7 @@ func (h *hosts) known(ctx context.Context, ref Ref, want HostSpec, m Machine, re
 	if m, err = h.annotate(ctx, m, h.end(ref, want, m)); err != nil {
 		return res, err
 	}
-	h.names.left(m.SystemID, ref.Key)
+	h.names.left(m.SystemID, ref.Key, h.Now())
 	h.looks.forget(ref.Key)
 	h.absences.forget(ref.Key)
 	res = waiting(ref.now(), m, record, "Ready", "")

@@ -25,3 +25,28 @@ func TestNamesLeftForgets(t *testing.T) {
 		t.Errorf("a delete that failed is remembered for good: %v", n.leaving)
 	}
 }
+
+// TestNamesLeftGoesOn: nobody gives up while others get their names, and of those who
+// wait in vain one gives up at a time, which may be enough for the others.
+func TestNamesLeftGoesOn(t *testing.T) {
+	t0 := time.Unix(1_800_000_000, 0)
+	at := func(n int) time.Time { return t0.Add(time.Duration(n) * nameGrace / 2) }
+	n := newNamesLeft()
+	for turn := range 10 {
+		if !n.patient("o/a", at(turn)) || !n.patient("o/b", at(turn)) {
+			t.Fatal("it gives up although things go on")
+		}
+		n.left("abc123", "o/c", at(turn))
+	}
+	n.patient("o/a", at(10))
+	n.patient("o/b", at(10))
+	if n.patient("o/a", at(11)) {
+		t.Error("it waits although nothing goes on")
+	}
+	if !n.patient("o/b", at(11)) {
+		t.Error("it gives up although another one has just made room")
+	}
+	if n.patient("o/b", at(13)) {
+		t.Error("it waits for ever")
+	}
+}

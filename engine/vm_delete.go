@@ -141,7 +141,7 @@ func (v *vms) gone(ctx context.Context, ref Ref) (Result[VM], error) {
 		}
 	}
 	v.claims.forget(ref.Key)
-	v.names.left(ref.SystemID, ref.Key)
+	v.names.left(ref.SystemID, ref.Key, v.Now())
 	return Result[VM]{Done: true, Reason: "Deleted", Object: VM{Leftover: v.leftovers.of(ref.Key)}}, nil
 }
 

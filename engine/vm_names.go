@@ -17,12 +17,13 @@ type namesLeft struct {
 	mu      sync.Mutex
 	leaving map[string]leavingName // by system id
 	asked   map[Key]askedName      // of the keys that wait for a name which nobody leaves
+	ended   time.Time              // when the last VM got its name, was deleted, or gave up
 }
 
 // leavingName is a VM on its way to another name; to is empty where it is deleted.
 type leavingName struct {
-	name, to string
-	noted    time.Time
+	name, to     string
+	since, noted time.Time // its first step and its last
 }
 
 // askedName is a wait for a name that nobody leaves: its first look and its last.
@@ -30,11 +31,15 @@ type askedName struct{ first, last time.Time }
 
 // A step that leaves a name is repeated within leavingAgain, or has ended.
 // nameGrace is how long a name is waited for that a VM of the same owner has and
-// that nobody leaves yet: Terraform may come to it soon.
+// that nobody leaves yet: Terraform may come to it soon. It begins anew whenever
+// another VM is through, because Terraform then begins the next one.
+// parkAfter is how long a VM that waits keeps its former name. Most names are free
+// within that time: a rename is one call, and the next look follows in a second.
 const (
 	leavingAgain = 2 * lookAgain
 	nameGrace    = 30 * time.Second
 	nameLook     = time.Second
+	parkAfter    = 5 * time.Second
 )
 
 func newNamesLeft() *namesLeft {
@@ -45,15 +50,20 @@ func (n *namesLeft) leave(systemID, name, to string, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.leaving, func(_ string, l leavingName) bool { return now.Sub(l.noted) >= leavingAgain }) // of steps that failed
-	n.leaving[systemID] = leavingName{name, to, now}
+	since := now
+	if l, leaving := n.leaving[systemID]; leaving && l.to == to {
+		since = l.since
+	}
+	n.leaving[systemID] = leavingName{name, to, since, now}
 }
 
 // left ends the leave of a VM, and what its key waited for.
-func (n *namesLeft) left(systemID string, key Key) {
+func (n *namesLeft) left(systemID string, key Key, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.leaving, systemID)
 	delete(n.asked, key)
+	n.ended = now
 }
 
 // deletes tells whether this process is deleting a VM.
@@ -98,6 +108,18 @@ func (n *namesLeft) breaksCycle(systemID string, now time.Time) bool {
 	return false
 }
 
+// mustPark tells whether a VM that waits for a name has to give up its former one:
+// it breaks a circle, or it has waited for long. In a long list the VM that has the
+// wanted name has not begun, because those who wait have all of Terraform's slots.
+func (n *namesLeft) mustPark(systemID string, now time.Time) bool {
+	if n.breaksCycle(systemID, now) {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return now.Sub(n.leaving[systemID].since) >= parkAfter
+}
+
 // patient tells whether a key may wait on for a name that nobody leaves.
 func (n *namesLeft) patient(key Key, now time.Time) bool {
 	n.mu.Lock()
@@ -108,10 +130,11 @@ func (n *namesLeft) patient(key Key, now time.Time) bool {
 	}
 	asked.last = now
 	n.asked[key] = asked
-	if now.Sub(asked.first) < nameGrace {
+	if now.Sub(asked.first) < nameGrace || now.Sub(n.ended) < nameGrace {
 		return true
 	}
 	delete(n.asked, key)
+	n.ended = now // others that wait may do with the slot that this one gives back
 	return false
 }
 
@@ -144,34 +167,49 @@ func (v *vms) waitForName(key Key, want VMSpec, holder Machine) error {
 }
 
 // rename changes a VM whose hostname is to be another one. It waits for a VM that
-// leaves this name. Where VMs wait for each other in a circle, one of them gets a
-// name for the time between: it is its own, so that a run which dies there leaves
-// a VM that the next plan renames.
+// has this name. A wait that is long, or goes round in a circle, could be without
+// end: then the VM takes its parking name, so that its former one is free.
 func (v *vms) rename(ctx context.Context, key Key, want VMSpec, m Machine, u MachineUpdate) error {
 	v.names.leave(m.SystemID, m.Hostname, want.Name, v.Now())
+	err := v.takeName(ctx, key, want, m, u)
+	_, waits := errors.AsType[*nameWait](err)
+	switch {
+	case !waits:
+		v.names.left(m.SystemID, key, v.Now())
+	case !m.isParked() && v.names.mustPark(m.SystemID, v.Now()):
+		return v.park(ctx, want, m)
+	}
+	return err
+}
+
+// takeName sends the change, unless the VM that has the name is about to leave it.
+func (v *vms) takeName(ctx context.Context, key Key, want VMSpec, m Machine, u MachineUpdate) error {
 	if id, leaving := v.names.leaver(want.Name, v.Now()); leaving && want.AwaitName && id != m.SystemID {
-		if !v.names.breaksCycle(m.SystemID, v.Now()) {
-			return &nameWait{fmt.Sprintf("the name %s is that of %s, which is being renamed or deleted", want.Name, id)}
-		}
-		between, noted := markerPrefix+m.SystemID, noteInstance(m.Description, m.Hostname)
-		if m.Hostname != between {
-			if err := v.Machines.Update(ctx, m.SystemID, MachineUpdate{Hostname: &between, Description: &noted}); err != nil {
-				return err
-			}
-			v.Log.InfoContext(ctx, "renamed VM for the time until its name is free", "name", between, "wanted", want.Name, "system_id", m.SystemID)
-		}
-		v.names.leave(m.SystemID, between, want.Name, v.Now())
-		return &nameWait{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, between, want.Name)}
+		return &nameWait{fmt.Sprintf("the name %s is that of %s, which is being renamed or deleted", want.Name, id)}
 	}
 	err := v.Machines.Update(ctx, m.SystemID, u)
 	var refusal FieldError
 	if errors.As(err, &refusal) && len(refusal.Fields()["hostname"]) > 0 {
-		err = v.nameRefused(ctx, key, want, m, err)
-	}
-	if _, waits := errors.AsType[*nameWait](err); !waits {
-		v.names.left(m.SystemID, key)
+		return v.nameRefused(ctx, key, want, m, err)
 	}
 	return err
+}
+
+// parkingName is a name that no other VM wants.
+func (m Machine) parkingName() string { return markerPrefix + m.SystemID }
+
+func (m Machine) isParked() bool { return m.Hostname == m.parkingName() }
+
+// park gives a VM its parking name. The mark stays, and the name is no wanted one, so
+// that a run which ends here leaves a VM that the next plan finds and renames.
+func (v *vms) park(ctx context.Context, want VMSpec, m Machine) error {
+	parked, noted := m.parkingName(), noteInstance(m.Description, m.Hostname)
+	if err := v.Machines.Update(ctx, m.SystemID, MachineUpdate{Hostname: &parked, Description: &noted}); err != nil {
+		return err
+	}
+	v.Log.InfoContext(ctx, "renamed VM for the time until its name is free", "name", parked, "wanted", want.Name, "system_id", m.SystemID)
+	v.names.leave(m.SystemID, parked, want.Name, v.Now())
+	return &nameWait{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, want.Name)}
 }
 
 // nameRefused says what comes of a hostname that MAAS has refused.
@@ -187,16 +225,24 @@ func (v *vms) nameRefused(ctx context.Context, key Key, want VMSpec, m Machine, 
 		if wait := v.waitForName(key, want, holder); wait != nil {
 			return wait
 		}
-		return &SpecError{
-			Field: "name", Err: ErrConflict,
-			Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", want.Name, holder.SystemID, holder.StatusName),
-			Hint:    "Choose another name. If that machine is to be renamed or deleted as well, do it first, and then apply again.",
-		}
+		return nameTakenError(want, m, holder)
 	}
 	if want.AwaitName && v.names.patient(key, v.Now()) { // it was left a moment ago
 		return &nameWait{fmt.Sprintf("the name %s was that of another machine until now", want.Name)}
 	}
 	return refusal
+}
+
+// nameTakenError says what to do where nobody leaves a name.
+func nameTakenError(want VMSpec, m, holder Machine) *SpecError {
+	hint := "If that machine is to be renamed or deleted as well, apply again once that is done. Otherwise choose another name."
+	if m.isParked() {
+		hint += fmt.Sprintf(" Until then the VM is called %s, so that others can have its former name.", m.Hostname)
+	}
+	return &SpecError{
+		Field: "name", Err: ErrConflict, Hint: hint,
+		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", want.Name, holder.SystemID, holder.StatusName),
+	}
 }
 
 // rekey gives the row of a VM that was renamed to its new key.

@@ -32,23 +32,39 @@ func (l story) ref() engine.Ref {
 }
 
 // changeAll does what Terraform does in one apply: all at once.
-func changeAll(p process, lives []story) []error {
+func changeAll(p process, lives []story) []error { return changeBy(p, lives, len(lives)) }
+
+// changeBy changes some at once, in their order, as Terraform does with -parallelism.
+func changeBy(p process, lives []story, parallelism int) []error {
 	errs := make([]error, len(lives))
+	next := make(chan int)
 	var changing sync.WaitGroup
-	for n, l := range lives {
+	for range parallelism {
 		changing.Go(func() {
-			switch {
-			case l.id == "":
-				_, errs[n] = engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.becomes), Name: l.becomes}, named(l.becomes)))
-			case l.becomes == "":
-				errs[n] = p.delete(l.ref())
-			default:
-				_, errs[n] = engine.Wait(p.ctx, p.engine.VMs.Steps(l.ref(), named(l.becomes)))
+			for n := range next {
+				errs[n] = p.change(lives[n])
 			}
 		})
 	}
+	for n := range lives {
+		next <- n
+	}
+	close(next)
 	changing.Wait()
 	return errs
+}
+
+// change creates, deletes or renames one VM.
+func (p process) change(l story) error {
+	ref, want := l.ref(), named(l.becomes)
+	switch {
+	case l.becomes == "":
+		return p.delete(ref)
+	case l.id == "":
+		ref = engine.Ref{Key: engine.Key("o/" + l.becomes), Name: l.becomes}
+	}
+	_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, want))
+	return err
 }
 
 // TestNamesChange renames, deletes and makes VMs side by side, so that each waits
@@ -96,6 +112,82 @@ func TestNamesChange(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNamesShift renames more VMs than Terraform changes at once, so that those which
+// wait hold the slots of those which they wait for.
+func TestNamesShift(t *testing.T) {
+	const vms = 25
+	ascending := func(n int) int { return n }
+	descending := func(n int) int { return vms - 1 - n }
+	scattered := func(n int) int { return n * 2 % vms }
+	cases := map[string]struct {
+		reason      string
+		vms         int
+		becomes     func(n int) int
+		order       func(n int) int // the n-th to be changed
+		parallelism int
+		runs        int // after which all have their names
+	}{
+		"Ascending":  {"Each waits for the next, and the last of ten for one that has not begun.", vms, func(n int) int { return n + 1 }, ascending, 10, 1},
+		"Descending": {"Each name is free when its turn comes.", vms, func(n int) int { return n + 1 }, descending, 10, 1},
+		"Down":       {"The same towards the front.", vms, func(n int) int { return n - 1 }, descending, 10, 1},
+		"Scattered":  {"Nobody in the ten slots waits for another one of them.", vms, func(n int) int { return n + 1 }, scattered, 10, 2},
+		"Swap":       {"With one slot, the one that waits must make room for the other.", 2, func(n int) int { return 1 - n }, ascending, 1, 2},
+	}
+	name := func(n int) string { return fmt.Sprintf("s%02d", n+1) }
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, 3, 9, "az1")
+				rows := ledger.NewMemory(nil)
+				p := r.start(t, rows, 0, breakage{})
+				lives := make([]story, tc.vms)
+				for n := range lives {
+					at := tc.order(n)
+					lives[n] = story{was: name(at), becomes: name(tc.becomes(at))}
+				}
+				for n, l := range lives {
+					vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, named(l.was)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					lives[n].id = vm.SystemID
+				}
+				for run := 1; run <= tc.runs; run++ {
+					began := time.Now()
+					for n, err := range changeBy(r.start(t, rows, 0, breakage{}), lives, tc.parallelism) {
+						switch {
+						case err != nil && run == tc.runs:
+							t.Errorf("%s\n%+v: %v", tc.reason, lives[n], err)
+						case err != nil && !strings.Contains(explained(err), "apply again"):
+							t.Errorf("%s\nthe error of %+v does not tell the way out: %v", tc.reason, lives[n], err)
+						}
+					}
+					t.Logf("run %d took %v", run, time.Since(began))
+					if took := time.Since(began); took > 2*time.Minute {
+						t.Errorf("%s\nIt took %v", tc.reason, took)
+					}
+					for n := range lives { // what a refresh notes: the mark tells the key
+						vm, err := p.engine.VMs.Observe(t.Context(), engine.Ref{SystemID: lives[n].id})
+						if err != nil {
+							t.Fatal(err)
+						}
+						lives[n].was = strings.TrimPrefix(string(vm.MarkedBy()), "o/")
+					}
+				}
+				wantNames(t, r, rows, lives)
+			})
+		})
+	}
+}
+
+// explained is what a user reads of an error: the message and the hint.
+func explained(err error) string {
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		return spec.Message + " " + spec.Hint
+	}
+	return err.Error()
 }
 
 // wantNames checks that each VM that is left has its name, the mark of that name,
