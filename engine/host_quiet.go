@@ -17,7 +17,7 @@ const (
 	closeProlong = closeLease / 4
 	// closedAfter is how long a host stays closed that was removed: longer than
 	// anybody takes it for a host, by a list that he read before.
-	closedAfter = 2 * time.Minute
+	closedAfter = LongestClose
 )
 
 // quietHost is a host that one caller has alone, in this process by a lock, and

@@ -97,11 +97,15 @@ type Leases interface {
 	Hold(ctx context.Context, key Key) (release func(), err error)
 }
 
+// LongestClose is the longest Lease of a Close: that of a host which was removed. What
+// lasts far longer was dated by a wrong clock, and counts for nothing.
+const LongestClose = 2 * time.Minute
+
 // Close is a host that is to be closed.
 type Close struct {
 	HostKey string
 	Holder  string        // made anew by each who closes
-	Lease   time.Duration // how long the close counts
+	Lease   time.Duration // how long the close counts, at most LongestClose
 	Window  time.Duration // how long the compose of a row may be under way: older ones do not count
 	Except  Key           // whose row does not count either
 }

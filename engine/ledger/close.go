@@ -5,51 +5,78 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
+
+// closeMargin is by how much a close may be dated ahead of its longest lease: clocks of
+// two runs differ. A close that is passed over may cost a VM, and one that is believed
+// for too long costs minutes, so it is far longer than clockSlack.
+const closeMargin = 8 * time.Minute
 
 // closeHost closes a host, or goes on with the holder's own close, unless
 // something may be composed there.
 //
 //	?1 region  ?2 host  ?3 holder  ?4 until  ?5 composes since  ?6 key that does not count  ?7 now  ?8 never
+//	?9 the latest end of a close that counts
 const closeHost = `
 INSERT INTO closed_hosts (region, host_key, holder, until_ms)
 SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (` + composedOn + `)
 ON CONFLICT (region, host_key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
-WHERE closed_hosts.holder = excluded.holder OR closed_hosts.until_ms <= ?7`
+WHERE closed_hosts.holder = excluded.holder OR closed_hosts.until_ms <= ?7 OR closed_hosts.until_ms > ?9`
 
 // composedOn are the VMs that may be composed on a host now.
 const composedOn = `
-  SELECT name FROM reservations
+  SELECT name, since_ms FROM reservations
   WHERE region = ?1 AND shown_from = ?8 AND host_key = ?2 AND system_id = '' AND since_ms > ?5 AND key <> ?6`
 
 // CloseHost implements engine.Ledger.
 func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 	now := l.now()
+	latest := latestClose(now)
 	until, since := now.Add(c.Lease).UnixMilli(), now.Add(-c.Window).UnixMilli()
-	if err := l.store.exec(ctx, closeHost, l.region, c.HostKey, c.Holder, until, since, c.Except, now.UnixMilli(), never); err != nil {
+	err := l.store.exec(ctx, closeHost, l.region, c.HostKey, c.Holder, until, since, c.Except, now.UnixMilli(), never, latest)
+	if err != nil {
 		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
 	}
 	var holder string
 	var ends int64
-	err := l.store.row(ctx, `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`,
+	err = l.store.row(ctx, `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`,
 		[]any{l.region, c.HostKey}, &holder, &ends)
 	switch {
 	case err == nil && holder == c.Holder && ends == until:
 		return nil
-	case err == nil && holder != c.Holder && ends > now.UnixMilli():
+	case err == nil && holder != c.Holder && ends > now.UnixMilli() && ends <= latest:
 		return fmt.Errorf("another run removes or changes the VM host: %w", engine.ErrBusy)
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("cannot read whether the VM host %s is closed: %w", c.HostKey, err)
 	}
+	return l.composedError(ctx, c, now, since)
+}
+
+// composedError says which VM keeps a host from being closed. Rows that are dated ahead
+// begin now: else they would keep the host from being closed until their date.
+func (l *Ledger) composedError(ctx context.Context, c engine.Close, now time.Time, since int64) error {
 	var name string
-	err = l.store.row(ctx, `SELECT coalesce(max(name), 'a VM') FROM (`+composedOn+`) WHERE ?3 = ?3 AND ?4 = ?4 AND ?7 = ?7`,
-		[]any{l.region, c.HostKey, c.Holder, until, since, c.Except, now.UnixMilli(), never}, &name)
+	var latest int64
+	err := l.store.row(ctx, `SELECT coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`) WHERE ?3 = ?3 AND ?4 = ?4 AND ?7 = ?7`,
+		[]any{l.region, c.HostKey, c.Holder, 0, since, c.Except, 0, never}, &name, &latest)
 	if err != nil {
 		return fmt.Errorf("cannot list what is composed on the VM host %s: %w", c.HostKey, err)
 	}
+	if latest > now.Add(clockSlack).UnixMilli() {
+		if _, err := l.redate(ctx); err != nil {
+			return err
+		}
+	}
 	return fmt.Errorf("%s is being composed on the VM host, which must wait: %w", name, engine.ErrBusy)
+}
+
+// latestClose is when a close ends at the latest. One that ends later was written by a
+// clock that was ahead, and counts for nothing.
+func latestClose(now time.Time) int64 {
+	return now.Add(engine.LongestClose + closeMargin).UnixMilli()
 }
 
 // OpenHost implements engine.Ledger.
@@ -75,8 +102,9 @@ func (l *Ledger) closed(ctx context.Context) (hosts []string, err error) {
 	return hosts, nil
 }
 
-// reopen takes away each close whose time is over, of all regions, where there is
-// one.
+// reopen takes away each close that does not count, of all regions, where there is
+// one: its time is over, or it is dated ahead.
 func (l *Ledger) reopen(ctx context.Context) error {
-	return l.store.exec(ctx, `DELETE FROM closed_hosts WHERE until_ms <= ?1`, l.now().UnixMilli())
+	now := l.now()
+	return l.store.exec(ctx, `DELETE FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2`, now.UnixMilli(), latestClose(now))
 }

@@ -47,10 +47,11 @@ const never = int64(^uint64(0) >> 1)
 
 // Tag implements engine.Ledger.
 func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
-	var over bool // a close of a host
+	var over bool // a close of a host, or dated ahead
 	read := func() error {
-		return l.store.row(ctx, `SELECT generation, sequence, floor, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1) FROM tag`,
-			[]any{l.now().UnixMilli()}, &tag.Generation, &tag.Sequence, &tag.Floor, &over)
+		now := l.now()
+		return l.store.row(ctx, `SELECT generation, sequence, floor, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2) FROM tag`,
+			[]any{now.UnixMilli(), latestClose(now)}, &tag.Generation, &tag.Sequence, &tag.Floor, &over)
 	}
 	if err = read(); err == nil && over {
 		if err = l.reopen(ctx); err == nil {

@@ -12,7 +12,7 @@ import (
 
 // closing closes the first host of the tests.
 func closing(holder string) engine.Close {
-	return engine.Close{HostKey: "h1", Holder: holder, Lease: time.Hour, Window: time.Hour}
+	return engine.Close{HostKey: "h1", Holder: holder, Lease: engine.LongestClose, Window: time.Hour}
 }
 
 // closes: nothing begins on a host that is closed, and none is closed on which
@@ -81,6 +81,16 @@ func closes(t *testing.T, handle func() engine.Ledger) {
 			}
 		}
 		t.Error("a close whose time is over is in the way for ever")
+	})
+	t.Run("Ahead", func(t *testing.T) {
+		ahead := closing("a clock that is a day ahead")
+		ahead.Lease = 24 * time.Hour
+		_ = l.CloseHost(t.Context(), ahead) // a ledger may refuse it
+		ok(t, l.CloseHost(t.Context(), closing("b")))
+		ok(t, l.OpenHost(t.Context(), "h1", "b"))
+		_ = l.CloseHost(t.Context(), ahead)
+		forgetAfter(t, l, key)
+		placed(t, l, key, one) // its inventory is of after a look at the ledger
 	})
 	t.Run("Race", func(t *testing.T) {
 		for range 20 {
