@@ -30,7 +30,7 @@ var (
 )
 
 // current returns the rows as far as the mark is known. Whether there is one is asked
-// once; who reserves something makes it.
+// once; who keeps others away makes it: by a reservation, a close, or a lease.
 func (m *Marked) current(ctx context.Context) (*Ledger, error) {
 	m.mu.Lock()
 	rows := m.rows
@@ -45,8 +45,9 @@ func (m *Marked) current(ctx context.Context) (*Ledger, error) {
 	return m.become(ctx, mark)
 }
 
-// reserving returns the rows in which something is about to be reserved: the MAAS gets
-// a mark first. A user who may make none goes on without it.
+// reserving returns the rows in which something is about to be reserved, closed or held:
+// the MAAS gets a mark first. Else a run that knows the MAAS by another address would
+// not see it. A user who may make none goes on without it.
 func (m *Marked) reserving(ctx context.Context) (*Ledger, error) {
 	m.mu.Lock()
 	rows, known := m.rows, m.known
@@ -162,7 +163,11 @@ func (m *Marked) Drop(ctx context.Context, row engine.Row) error {
 
 // CloseHost implements engine.Ledger.
 func (m *Marked) CloseHost(ctx context.Context, c engine.Close) error {
-	return m.with(ctx, func(l *Ledger) error { return l.CloseHost(ctx, c) })
+	rows, err := m.reserving(ctx)
+	if err != nil {
+		return err
+	}
+	return rows.CloseHost(ctx, c)
 }
 
 // OpenHost implements engine.Ledger.
@@ -172,6 +177,9 @@ func (m *Marked) OpenHost(ctx context.Context, hostKey, holder string) error {
 
 // Hold implements engine.Leases.
 func (m *Marked) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
-	err = m.with(ctx, func(l *Ledger) error { release, err = l.Hold(ctx, key); return err })
-	return release, err
+	rows, err := m.reserving(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rows.Hold(ctx, key)
 }

@@ -73,18 +73,16 @@ type lateLedger struct {
 
 var _ engine.Ledger = (*lateLedger)(nil)
 
-// open returns the ledger of this MAAS, and makes it if there is none.
+// open returns the ledger of this MAAS, and makes it if there is none. It asks MAAS for
+// its mark without the lock: others need not wait for an answer that does not come.
 func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.marked != nil {
-		return l.marked, nil
-	}
-	all, err := l.openAll(ctx)
-	if err != nil {
+	all, marked, err := l.opened(ctx)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if l.marks == nil {
+	case marked != nil:
+		return marked, nil
+	case l.marks == nil:
 		return all.Region(l.region), nil
 	}
 	mark, err := l.marks.RegionMark(ctx)
@@ -95,17 +93,29 @@ func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
 		return all.Region(l.region), nil
 	}
 	// Two addresses of one MAAS are one region, and what was noted by its address
-	// before is of that region, too.
+	// before is of that region, too. Several may do that at once.
 	rows := all.Region(mark)
 	if err := rows.TakeRegion(ctx, l.region); err != nil {
 		return nil, err
 	}
-	l.marked = rows
-	return rows, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.marked == nil {
+		l.marked = rows
+	}
+	return l.marked, nil
 }
 
-// first sees that the MAAS has a mark before something is reserved in it. A user who
-// may make no tag goes on without one.
+// opened returns the ledger of all regions, and that of this MAAS if its mark is known.
+func (l *lateLedger) opened(ctx context.Context) (all, marked *ledger.Ledger, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err = l.openAll(ctx)
+	return all, l.marked, err
+}
+
+// first sees that the MAAS has a mark before something is reserved, closed or held in
+// it. A user who may make no tag goes on without one.
 func (l *lateLedger) first(ctx context.Context) error {
 	if l.marks == nil || l.path == memoryLedger {
 		return nil
@@ -284,12 +294,18 @@ var _ engine.Leases = (*lateLedger)(nil)
 
 // Hold implements engine.Leases.
 func (l *lateLedger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
+	if err := l.first(ctx); err != nil {
+		return nil, err
+	}
 	err = l.do(ctx, func(rows *ledger.Ledger) error { release, err = rows.Hold(ctx, key); return err })
 	return release, err
 }
 
 // CloseHost implements engine.Ledger.
 func (l *lateLedger) CloseHost(ctx context.Context, c engine.Close) error {
+	if err := l.first(ctx); err != nil {
+		return err
+	}
 	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.CloseHost(ctx, c) })
 }
 

@@ -1,12 +1,14 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -173,5 +175,105 @@ func TestSettingsRefuseATilde(t *testing.T) {
 	if len(diags) != 1 || diags[0].(diag.DiagnosticWithPath).Path().String() != "ledger" ||
 		!strings.Contains(diags[0].Detail(), `pathexpand("~/ledger.db")`) {
 		t.Errorf("got %v", describe(diags))
+	}
+}
+
+// regionMarks are those of a MAAS that gets a mark once somebody makes it.
+type regionMarks struct {
+	mu        sync.Mutex
+	mark      string
+	forbidden bool                        // to make one
+	look      func(context.Context) error // before an answer; may be nil
+}
+
+func (m *regionMarks) RegionMark(ctx context.Context) (string, error) {
+	if m.look != nil {
+		if err := m.look(ctx); err != nil {
+			return "", err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mark, nil
+}
+
+func (m *regionMarks) MakeRegionMark(context.Context) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.forbidden {
+		return "", engine.ErrForbidden
+	}
+	m.mark = "m1"
+	return m.mark, nil
+}
+
+// TestLedgerMarksFirst: what keeps another run away is noted by the mark, although nobody
+// has reserved anything yet. The other run knows the MAAS by another address.
+func TestLedgerMarksFirst(t *testing.T) {
+	t.Parallel()
+	acts := map[string]func(*testing.T, *lateLedger) error{
+		"Close": func(t *testing.T, l *lateLedger) error {
+			return l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: l.region, Lease: time.Minute, Window: time.Minute})
+		},
+		"Hold": func(t *testing.T, l *lateLedger) error {
+			release, err := l.Hold(t.Context(), "team/c/web")
+			if err == nil {
+				t.Cleanup(release)
+			}
+			return err
+		},
+	}
+	for name, act := range acts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := new(ledgers)
+			t.Cleanup(func() { _ = files.Close() })
+			file, marks := filepath.Join(t.TempDir(), "ledger.db"), new(regionMarks)
+			one := &lateLedger{files: files, path: file, region: "maas.example", marks: marks}
+			two := &lateLedger{files: files, path: file, region: "10.0.0.2", marks: marks}
+			if err := act(t, one); err != nil {
+				t.Fatal(err)
+			}
+			if err := act(t, two); err == nil {
+				t.Error("the other run does not see it")
+			}
+			other := &lateLedger{files: files, path: file, region: "other.example", marks: &regionMarks{forbidden: true}}
+			if err := act(t, other); err != nil {
+				t.Errorf("a user who may make no tag: %v", err)
+			}
+		})
+	}
+}
+
+// TestLedgerAsksUnlocked: while one asks a MAAS that does not answer for its mark, others
+// do not wait for him, and each asks for as long as his own ctx says.
+func TestLedgerAsksUnlocked(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 2)
+	marks := &regionMarks{look: func(ctx context.Context) error {
+		asked <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	l := &lateLedger{files: new(ledgers), path: memoryLedger, region: "a", marks: marks}
+	patient, giveUp := context.WithCancel(t.Context())
+	first := make(chan error)
+	go func() { _, err := l.Rows(patient); first <- err }()
+	<-asked
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	second := make(chan error, 1)
+	go func() { _, err := l.Rows(short); second <- err }()
+	select {
+	case err := <-second:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for another one's question")
+	}
+	giveUp()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
