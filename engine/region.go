@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/rand"
 	"sync"
+	"time"
 )
 
 // Region is what the engines of one MAAS share in a process, where several ask it
@@ -20,4 +21,17 @@ type Region struct {
 // NewRegion returns a Region in which nothing is under way.
 func NewRegion() *Region {
 	return &Region{locks: newHostLocks(), claims: newClaims(), names: newNamesLeft(), sent: new(sync.Map), holder: rand.Text()}
+}
+
+// noteSent notes that a compose is sent for a row now. Those that cannot bear fruit any
+// more are forgotten: a process that lives for months sends many, and loses some.
+func (r *Region) noteSent(token string, window time.Duration) {
+	now := time.Now()
+	r.sent.Range(func(former, sent any) bool {
+		if now.Sub(sent.(time.Time)) >= window {
+			r.sent.Delete(former)
+		}
+		return true
+	})
+	r.sent.Store(token, now)
 }

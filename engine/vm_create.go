@@ -205,7 +205,7 @@ func (v *vms) compose(ctx context.Context, host VMHost, row Row, want VMSpec) (M
 	c.Left = func(what string) { v.leftovers.note(row.Key, what) }
 	// Only from now on can MAAS be at it: the row has waited for others so far.
 	c.Begin = func(ctx context.Context) error {
-		v.Region.sent.Store(row.Token, time.Now())
+		v.Region.noteSent(row.Token, v.ComposeWindow)
 		return v.Ledger.Renew(ctx, row)
 	}
 	ctx, cancel := withGrace(ctx)
