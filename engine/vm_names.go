@@ -74,6 +74,15 @@ func (n *namesLeft) deletes(systemID string, now time.Time) bool {
 	return leaving && l.to == "" && now.Sub(l.noted) < leavingAgain
 }
 
+// renames tells whether this process gives a VM another name than this one. The VM may
+// have its parking name by now, and still the mark and the row of its former one.
+func (n *namesLeft) renames(systemID, name string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l, leaving := n.leaving[systemID]
+	return leaving && l.to != "" && l.to != name && now.Sub(l.noted) < leavingAgain
+}
+
 // leaver finds the VM that is about to leave a name.
 func (n *namesLeft) leaver(name string, now time.Time) (systemID string, found bool) {
 	n.mu.Lock()
@@ -157,7 +166,7 @@ func (v *vms) waitForName(key Key, want VMSpec, holder Machine) error {
 		return nil
 	}
 	wait := &nameWait{fmt.Sprintf("the name %s is that of %s (%s), which is being renamed or deleted", want.Name, holder.SystemID, holder.StatusName)}
-	if _, leaving := v.names.leaver(want.Name, v.Now()); leaving {
+	if _, leaving := v.names.leaver(want.Name, v.Now()); leaving || v.names.renames(holder.SystemID, want.Name, v.Now()) {
 		return wait
 	}
 	if sameOwner(holder, key) && v.names.patient(key, v.Now()) {

@@ -182,6 +182,41 @@ func TestNamesShift(t *testing.T) {
 	}
 }
 
+// TestNameOfAParkedVM makes a VM by the name of one that waits for the name of a third,
+// whose delete takes long. The second has a parking name meanwhile, and still the mark
+// of the name that it leaves.
+func TestNameOfAParkedVM(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := world()
+		m.Latency.Release = 3 * time.Minute
+		r := inMemoryOf(t, m)
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		lives := []story{{was: "blue", becomes: "blue-old"}, {was: "blue-old"}, {becomes: "blue"}}
+		for n, l := range lives[:2] {
+			spec := named(l.was)
+			if l.becomes == "" {
+				spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
+			}
+			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lives[n].id = vm.SystemID
+		}
+		began := time.Now()
+		for n, err := range changeAll(p, lives) {
+			if err != nil {
+				t.Errorf("%+v: %v", lives[n], err)
+			}
+		}
+		if took := time.Since(began); took < m.Latency.Release {
+			t.Errorf("it took %v, so that nothing was waited for", took)
+		}
+		wantNames(t, r, rows, lives)
+	})
+}
+
 // explained is what a user reads of an error: the message and the hint.
 func explained(err error) string {
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
