@@ -23,6 +23,7 @@ type namesLeft struct {
 // leavingName is a VM on its way to another name; to is empty where it is deleted.
 type leavingName struct {
 	name, to     string
+	former       string    // its name at its first step
 	since, noted time.Time // its first step and its last
 }
 
@@ -50,11 +51,11 @@ func (n *namesLeft) leave(systemID, name, to string, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.leaving, func(_ string, l leavingName) bool { return now.Sub(l.noted) >= leavingAgain }) // of steps that failed
-	since := now
+	former, since := name, now
 	if l, leaving := n.leaving[systemID]; leaving && l.to == to {
-		since = l.since
+		former, since = l.former, l.since
 	}
-	n.leaving[systemID] = leavingName{name, to, since, now}
+	n.leaving[systemID] = leavingName{name, to, former, since, now}
 }
 
 // left ends the leave of a VM, and what its key waited for.
@@ -129,6 +130,19 @@ func (n *namesLeft) mustPark(systemID string, now time.Time) bool {
 	return now.Sub(n.leaving[systemID].since) >= parkAfter
 }
 
+// formerOfLast is the name that a VM had at first, where no other VM of this process is
+// on its way to another name; else it is empty, because one of them may want that name.
+func (n *namesLeft) formerOfLast(systemID string, now time.Time) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, l := range n.leaving {
+		if id != systemID && now.Sub(l.noted) < leavingAgain {
+			return ""
+		}
+	}
+	return n.leaving[systemID].former
+}
+
 // patient tells whether a key may wait on for a name that nobody leaves.
 func (n *namesLeft) patient(key Key, now time.Time) bool {
 	n.mu.Lock()
@@ -184,7 +198,11 @@ func (v *vms) rename(ctx context.Context, key Key, want VMSpec, m Machine, u Mac
 	_, waits := errors.AsType[*nameWait](err)
 	switch {
 	case !waits:
+		former := v.names.formerOfLast(m.SystemID, v.Now())
 		v.names.left(m.SystemID, key, v.Now())
+		if err != nil && m.isParked() && former != "" && former != m.Hostname {
+			v.unpark(ctx, m, former)
+		}
 	case !m.isParked() && v.names.mustPark(m.SystemID, v.Now()):
 		return v.park(ctx, want, m)
 	}
@@ -221,6 +239,14 @@ func (v *vms) park(ctx context.Context, want VMSpec, m Machine) error {
 	return &nameWait{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, want.Name)}
 }
 
+// unpark gives a VM that waits in vain its former name back: nobody else wants it. Where
+// that fails, the VM keeps its parking name, and the error tells it.
+func (v *vms) unpark(ctx context.Context, m Machine, former string) {
+	if err := v.Machines.Update(ctx, m.SystemID, MachineUpdate{Hostname: &former}); err != nil {
+		v.Log.WarnContext(ctx, "cannot give a VM its former name back", "name", m.Hostname, "former", former, "error", err.Error())
+	}
+}
+
 // nameRefused says what comes of a hostname that MAAS has refused.
 func (v *vms) nameRefused(ctx context.Context, key Key, want VMSpec, m Machine, refusal error) error {
 	named, err := v.Machines.MachinesNamed(ctx, want.Name)
@@ -246,7 +272,7 @@ func (v *vms) nameRefused(ctx context.Context, key Key, want VMSpec, m Machine, 
 func nameTakenError(want VMSpec, m, holder Machine) *SpecError {
 	hint := "If that machine is to be renamed or deleted as well, apply again once that is done. Otherwise choose another name."
 	if m.isParked() {
-		hint += fmt.Sprintf(" Until then the VM is called %s, so that others can have its former name.", m.Hostname)
+		hint += fmt.Sprintf(" While others wait for names, the VM is called %s.", m.Hostname)
 	}
 	return &SpecError{
 		Field: "name", Err: ErrConflict, Hint: hint,

@@ -133,7 +133,6 @@ func TestNamesShift(t *testing.T) {
 		"Descending": {"Each name is free when its turn comes.", vms, func(n int) int { return n + 1 }, descending, 10, 1},
 		"Down":       {"The same towards the front.", vms, func(n int) int { return n - 1 }, descending, 10, 1},
 		"Scattered":  {"Nobody in the ten slots waits for another one of them.", vms, func(n int) int { return n + 1 }, scattered, 10, 2},
-		"Swap":       {"With one slot, the one that waits must make room for the other.", 2, func(n int) int { return 1 - n }, ascending, 1, 2},
 	}
 	name := func(n int) string { return fmt.Sprintf("s%02d", n+1) }
 	for title, tc := range cases {
@@ -384,4 +383,32 @@ func TestFormerNameCutOff(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestNameOfAnotherThatStays: a VM is to have the name of one that keeps it. It waits for
+// longer than it keeps its own name, and has that one again when it gives up.
+func TestNameOfAnotherThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := inMemoryOf(t, world())
+		rows := ledger.NewMemory(nil)
+		p := r.start(t, rows, 0, breakage{})
+		lives := []story{{was: "web", becomes: "db"}, {was: "db", becomes: "db"}}
+		for n, l := range lives {
+			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, named(l.was)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lives[n].id = vm.SystemID
+		}
+		for _, err := range changeAll(p, lives[:1]) {
+			if !errors.Is(err, engine.ErrConflict) {
+				t.Errorf("want a conflict, got %v", err)
+			}
+		}
+		for n, want := range []string{"web", "db"} {
+			if m, _ := r.sim.Machine(lives[n].id); m.Hostname != want {
+				t.Errorf("%s is called %s", want, m.Hostname)
+			}
+		}
+	})
 }
