@@ -135,6 +135,9 @@ func (s *clusterScope) prepare(ctx context.Context) (bool, error) {
 	if isPaused, again, err := paused.EnsurePausedCondition(ctx, s.Client, cluster, s.maas); isPaused || again || err != nil {
 		return false, err
 	}
+	if err := s.noteOrigin(ctx); err != nil {
+		return false, err
+	}
 	if deleting {
 		return true, nil
 	}

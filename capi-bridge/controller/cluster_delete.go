@@ -45,6 +45,9 @@ func (s *clusterScope) awaitMachines(ctx context.Context) error {
 	if may, err := s.mayUseName(ctx, name); !may || err != nil {
 		return err
 	}
+	if !s.claim(ctx, name) {
+		return nil // it came from elsewhere, and the record is not known to be its own
+	}
 	return s.publish(ctx, name)
 }
 
@@ -74,6 +77,10 @@ func (s *clusterScope) ownName() (engine.DNSName, bool) {
 func (s *clusterScope) removeDNS(ctx context.Context) (bool, error) {
 	name, ok := s.ownName()
 	if !ok {
+		return true, nil
+	}
+	if s.isUnproven() {
+		ctrl.LoggerFrom(ctx).Info("only the object's annotations say that the DNS record is the cluster's: it is left as it is", "name", name.String())
 		return true, nil
 	}
 	if !s.findSite(ctx) {

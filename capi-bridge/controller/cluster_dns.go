@@ -81,11 +81,11 @@ func (s *clusterScope) has(ctx context.Context, list func(context.Context) ([]st
 	return slices.Contains(names, name), err
 }
 
-// claim makes a name ours that a user gave, unless MAAS has it for somebody
-// else: then it points to what is no machine of the cluster, or is a machine's. It
-// is written down before anything is published by it.
+// claim makes a name ours that a user gave or that came with the object, unless MAAS
+// has it for somebody else: then it points to what is no machine of the cluster, or is
+// a machine's. It is written down before anything is published by it.
 func (s *clusterScope) claim(ctx context.Context, name engine.DNSName) bool {
-	if s.maas.Annotations[DNSNameAnnotation] == name.String() {
+	if s.maas.Annotations[DNSNameAnnotation] == name.String() && !s.isUnproven() {
 		return true
 	}
 	have, err := s.site.DNS.DNSRecord(ctx, name)
@@ -93,13 +93,14 @@ func (s *clusterScope) claim(ctx context.Context, name engine.DNSName) bool {
 		s.failed(infrav1.DNSReadyCondition, err)
 		return false
 	}
-	known := s.allAddresses(func(*infrav1.MaasMachine) bool { return true })
-	stranger := slices.IndexFunc(have.Addresses, func(ip netip.Addr) bool { return !slices.Contains(known, ip) })
-	if stranger >= 0 {
+	if stranger := slices.IndexFunc(have.Addresses, s.isStranger()); stranger >= 0 {
 		s.set(infrav1.DNSReadyCondition, no, infrav1.ConflictReason, fmt.Sprintf(
 			"MAAS has %s already, for %s, which is no machine of the cluster; remove the name in MAAS, or set the annotation %s, so that it is left alone",
 			name, have.Addresses[stranger], infrav1.CustomEndpointAnnotation))
 		s.soon(mendAfter)
+		if s.isUnproven() {
+			s.soon(jittered(retryAfter)) // the address of its own machine may not be seen yet
+		}
 		return false
 	}
 	if taken, err := s.isMachinesName(ctx, name); taken || err != nil {
@@ -109,6 +110,7 @@ func (s *clusterScope) claim(ctx context.Context, name engine.DNSName) bool {
 		return false
 	}
 	annotate(s.maas, DNSNameAnnotation, name.String())
+	delete(s.maas.Annotations, UnprovenAnnotation)
 	s.soon(busyAfter) // to publish it, once that is saved
 	return false
 }

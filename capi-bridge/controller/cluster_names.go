@@ -45,6 +45,9 @@ func (s *clusterScope) mayUseName(ctx context.Context, name engine.DNSName) (boo
 	if err != nil || rival == nil {
 		return err == nil, err
 	}
+	if !hasClaimed(rival, name) && s.publishedBefore(ctx, name) {
+		return true, nil
+	}
 	s.nameTaken(name, fmt.Sprintf("%s is the name of the MaasCluster %s", name, client.ObjectKeyFromObject(rival)))
 	return false, nil
 }
@@ -82,7 +85,7 @@ func (s *clusterScope) nameRival(ctx context.Context, name engine.DNSName) (*inf
 // precedes tells which of two clusters has a name that both give: the one that has
 // claimed it, else the older one. A copy of an object is younger than its original.
 func precedes(a, b *infrav1.MaasCluster, name engine.DNSName) bool {
-	x, y := a.Annotations[DNSNameAnnotation] == name.String(), b.Annotations[DNSNameAnnotation] == name.String()
+	x, y := hasClaimed(a, name), hasClaimed(b, name)
 	switch {
 	case x != y:
 		return x

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,6 +31,14 @@ func othersCluster(made time.Time, change func(*infrav1.MaasCluster)) *infrav1.M
 // hasClaimed is a cluster that published the name before.
 func hasClaimed(c *infrav1.MaasCluster) {
 	c.Annotations = map[string]string{controller.DNSNameAnnotation: "api.maas"}
+	c.Status.Network.DNSName, c.Status.Ready = "api.maas", true
+	c.Status.Initialization.Provisioned = ptr.To(true)
+}
+
+// seemsToHaveClaimed is one that came with the annotation.
+func seemsToHaveClaimed(c *infrav1.MaasCluster) {
+	hasClaimed(c)
+	c.Status = infrav1.MaasClusterStatus{}
 }
 
 // TestOthersNames: of two clusters of one MAAS that give the same name one has it, and
@@ -47,6 +56,7 @@ func TestOthersNames(t *testing.T) {
 		whose   string // empty: ours publishes
 	}{
 		"ClaimedByAnother":   {reason: "Who published it keeps it.", other: othersCluster(after, hasClaimed), whose: "team-b/other"},
+		"ForgedByAnother":    {reason: "Only its annotation says that it published it.", other: othersCluster(after, seemsToHaveClaimed)},
 		"WantedByAnOlder":    {reason: "It is about to be published.", other: othersCluster(before, nil), whose: "team-b/other"},
 		"WantedByAYounger":   {reason: "First come, first served.", other: othersCluster(after, nil)},
 		"ClaimedByUs":        {reason: "An older one that never had it comes too late.", other: othersCluster(before, nil), claimed: true},

@@ -11,8 +11,10 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// UnprovenAnnotation is on an object that came with its key: only its annotations say
-// that the machine was made for it. It has the machine once that bears its mark.
+// UnprovenAnnotation is on a MaasMachine that came with its key: only its annotations
+// say that the machine was made for it. It has the machine once that bears its mark. On
+// a MaasCluster it says the same of the DNS record, which is the cluster's once it is
+// seen to lead to nothing but the cluster's machines.
 const UnprovenAnnotation = annotationPrefix + "unproven"
 
 // noteOrigin writes down that an object came from elsewhere with what says that it has

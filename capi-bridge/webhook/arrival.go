@@ -23,7 +23,8 @@ const (
 // checkArrival refuses a MaasMachine that comes paused and names a machine which was not
 // made for it, unless the identity of its cluster allows take-over. Who may pause a
 // Cluster could otherwise have any machine that bears no mark. One that says by its key
-// for whom its machine was made gets it by the machine's own mark only.
+// for whom its machine was made gets it by the machine's own mark only. A MaasCluster
+// that names its DNS record gets it once the controller sees its own machines there.
 func (g Guard) checkArrival(ctx context.Context, obj client.Object) (field.ErrorList, error) {
 	m, ok := obj.(*infrav1.MaasMachine)
 	if !ok || !namesMachine(m) || isMadeFor(m) {
