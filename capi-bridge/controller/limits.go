@@ -1,11 +1,14 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // within is a value that a list of the identity allows: the one that is wanted, or
@@ -73,9 +76,70 @@ func (s *machineScope) limitSpec() error {
 
 // mayAdopt tells whether a machine that runs is one that the identity allows.
 func (s *machineScope) mayAdopt(seen sighting) error {
-	if _, err := within("the machine's resource pool", seen.Pool, s.site.Limits.ResourcePools); err != nil {
+	limits := s.site.Limits
+	if _, err := within("the machine's resource pool", seen.Pool, limits.ResourcePools); err != nil {
 		return err
 	}
-	_, err := within("the machine's zone", seen.Zone, s.site.Limits.Zones)
+	if _, err := within("the machine's zone", seen.Zone, limits.Zones); err != nil || s.kind() != kindVM {
+		return err
+	}
+	if seen.HostName != "" { // else MAAS does not tell it for the moment
+		if _, err := within("the VM's host", seen.HostName, limits.Hosts); err != nil {
+			return err
+		}
+	}
+	_, err := within("the VM's domain", seen.Domain, limits.Domains)
 	return err
+}
+
+// isTakeOver tells whether the object has no right to its machine but that it is taken
+// over: another provider made it, or only the object's annotations say whose it is, as
+// noteOrigin noted.
+func (s *machineScope) isTakeOver() bool {
+	return s.adoptionPending() || s.maasMachine.Annotations[UnprovenAnnotation] != ""
+}
+
+// takeOverLimited is why a machine may not be taken over; nil: it may be, or bears the
+// object's mark.
+func (s *machineScope) takeOverLimited(seen sighting) *blocked {
+	key := s.engineKey()
+	_, isMark := readOwnership(string(key))
+	marked := seen.MarkedBy()
+	if !s.isTakeOver() || marked == s.ownKey() || isMark && marked == key && !s.adoptionPending() {
+		return nil
+	}
+	err := s.mayAdopt(seen)
+	if err == nil {
+		return nil
+	}
+	return &blocked{
+		reason:  infrav1.ConflictReason,
+		message: fmt.Sprintf("machine %s (%s) is not taken over: %s", seen.Hostname, seen.SystemID, explain(err).message),
+		hint:    "Delete this object: nothing is done to the machine for that.",
+	}
+}
+
+// limitedError is why a machine that may not be taken over is left as it is.
+type limitedError struct{ *blocked }
+
+// Unwrap lets explain find the reason.
+func (e limitedError) Unwrap() error { return e.blocked }
+
+// checkTakeOver looks at a machine that would be taken over. The error is a limitedError
+// where that is not allowed, and any other one where it cannot be told.
+func (s *machineScope) checkTakeOver(ctx context.Context, d driver) error {
+	if !s.isTakeOver() {
+		return nil
+	}
+	seen, err := d.observe(ctx, s.ref())
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	if limited := s.takeOverLimited(seen); limited != nil {
+		return limitedError{limited}
+	}
+	return nil
 }

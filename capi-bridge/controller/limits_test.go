@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 )
 
 // TestIdentityLimits: what the identity does not allow is refused before MAAS is asked
@@ -62,20 +63,90 @@ func TestIdentityLimits(t *testing.T) {
 }
 
 // TestTakeOverWithinLimits: nor is anything taken over that the identity does not
-// allow.
+// allow. The object is not Provisioned, and goes without touching the machine.
 func TestTakeOverWithinLimits(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		id, spec := w.incumbentVM()
-		w.site.Limits = infrav1.IdentityLimits{ResourcePools: []string{"vms"}}
-		w.add("old", spec, func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
-			older(id, true)(c, m)
-			m.Spec.ResourcePool = ptr.To("vms")
-		})
-		m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
-		w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "pool")
-		if got := w.known(id); got.Description != "" {
-			t.Errorf("it is marked: %s", got.Description)
+	incumbents := map[string]func(*machineWorld) (string, infrav1.MaasMachineSpec){
+		"VM": (*machineWorld).incumbentVM,
+		"Metal": func(w *machineWorld) (string, infrav1.MaasMachineSpec) {
+			return w.deployed("metal").SystemID, metalMachine()
+		},
+	}
+	cases := map[string]struct {
+		reason  string
+		limits  infrav1.IdentityLimits
+		ready   bool // as the other provider left it
+		forged  bool // it came with a key, and the identity allows take-over
+		deleted bool // before anything else is seen
+		says    string
+	}{
+		"Ready":   {reason: "The other provider said that it is ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, says: "pool"},
+		"Begun":   {reason: "The other provider had not said so.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, says: "pool"},
+		"Zone":    {reason: "Another zone.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, says: "zone"},
+		"Forged":  {reason: "Its own annotations are no better than another provider's.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, forged: true, says: "zone"},
+		"Deleted": {reason: "The deletion is the first that is seen of it.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, deleted: true},
+	}
+	for kind, make := range incumbents {
+		for name, tc := range cases {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+					id, spec := make(w)
+					w.site.Limits, w.site.AllowTakeOver = tc.limits, tc.forged
+					w.add("old", spec, func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
+						older(id, tc.ready)(c, m)
+						if tc.limits.ResourcePools != nil {
+							m.Spec.ResourcePool = ptr.To("vms")
+						}
+						m.Status.MachineState = ptr.To(infrav1.MachineState("Deployed"))
+						if tc.forged {
+							m.Status = infrav1.MaasMachineStatus{}
+							m.Annotations = map[string]string{
+								controller.KeyAnnotation: "uid", controller.KindAnnotation: map[string]string{"VM": "vm", "Metal": "machine"}[kind],
+								controller.SystemIDAnnotation: id, controller.InheritedAnnotation: "none",
+							}
+							m.Spec.ProviderID = nil
+						}
+					})
+					w.sim.ResetJournal()
+					if !tc.deleted {
+						m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+						w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, tc.says)
+						for range 3 {
+							time.Sleep(w.once("old").RequeueAfter)
+						}
+						if m = w.get("old"); ptr.Deref(m.Status.Initialization.Provisioned, false) || m.Status.Ready {
+							t.Errorf("%s\nit is provisioned: %+v", tc.reason, m.Status)
+						}
+					}
+					w.remove("old")
+					w.onlyLooked()
+					w.stillDeployed(id, tc.reason)
+				})
+			})
 		}
-	})
+	}
+}
+
+// TestTakeOverOfVMsWithinLimits: of a VM, its host and its domain count, too.
+func TestTakeOverOfVMsWithinLimits(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]infrav1.IdentityLimits{
+		"host": {Hosts: []string{"host9"}}, "domain": {Domains: []string{"corp"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				id, spec := w.incumbentVM()
+				w.site.Limits = limits
+				w.add("old", spec, older(id, true))
+				w.sim.ResetJournal()
+				m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+				w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, name)
+				w.remove("old")
+				w.onlyLooked()
+				w.stillDeployed(id, "It is outside of the limits.")
+			})
+		})
+	}
 }

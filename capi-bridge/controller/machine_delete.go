@@ -30,7 +30,10 @@ func (r *MachineReconciler) reconcileDelete(ctx context.Context, s *machineScope
 		s.see(seen)
 	}
 	var waiting *blocked
+	var limited limitedError
 	switch {
+	case errors.As(err, &limited):
+		return r.leaveAsItIs(ctx, s, limited)
 	case errors.As(err, &waiting) && waiting.passing:
 		s.holds(infrav1.DeletingCondition, waiting.reason, waiting.message)
 		return jittered(waiting.after)
@@ -44,11 +47,28 @@ func (r *MachineReconciler) reconcileDelete(ctx context.Context, s *machineScope
 		s.holds(infrav1.DeletingCondition, reason, seen.stageMessage(sentence))
 		return jittered(seen.after)
 	}
-	s.holds(infrav1.DeletingCondition, infrav1.DeletionCompletedReason, seen.leftBehind())
-	r.wakes.forget(s.key())
-	controllerutil.RemoveFinalizer(m, infrav1.MachineFinalizer)
-	controllerutil.RemoveFinalizer(m, infrav1.HostEvacuationFinalizer)
+	r.letGo(s, seen.leftBehind())
 	ctrl.LoggerFrom(ctx).Info("nothing of the machine is left in MAAS", "systemID", systemIDOf(m))
+	return 0
+}
+
+// letGo takes the finalizers off an object for which nothing is left to do.
+func (r *MachineReconciler) letGo(s *machineScope, message string) {
+	s.holds(infrav1.DeletingCondition, infrav1.DeletionCompletedReason, message)
+	r.wakes.forget(s.key())
+	controllerutil.RemoveFinalizer(s.maasMachine, infrav1.MachineFinalizer)
+	controllerutil.RemoveFinalizer(s.maasMachine, infrav1.HostEvacuationFinalizer)
+}
+
+// leaveAsItIs lets an object go whose machine the identity does not allow: it was never
+// taken over.
+func (r *MachineReconciler) leaveAsItIs(ctx context.Context, s *machineScope, limited limitedError) time.Duration {
+	r.letGo(s, "")
+	s.news = append(s.news, news{
+		kind: corev1.EventTypeWarning, reason: infrav1.ConflictReason, about: infrav1.DeletingCondition,
+		note: limited.message + "; it is left as it is",
+	})
+	ctrl.LoggerFrom(ctx).Info("the machine was never taken over, and is left as it is", "systemID", systemIDOf(s.maasMachine), "reason", limited.message)
 	return 0
 }
 
@@ -97,6 +117,9 @@ func (r *MachineReconciler) remove(ctx context.Context, s *machineScope) (sighti
 	s.claimLate()
 	d, err := r.driver(ctx, s)
 	if err != nil {
+		return sighting{}, err
+	}
+	if err := s.checkTakeOver(ctx, d); err != nil {
 		return sighting{}, err
 	}
 	if !r.detachDNS(ctx, s) {

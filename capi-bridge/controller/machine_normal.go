@@ -68,6 +68,8 @@ func (r *MachineReconciler) provision(ctx context.Context, s *machineScope) (sig
 		if seen, err := s.meet(ctx, d); err != nil || s.standing(seen) {
 			return seen, err
 		}
+	} else if err := s.checkTakeOver(ctx, d); err != nil {
+		return sighting{}, err
 	}
 	if wrong != nil {
 		return sighting{}, wrong
@@ -88,7 +90,11 @@ func (s *machineScope) meet(ctx context.Context, d driver) (sighting, error) {
 			message: fmt.Sprintf("spec.systemID: machine %s (%s) is somebody else's: it is marked as made for %s", seen.Hostname, seen.SystemID, seen.MarkedBy()),
 			hint:    "Name a machine that this cluster may have.",
 		}
-	case !s.standing(seen):
+	}
+	if limited := s.takeOverLimited(seen); limited != nil {
+		return sighting{}, limited
+	}
+	if !s.standing(seen) {
 		s.maasMachine.Annotations[infrav1.VMNameAnnotation] = seen.Hostname
 	}
 	return seen, nil
@@ -155,8 +161,9 @@ func (s *machineScope) provide(seen sighting) error {
 // whatever state it is in, but to take it over from another provider, or to make
 // its LXD known.
 func (r *MachineReconciler) attend(ctx context.Context, s *machineScope) time.Duration {
-	m := s.maasMachine
-	m.Status.Initialization.Provisioned = ptr.To(true)
+	if !s.adoptionPending() { // else the identity may not allow it
+		s.maasMachine.Status.Initialization.Provisioned = ptr.To(true)
+	}
 	if err := s.resolve(); err != nil && s.kind() == "" {
 		return s.failing(sighting{}, err)
 	}
@@ -171,6 +178,9 @@ func (r *MachineReconciler) attend(ctx context.Context, s *machineScope) time.Du
 			r.attachDNS(ctx, s, seen) // what it had is taken out of the record
 		}
 		return pause
+	}
+	if limited := s.takeOverLimited(seen); limited != nil {
+		return s.failing(sighting{}, limited)
 	}
 	s.see(seen)
 	if err := s.provide(seen); err != nil {

@@ -169,10 +169,8 @@ func (r *MachineReconciler) adopt(ctx context.Context, s *machineScope, seen sig
 	if settled || seen.Status.Phase() != engine.PhaseDeployed || s.foreign(seen) {
 		return 0
 	}
-	if err := s.mayAdopt(seen); err != nil && s.adoptionPending() {
-		s.lacks(infrav1.MachineDeployedCondition, infrav1.ConflictReason, explain(err).message)
-		ctrl.LoggerFrom(ctx).Info("the identity does not allow to take the machine over", "systemID", seen.SystemID, "error", err.Error())
-		return jittered(mendAfter)
+	if limited := s.takeOverLimited(seen); limited != nil {
+		return s.failing(sighting{}, limited)
 	}
 	if marked == "" && s.kind() != kindVM {
 		if pause, done := r.adoptUnmarked(ctx, s, seen); !done {
