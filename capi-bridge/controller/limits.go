@@ -57,11 +57,16 @@ func (s *machineScope) limitSpec() error {
 	if s.machine != nil {
 		zone = s.machine.Spec.FailureDomain
 	}
-	limits := s.site.Limits
-	if err := limit(limits, &s.want, zone, s.maasCluster.Spec.DNSDomain); err != nil || s.hosts == nil {
+	if err := limit(s.site.Limits, &s.want, zone, s.maasCluster.Spec.DNSDomain); err != nil || s.hosts == nil {
 		return err
 	}
-	hosts := *s.hosts
+	return s.limitHosts()
+}
+
+// limitHosts keeps the LXD host that a machine becomes to what the identity allows. What
+// the MaasCluster leaves open is the machine's own.
+func (s *machineScope) limitHosts() error {
+	hosts, limits := *s.hosts, s.site.Limits
 	var err error
 	if hosts.Zone != "" {
 		if _, err = within("lxdConfig.zone of the MaasCluster", hosts.Zone, limits.Zones); err != nil {

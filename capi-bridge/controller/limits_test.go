@@ -150,3 +150,57 @@ func TestTakeOverOfVMsWithinLimits(t *testing.T) {
 		})
 	}
 }
+
+// TestRegisterWithinLimits: nor does a node that runs already become an LXD host in a
+// zone or a resource pool that the identity does not allow.
+func TestRegisterWithinLimits(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		limits infrav1.IdentityLimits
+		hosts  infrav1.LXDHostConfig
+		begun  bool // its LXD was waited for before the limits came
+		says   string
+	}{
+		"Zone":        {reason: "Another tenant's zone.", limits: infrav1.IdentityLimits{Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{Zone: "az2"}, says: "zone"},
+		"Pool":        {reason: "Another tenant's pool.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, says: "resourcePool"},
+		"Begun":       {reason: "The limits came later.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, begun: true, says: "resourcePool"},
+		"MachinePool": {reason: "The LXD host would be in the machine's own pool.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, says: "resourcePool"},
+		"Allowed":     {reason: "Both are allowed.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}, Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
+				w.changeCluster(func(c *infrav1.MaasCluster) {
+					c.Spec.LXDConfig = &tc.hosts
+					c.Spec.LXDConfig.Enabled, c.Spec.LXDConfig.StorageBackend = ptr.To(true), "dir"
+				})
+				if tc.begun {
+					w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+				}
+				w.site.Limits = tc.limits
+				w.initHost(id)
+				w.sim.ResetJournal()
+				if tc.says == "" {
+					w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+					return
+				}
+				m := w.until("db", infrav1.LXDReadyCondition, infrav1.LXDFailedReason)
+				w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, tc.says)
+				w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+				for range 3 {
+					time.Sleep(w.once("db").RequeueAfter)
+				}
+				w.onlyLooked()
+				if got := w.hostsOn(id); len(got) != 0 {
+					t.Errorf("%s\nregistered: %+v", tc.reason, got)
+				}
+				w.remove("db")
+				if got := w.known(id); got.StatusName != "Ready" || got.Owner != "" {
+					t.Errorf("%s\ngiven back as %+v", tc.reason, got)
+				}
+			})
+		})
+	}
+}

@@ -40,6 +40,9 @@ func (s *machineScope) joiningSpec(context.Context) (engine.HostSpec, error) {
 	if err := s.site.NoCredentials; err != nil {
 		return engine.HostSpec{}, err
 	}
+	if err := s.limitHosts(); err != nil {
+		return engine.HostSpec{}, err
+	}
 	return engine.HostSpec{
 		Machine: engine.MachineSpec{Machine: systemIDOf(s.maasMachine), Adopt: true},
 		Project: cloudinit.DefaultProject, Credentials: s.site.Credentials, Zone: s.hosts.Zone, Pool: s.hosts.ResourcePool,
@@ -71,6 +74,10 @@ func (r *MachineReconciler) join(ctx context.Context, s *machineScope, seen sigh
 			return 0
 		}
 	}
+	s.deepen(seen)
+	if err := s.limitHosts(); err != nil {
+		return s.hostFailing(err)
+	}
 	if !s.joining() {
 		m.Annotations[HostAnnotation] = hostBegun // it is written before anything is done
 		s.lacks(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, "its LXD is about to be registered")
@@ -96,7 +103,6 @@ func (s *machineScope) hostOfOthers(ctx context.Context, seen sighting) (engine.
 // register takes one step towards the VM host. It is finished once MAAS knows what
 // the LXD has.
 func (r *MachineReconciler) register(ctx context.Context, s *machineScope, seen sighting) time.Duration {
-	s.deepen(seen)
 	d, err := r.driver(ctx, s)
 	if err != nil {
 		return s.hostFailing(err)
