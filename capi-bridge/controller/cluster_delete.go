@@ -39,7 +39,7 @@ func (s *clusterScope) awaitMachines(ctx context.Context) error {
 	s.soon(jittered(retryAfter)) // they wake us when they are gone
 	s.set(infrav1.DeletingCondition, yes, infrav1.WaitingForMachinesReason, fmt.Sprintf("waiting for %d MaasMachines to go: %s", len(s.machines), s.someNames()))
 	name, published := s.dnsName()
-	if !published || s.maas.Annotations[DNSNameAnnotation] != name.String() || !s.findSite(ctx) {
+	if !published || s.maas.Annotations[DNSNameAnnotation] != name.String() || !s.findSite(ctx) || !s.mayUseDomain() {
 		return nil
 	}
 	if may, err := s.mayUseName(ctx, name); !may || err != nil {

@@ -38,8 +38,7 @@ func (s *clusterScope) reconcileDNS(ctx context.Context) (bool, error) {
 		s.set(infrav1.DNSReadyCondition, yes, infrav1.DNSReadyReason, host+" is not in the domain "+s.maas.Spec.DNSDomain+" or is published by somebody else")
 		return true, nil
 	}
-	if _, err := within("spec.dnsDomain", s.maas.Spec.DNSDomain, s.site.Limits.Domains); err != nil {
-		s.failed(infrav1.DNSReadyCondition, err)
+	if !s.mayUseDomain() {
 		return false, nil
 	}
 	if !s.hasDomain(ctx) {
@@ -53,6 +52,16 @@ func (s *clusterScope) reconcileDNS(ctx context.Context) (bool, error) {
 	}
 	s.maas.Status.Network.DNSName = host
 	return true, s.publish(ctx, name)
+}
+
+// mayUseDomain tells whether the identity allows the cluster's domain. Otherwise a
+// condition says so.
+func (s *clusterScope) mayUseDomain() bool {
+	_, err := within("spec.dnsDomain", s.maas.Spec.DNSDomain, s.site.Limits.Domains)
+	if err != nil {
+		s.failed(infrav1.DNSReadyCondition, err)
+	}
+	return err == nil
 }
 
 // hasDomain tells whether MAAS has the cluster's domain.

@@ -194,3 +194,35 @@ func TestMovedClusterFollowsSoon(t *testing.T) {
 		t.Errorf("it looks again after %s, %v", result.RequeueAfter, err)
 	}
 }
+
+// limitedSites limits what a MAAS is used for.
+type limitedSites struct {
+	controller.Sites
+	limits infrav1.IdentityLimits
+}
+
+// Site implements controller.Sites.
+func (l limitedSites) Site(ctx context.Context, c *infrav1.MaasCluster) (*controller.Site, error) {
+	site, err := l.Sites.Site(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	limited := *site
+	limited.Limits = l.limits
+	return &limited, nil
+}
+
+// TestDomainLimitsHoldAtTheEnd: a cluster may not publish in a domain that its identity
+// does not allow, neither while it lives nor while its machines go.
+func TestDomainLimitsHoldAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.Sites = limitedSites{w.Sites, infrav1.IdentityLimits{Domains: []string{"corp"}}}
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	wantCondition(t, w.settle(), infrav1.DNSReadyCondition, isFalse, infrav1.InvalidSpecReason, "spec.dnsDomain")
+	w.remove(w.object())
+	w.settle()
+	if got := w.record(testHost); got != "none" {
+		t.Errorf("the name points to %s", got)
+	}
+}
