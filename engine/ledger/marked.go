@@ -30,7 +30,7 @@ var (
 )
 
 // current returns the rows as far as the mark is known. Whether there is one is asked
-// once; who keeps others away makes it: by a reservation, a close, or a lease.
+// once; who reserves something makes it, or closes a host.
 func (m *Marked) current(ctx context.Context) (*Ledger, error) {
 	m.mu.Lock()
 	rows := m.rows
@@ -45,9 +45,9 @@ func (m *Marked) current(ctx context.Context) (*Ledger, error) {
 	return m.become(ctx, mark)
 }
 
-// reserving returns the rows in which something is about to be reserved, closed or held:
-// the MAAS gets a mark first. Else a run that knows the MAAS by another address would
-// not see it. A user who may make none goes on without it.
+// reserving returns the rows in which something is about to be reserved, or a host to be
+// closed: the MAAS gets a mark first. Else a run that knows the MAAS by another address
+// would not see it. A user who may make none goes on without it.
 func (m *Marked) reserving(ctx context.Context) (*Ledger, error) {
 	m.mu.Lock()
 	rows, known := m.rows, m.known
@@ -175,11 +175,9 @@ func (m *Marked) OpenHost(ctx context.Context, hostKey, holder string) error {
 	return m.with(ctx, func(l *Ledger) error { return l.OpenHost(ctx, hostKey, holder) })
 }
 
-// Hold implements engine.Leases.
+// Hold implements engine.Leases. It makes no mark: of a wish that is refused afterwards
+// nothing is left in MAAS.
 func (m *Marked) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
-	rows, err := m.reserving(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rows.Hold(ctx, key)
+	err = m.with(ctx, func(l *Ledger) error { release, err = l.Hold(ctx, key); return err })
+	return release, err
 }

@@ -76,45 +76,30 @@ func TestMarked(t *testing.T) {
 	}
 }
 
-// TestMarkedFirst: what keeps another run away is noted by the mark, although nobody has
-// reserved anything yet. The other run knows the MAAS by another address.
+// TestMarkedFirst: what closes a host is noted by the mark, although nobody has reserved
+// anything yet. The other run knows the MAAS by another address.
 func TestMarkedFirst(t *testing.T) {
 	t.Parallel()
-	acts := map[string]func(*testing.T, *ledger.Marked) error{
-		"Close": func(t *testing.T, m *ledger.Marked) error {
-			return m.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: m.Address, Lease: time.Minute, Window: time.Minute})
-		},
-		"Hold": func(t *testing.T, m *ledger.Marked) error {
-			release, err := m.Hold(t.Context(), "team/c/web")
-			if err == nil {
-				t.Cleanup(release)
-			}
-			return err
-		},
+	all := ledger.NewMemory(nil)
+	t.Cleanup(func() { _ = all.Close() })
+	maas := &marks{made: "m1"}
+	one := &ledger.Marked{All: all, Address: "maas.example", Marks: maas}
+	two := &ledger.Marked{All: all, Address: "10.0.0.2", Marks: maas}
+	for _, m := range []*ledger.Marked{one, two} { // the answer is kept: there is no mark
+		if _, err := m.Rows(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for name, act := range acts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			all := ledger.NewMemory(nil)
-			t.Cleanup(func() { _ = all.Close() })
-			maas := &marks{made: "m1"}
-			one := &ledger.Marked{All: all, Address: "maas.example", Marks: maas}
-			two := &ledger.Marked{All: all, Address: "10.0.0.2", Marks: maas}
-			for _, m := range []*ledger.Marked{one, two} { // the answer is kept: there is no mark
-				if _, err := m.Rows(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := act(t, one); err != nil {
-				t.Fatal(err)
-			}
-			if err := act(t, two); err == nil {
-				t.Error("the other run does not see it")
-			}
-			forbidden := &ledger.Marked{All: all, Address: "other.example", Marks: &marks{}}
-			if err := act(t, forbidden); err != nil {
-				t.Errorf("a user who may make no tag: %v", err)
-			}
-		})
+	closing := func(m *ledger.Marked) error {
+		return m.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: m.Address, Lease: time.Minute, Window: time.Minute})
+	}
+	if err := closing(one); err != nil {
+		t.Fatal(err)
+	}
+	if err := closing(two); err == nil {
+		t.Error("the other run does not see it")
+	}
+	if err := closing(&ledger.Marked{All: all, Address: "other.example", Marks: &marks{}}); err != nil {
+		t.Errorf("a user who may make no tag: %v", err)
 	}
 }

@@ -114,8 +114,8 @@ func (l *lateLedger) opened(ctx context.Context) (all, marked *ledger.Ledger, er
 	return all, l.marked, err
 }
 
-// first sees that the MAAS has a mark before something is reserved, closed or held in
-// it. A user who may make no tag goes on without one.
+// first sees that the MAAS has a mark before something is reserved in it, or a host is
+// closed. A user who may make no tag goes on without one.
 func (l *lateLedger) first(ctx context.Context) error {
 	if l.marks == nil || l.path == memoryLedger {
 		return nil
@@ -292,11 +292,9 @@ func (l *lateLedger) Drop(ctx context.Context, row engine.Row) error {
 
 var _ engine.Leases = (*lateLedger)(nil)
 
-// Hold implements engine.Leases.
+// Hold implements engine.Leases. It makes no mark: of a wish that is refused afterwards
+// nothing is left in MAAS.
 func (l *lateLedger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
-	if err := l.first(ctx); err != nil {
-		return nil, err
-	}
 	err = l.do(ctx, func(rows *ledger.Ledger) error { release, err = rows.Hold(ctx, key); return err })
 	return release, err
 }

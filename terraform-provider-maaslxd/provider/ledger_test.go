@@ -207,41 +207,25 @@ func (m *regionMarks) MakeRegionMark(context.Context) (string, error) {
 	return m.mark, nil
 }
 
-// TestLedgerMarksFirst: what keeps another run away is noted by the mark, although nobody
-// has reserved anything yet. The other run knows the MAAS by another address.
+// TestLedgerMarksFirst: what closes a host is noted by the mark, although nobody has
+// reserved anything yet. The other run knows the MAAS by another address.
 func TestLedgerMarksFirst(t *testing.T) {
 	t.Parallel()
-	acts := map[string]func(*testing.T, *lateLedger) error{
-		"Close": func(t *testing.T, l *lateLedger) error {
-			return l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: l.region, Lease: time.Minute, Window: time.Minute})
-		},
-		"Hold": func(t *testing.T, l *lateLedger) error {
-			release, err := l.Hold(t.Context(), "team/c/web")
-			if err == nil {
-				t.Cleanup(release)
-			}
-			return err
-		},
+	files := new(ledgers)
+	t.Cleanup(func() { _ = files.Close() })
+	file, marks := filepath.Join(t.TempDir(), "ledger.db"), new(regionMarks)
+	closing := func(region string, marks *regionMarks) error {
+		l := &lateLedger{files: files, path: file, region: region, marks: marks}
+		return l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: region, Lease: time.Minute, Window: time.Minute})
 	}
-	for name, act := range acts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			files := new(ledgers)
-			t.Cleanup(func() { _ = files.Close() })
-			file, marks := filepath.Join(t.TempDir(), "ledger.db"), new(regionMarks)
-			one := &lateLedger{files: files, path: file, region: "maas.example", marks: marks}
-			two := &lateLedger{files: files, path: file, region: "10.0.0.2", marks: marks}
-			if err := act(t, one); err != nil {
-				t.Fatal(err)
-			}
-			if err := act(t, two); err == nil {
-				t.Error("the other run does not see it")
-			}
-			other := &lateLedger{files: files, path: file, region: "other.example", marks: &regionMarks{forbidden: true}}
-			if err := act(t, other); err != nil {
-				t.Errorf("a user who may make no tag: %v", err)
-			}
-		})
+	if err := closing("maas.example", marks); err != nil {
+		t.Fatal(err)
+	}
+	if err := closing("10.0.0.2", marks); err == nil {
+		t.Error("the other run does not see it")
+	}
+	if err := closing("other.example", &regionMarks{forbidden: true}); err != nil {
+		t.Errorf("a user who may make no tag: %v", err)
 	}
 }
 
