@@ -44,7 +44,7 @@ func newProbe(s settings) engine.Probe {
 // LXD to count as one that only MAAS reaches. A machine that boots its LXD refuses
 // them; a firewall on the way drops them, and will go on to.
 const (
-	swallowedTries = 2
+	swallowedTries = 3
 	dialTimeout    = 3 * time.Second
 	lookTimeout    = 5 * time.Second
 )
