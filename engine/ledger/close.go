@@ -18,25 +18,26 @@ const closeMargin = 8 * time.Minute
 // closeHost closes a host, or goes on with the holder's own close, unless
 // something may be composed there.
 //
-//	?1 region  ?2 host  ?3 holder  ?4 until  ?5 composes since  ?6 key that does not count  ?7 now  ?8 never
-//	?9 the latest end of a close that counts
+//	?1 to ?5 are those of composedOn  ?6 holder  ?7 until  ?8 now  ?9 the latest end of a close that counts
 const closeHost = `
 INSERT INTO closed_hosts (region, host_key, holder, until_ms)
-SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (` + composedOn + `)
+SELECT ?1, ?2, ?6, ?7 WHERE NOT EXISTS (` + composedOn + `)
 ON CONFLICT (region, host_key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
-WHERE closed_hosts.holder = excluded.holder OR closed_hosts.until_ms <= ?7 OR closed_hosts.until_ms > ?9`
+WHERE closed_hosts.holder = excluded.holder OR closed_hosts.until_ms <= ?8 OR closed_hosts.until_ms > ?9`
 
 // composedOn are the VMs that may be composed on a host now.
+//
+//	?1 region  ?2 host  ?3 composes since  ?4 key that does not count  ?5 never
 const composedOn = `
   SELECT name, since_ms FROM reservations
-  WHERE region = ?1 AND shown_from = ?8 AND host_key = ?2 AND system_id = '' AND since_ms > ?5 AND key <> ?6`
+  WHERE region = ?1 AND shown_from = ?5 AND host_key = ?2 AND system_id = '' AND since_ms > ?3 AND key <> ?4`
 
 // CloseHost implements engine.Ledger.
 func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 	now := l.now()
 	latest := latestClose(now)
 	until, since := now.Add(c.Lease).UnixMilli(), now.Add(-c.Window).UnixMilli()
-	err := l.store.exec(ctx, closeHost, l.region, c.HostKey, c.Holder, until, since, c.Except, now.UnixMilli(), never, latest)
+	err := l.store.exec(ctx, closeHost, l.region, c.HostKey, since, c.Except, never, c.Holder, until, now.UnixMilli(), latest)
 	if err != nil {
 		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
 	}
@@ -60,8 +61,8 @@ func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 func (l *Ledger) composedError(ctx context.Context, c engine.Close, now time.Time, since int64) error {
 	var name string
 	var latest int64
-	err := l.store.row(ctx, `SELECT coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`) WHERE ?3 = ?3 AND ?4 = ?4 AND ?7 = ?7`,
-		[]any{l.region, c.HostKey, c.Holder, 0, since, c.Except, 0, never}, &name, &latest)
+	err := l.store.row(ctx, `SELECT coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
+		[]any{l.region, c.HostKey, since, c.Except, never}, &name, &latest)
 	if err != nil {
 		return fmt.Errorf("cannot list what is composed on the VM host %s: %w", c.HostKey, err)
 	}

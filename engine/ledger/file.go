@@ -30,14 +30,14 @@ func inspect(path string) error {
 			"Choose a folder of this user's, or close it: chmod o-w "+filepath.Dir(path))
 	}
 	info, err := os.Lstat(path)
-	switch mode := fs.ModeIrregular; {
+	switch {
 	case err != nil:
 		return err
 	case info.IsDir():
 		return refused(path, "it is a folder", "Name a file in it.")
 	case info.Mode()&fs.ModeSymlink != 0:
 		return refused(path, "it is a symbolic link", "Name the file that it leads to.")
-	case !info.Mode().IsRegular() || mode&info.Mode() != 0:
+	case !info.Mode().IsRegular():
 		return refused(path, "it is no regular file", "Name a file on a disk.")
 	case anothers(info):
 		return refused(path, "it belongs to another user", "Each user has a ledger of his own; name another file.")

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/site"
@@ -119,17 +120,18 @@ func (c *client) planning() bool {
 	return err == nil && c.run.checks()
 }
 
-// plannedTwice is planRun.twice where there is a run.
-func (c *client) plannedTwice(kind, name string, change bool) bool {
-	return c != nil && c.run.twice(kind, name, change)
-}
-
-// plannedTwin refuses an object that another resource of this run is planned to
-// make, too, before either is made.
-func (c *client) plannedTwin(object string, diags *diag.Diagnostics) {
-	if c != nil && c.run.createsAgain(object) {
+// planned notes that an object is planned, as a change or as something new; again
+// tells that the new one takes the place of what stands. An object that another
+// resource of this run makes, too, is refused before either is made.
+func (c *client) planned(kind string, name types.String, change bool, diags *diag.Diagnostics) (again bool) {
+	if c == nil {
+		return false
+	}
+	object := kind + name.ValueString()
+	if !change && set(name) && c.run.createsAgain(object) {
 		report(diags, "create "+object, twin(object))
 	}
+	return c.run.twice(object, change)
 }
 
 // claim takes a key for one resource in this run. The engine goes on with a VM

@@ -46,12 +46,8 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	}
 	if !p.diags.HasError() {
-		p.again = r.client.plannedTwice("VM host ", p.plan.Name.ValueString(), p.state != nil)
-		if p.again {
+		if p.again = r.client.planned("VM host ", p.plan.Name, p.state != nil, p.diags); p.again {
 			p.notes = readHostNotes(ctx, req.Private, p.diags)
-		}
-		if p.state == nil && set(p.plan.Name) {
-			r.client.plannedTwin("VM host "+p.plan.Name.ValueString(), p.diags)
 		}
 		r.check(ctx, p)
 		r.tell(ctx, p)

@@ -60,16 +60,16 @@ func (r *planRun) checks() bool {
 
 // twice tells whether an object is planned as something new after it was planned
 // as a change: Terraform replaces it.
-func (r *planRun) twice(kind, name string, change bool) bool {
+func (r *planRun) twice(object string, change bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.changes == nil {
 		r.changes = map[string]bool{}
 	}
 	if change {
-		r.changes[kind+name] = true
+		r.changes[object] = true
 	}
-	return !change && r.changes[kind+name]
+	return !change && r.changes[object]
 }
 
 // createsAgain tells whether an object is planned as something new for the second

@@ -33,12 +33,8 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 	resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	if !p.diags.HasError() {
-		p.again = r.client.plannedTwice("VM ", p.plan.Name.ValueString(), p.state != nil)
-		if p.again {
+		if p.again = r.client.planned("VM ", p.plan.Name, p.state != nil, p.diags); p.again {
 			p.notes = readNotes(ctx, req.Private, p.diags)
-		}
-		if p.state == nil && set(p.plan.Name) {
-			r.client.plannedTwin("VM "+p.plan.Name.ValueString(), p.diags)
 		}
 		r.check(ctx, p)
 		r.tell(p)
