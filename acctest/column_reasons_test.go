@@ -45,6 +45,7 @@ var notOnLXD = map[string]string{
 	"TestAccHostBadLXD/TooOld":            oneVersion,
 	"TestAccGoneTooOld":                   oneVersion,
 	"TestAccHostProjectInUse":             noMachine,
+	"TestAccWorkflowImportHostByAddress":  noMachine,
 	"TestAccHostWaysIn/ByAddress":         noMachine,
 	"TestAccHostServerDemanded":           noMachine,
 	"TestAccHostBadLXD/ProjectHoldsVMs":   noMachine,

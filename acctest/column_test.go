@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/acctest/reallxd"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // columnVariable chooses who makes the VMs of the suite, and so what it runs on:
@@ -70,13 +70,13 @@ func needBoots(t *testing.T) {
 }
 
 // fleetKey is the key that the hosts trust which are there already, in files.
-var fleetKey = sync.OnceValues(func() (key lxd.Key, err error) {
+var fleetKey = sync.OnceValues(func() (key fleetkey.Key, err error) {
 	dir, err := os.MkdirTemp("", "maaslxd-acctest-key-")
 	if err != nil {
-		return lxd.Key{}, err
+		return fleetkey.Key{}, err
 	}
 	defer os.RemoveAll(dir)
-	return lxd.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
+	return fleetkey.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
 })
 
 // inColumn skips a test that says nothing in this column, and where that is

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	fleetkey "github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // TestAccGoneBad: what keeps a VM from being made in an LXD that is a host
@@ -61,7 +61,7 @@ func TestAccGoneBad(t *testing.T) {
 		},
 		"NoPool": {
 			reason: "No such storage pool.", vm: []string{`disks = { root = { size_gb = 8, pool = "nvme" } }`},
-			at: "disks", want: `knows no storage pool on VM host kvm1 "nvme" Known: default`,
+			at: "disks", want: `VM host kvm1 has no storage pool "nvme" Known: default`,
 		},
 		"NoProfile": {
 			reason: "No such profile.", vm: []string{`profile = "gold"`},

@@ -27,13 +27,13 @@ func TestAccHostBadLXD(t *testing.T) {
 			body: vmHost("kvm", `address = "10.200.0.9"`), want: `Cannot see whether project "maas" adopt_existing_vms`,
 		},
 		"RegisteredAlready": {
-			reason: "MAAS has it under another name.",
+			reason: "A machine has one VM host of this program.",
 			before: func(t *testing.T, x *metalTarget) {
 				x.trustAt(t, "stray")
 				w := newWorkspace(t, x.config(vmHost("first", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
 				w.run(t, "apply", "-auto-approve", "-no-color")
 			},
-			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: MAAS has project "maas" already VM host first Import it`,
+			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it by the machine's system id`,
 		},
 		"ProjectHoldsVMs": {
 			reason: "MAAS would take them over, and power-cycle them.", world: runs("5.21.3"), probe: "direct",

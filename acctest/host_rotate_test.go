@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	fleetkey "github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // TestAccHostKeyRotated changes the key of a host that runs: noted first, then

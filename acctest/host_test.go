@@ -19,7 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	fleetkey "github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // TestAccHostLife takes one host through everything that a user does to it.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	fleetkey "github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // fences are the shell blocks of a page.

@@ -17,7 +17,7 @@ func (x *target) checkAbsent(name string) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	left, err := client.MachinesNamed(ctx, name)
+	left, err := client.Machines.MachinesNamed(ctx, name)
 	if err != nil {
 		return err
 	}

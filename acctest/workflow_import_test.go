@@ -2,6 +2,7 @@ package acctest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,21 @@ func TestAccWorkflowImportHost(t *testing.T) {
 	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
 		t.Errorf("the machine is %s", m.StatusName)
 	}
+}
+
+// TestAccWorkflowImportHostByAddress imports a VM host that the provider registered by
+// its address. MAAS made the machine's record, which is nothing to be deployed.
+func TestAccWorkflowImportHostByAddress(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	x.trustAt(t, "stray")
+	w := newWorkspace(t, x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", x.lxd(t, "stray").Address), `tags = ["rack"]`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	again, generated := adopt(t, x.direct("direct", ""), hostAddress, "kvm")
+	if text := strings.Join(strings.Fields(generated), " "); !strings.Contains(text, `address = "https://`) || !strings.Contains(text, "machine = null") {
+		t.Errorf("want the address alone, got:\n%s", generated)
+	}
+	again.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
 // privateBefore is what the private state held before there were keys of VMs and

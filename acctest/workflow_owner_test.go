@@ -144,6 +144,33 @@ func TestAccWorkflowOwnerNeeded(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccWorkflowTakenOver leaves a VM in a state although a cluster has taken it
+// over since: plans say so, and neither a change nor a destroy touches it.
+func TestAccWorkflowTakenOver(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, x.config(x.vm("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	mark := "maaslxd-0123456789ab 5f2c/default/blue/blue-cp-0"
+	x.edit(t, "web", sim.MachineEdit{Description: &mark})
+	before := x.machine(t, "web")
+
+	const warning = "Warning: VM web belongs to another owner made for 5f2c/default/blue/blue-cp-0 terraform state rm"
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(warning).MatchString(out) {
+		t.Errorf("want a warning whose it is by now, got:\n%s", out)
+	}
+	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words("cannot delete VM web marked as made for 5f2c/default/blue/blue-cp-0").MatchString(unwrapped(out.String())) {
+		t.Errorf("want the destroy refused, got %v:\n%s", err, out)
+	}
+	if after := x.machine(t, "web"); after.Status != before.Status || after.Description != before.Description {
+		t.Errorf("it was touched: %+v, before %+v", after, before)
+	}
+	w.run(t, "state", "rm", vmAddress)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	x.machine(t, "web")
+}
+
 // TestAccWorkflowNames renames VMs so that each takes the name of another, in one
 // apply, and reuses a former name.
 func TestAccWorkflowNames(t *testing.T) {

@@ -57,7 +57,7 @@ func TestAccWorkflowTypoVM(t *testing.T) {
 		"Subnet":           {`interfaces = { eth0 = { subnet = "lann" } }`, `subnet "lann"`},
 		"SubnetByCIDR":     {`interfaces = { eth0 = { subnet = "10.9.0.0/24" } }`, `subnet "10.9.0.0/24"`},
 		"SubnetWithNoDHCP": {`interfaces = { eth0 = { subnet = "dark" } }`, `no DHCP`},
-		"StoragePool":      {`disks = { root = { size_gb = 8, pool = "nope" } }`, `storage pool on VM host lxd1 "nope" default`},
+		"StoragePool":      {`disks = { root = { size_gb = 8, pool = "nope" } }`, `VM host lxd1 has no storage pool "nope" default`},
 		"DiskBeyondPool":   {`disks = { root = { size_gb = 8 }, data = { size_gb = 51, pool = "fast" } }`, `fast 50 GB left`},
 		"Cores":            {`cores = 99`, `99 cores are more than`},
 		"AddressOfMAAS":    {`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.200" } }`, `10.77.0.200 dynamic range`},

@@ -20,7 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
@@ -36,9 +36,9 @@ func TestScripts(t *testing.T) {
 }
 
 // makeKey makes the fleet's pair in a folder, with its certificate beside it.
-func makeKey(t *testing.T, folder string) lxd.Key {
+func makeKey(t *testing.T, folder string) fleetkey.Key {
 	t.Helper()
-	key, err := lxd.LoadOrCreate(filepath.Join(folder, lxd.KeyFile), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(folder, fleetkey.KeyFile), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,21 +8,17 @@ import (
 	"strings"
 )
 
-// SubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
-// there are several. The error is a *SpecError of the field ip if there is none.
-func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (Subnet, error) {
-	return e.cfg.subnetOf(ctx, "ip", ip)
-}
-
-func (c Config) subnetOf(ctx context.Context, field string, ip netip.Addr) (Subnet, error) {
-	found, all, err := find(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
+// FindSubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
+// there are several. The error is a *SpecError of the field if there is none.
+func (c Config) FindSubnetOf(ctx context.Context, field string, ip netip.Addr) (Subnet, error) {
+	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
 	if err != nil {
 		return Subnet{}, err
 	}
 	if len(found) == 0 {
 		return Subnet{}, &SpecError{
 			Field: field, Message: fmt.Sprintf("%s is in none of MAAS's subnets", ip),
-			Hint: "Known: " + strings.Join(cidrs(all), ", ") + ".", Err: ErrNotFound,
+			Hint: "Known: " + strings.Join(SubnetCIDRs(all), ", ") + ".", Err: ErrNotFound,
 		}
 	}
 	return slices.MaxFunc(found, func(x, y Subnet) int { return bits(x, ip) - bits(y, ip) }), nil
@@ -38,24 +34,24 @@ func bits(s Subnet, ip netip.Addr) int {
 	return prefix.Bits()
 }
 
-// checkAddress looks whether an address of the subnet can be given to a machine,
+// CheckAddress looks whether an address of the subnet can be given to a machine,
 // before anything is made. The machine self, which may be empty, may have it
 // already. The error is a *SpecError of the field, which must end in .ip.
 //
 // That it is free now is no promise: whoever links it first has it. Others of
 // the same process are told apart by claims; against all else, MAAS refuses the
 // link with ErrConflict.
-func (c Config) checkAddress(ctx context.Context, field string, subnet Subnet, ip netip.Addr, self string) error {
-	use, err := c.addressUse(ctx, field, subnet, ip)
+func (c Config) CheckAddress(ctx context.Context, field string, subnet Subnet, ip netip.Addr, self string) error {
+	use, err := c.LookUpAddress(ctx, field, subnet, ip)
 	if err != nil || use.Purpose == AddressFree || self != "" && use.SystemID == self {
 		return err
 	}
-	return use.refusal(field, ip)
+	return use.UnusableError(field, ip)
 }
 
-// addressUse looks what an address is in use for that a machine of the subnet
+// LookUpAddress looks what an address is in use for that a machine of the subnet
 // could have.
-func (c Config) addressUse(ctx context.Context, field string, subnet Subnet, ip netip.Addr) (AddressUse, error) {
+func (c Config) LookUpAddress(ctx context.Context, field string, subnet Subnet, ip netip.Addr) (AddressUse, error) {
 	prefix, err := netip.ParsePrefix(subnet.CIDR)
 	if err != nil {
 		return AddressUse{}, fmt.Errorf("MAAS has a subnet %q of no known form: %w", subnet.CIDR, ErrUnavailable)
@@ -70,8 +66,8 @@ func (c Config) addressUse(ctx context.Context, field string, subnet Subnet, ip 
 	return use, nil
 }
 
-// refusal says why the address is not to be had.
-func (u AddressUse) refusal(field string, ip netip.Addr) *SpecError {
+// UnusableError says why the address is not to be had.
+func (u AddressUse) UnusableError(field string, ip netip.Addr) *SpecError {
 	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.says()), Hint: "Give an address that is free.", Err: ErrConflict}
 	if u.Nearby.IsValid() {
 		bad.Hint = fmt.Sprintf("%s is free.", u.Nearby)

@@ -20,16 +20,27 @@ import (
 	"time"
 )
 
-// now is the key that the object is to be known by.
-func (r Ref) now() Key {
+// CurrentKey is the key that the object is to be known by.
+func (r Ref) CurrentKey() Key {
 	if r.NewKey != "" {
 		return r.NewKey
 	}
 	return r.Key
 }
 
+// After is the ref for the step that follows one which saw the object as systemID, empty if
+// it did not, or removed it to make it elsewhere.
+func (r Ref) After(systemID string, moved bool) Ref {
+	r.SystemID = cmp.Or(systemID, r.SystemID)
+	if moved {
+		r.SystemID = ""
+	}
+	return r
+}
+
 // Key is the caller's stable name for an object, which exists before the
-// object does: "owner/name" for Terraform, the Machine's UID for Cluster API.
+// object does: "owner/name" for Terraform, "management cluster/namespace/cluster/name"
+// for Cluster API. Up to its first slash it says who owns the object.
 type Key string
 
 // Ref names an object. Once SystemID is known it alone identifies; Key and
@@ -41,6 +52,9 @@ type Ref struct {
 	NewKey   Key
 	Name     string // hostname that the object was, or is to be, made with
 	SystemID string
+	// Guessed: the caller does not know by what key the object was made, and Key is what
+	// it would make one by. The mark of the object tells.
+	Guessed bool
 	// Finished: the caller knows that the object once reached what was wanted.
 	// Then nothing is installed or commissioned, whatever state it is in.
 	Finished bool
@@ -84,32 +98,37 @@ type Result[Object any] struct {
 	Reason  string        // one word, as of a condition: "Commissioning"
 	Message string        // a sentence for people
 
-	changed  <-chan struct{} // closed when stepping again earlier is worth it; may be nil
-	systemID string          // of Object, where it was seen, also beside an error
-	moved    bool            // the object that SystemID named was removed, to be made elsewhere
+	// Changed is closed once stepping again is worth it before After is over. Nil
+	// where nothing is watched. It is abandoned, never closed, when the ctx of the
+	// step ends.
+	Changed <-chan struct{}
+	// SystemID is that of Object, where it was seen, also beside an error.
+	SystemID string
+	// Moved tells that the object which Ref.SystemID named was removed, to be made
+	// elsewhere: the system id is of no use any more. It counts beside an error, too.
+	Moved bool
 }
 
-// Changed is closed once stepping again is worth it before After is over. Nil
-// where nothing is watched. It is abandoned, never closed, when the ctx of the
-// step ends.
-func (r Result[Object]) Changed() <-chan struct{} { return r.changed }
-
-// Moved tells that the object which Ref.SystemID named was removed, to be made
-// elsewhere: the system id is of no use any more. It counts beside an error,
-// too.
-func (r Result[Object]) Moved() bool { return r.moved }
-
 // Kind is a kind of object that the engine manages.
-type Kind[Spec, Object any] struct {
-	observe   func(context.Context, Ref) (Object, error)
-	reconcile func(context.Context, Ref, Spec) (Result[Object], error)
-	delete    func(context.Context, Ref) (Result[Object], error)
-	check     func(context.Context, Ref, Spec) Obstacles
+type Kind[Spec, Object any] struct{ do Verbs[Spec, Object] }
+
+// Verbs are what a kind can do. The methods of Kind of the same names say what each
+// promises.
+type Verbs[Spec, Object any] struct {
+	Observe   func(context.Context, Ref) (Object, error)
+	Reconcile func(context.Context, Ref, Spec) (Result[Object], error)
+	Delete    func(context.Context, Ref) (Result[Object], error)
+	Check     func(context.Context, Ref, Spec) Obstacles
+}
+
+// NewKind returns a kind of these verbs.
+func NewKind[Spec, Object any](v Verbs[Spec, Object]) Kind[Spec, Object] {
+	return Kind[Spec, Object]{v}
 }
 
 // Observe reads the object and changes nothing. ErrNotFound if there is none.
 func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error) {
-	return k.observe(ctx, ref)
+	return k.do.Observe(ctx, ref)
 }
 
 // Reconcile takes one step towards the spec. It never waits for a long MAAS
@@ -120,18 +139,15 @@ func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error
 // and was removed in order to be made on another host: its Result has the
 // Reason "Moving" and no SystemID.
 func (k Kind[Spec, Object]) Reconcile(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
-	return k.reconcile(ctx, ref, want)
+	return k.do.Reconcile(ctx, ref, want)
 }
 
 // Steps is Reconcile as a step for Wait. From the first step that saw the
 // object on, the steps keep to its system id.
 func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Result[Object], error) {
 	return func(ctx context.Context) (Result[Object], error) {
-		res, err := k.reconcile(ctx, ref, want)
-		ref.SystemID = cmp.Or(res.systemID, ref.SystemID)
-		if res.moved {
-			ref.SystemID = ""
-		}
+		res, err := k.do.Reconcile(ctx, ref, want)
+		ref = ref.After(res.SystemID, res.Moved)
 		return res, err
 	}
 }
@@ -139,7 +155,7 @@ func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Res
 // Delete takes one step back. Done means that the object is gone; an absent
 // one is done at once.
 func (k Kind[Spec, Object]) Delete(ctx context.Context, ref Ref) (Result[Object], error) {
-	return k.delete(ctx, ref)
+	return k.do.Delete(ctx, ref)
 }
 
 // Config is what an Engine is made of. Probe and what follows it
@@ -160,9 +176,6 @@ type Config struct {
 	// MayTravel refuses to have the private key of a host's Credentials sent to
 	// MAAS, before there is anything to register. Nil: it may be.
 	MayTravel func() error
-	// Region is shared by the engines of one MAAS in a process. Nil: there is no
-	// other.
-	Region *Region
 	// ComposeWindow is how long a compose whose reply was lost may still bear
 	// fruit; zero means 130 s.
 	ComposeWindow time.Duration
@@ -173,60 +186,23 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Engine holds the kinds.
-type Engine struct {
-	cfg Config
-	vms *vms
-	// VMs are LXD virtual machines that MAAS knows.
-	VMs Kind[VMSpec, VM]
-	// Machines are bare-metal machines of MAAS, allocated and deployed.
-	Machines Kind[MachineSpec, BareMetal]
-	// Hosts are VM hosts: machines that run LXD, or LXD servers that run
-	// already.
-	Hosts Kind[HostSpec, Host]
-}
-
-// New returns an engine. It makes no call.
-func New(cfg Config) (*Engine, error) {
+// WithDefaults is the configuration with what it leaves open, or an error that names the
+// port which it lacks.
+func (c Config) WithDefaults() (Config, error) {
 	for name, port := range map[string]any{
-		"Machines": cfg.Machines, "Composer": cfg.Composer, "Names": cfg.Names,
-		"Catalog": cfg.Catalog, "Ledger": cfg.Ledger, "Metal": cfg.Metal, "Registrar": cfg.Registrar,
+		"Machines": c.Machines, "Composer": c.Composer, "Names": c.Names,
+		"Catalog": c.Catalog, "Ledger": c.Ledger, "Metal": c.Metal, "Registrar": c.Registrar,
 	} {
 		if port == nil {
-			return nil, fmt.Errorf("cannot build an engine without %s", name)
+			return c, fmt.Errorf("cannot build an engine without %s", name)
 		}
 	}
-	cfg.ComposeWindow = cmp.Or(cfg.ComposeWindow, composeWindow)
-	if cfg.Now == nil {
-		cfg.Now = time.Now
+	c.ComposeWindow = cmp.Or(c.ComposeWindow, composeWindow)
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Region == nil {
-		cfg.Region = NewRegion()
-	}
-	return assemble(cfg), nil
-}
-
-// Probing is an engine that asks LXD servers by p, whatever Config.Probe is, and
-// shares all else with this one.
-func (e *Engine) Probing(p Probe) *Engine {
-	cfg := e.cfg
-	cfg.Probe = p
-	return assemble(cfg)
-}
-
-func assemble(cfg Config) *Engine {
-	locks, claims := cfg.Region.locks, cfg.Region.claims
-	v := &vms{Config: cfg, hosts: locks, networks: newHostNets(cfg.Now), projects: newHostProjects(), tries: newTries(), claims: claims, names: cfg.Region.names}
-	b := &metal{Config: cfg, tries: newTries(), surplus: newTries(), claims: claims}
-	h := &hosts{metal: b, locks: locks, names: cfg.Region.names, looks: newTries(), residents: newTries(), absences: newTries()}
-	return &Engine{
-		cfg:      cfg,
-		vms:      v,
-		VMs:      Kind[VMSpec, VM]{observe: v.observe, reconcile: v.reconcile, delete: v.delete, check: v.obstacles},
-		Machines: Kind[MachineSpec, BareMetal]{observe: b.observe, reconcile: b.reconcile, delete: b.delete, check: b.obstacles},
-		Hosts:    Kind[HostSpec, Host]{observe: h.observe, reconcile: h.reconcile, delete: h.delete, check: h.obstacles},
-	}
+	return c, nil
 }

@@ -113,6 +113,7 @@ func because(cause error) string {
 type terminalError struct{ err error }
 
 func (e terminalError) Error() string { return e.err.Error() }
+
 func (e terminalError) Unwrap() error { return e.err }
 
 // Terminal marks err as one that no repetition mends. Nil stays nil.

@@ -1,6 +1,17 @@
 package engine
 
-import "github.com/maaslxd/maaslxd/cloudinit"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
 
 // HostSpec is a wanted LXD VM host: a machine that runs LXD, or an LXD server
 // that runs already, registered in MAAS.
@@ -92,4 +103,97 @@ type Host struct {
 	// ServerFingerprint is that of the certificate which its LXD was seen with,
 	// as its machine says; empty: only MAAS has seen it.
 	ServerFingerprint string
+}
+
+// MaxInterfaceName is the longest name that Linux gives an interface
+// (IFNAMSIZ, without its zero). MAAS takes longer ones, and then the
+// deployment fails.
+const MaxInterfaceName = 15
+
+var bridgeName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9._-]*$`)
+
+func (b *BridgeSpec) validate() error {
+	switch {
+	case b == nil:
+		return nil
+	case len(b.Name) > MaxInterfaceName:
+		return &SpecError{
+			Field: "bridge.name", Message: fmt.Sprintf("%q has %d characters", b.Name, len(b.Name)),
+			Hint: fmt.Sprintf("Linux takes at most %d; lxd.networks names the bridge, too, where bridge does not.", MaxInterfaceName),
+		}
+	case !bridgeName.MatchString(b.Name):
+		return &SpecError{Field: "bridge.name", Message: fmt.Sprintf("%q is no name of a bridge", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}
+	}
+	return nil
+}
+
+// Fingerprint is the SHA-256 of the certificate, in hex, as LXD names it. It is
+// empty for what is no PEM.
+func (c Credentials) Fingerprint() string {
+	block, _ := pem.Decode([]byte(c.Certificate))
+	if block == nil {
+		return ""
+	}
+	sum := sha256.Sum256(block.Bytes)
+	return hex.EncodeToString(sum[:])
+}
+
+// String names the certificate. The key is never printed, by whatever verb or
+// handler: specs end up in logs and messages.
+func (c Credentials) String() string {
+	if f := c.Fingerprint(); f != "" {
+		return "certificate " + f
+	}
+	return "no certificate"
+}
+
+// Format implements fmt.Formatter, for all verbs and flags.
+func (c Credentials) Format(f fmt.State, _ rune) {
+	io.WriteString(f, c.String()) //nolint:errcheck // a Formatter has nowhere to report to
+}
+
+// LogValue implements slog.LogValuer.
+func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+func (s HostSpec) validateServer() error {
+	if s.ServerFingerprint == "" || IsFingerprint(s.ServerFingerprint) {
+		return nil
+	}
+	return &SpecError{
+		Field: "server_fingerprint", Message: fmt.Sprintf("%q is no fingerprint", s.ServerFingerprint),
+		Hint: "Write the 64 hex digits, in small letters and without colons, that `lxc info` says on the host as certificate_fingerprint.", Err: ErrInvalid,
+	}
+}
+
+// Validate checks what can be checked without asking MAAS. The error is a
+// *SpecError.
+func (s HostSpec) Validate() error {
+	for _, ratio := range []struct {
+		field string
+		value float64
+	}{{"cpu_overcommit", s.CPUOvercommit}, {"memory_overcommit", s.MemoryOvercommit}} {
+		if !(ratio.value >= 0 && ratio.value <= 10) { // NaN too
+			return &SpecError{Field: ratio.field, Message: fmt.Sprintf("%g is no over-commit ratio", ratio.value), Hint: "MAAS takes up to 10; 1 is none."}
+		}
+	}
+	if err := s.validateServer(); err != nil {
+		return err
+	}
+	switch {
+	case s.Project == "":
+		return &SpecError{Field: "project", Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
+	case s.Credentials.Certificate == "" || s.Credentials.Key == "":
+		return &SpecError{Field: "lxd_client_cert", Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
+	case s.Address != "":
+		return nil
+	case s.Machine.Deploy == nil && !s.Machine.Adopt:
+		return &SpecError{Field: "deploy", Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}
+	}
+	if s.Machine.Adopt {
+		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
+	}
+	if err := s.Bridge.validate(); err != nil {
+		return errors.Join(s.Machine.Validate(), err) // the first boot has a network of that name
+	}
+	return errors.Join(s.Machine.Validate(), s.validateFirstBoot())
 }

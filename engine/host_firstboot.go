@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,23 +25,6 @@ func (want HostSpec) lxd() cloudinit.Host {
 		host.Extra = append(slices.Clone(host.Extra), d.UserData)
 	}
 	return host
-}
-
-// sized gives the storage pools in files that name no size a part of the
-// machine's first disk, from which MAAS lets it boot.
-func (want HostSpec) sized(m Machine) HostSpec {
-	if want.PoolPercent == 0 || len(m.Disks) == 0 {
-		return want
-	}
-	pools := maps.Clone(want.LXD.StoragePools)
-	for name, p := range pools {
-		if p.SizeGB == 0 && inFileGB(p) > 0 {
-			p.SizeGB = m.Disks[0].SizeGB * int64(want.PoolPercent) / 100
-			pools[name] = p
-		}
-	}
-	want.LXD.StoragePools = pools
-	return want
 }
 
 // validateFirstBoot checks what can be known of the first boot before a machine
@@ -102,4 +84,16 @@ func capital(hint string) string {
 		return ""
 	}
 	return strings.ToUpper(hint[:1]) + hint[1:]
+}
+
+// FilePoolSizeGB is what a pool takes of the disk that the machine boots from.
+func FilePoolSizeGB(p cloudinit.StoragePool) int64 {
+	files := []cloudinit.Driver{"", cloudinit.ZFS, cloudinit.Btrfs, cloudinit.LVM}
+	switch {
+	case p.Source != "" || !slices.Contains(files, p.Driver):
+		return 0
+	case p.SizeGB != 0:
+		return p.SizeGB
+	}
+	return cloudinit.DefaultPoolSizeGB
 }

@@ -1,5 +1,13 @@
 package engine
 
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
 // MachineSpec is a wanted bare-metal machine: one that MAAS has, allocated and
 // deployed.
 type MachineSpec struct {
@@ -42,4 +50,98 @@ type BareMetal struct {
 	Ours bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
+}
+
+// HasStaticLink tells whether one of the links is a static one with that address.
+func HasStaticLink(links []InterfaceLink, ip netip.Addr) bool {
+	return slices.ContainsFunc(links, func(l InterfaceLink) bool { return l.Mode == "static" && l.IP == ip.String() })
+}
+
+// FixedAddress is an address that an interface of a machine has for as long as
+// the machine is allocated.
+type FixedAddress struct {
+	// Name is the caller's name for it, a label of [a-z0-9-]; errors go by it.
+	Name string
+	// NIC is the interface's name or MAC in MAAS. Empty: the one on the subnet's
+	// VLAN, that from which the machine boots before others. A bridge on it has
+	// the address in its place.
+	NIC string
+	// Subnet by name or CIDR; empty: the one that IP lies in.
+	Subnet string
+	IP     netip.Addr
+}
+
+// Field is how the front ends spell the address: "interfaces.eth0".
+func (f FixedAddress) Field() string { return "interfaces." + f.Name }
+
+func (s MachineSpec) validateAddresses() error {
+	has := map[netip.Addr]string{}
+	for _, f := range s.Interfaces {
+		other, twice := has[f.IP]
+		switch {
+		case s.Adopt:
+			return &SpecError{Field: "interfaces", Message: "an adopted machine keeps the addresses that it has", Hint: "Leave them out, or have the machine deployed."}
+		case !label.MatchString(f.Name):
+			return &SpecError{Field: f.Field(), Message: fmt.Sprintf("%q is no label of an interface", f.Name), Hint: `Use lower-case letters, digits and hyphens: "eth0".`}
+		case !f.IP.IsValid():
+			return &SpecError{Field: f.Field() + ".ip", Message: "there is no address", Hint: "Leave the interface out to let MAAS choose one."}
+		case twice:
+			return &SpecError{Field: f.Field() + ".ip", Message: fmt.Sprintf("%s is the address of %s already", f.IP, other), Hint: "Give each interface an address of its own."}
+		}
+		has[f.IP] = f.Name
+	}
+	return nil
+}
+
+// Fits reports whether a machine will do. VMs are not chosen, only named: they
+// take from a host what the host is for.
+func (s Selector) Fits(m Machine) bool {
+	largest := int64(0)
+	for _, d := range m.Disks {
+		largest = max(largest, d.SizeGB)
+	}
+	short, _, _ := strings.Cut(m.Architecture, "/")
+	return !m.ShowsVMHost() && !m.Locked && m.Cores >= s.MinCores && m.MemoryMiB >= s.MinMemoryMiB && largest >= s.MinDiskGB &&
+		(s.Zone == "" || m.Zone == s.Zone) && (s.Pool == "" || m.Pool == s.Pool) &&
+		(s.Architecture == "" || s.Architecture == m.Architecture || s.Architecture == short) &&
+		!slices.ContainsFunc(s.Tags, func(t string) bool { return !slices.Contains(m.Tags, t) })
+}
+
+// MachineField names the part of the spec that chose the machine.
+func (s MachineSpec) MachineField() string {
+	if s.Machine == "" {
+		return "selector"
+	}
+	return "machine"
+}
+
+// BegunState is the StateData of a machine that is not finished yet.
+func (s MachineSpec) BegunState() string {
+	if s.Adopt && !s.Inherit {
+		return StateAdopting
+	}
+	return StateInProgress
+}
+
+// FinishedState is the StateData of a machine that has reached what is wanted.
+func (s MachineSpec) FinishedState() string {
+	if s.Adopt && !s.Inherit {
+		return StateAdopted
+	}
+	return StateFinished
+}
+
+// IsAdopted tells that someone else installed the machine.
+func (m Machine) IsAdopted() bool {
+	return m.OwnerData[StateData] == StateAdopting || m.OwnerData[StateData] == StateAdopted
+}
+
+// Validate checks what can be checked without asking MAAS. The error is a
+// *SpecError.
+func (s MachineSpec) Validate() error {
+	switch {
+	case s.Adopt && s.Machine == "":
+		return &SpecError{Field: "machine", Message: "only a machine that is named can be adopted", Hint: "Give its hostname, FQDN or system id."}
+	}
+	return errors.Join(s.validateAddresses(), s.Deploy.Validate())
 }

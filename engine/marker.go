@@ -1,44 +1,48 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
 
-const markerPrefix = "maaslxd-"
+// MarkerPrefix begins every marker, and the names of our owner data.
+const MarkerPrefix = "maaslxd-"
 
 // unfinished ends the marker line of a machine that has not reached what was
 // wanted yet. A later run may resume it; a finished one it may not take.
 const unfinished = " (in progress)"
 
-// marker returns the name that a key leaves on what is made for it. It fits
+// MarkerOf returns the name that a key leaves on what is made for it. It fits
 // everywhere: as a disk's tag at birth, as a word in the description later.
-func marker(key Key) string {
+func MarkerOf(key Key) string {
 	sum := sha256.Sum256([]byte(key))
-	return markerPrefix + hex.EncodeToString(sum[:6])
+	return MarkerPrefix + hex.EncodeToString(sum[:6])
 }
 
-// born reports whether the machine still carries its birth marker. Compose
+// CarriesBirthMark reports whether the machine still carries its birth marker. Compose
 // puts it on the root disk together with the VM itself; commissioning
 // replaces the tags of disks, so a machine that carries it was never
 // commissioned.
-func born(m Machine, key Key) bool {
+func CarriesBirthMark(m Machine, key Key) bool {
 	return slices.ContainsFunc(m.Disks, func(d MachineDisk) bool {
-		return slices.Contains(d.Tags, marker(key))
+		return slices.Contains(d.Tags, MarkerOf(key))
 	})
 }
 
-// describe writes the marker line of a key into a machine's description and
+// DescriptionWithMark writes the marker line of a key into a machine's description and
 // keeps what else is there.
-func describe(description string, key Key, finished bool) string {
-	line := marker(key) + " " + string(key)
+func DescriptionWithMark(description string, key Key, finished bool) string {
+	line := MarkerOf(key) + " " + string(key)
 	if !finished {
 		line += unfinished
 	}
 	kept := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
-		return strings.HasPrefix(l, markerPrefix)
+		return strings.HasPrefix(l, MarkerPrefix)
 	})
 	text := strings.TrimRight(strings.Join(kept, "\n"), "\n")
 	if text == "" {
@@ -51,7 +55,7 @@ func describe(description string, key Key, finished bool) string {
 // whether it says finished. Without one, it is empty.
 func markerLine(description string) (line string, finished bool) {
 	for line := range strings.SplitSeq(description, "\n") {
-		if strings.HasPrefix(line, markerPrefix) {
+		if strings.HasPrefix(line, MarkerPrefix) {
 			line, begun := strings.CutSuffix(line, unfinished)
 			return line, !begun
 		}
@@ -59,34 +63,132 @@ func markerLine(description string) (line string, finished bool) {
 	return "", false
 }
 
-// described says whose a description's marker is, and whether it says finished.
+// MarkerIn says whose a description's marker is, and whether it says finished.
 // Without one, owner is empty.
-func described(description string) (owner string, finished bool) {
+func MarkerIn(description string) (owner string, finished bool) {
 	line, finished := markerLine(description)
 	owner, _, _ = strings.Cut(line, " ")
 	return owner, finished
 }
 
-// markedByAnother reports whether the machine says that it is another key's.
-func (m Machine) markedByAnother(key Key) bool {
-	owner, _ := described(m.Description)
-	return owner != "" && owner != marker(key)
+// MarkedByAnother reports whether the machine says that it is another key's.
+func (m Machine) MarkedByAnother(key Key) bool {
+	owner, _ := MarkerIn(m.Description)
+	return owner != "" && owner != MarkerOf(key)
 }
 
 // MarkedBy says whose the machine is, as it says itself; empty: it carries no
 // mark.
 func (m Machine) MarkedBy() Key {
-	if key, ok := m.OwnerData[keyData]; ok {
+	if key, ok := m.OwnerData[KeyData]; ok {
 		return Key(key)
 	}
-	key, _ := markedBy(m.Description)
+	key, _ := KeyIn(m.Description)
 	return key
 }
 
-// markedBy reads the key from the marker line of a description, empty if there
+// KeyIn reads the key from the marker line of a description, empty if there
 // is none.
-func markedBy(description string) (key Key, finished bool) {
+func KeyIn(description string) (key Key, finished bool) {
 	line, finished := markerLine(description)
 	_, name, _ := strings.Cut(line, " ")
 	return Key(name), finished
+}
+
+// Owner data by which a machine tells whose it is. MAAS clears them when the
+// machine is released, so that nothing of ours outlives the allocation.
+const (
+	KeyData   = "maaslxd-key"
+	StateData = "maaslxd-state"
+)
+
+// ourData tells which owner data are ours.
+func ourData(name string) bool { return strings.HasPrefix(name, MarkerPrefix) }
+
+// The values of StateData.
+const (
+	StateInProgress = "in progress"
+	StateFinished   = "finished"
+	// StateAdopting and StateAdopted: installed by someone else, and so never
+	// released, finished or not.
+	StateAdopting = "adopting"
+	StateAdopted  = "adopted"
+)
+
+// SameOwner tells whether a VM carries the mark of the owner that a key is of.
+func SameOwner(m Machine, key Key) bool {
+	of, _, ok := strings.Cut(string(key), "/")
+	has, _, marked := strings.Cut(string(m.VMMark()), "/")
+	return ok && marked && of == has
+}
+
+// MarkedByAnotherOwner tells whether a VM that was made for a key carries the mark of another
+// owner by now. One without a mark is still the key's.
+func (m Machine) MarkedByAnotherOwner(key Key) bool {
+	marked := m.VMMark()
+	return marked != "" && marked != key && !SameOwner(m, key)
+}
+
+// VMMark says whose VM the machine is. Its owner data may say at the same time whose
+// VM host it is, of an LXD that runs in the VM.
+func (m Machine) VMMark() Key {
+	if key, _ := KeyIn(m.Description); key != "" {
+		return key
+	}
+	return m.MarkedBy()
+}
+
+// MarkRemoval are the owner data that take our marks off the machine.
+func (m Machine) MarkRemoval() map[string]string {
+	none := map[string]string{}
+	for name := range m.OwnerData {
+		if ourData(name) {
+			none[name] = ""
+		}
+	}
+	return none
+}
+
+// Remark makes a machine that is Deployed another key's: its mark is from, and to
+// afterwards. An empty from is of a VM that carries no mark. It writes nothing where
+// the mark is to already, and is ErrConflict where it is neither.
+//
+// A bridge needs it for what it takes over: from a version that marked otherwise,
+// from another management cluster, from another provider.
+func (c Config) Remark(ctx context.Context, systemID string, from, to Key) error {
+	m, err := c.Machines.Machine(ctx, systemID)
+	if err != nil {
+		return err
+	}
+	now := m.MarkedBy()
+	switch {
+	case now == to:
+		return nil
+	case now != from || m.Status.Phase() != PhaseDeployed:
+		return &Refusal{
+			Message: fmt.Sprintf("will not take over machine %s (%s), which is %s and marked as made for %q", m.Hostname, systemID, m.StatusName, now),
+			Hint:    "Name a machine that may be taken over.", Err: ErrConflict,
+		}
+	case m.OwnerData[KeyData] != "":
+		err = c.Metal.Annotate(ctx, systemID, map[string]string{KeyData: string(to)})
+	default:
+		description := DescriptionWithMark(m.Description, to, true)
+		err = c.Machines.Update(ctx, systemID, MachineUpdate{Description: &description})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot mark %s as made for %s: %w", m.Hostname, to, AsSpecErrors(err))
+	}
+	return c.forgetRow(ctx, from)
+}
+
+// forgetRow drops what the ledger has of a key that nothing is made by any more.
+func (c Config) forgetRow(ctx context.Context, key Key) error {
+	row, err := c.Ledger.Row(ctx, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	return c.Ledger.Drop(ctx, row)
 }

@@ -4,7 +4,7 @@ import "testing"
 
 func TestDescribe(t *testing.T) {
 	const key = Key("team-a/web-1")
-	mine := marker(key)
+	mine := MarkerOf(key)
 	cases := map[string]struct {
 		reason      string
 		description string
@@ -27,21 +27,21 @@ func TestDescribe(t *testing.T) {
 		},
 		"ReplacesAnotherMarker": {
 			reason:      "A machine that was imported belongs to its new key only.",
-			description: marker("team-b/db") + " team-b/db", finished: true,
+			description: MarkerOf("team-b/db") + " team-b/db", finished: true,
 			want: mine + " team-a/web-1",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := describe(tc.description, key, tc.finished)
+			got := DescriptionWithMark(tc.description, key, tc.finished)
 			if got != tc.want {
 				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
 			}
-			owner, finished := described(got)
+			owner, finished := MarkerIn(got)
 			if owner != mine || finished != tc.finished {
 				t.Errorf("read back: %q, %t; want %q, %t", owner, finished, mine, tc.finished)
 			}
-			if again := describe(got, key, tc.finished); again != got {
+			if again := DescriptionWithMark(got, key, tc.finished); again != got {
 				t.Errorf("a repetition changes %q to %q", got, again)
 			}
 		})
@@ -50,19 +50,19 @@ func TestDescribe(t *testing.T) {
 
 func TestDescribedByNobody(t *testing.T) {
 	for _, description := range []string{"", "hello", "not-maaslxd-0123"} {
-		if owner, finished := described(description); owner != "" || finished {
-			t.Errorf("described(%q) = %q, %t; want nobody", description, owner, finished)
+		if owner, finished := MarkerIn(description); owner != "" || finished {
+			t.Errorf("MarkerIn(%q) = %q, %t; want nobody", description, owner, finished)
 		}
 	}
 }
 
 func TestMarkersDiffer(t *testing.T) {
-	if marker("a/b") == marker("a/c") {
+	if MarkerOf("a/b") == MarkerOf("a/c") {
 		t.Error("two keys have one marker")
 	}
 	// A disk's tag in MAAS takes letters, digits, hyphens; compose's storage
 	// string would break at others.
-	if !label.MatchString(marker("a/b")) {
-		t.Errorf("%q is no label", marker("a/b"))
+	if !label.MatchString(MarkerOf("a/b")) {
+		t.Errorf("%q is no label", MarkerOf("a/b"))
 	}
 }

@@ -28,9 +28,8 @@ const (
 // machine is read and never stored, so it cannot be out of date.
 type Phase string
 
-// The phases. PhaseOther covers what the engine reports by MAAS's own name
-// and never acts on: missing, reserved, retired, rescue mode and its
-// transitions.
+// The phases. PhaseOther covers what a reconcile reports by MAAS's own name and leaves
+// alone: missing, reserved, retired, rescue mode and its transitions.
 const (
 	PhaseCommissioning Phase = "Commissioning"
 	PhaseReady         Phase = "Ready"
@@ -65,13 +64,22 @@ func (s Status) Phase() Phase {
 	}
 }
 
-// in is the machine as MAAS is about to show it: what is waited for begins from
+// WithStatus is the machine as MAAS is about to show it: what is waited for begins from
 // there.
-func (m Machine) in(s Status) Machine {
+func (m Machine) WithStatus(s Status) Machine {
 	names := map[Status]string{StatusCommissioning: "Commissioning", StatusDeploying: "Deploying", StatusReleasing: "Releasing"}
 	m.Status, m.StatusName = s, names[s]
 	if s == StatusDeploying {
 		m.IPAddresses = nil // MAAS gives it others now
 	}
 	return m
+}
+
+// PhaseActs is a row of a kind's table of phases: what a step does with an object whose
+// machine is in a phase, or in a part of a phase that is treated otherwise.
+// docs/states.md shows the tables.
+type PhaseActs struct {
+	In        string // "Deployed", "Failed before Ready"
+	Reconcile string // "finish"
+	Delete    string // "release"
 }

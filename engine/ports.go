@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"slices"
+
+	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
 // Machine is one MAAS machine as it was last seen: a VM that MAAS knows, or
@@ -15,6 +17,7 @@ type Machine struct {
 	StatusName    string // MAAS's own word, for people
 	StatusMessage string // MAAS's own message, may be empty
 	PowerState    string // "on", "off", "error", "unknown": cached by MAAS
+	PowerType     string // "lxd", "ipmi", …; empty: MAAS made the record itself, for a VM host
 	Locked        bool
 	Owner         string // MAAS user, empty if not acquired
 	Description   string
@@ -159,8 +162,8 @@ type Deployment struct {
 	NoSwap bool
 }
 
-// swaps tells that the machine would get swap which the deployment shall not have.
-func (d *Deployment) swaps(m Machine) bool {
+// MustDisableSwap tells that the machine would get swap which the deployment shall not have.
+func (d *Deployment) MustDisableSwap(m Machine) bool {
 	return d != nil && d.NoSwap && (m.SwapBytes == nil || *m.SwapBytes != 0)
 }
 
@@ -206,8 +209,8 @@ type VMHost struct {
 // Amount is a resource of a host. Used counts the VMs that MAAS knows.
 type Amount struct{ Total, Used int64 }
 
-// left is what an over-commit ratio leaves; negative if more is used.
-func (a Amount) left(ratio float64) int64 { return int64(float64(a.Total)*ratio) - a.Used }
+// Left is what an over-commit ratio leaves; never negative.
+func (a Amount) Left(ratio float64) int64 { return placement.Amount(a).Left(ratio) }
 
 // StoragePool is an LXD storage pool of a host. Sizes are in bytes.
 type StoragePool struct {
@@ -269,6 +272,8 @@ type Subnet struct {
 type Catalog interface {
 	// Images lists the images that MAAS has, sorted by name.
 	Images(ctx context.Context) ([]Image, error)
+	// DefaultImage is the series that MAAS installs where none is named: "noble".
+	DefaultImage(ctx context.Context) (string, error)
 	// Capabilities probes once what this MAAS is.
 	Capabilities(ctx context.Context) (Capabilities, error)
 }

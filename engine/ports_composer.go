@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Composition is a VM to be made.
 type Composition struct {
@@ -81,4 +84,17 @@ type Composer interface {
 type Resident struct {
 	Machine
 	HostKey string // VMHost.HostKey of its host
+}
+
+// Remains says what composes of a key may have left where MAAS shows no machine.
+type Remains struct {
+	Key    Key
+	Marker string // that the composes left with what they made
+	Name   string // of the instance
+	// HostKeys are of the hosts that must have answered: the composes were sent
+	// there. Others are asked, too.
+	HostKeys []string
+	Pools    []string // names of the storage pools in which there may be disks
+	// Before is since when nobody can be at it: what was begun later stays.
+	Before time.Time
 }

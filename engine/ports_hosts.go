@@ -1,6 +1,16 @@
 package engine
 
-import "context"
+import (
+	"context"
+)
+
+// Reports reads what machines say of their first boots.
+type Reports interface {
+	// FirstBootFailures lists what failed since the machine was last deployed,
+	// the oldest first, in the words that the machine sent to MAAS. None:
+	// nothing failed yet, or nothing was said.
+	FirstBootFailures(ctx context.Context, systemID string) ([]string, error)
+}
 
 // Metal does what bare metal needs beyond Machines: allocation, annotations,
 // bridges. An absent machine is ErrNotFound.
@@ -113,4 +123,14 @@ type LXDServer struct {
 	// LXD could not be seen from here, and others vouch for it; never where one
 	// was demanded.
 	Fingerprint string
+}
+
+// RegionMarks tells one MAAS from all others. An address does not: one MAAS has several,
+// and another one may be behind it tomorrow.
+type RegionMarks interface {
+	// RegionMark returns the mark of this MAAS, empty if it has none yet.
+	RegionMark(ctx context.Context) (string, error)
+	// MakeRegionMark returns the mark, and makes it if there is none. Of those who make
+	// it at the same moment all get the same.
+	MakeRegionMark(ctx context.Context) (string, error)
 }

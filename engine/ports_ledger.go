@@ -50,7 +50,7 @@ type Row struct {
 // in the inventory, what was bound later may be missing from it.
 type Tag struct {
 	Generation string // another one each time that a ledger is opened
-	Sequence   int64  // grows with each Bind, Leaving and Forget, and where a Move gives up a compose
+	Sequence   int64  // grows with each Bind, Leaving and Drop, and where a Move gives up a compose
 	// Floor is the least Sequence of an inventory that serves by then. An
 	// inventory's own tag needs none.
 	Floor int64
@@ -104,7 +104,7 @@ const LongestClose = 2 * time.Minute
 // Close is a host that is to be closed.
 type Close struct {
 	HostKey string
-	Holder  string        // made anew by each who closes
+	Holder  string        // one for all closes of a process in one MAAS
 	Lease   time.Duration // how long the close counts, at most LongestClose
 	Window  time.Duration // how long the compose of a row may be under way: older ones do not count
 	Except  Key           // whose row does not count either
@@ -148,15 +148,12 @@ type Ledger interface {
 	// on leaving, and the answer is ErrBusy.
 	Bind(ctx context.Context, row Row) error
 	// Leaving marks the row as being deleted: its room stays taken until
-	// Forget. No row is no error.
+	// Drop. No row is no error.
 	Leaving(ctx context.Context, key Key) error
-	// Forget removes the row, once nothing of the VM is left. No row is no
-	// error.
-	Forget(ctx context.Context, key Key) error
 	// Drop removes a row that is still as it was read, whoever's it is.
 	Drop(ctx context.Context, row Row) error
-	// CloseHost closes a host: until OpenHost, or until the lease is over, Place,
-	// Move and Renew refuse it with ErrBusy. It is one conditional write, which
+	// CloseHost closes a host: until OpenHost, Place, Move and Renew refuse it with
+	// ErrBusy. A close whose lease is over is opened by the next Tag. It is one conditional write, which
 	// succeeds only if nothing may be composed there. The same holder closes it
 	// again to prolong its lease. ErrBusy if a VM may be composed there, or another
 	// holder has closed it.

@@ -1,6 +1,8 @@
 package engine
 
-import "context"
+import (
+	"context"
+)
 
 // Enlister makes machines of instances that an LXD has already, one by one: how
 // MAAS comes to know a VM where it has no VM hosts.

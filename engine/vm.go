@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
@@ -47,9 +48,6 @@ type VMSpec struct {
 	RemovedTags []string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
-	// instance is what the VM is made as, where that is not its Name: LXD keeps the
-	// name of a VM that was renamed in MAAS, and admits it once.
-	instance string
 	// AwaitName: a name that another VM has is waited for, as long as this process
 	// renames or deletes that one, and otherwise for half a minute where it is of
 	// the same owner. Else such a name is an error at once.
@@ -93,10 +91,28 @@ type VM struct {
 	// Ours tells that the machine carries the marker of the key it was asked
 	// for by.
 	Ours bool
+	// TakenOver tells that it carries the mark of another owner than that key's. It
+	// is not changed or deleted by that key any more.
+	TakenOver bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
 	// Leftover says, in a sentence's words, what the making of the VM by this
 	// process left in an LXD, or may have left, where MAAS does not show it;
 	// empty: nothing.
 	Leftover string
+}
+
+// validateAddresses refuses an address that is wanted twice.
+func (s VMSpec) validateAddresses() error {
+	has := map[netip.Addr]string{}
+	for _, i := range s.Interfaces {
+		if other, twice := has[i.IP]; twice && i.IP.IsValid() {
+			return &SpecError{
+				Field: "interfaces." + i.Name + ".ip", Message: fmt.Sprintf("%s is the address of %s already", i.IP, other),
+				Hint: "Give each interface an address of its own.",
+			}
+		}
+		has[i.IP] = i.Name
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
@@ -19,13 +18,6 @@ const (
 	MaxUserDataBytes = 512 << 10
 	// MaxDiskGB, 1 PB, only catches slips of the pen.
 	MaxDiskGB = 1_000_000
-)
-
-// label is one DNS label. MAAS would also take a dot, and LXD then refuses
-// the instance.
-var (
-	label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	digit = regexp.MustCompile(`^[0-9]`)
 )
 
 // Validate checks what can be checked without asking MAAS. The error is a
@@ -53,18 +45,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInterfaces(), s.validateAddresses(), s.Deploy.validate())
-}
-
-func (d *Deployment) validate() error {
-	if d == nil || len(d.UserData) <= MaxUserDataBytes {
-		return nil
-	}
-	return &SpecError{
-		Field:   "deploy.user_data",
-		Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(d.UserData), MaxUserDataBytes),
-		Hint:    "Let a short user-data fetch the rest.",
-	}
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInterfaces(), s.validateAddresses(), s.Deploy.Validate())
 }
 
 func (p Placement) validate() error {

@@ -4,9 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/maaslxd/maaslxd/engine/internal/jitter"
 )
+
+// Shortly is the pause where MAAS is about to change a state by itself.
+const Shortly = 2 * time.Second
+
+// LookAgain is when a step is worth repeating although nothing was seen to
+// change: the poller usually wakes the caller earlier.
+const LookAgain = 30 * time.Second
+
+// LookForIt is how often to look for a VM whose compose lost its reply: no
+// poller can watch what has no system id yet.
+const LookForIt = 5 * time.Second
+
+// composeWindow is, unless configured, how long a compose may still bear fruit after its caller
+// lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
+// the rest is for the commit and for clocks.
+const composeWindow = 130 * time.Second
+
+// grace is how long a compose, and the look at what it made, may go on after
+// the caller's ctx has ended. A run that is interrupted then still learns the
+// system id, and can tell its user that there is a VM.
+const grace = 10 * time.Second
+
+// WithGrace is a context that ends ten seconds after ctx does, or by its cancel.
+func WithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return graced, cancel
+}
 
 // patience is how long Wait puts up with steps that fail one after the other.
 // It is longer than the 120 s for which MAAS goes on composing after its
@@ -24,9 +53,6 @@ const (
 	backoffMost  = 15 * time.Second
 )
 
-// jitter is a random part of a pause; tests make it repeatable.
-var jitter = rand.N[time.Duration]
-
 // Wait repeats a step until it is done. It returns the object that was seen
 // last, also with an error: when the step fails for good, when it fails again
 // and again for two and a half minutes, or when ctx ends. In the last case the
@@ -39,7 +65,7 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 	for {
 		stepCtx, cancel := context.WithCancel(ctx)
 		res, err := step(stepCtx)
-		if res.systemID != "" || err == nil {
+		if res.SystemID != "" || err == nil {
 			last = res
 		}
 		if err == nil && res.Done {
@@ -55,7 +81,7 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 			cancel()
 			return last.Object, failing.verdict(err)
 		}
-		sleep(ctx, pause, res.changed)
+		sleep(ctx, pause, res.Changed)
 		cancel()
 	}
 }
@@ -90,7 +116,7 @@ func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
 	if IsTerminal(err) || time.Since(f.since) > patience || scarce && time.Since(f.scarce) > scarcity {
 		return 0, true
 	}
-	pause = f.pause/2 + jitter(f.pause/2)
+	pause = f.pause/2 + jitter.Of(f.pause/2)
 	f.pause = min(2*f.pause, backoffMost)
 	return pause, false
 }

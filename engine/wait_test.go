@@ -23,7 +23,7 @@ func script(steps ...func() (Result[string], error)) (step func(context.Context)
 
 func saw(object string, done bool, after time.Duration) func() (Result[string], error) {
 	return func() (Result[string], error) {
-		return Result[string]{Object: object, Done: done, After: after, Reason: "Working", Message: "hard at it", systemID: "abc123"}, nil
+		return Result[string]{Object: object, Done: done, After: after, Reason: "Working", Message: "hard at it", SystemID: "abc123"}, nil
 	}
 }
 
@@ -125,7 +125,7 @@ func TestWaitWakesWhenChanged(t *testing.T) {
 		_, err := Wait(t.Context(), func(context.Context) (Result[string], error) {
 			if first {
 				first = false
-				return Result[string]{After: time.Minute, changed: changed}, nil
+				return Result[string]{After: time.Minute, Changed: changed}, nil
 			}
 			return Result[string]{Done: true}, nil
 		})
@@ -178,4 +178,24 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestScarcityCountsFromScarcity: a wait for something else takes nothing of the
+// time that is given to a lack of room.
+func TestScarcityCountsFromScarcity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f failures
+		short := &Error{Type: InsufficientResources}
+		if _, over := f.after(0, ErrBusy); over {
+			t.Fatal("the first failure ends the waiting")
+		}
+		time.Sleep(25 * time.Second)
+		if _, over := f.after(0, short); over {
+			t.Error("the first lack of room ends the waiting, as something else had failed for 25 s")
+		}
+		time.Sleep(scarcity + time.Second)
+		if _, over := f.after(0, short); !over {
+			t.Error("room has been missing for longer than scarcity, and the waiting goes on")
+		}
+	})
 }

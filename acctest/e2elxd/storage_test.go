@@ -16,7 +16,7 @@ import (
 	yaml "gopkg.in/yaml.v2"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // storageAddress is where the LXD listens: in the network of the run no other does.
@@ -80,7 +80,7 @@ func (d daemon) filesAndDisks(t *testing.T) {
 // fleet is.
 func (d daemon) outside(t *testing.T) client.InstanceServer {
 	t.Helper()
-	key, err := lxd.LoadOrCreate(inFolder("key-storage"), time.Now())
+	key, err := fleetkey.LoadOrCreate(inFolder("key-storage"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

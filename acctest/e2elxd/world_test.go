@@ -11,6 +11,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/assembly"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/lxd"
 	"github.com/maaslxd/maaslxd/engine/maas"
@@ -20,8 +22,8 @@ import (
 type world struct {
 	maas   *sim.Sim
 	url    string
-	engine *engine.Engine
-	key    lxd.Key
+	engine *assembly.Engine
+	key    fleetkey.Key
 	macs   map[string]string // by hostname
 	network
 }
@@ -78,7 +80,7 @@ func newWorld(t *testing.T, hostnames ...string) *world {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	w.maas, w.url = s, server.URL
-	if w.key, err = lxd.LoadOrCreate(inFolder("key-"+strings.Join(hostnames, "-")), time.Now()); err != nil {
+	if w.key, err = fleetkey.LoadOrCreate(inFolder("key-"+strings.Join(hostnames, "-")), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	w.engine = newEngine(t, server.URL, s.APIKey())
@@ -86,7 +88,7 @@ func newWorld(t *testing.T, hostnames ...string) *world {
 }
 
 // newEngine is the engine as a front end has it.
-func newEngine(t *testing.T, url, key string) *engine.Engine {
+func newEngine(t *testing.T, url, key string) *assembly.Engine {
 	t.Helper()
 	rows := ledger.NewMemory(nil)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -95,8 +97,8 @@ func newEngine(t *testing.T, url, key string) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
-	e, err := engine.New(engine.Config{
-		Machines: m, Composer: m, Names: m, Catalog: m, Metal: m, Registrar: m, Reports: m, Ledger: rows, Log: log,
+	e, err := assembly.New(engine.Config{
+		Machines: m.Machines, Composer: m.Hosts, Names: m.Names, Catalog: m.Catalog, Metal: m.Machines, Registrar: m.Hosts, Reports: m.Events, Ledger: rows, Log: log,
 		Probe: lxd.NewProber(lxd.Config{Timeout: 3 * time.Second}),
 	})
 	if err != nil {

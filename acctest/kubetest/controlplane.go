@@ -121,17 +121,17 @@ func (c *ControlPlane) startServers(ctx context.Context, withControllers bool) e
 	if err != nil {
 		return err
 	}
-	etcd, err := c.startEtcd(ctx, data, ports[0], ports[1])
+	etcd, err := servers{c}.startEtcd(ctx, data, ports[0], ports[1])
 	if err != nil {
 		return err
 	}
 	if err := c.administrator(ports[2]); err != nil {
 		return err
 	}
-	if err := c.startAPIServer(ctx, etcd, ports[2]); err != nil || !withControllers {
+	if err := (servers{c}).startAPIServer(ctx, etcd, ports[2]); err != nil || !withControllers {
 		return err
 	}
-	return c.startControllerManager(ctx)
+	return servers{c}.startControllerManager(ctx)
 }
 
 // administrator makes the kubeconfig, the configuration and the client for the

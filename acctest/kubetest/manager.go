@@ -89,11 +89,11 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	defer cancel()
 	began := time.Now()
 	home := filepath.Join(c.Dir, m.Deployment)
-	moved, err := c.mount(ctx, m.Namespace, home, pod.Volumes, container.VolumeMounts)
+	moved, err := podRunner{c}.mount(ctx, m.Namespace, home, pod.Volumes, container.VolumeMounts)
 	if err != nil {
 		return nil, err
 	}
-	env, err := c.environment(ctx, m, pod, container.Env)
+	env, err := podRunner{c}.environment(ctx, m, pod, container.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +105,7 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	if err != nil {
 		return nil, err
 	}
-	r := &RunningManager{
-		Health:      fmt.Sprintf("http://%s:%d", loopback, ports[0]),
-		Diagnostics: fmt.Sprintf("%s:%d", loopback, ports[1]),
-		Args: slices.Concat(expanded(container.Args, env), m.outsidePods(), []string{
-			fmt.Sprintf("--health-addr=%s:%d", loopback, ports[0]),
-			fmt.Sprintf("--diagnostics-address=%s:%d", loopback, ports[1]),
-			fmt.Sprintf("--webhook-port=%d", webhooks),
-			"--webhook-cert-dir=" + filepath.Join(c.Dir, webhookCerts),
-		}, m.Args),
-	}
+	r := c.running(m, container, env, ports, webhooks)
 	cmd := exec.Command(m.Program, moved.all(r.Args)...)
 	cmd.Dir, cmd.Env = home, append(moved.all(env), m.Env...)
 	if r.Process, err = StartProcess(c.Dir, m.Deployment, cmd); err != nil {
@@ -127,6 +118,20 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	}
 	c.say("%s is ready after %s", m.Deployment, time.Since(began).Round(10*time.Millisecond))
 	return r, nil
+}
+
+// running is the manager as it is about to be started: its addresses and its arguments.
+func (c *ControlPlane) running(m Manager, container corev1.Container, env []string, ports []int, webhooks int) *RunningManager {
+	return &RunningManager{
+		Health:      fmt.Sprintf("http://%s:%d", loopback, ports[0]),
+		Diagnostics: fmt.Sprintf("%s:%d", loopback, ports[1]),
+		Args: slices.Concat(expanded(container.Args, env), m.outsidePods(), []string{
+			fmt.Sprintf("--health-addr=%s:%d", loopback, ports[0]),
+			fmt.Sprintf("--diagnostics-address=%s:%d", loopback, ports[1]),
+			fmt.Sprintf("--webhook-port=%d", webhooks),
+			"--webhook-cert-dir=" + filepath.Join(c.Dir, webhookCerts),
+		}, m.Args),
+	}
 }
 
 // Leader is who holds the lease by which managers choose one of them; empty where

@@ -26,10 +26,13 @@ func (m mounts) all(texts []string) []string {
 	return moved
 }
 
+// podRunner gives a process what its container would have: volumes and environment.
+type podRunner struct{ *ControlPlane }
+
 // mount makes a folder for each of a container's volumes. Secrets and
 // ConfigMaps that are in the cluster are written into theirs, anew each time;
 // what others keep there stays.
-func (c *ControlPlane) mount(ctx context.Context, namespace, home string, volumes []corev1.Volume, into []corev1.VolumeMount) (mounts, error) {
+func (c podRunner) mount(ctx context.Context, namespace, home string, volumes []corev1.Volume, into []corev1.VolumeMount) (mounts, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func (c *ControlPlane) mount(ctx context.Context, namespace, home string, volume
 // claim empties the folder of a claim that is not the one it was filled for: who
 // deletes a claim deletes what its volume holds. A pod whose claim is being
 // deleted never starts.
-func (c *ControlPlane) claim(ctx context.Context, namespace, folder string, of *corev1.PersistentVolumeClaimVolumeSource) error {
+func (c podRunner) claim(ctx context.Context, namespace, folder string, of *corev1.PersistentVolumeClaimVolumeSource) error {
 	if of == nil {
 		return nil
 	}
@@ -88,7 +91,7 @@ func (c *ControlPlane) claim(ctx context.Context, namespace, folder string, of *
 // volumeFiles are the files of a Secret's or ConfigMap's volume; none of one
 // that is not there: nobody issues the certificates that manifests ask
 // cert-manager for.
-func (c *ControlPlane) volumeFiles(ctx context.Context, namespace string, v corev1.Volume) (map[string][]byte, error) {
+func (c podRunner) volumeFiles(ctx context.Context, namespace string, v corev1.Volume) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	switch {
 	case v.Secret != nil:
@@ -115,7 +118,7 @@ func ignoreNotFound(err error) error {
 
 // environment is what the container's variables are, and where the API server
 // is and who asks it.
-func (c *ControlPlane) environment(ctx context.Context, m Manager, pod corev1.PodSpec, variables []corev1.EnvVar) ([]string, error) {
+func (c podRunner) environment(ctx context.Context, m Manager, pod corev1.PodSpec, variables []corev1.EnvVar) ([]string, error) {
 	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, m.Namespace, pod.ServiceAccountName)
 	if err != nil {
 		return nil, err
@@ -148,7 +151,7 @@ func expanded(args, env []string) []string {
 }
 
 // value is a variable's value, and whether it has one.
-func (c *ControlPlane) value(ctx context.Context, m Manager, pod corev1.PodSpec, v corev1.EnvVar) (string, bool, error) {
+func (c podRunner) value(ctx context.Context, m Manager, pod corev1.PodSpec, v corev1.EnvVar) (string, bool, error) {
 	from := v.ValueFrom
 	switch {
 	case from == nil:

@@ -20,9 +20,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
+// servers starts etcd, the API server and the controller manager.
+type servers struct{ *ControlPlane }
+
 // startEtcd starts a cluster of one, and returns its URL. Losing power is no
 // danger to it, so it does not wait for the disk.
-func (c *ControlPlane) startEtcd(ctx context.Context, data string, clients, peers int) (string, error) {
+func (c servers) startEtcd(ctx context.Context, data string, clients, peers int) (string, error) {
 	url := fmt.Sprintf("http://%s:%d", loopback, clients)
 	peer := fmt.Sprintf("http://%s:%d", loopback, peers)
 	p, err := StartProcess(c.Dir, programs.Etcd, exec.Command(c.bin.Path(programs.Etcd),
@@ -40,7 +43,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context, data string, clients, peer
 // startAPIServer starts one that demands certificates or tokens and decides by
 // RBAC. Who blocks the deletion of an owner must have a right to it, as some
 // distributions demand.
-func (c *ControlPlane) startAPIServer(ctx context.Context, etcd string, port int) error {
+func (c servers) startAPIServer(ctx context.Context, etcd string, port int) error {
 	flags, err := c.apiServerFiles()
 	if err != nil {
 		return err
@@ -62,7 +65,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcd string, port int
 
 // serves tells whether the API server is ready, and the namespaces are there
 // that it makes by itself.
-func (c *ControlPlane) serves(ctx context.Context) error {
+func (c servers) serves(ctx context.Context) error {
 	transport, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func answers(ctx context.Context, by *http.Client, url string) error {
 
 // apiServerFiles writes keys and certificates, and returns the flags that name
 // them.
-func (c *ControlPlane) apiServerFiles() ([]string, error) {
+func (c servers) apiServerFiles() ([]string, error) {
 	ca := filepath.Join(c.Dir, "ca.crt")
 	if err := os.WriteFile(ca, c.Authority.PEM, 0o600); err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func writeTokenKey(dir string) (string, error) {
 var controllers = []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "clusterrole-aggregation-controller"}
 
 // startControllerManager starts the controllers.
-func (c *ControlPlane) startControllerManager(ctx context.Context) error {
+func (c servers) startControllerManager(ctx context.Context) error {
 	ports, err := freePorts(1)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func clientTo(t *testing.T, s *sim.Server) *maas.Client {
 func clientOf(t *testing.T, s *sim.Server) (*maas.Client, engine.VMHost) {
 	t.Helper()
 	c := clientTo(t, s)
-	hosts, err := c.Hosts(t.Context())
+	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil || len(hosts) != 1 {
 		t.Fatalf("%+v, %v", hosts, err)
 	}
@@ -121,7 +121,7 @@ func TestRealCompose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			comp := tc.comp
 			comp.Hostname, comp.Architecture = strings.ToLower(name), "amd64/generic"
-			id, err := c.Compose(t.Context(), host, comp)
+			id, err := c.Hosts.Compose(t.Context(), host, comp)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,10 +129,10 @@ func TestRealCompose(t *testing.T) {
 				t.Errorf("%s: in LXD (-want +got):\n%s", tc.reason, diff)
 			}
 			s.Settle()
-			if m, err := c.Machine(t.Context(), id); err != nil || m.Cores != max(comp.Cores, len(comp.PinnedCores)) || len(m.Interfaces) != max(len(comp.Interfaces), 1) {
+			if m, err := c.Machines.Machine(t.Context(), id); err != nil || m.Cores != max(comp.Cores, len(comp.PinnedCores)) || len(m.Interfaces) != max(len(comp.Interfaces), 1) {
 				t.Errorf("%s: in MAAS %+v, %v", tc.reason, m, err)
 			}
-			if err := c.Decompose(t.Context(), id); err != nil {
+			if err := c.Hosts.Decompose(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 			left := query[[]string](t, "h1", "/1.0/instances?project=maas")
@@ -151,7 +151,7 @@ func TestRealCompose(t *testing.T) {
 func TestRealRefresh(t *testing.T) {
 	s := world(t)
 	c, host := clientOf(t, s)
-	id, err := c.Compose(t.Context(), host, engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 8}}})
+	id, err := c.Hosts.Compose(t.Context(), host, engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestRealRefresh(t *testing.T) {
 	if err := s.AddInstance(sim.Instance{Host: "h1", Name: "stranger"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Sync(t.Context(), host, ""); err != nil {
+	if err := c.Hosts.Sync(t.Context(), host, ""); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

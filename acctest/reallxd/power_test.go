@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
@@ -18,7 +19,7 @@ import (
 // key that it was given.
 func TestRealPower(t *testing.T) {
 	ctx := t.Context()
-	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestRealPower(t *testing.T) {
 	c := clientTo(t, s)
 	l := s.LXDs()[0]
 	composer := lxd.NewComposer(lxd.ComposerConfig{
-		Machines: c, Enlister: c, Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
+		Machines: c.Machines, Enlister: c.Enlister, Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
 		Servers: func(context.Context) ([]lxd.Server, error) {
 			return []lxd.Server{{
 				MachineID: l.MachineID, Name: "h1", Endpoint: engine.Endpoint{Address: l.Listening[0], Project: "maas"},
@@ -46,14 +47,14 @@ func TestRealPower(t *testing.T) {
 	status := func() string { return query[api.Instance](t, "h1", "/1.0/instances/web?project=maas").Status }
 	is := func(reason, power, inLXD string) {
 		t.Helper()
-		if got, err := c.Power(ctx, id); err != nil || got != power {
+		if got, err := c.Machines.Power(ctx, id); err != nil || got != power {
 			t.Errorf("%s MAAS asks LXD and says %q, %v, want %q", reason, got, err, power)
 		}
 		if lender.Boots() == nil && status() != inLXD {
 			t.Errorf("%s in LXD it is %s, want %s", reason, status(), inLXD)
 		}
 	}
-	if err := c.Commission(ctx, id); err != nil {
+	if err := c.Machines.Commission(ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	is("While it commissions", "on", "Running")

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
@@ -24,7 +24,7 @@ const (
 	most = 40
 )
 
-// Lender lends LXDs of a pool. It implements sim.Lender.
+// Lender lends LXDs of a pool. It implements world.Lender.
 type Lender struct {
 	// Starts lets VMs be started for real, where that can be: it takes a second
 	// each, and of a processor as much as their firmware does. Else they are made,
@@ -61,9 +61,9 @@ func (l *Lender) Starting() *Lender {
 // Possible says why no real LXD can be had here, nil if one can.
 func Possible() error { return lxdtest.Possible() }
 
-// Lend implements sim.Lender. All storage pools have the driver dir, whatever the
+// Lend implements world.Lender. All storage pools have the driver dir, whatever the
 // host has.
-func (l *Lender) Lend(m sim.LXDMachine) (sim.RealLXD, error) {
+func (l *Lender) Lend(m world.LXDMachine) (world.RealLXD, error) {
 	machine := lxdtest.Machine{Cores: m.Cores, MemoryMiB: m.MemoryMiB}
 	for _, b := range m.Bridges {
 		machine.Bridges = append(machine.Bridges, lxdtest.Bridge{Name: b.Name, MAC: b.MAC, Addresses: b.Addresses})
@@ -111,25 +111,25 @@ func (l *Lender) Server(name string) *lxdtest.Server {
 	return l.last[name]
 }
 
-// lent is an LXD that was lent. It implements sim.RealLXD.
+// lent is an LXD that was lent. It implements world.RealLXD.
 type lent struct {
 	*lxdtest.Server
 	giveBack func()
 	boots    bool
 }
 
-// Dial implements sim.RealLXD.
+// Dial implements world.RealLXD.
 func (l *lent) Dial(ctx context.Context) (net.Conn, error) {
 	return l.Server.Dial(ctx, "tcp", "127.0.0.1:8443")
 }
 
-// Administer implements sim.RealLXD.
+// Administer implements world.RealLXD.
 func (l *lent) Administer(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket)
 }
 
-// Boots implements sim.RealLXD.
+// Boots implements world.RealLXD.
 func (l *lent) Boots() bool { return l.boots }
 
-// Return implements sim.RealLXD.
+// Return implements world.RealLXD.
 func (l *lent) Return() { l.giveBack() }

@@ -14,20 +14,20 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/capi-bridge/check"
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // site is a MAAS with the LXD of one node, which the fleet's pair opens.
 type site struct {
 	*sim.Server
-	key lxd.Key
+	key fleetkey.Key
 	env map[string]string
 }
 
 // newSite has an LXD with an empty project, which MAAS does not know.
 func newSite(t *testing.T, change ...func(*sim.Model)) site {
 	t.Helper()
-	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), lxd.KeyFile), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

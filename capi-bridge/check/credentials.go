@@ -12,8 +12,9 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // pair is the fleet's client key pair.
@@ -30,7 +31,7 @@ func (c *pair) credentials() (engine.Credentials, error) {
 		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert", Text: "the key pair of the fleet is missing",
 			Hint: "Give both --lxd-client-cert (MAASLXD_LXD_CLIENT_CERT) and --lxd-client-key (MAASLXD_LXD_CLIENT_KEY)."}
 	}
-	key, err := lxd.Parse(c.certificate, c.key, time.Now())
+	key, err := fleetkey.Parse(c.certificate, c.key, time.Now())
 	if err != nil {
 		p := setting.Explain(err)[0]
 		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert, --lxd-client-key", Text: inFlags(p.Message), Hint: inFlags(p.Hint)}
@@ -75,7 +76,7 @@ func asUsage(err error) error {
 		}
 		return errors.Join(all...)
 	}
-	if config, ok := errors.AsType[*maas.ConfigError](err); ok {
+	if config, ok := errors.AsType[*api.ConfigError](err); ok {
 		return &setting.UsageError{Flag: inFlags(config.Field), Text: config.Message, Hint: inFlags(config.Hint)}
 	}
 	return err

@@ -13,7 +13,9 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
 const aboutLXD = `
@@ -69,7 +71,7 @@ func (o *lxdOptions) remote(ctx context.Context, p setting.Program) error {
 	}
 	f := begin(p, "the LXD at "+o.address+", as the fleet sees it")
 	prober := lxd.NewProber(lxd.Config{Timeout: o.timeout, UserAgent: "capi-bridge/" + p.Version})
-	seen, err := prober.Inspect(ctx, engine.Endpoint{Address: o.address, Project: o.Project}, credentials, o.pinned)
+	seen, err := setup.InspectEndpoint(ctx, prober, engine.Endpoint{Address: o.address, Project: o.Project}, credentials, o.pinned)
 	if f.failure(err) {
 		return f.end(nil)
 	}
@@ -87,19 +89,19 @@ func (o *lxdOptions) local(ctx context.Context, p setting.Program) error {
 	if err != nil {
 		return err
 	}
-	o.Socket = cmp.Or(o.Socket, lxd.Socket(p.Getenv))
+	o.Socket = cmp.Or(o.Socket, setup.Socket(p.Getenv))
 	f := begin(p, "the LXD at "+o.Socket)
-	conn, err := lxd.Local(ctx, o.Socket, "capi-bridge/"+p.Version)
+	conn, err := setup.Local(ctx, o.Socket, "capi-bridge/"+p.Version)
 	if f.failure(err) {
 		return f.end(nil)
 	}
-	seen, err := lxd.Inspect(ctx, conn, o.Project)
+	seen, err := setup.Inspect(ctx, conn, o.Project)
 	if f.failure(err) {
 		return f.end(nil)
 	}
 	f.machine(seen)
 	f.project(seen)
-	report, err := lxd.Apply(ctx, conn, host, lxd.ApplyOptions{DryRun: true})
+	report, err := setup.Apply(ctx, conn, host, setup.Options{DryRun: true})
 	if refusal := (*engine.Refusal)(nil); err != nil && (!errors.As(err, &refusal) || len(report.Steps) == 0) {
 		return f.end(err)
 	}
@@ -110,12 +112,12 @@ func (o *lxdOptions) local(ctx context.Context, p setting.Program) error {
 	return f.end(nil)
 }
 
-func (f *findings) step(s lxd.Step) {
+func (f *findings) step(s setup.Step) {
 	text := s.Object + ": " + s.Detail
 	switch s.Verdict {
-	case lxd.Keep:
+	case setup.Keep:
 		f.ok("%s", text)
-	case lxd.Refuse:
+	case setup.Refuse:
 		f.fail(text, s.Hint)
 	default:
 		f.fail(fmt.Sprintf("%s: it is to be, and is not: %s", s.Object, s.Detail), "capi-bridge init-host would see to it; with --dry-run it only says so.")
@@ -123,7 +125,7 @@ func (f *findings) step(s lxd.Step) {
 }
 
 // machine is what LXD is, and what it runs on.
-func (f *findings) machine(seen lxd.Inspection) {
+func (f *findings) machine(seen setup.Inspection) {
 	f.ok("LXD %s on %d cores and %d MiB", seen.Version, seen.Cores, seen.MemoryMiB)
 	if seen.OutrunsMAAS {
 		f.note("MAAS up to 3.8 cannot make VMs on LXD %s; snap install lxd --channel=5.21/stable can be used by all", seen.Version)
@@ -133,7 +135,7 @@ func (f *findings) machine(seen lxd.Inspection) {
 	}
 }
 
-func (f *findings) project(seen lxd.Inspection) {
+func (f *findings) project(seen setup.Inspection) {
 	switch {
 	case !seen.HasProject:
 	case len(seen.Instances) == 0:
@@ -143,7 +145,7 @@ func (f *findings) project(seen lxd.Inspection) {
 	}
 }
 
-func (f *findings) pool(seen lxd.Inspection, name string) {
+func (f *findings) pool(seen setup.Inspection, name string) {
 	var names []string
 	for _, p := range seen.Pools {
 		if p.Name == name && p.Status != "" && p.Status != api.StoragePoolStatusCreated {
@@ -159,7 +161,7 @@ func (f *findings) pool(seen lxd.Inspection, name string) {
 	f.fail(fmt.Sprintf("there is no storage pool %s, but %s", name, cmp.Or(strings.Join(names, ", "), "none at all")), "Name another one (--storage-pool), or make it on the host: capi-bridge init-host.")
 }
 
-func (f *findings) bridge(seen lxd.Inspection, name string) {
+func (f *findings) bridge(seen setup.Inspection, name string) {
 	var bridges []string
 	for _, n := range seen.Networks {
 		if n.Type == "bridge" {
@@ -174,13 +176,13 @@ func (f *findings) bridge(seen lxd.Inspection, name string) {
 }
 
 // trusted are those who may use the project.
-func (f *findings) trusted(seen lxd.Inspection) {
+func (f *findings) trusted(seen setup.Inspection) {
 	if len(seen.Trusted) == 0 {
 		f.fail("nobody but this machine's root may use project "+seen.Project, "capi-bridge init-host --trusted-certificate FILE lets the fleet in.")
 		return
 	}
 	for _, certificate := range seen.Trusted {
-		fingerprint, err := lxd.Fingerprint(certificate)
+		fingerprint, err := fleetkey.Fingerprint(certificate)
 		if err != nil {
 			continue // of a kind that the fleet does not use
 		}

@@ -53,13 +53,13 @@ func MAAS(ctx context.Context, p setting.Program) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	f := begin(p, "the MAAS at "+o.endpoint)
-	can, err := client.Capabilities(ctx)
+	can, err := client.Catalog.Capabilities(ctx)
 	if f.failure(err) {
 		return f.end(nil)
 	}
 	f.capabilities(can)
-	f.places(ctx, client, o.zone, o.pool)
-	f.images(ctx, client, o.image)
+	f.places(ctx, client.Names, o.zone, o.pool)
+	f.images(ctx, client.Catalog, o.image)
 	f.vmHosts(ctx, client, can)
 	if o.testVMHost && f.failed == 0 {
 		f.failure(o.register(ctx, f, client, &o.region, can))
@@ -116,7 +116,7 @@ func (f *findings) vmHosts(ctx context.Context, client *maas.Client, can engine.
 		f.note("this MAAS has no VM hosts any more: VMs are made in LXD itself, and enlisted; check lxd --address looks at one")
 		return
 	}
-	hosts, err := client.Hosts(ctx)
+	hosts, err := client.Hosts.Hosts(ctx)
 	if f.failure(err) {
 		return
 	}

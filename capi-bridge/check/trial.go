@@ -36,12 +36,12 @@ type trial struct {
 // run registers, waits, and removes; the removal is done even if the caller has
 // given up meanwhile.
 func (t *trial) run(ctx context.Context) (err error) {
-	before, err := t.client.Subnets(ctx)
+	before, err := t.client.Names.Subnets(ctx)
 	if err != nil {
 		return err
 	}
 	name := trialTag + "-" + strings.ToLower(rand.Text()[:6])
-	made, err := t.client.Register(ctx, engine.Registration{
+	made, err := t.client.Hosts.Register(ctx, engine.Registration{
 		Name: name, Endpoint: engine.Endpoint{Address: t.options.address, Project: t.options.project},
 		Credentials: t.options.credentials, Zone: t.options.zone, Pool: t.options.pool, Tags: []string{trialTag},
 	})
@@ -74,7 +74,7 @@ func (t *trial) inventory(ctx context.Context, id int, name string) (engine.VMHo
 		h, err := t.host(ctx, func(h engine.VMHost) bool { return h.ID == id })
 		if err == nil && h.Version == "" && !asked {
 			asked = true
-			if err = t.client.Sync(ctx, h, ""); err != nil {
+			if err = t.client.Hosts.Sync(ctx, h, ""); err != nil {
 				err = fmt.Errorf("MAAS has registered it, and cannot use it: %w", err)
 			}
 		}
@@ -95,8 +95,8 @@ func (t *trial) inventory(ctx context.Context, id int, name string) (engine.VMHo
 
 // host is the VM host that fits, as MAAS has it now; ErrNotFound for none.
 func (t *trial) host(ctx context.Context, fits func(engine.VMHost) bool) (engine.VMHost, error) {
-	t.client.Refresh()
-	hosts, err := t.client.Hosts(ctx)
+	t.client.Names.Refresh()
+	hosts, err := t.client.Hosts.Hosts(ctx)
 	if err != nil {
 		return engine.VMHost{}, err
 	}
@@ -127,7 +127,7 @@ func (t *trial) removeUnclear(ctx context.Context, name string) error {
 // forget removes the VM host, and sees that nothing of it is left. MAAS removes
 // the machine that it made for the host by itself.
 func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
-	if err := t.client.Unregister(ctx, h); err != nil {
+	if err := t.client.Hosts.Unregister(ctx, h); err != nil {
 		return fmt.Errorf("cannot remove VM host %s (id %d) again, remove it in MAAS: %w", h.Name, h.ID, err)
 	}
 	_, err := t.host(ctx, func(other engine.VMHost) bool { return other.ID == h.ID })
@@ -140,7 +140,7 @@ func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
 	if h.MachineID == "" {
 		return nil
 	}
-	m, err := t.client.Machine(ctx, h.MachineID)
+	m, err := t.client.Machines.Machine(ctx, h.MachineID)
 	if err == nil {
 		return fmt.Errorf("MAAS still has the machine %s (%s) of the VM host, delete it there", m.Hostname, m.SystemID)
 	}
@@ -149,8 +149,8 @@ func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
 
 // learnt tells what MAAS does not forget: subnets that it saw on the LXD.
 func (t *trial) learnt(ctx context.Context, before []engine.Subnet) {
-	t.client.Refresh()
-	after, err := t.client.Subnets(ctx)
+	t.client.Names.Refresh()
+	after, err := t.client.Names.Subnets(ctx)
 	if err != nil {
 		return
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // TestBadFlags: what cannot be meant is said by the flag, before anybody is asked.
 func TestBadFlags(t *testing.T) {
 	t.Parallel()
-	pair, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), lxd.KeyFile), time.Now())
+	pair, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

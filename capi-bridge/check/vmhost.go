@@ -8,6 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
@@ -70,12 +71,12 @@ func VMHost(ctx context.Context, p setting.Program) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	f := begin(p, fmt.Sprintf("the LXD at %s as a VM host of the MAAS at %s", o.address, r.endpoint))
-	can, err := client.Capabilities(ctx)
+	can, err := client.Catalog.Capabilities(ctx)
 	if f.failure(err) {
 		return f.end(nil)
 	}
 	f.capabilities(can)
-	f.places(ctx, client, o.zone, o.pool)
+	f.places(ctx, client.Names, o.zone, o.pool)
 	if f.failed > 0 {
 		return f.end(nil)
 	}
@@ -88,7 +89,7 @@ func (o *vmHostOptions) register(ctx context.Context, f *findings, client *maas.
 		f.fail("this MAAS has no VM hosts any more", "VMs are made in LXD itself: see check lxd --address "+o.address+".")
 		return nil
 	}
-	seen, err := lxd.NewProber(lxd.Config{}).Inspect(ctx, engine.Endpoint{Address: o.address, Project: o.project}, o.credentials, "")
+	seen, err := setup.InspectEndpoint(ctx, lxd.NewProber(lxd.Config{}), engine.Endpoint{Address: o.address, Project: o.project}, o.credentials, "")
 	if err != nil {
 		return err
 	}
@@ -113,18 +114,18 @@ func (o *vmHostOptions) register(ctx context.Context, f *findings, client *maas.
 
 // free tells whether a registration can be taken back wholly. What speaks
 // against it is said.
-func (o *vmHostOptions) free(ctx context.Context, f *findings, client *maas.Client, seen lxd.Inspection) (bool, error) {
+func (o *vmHostOptions) free(ctx context.Context, f *findings, client *maas.Client, seen setup.Inspection) (bool, error) {
 	if len(seen.Instances) > 0 {
 		f.skip(fmt.Sprintf("project %s holds %s: MAAS would take them over, and power-cycle them", o.project, strings.Join(seen.Instances, ", ")),
 			"Name an empty project (--project) to try the registration.")
 		return false, nil
 	}
-	hosts, err := client.Hosts(ctx)
+	hosts, err := client.Hosts.Hosts(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, h := range hosts {
-		e, err := client.Endpoint(ctx, h)
+		e, err := client.Hosts.Endpoint(ctx, h)
 		if err != nil {
 			return false, err
 		}
@@ -159,14 +160,14 @@ func (f *findings) registered(h engine.VMHost, e engine.Endpoint, project string
 // unknownMachine tells whether MAAS knows no machine with a MAC of the LXD's.
 // It would rewrite the interfaces of one that it knows, and call it deployed,
 // for ever.
-func (o *vmHostOptions) unknownMachine(ctx context.Context, f *findings, client *maas.Client, seen lxd.Inspection) (bool, error) {
+func (o *vmHostOptions) unknownMachine(ctx context.Context, f *findings, client *maas.Client, seen setup.Inspection) (bool, error) {
 	macs := map[string]bool{}
 	for _, n := range seen.Networks {
 		if !n.Managed && n.MAC != "" {
 			macs[n.MAC] = true
 		}
 	}
-	machines, err := client.MachinesWhere(ctx, engine.MachineFilter{})
+	machines, err := client.Machines.MachinesWhere(ctx, engine.MachineFilter{})
 	if err != nil {
 		return false, err
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
-// TestDeploy: "make deploy" has kubectl apply what clusterctl would install, with the
+// TestKubeDeploy: "make deploy" has kubectl apply what clusterctl would install, with the
 // variables of its environment, and leaves clusters to kubectl's own choice.
-func TestDeploy(t *testing.T) {
+func TestKubeDeploy(t *testing.T) {
 	t.Parallel()
 	clusterctl := clusterctl(t)
 	dist, bin := t.TempDir(), t.TempDir()

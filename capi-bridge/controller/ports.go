@@ -8,6 +8,7 @@ import (
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
 // Sites finds the MAAS that a cluster's machines come from.
@@ -70,7 +71,7 @@ type Hostnames interface {
 	MachinesNamed(ctx context.Context, hostname string) ([]engine.Machine, error)
 }
 
-// Inventory lists the LXD hosts of a MAAS. engine.Composer is one.
+// Inventory lists the LXD hosts of a MAAS. site.Inventory is one.
 type Inventory interface {
 	// Hosts lists the hosts with what they have. The list is cached and shared.
 	Hosts(ctx context.Context) ([]engine.VMHost, error)
@@ -81,19 +82,20 @@ type Zones interface {
 	// ZonesWithRoom lists the availability zones that have LXD hosts with room for
 	// what is needed, or Ready machines that fit, and how many of each. None is no
 	// error.
-	ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engine.ZoneCapacity, error)
-	// Forget has the next call look anew: some machine was taken, or given back.
+	ZonesWithRoom(ctx context.Context, need fleet.ZoneNeed) ([]fleet.ZoneCapacity, error)
+	// Forget has the next call list the Ready machines anew: some machine was taken, or
+	// given back.
 	Forget()
 }
 
-// Projects tells the LXD projects of VMs. *engine.Engine does.
+// Projects tells the LXD projects of VMs. site.Inventory does.
 type Projects interface {
 	// ProjectOf is the project of a VM. It takes at most one call for each host.
 	// ErrConflict for a machine that is on no host, empty where nobody knows.
 	ProjectOf(ctx context.Context, m engine.Machine) (string, error)
 }
 
-// Marks changes whose a machine is, as the machine says itself. *engine.Engine does.
+// Marks changes whose a machine is, as the machine says itself. *site.Site does.
 type Marks interface {
 	// Remark makes a Deployed machine another key's; an empty from is of a VM that
 	// carries no mark. ErrConflict where its mark is neither of the two. A repeat

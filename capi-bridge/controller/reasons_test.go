@@ -5,14 +5,17 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/outbox"
 )
 
 // parsed are the files of a pattern, without tests.
@@ -87,7 +90,7 @@ func TestReasonsAreSetAndDocumented(t *testing.T) {
 		t.Fatalf("found %d reasons and %d conditions; they are not where they were", len(reasons), len(types))
 	}
 	set := map[string]bool{}
-	for _, pattern := range []string{"*.go", "../identity/*.go", "../api/v1beta1/tolerant.go"} {
+	for _, pattern := range []string{"*.go", "*/*.go", "../identity/*.go", "../api/v1beta1/tolerant.go"} {
 		for _, file := range parsed(t, pattern) {
 			setIn(file, func(name string) { set[reasons[name]] = true })
 		}
@@ -98,7 +101,7 @@ func TestReasonsAreSetAndDocumented(t *testing.T) {
 		}
 		set[kind] = true
 	}
-	documented := wordsOf(tables(t))
+	documented := controllertest.Words(controllertest.ConditionRows(t))
 	for name, reason := range reasons {
 		if !set[reason] {
 			t.Errorf("%s is never set", name)
@@ -115,44 +118,8 @@ func TestReasonsAreSetAndDocumented(t *testing.T) {
 	}
 }
 
-// tables are the rows about conditions.
-func tables(t *testing.T) []string {
-	t.Helper()
-	var rows []string
-	for file, begin := range map[string]string{"../../docs/states.md": "## MaasMachine\n", "../../docs/manager.md": "## Conditions of a MaasCluster\n"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, section, ok := strings.Cut(string(text), begin)
-		if !ok {
-			t.Fatalf("%s has no section %q", file, begin)
-		}
-		section, _, _ = strings.Cut(section, "\n## ")
-		for line := range strings.Lines(section) {
-			if strings.HasPrefix(line, "|") {
-				rows = append(rows, line)
-			}
-		}
-	}
-	return rows
-}
-
-var (
-	capitalised = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
-	// camel are words that are no word of prose.
-	camel = regexp.MustCompile(`^[A-Z]+[a-z]+[A-Z]`)
-)
-
-func wordsOf(rows []string) map[string]bool {
-	all := map[string]bool{}
-	for _, row := range rows {
-		for _, word := range capitalised.FindAllString(row, -1) {
-			all[word] = true
-		}
-	}
-	return all
-}
+// camel are words that are no word of prose.
+var camel = regexp.MustCompile(`^[A-Z]+[a-z]+[A-Z]`)
 
 // TestReasonsOfConditions: a condition's own row has each reason that the code
 // gives it by name.
@@ -160,8 +127,8 @@ func TestReasonsOfConditions(t *testing.T) {
 	t.Parallel()
 	api := parsed(t, "../api/v1beta1/conditions_*.go")
 	reasons, types := texts(api, "Reason"), texts(api, "Condition")
-	rows, pairs := tables(t), 0
-	for name, file := range parsed(t, "*.go") {
+	rows, pairs := controllertest.ConditionRows(t), 0
+	for name, file := range parsed(t, "*/*.go") {
 		settings(file, func(kind, reason, message ast.Expr) {
 			condition, why := types[nameOf(kind)], reasons[nameOf(reason)]
 			if condition == "" || why == "" {
@@ -172,12 +139,12 @@ func TestReasonsOfConditions(t *testing.T) {
 			if condition == infrav1.MachineDeployedCondition {
 				own = rows // the table is about it
 			}
-			if !wordsOf(own)[why] {
+			if !controllertest.Words(own)[why] {
 				t.Errorf("%s: the row of %s has no %s", name, condition, why)
 			}
 			text, literal := message.(*ast.BasicLit)
 			silent := condition == infrav1.DNSAttachedCondition || condition == infrav1.LXDVMDeployedCondition || why == infrav1.ReadyReason || why == infrav1.NotDeletingReason
-			if literal && text.Value == `""` && !silent && plainly[why] == "" {
+			if literal && text.Value == `""` && !silent && outbox.Note(&metav1.Condition{Reason: why}) == why {
 				t.Errorf("%s: an event of %s would only say %s", name, condition, why)
 			}
 		})
@@ -196,9 +163,9 @@ func settings(file *ast.File, f func(kind, reason, message ast.Expr)) {
 		}
 		last := len(call.Args)
 		switch nameOf(call.Fun) {
-		case "holds", "lacks":
+		case "setTrue", "setFalse":
 			f(call.Args[0], call.Args[last-2], call.Args[last-1])
-		case "set":
+		case "setCondition":
 			if last == 4 {
 				f(call.Args[0], call.Args[last-2], call.Args[last-1])
 			}

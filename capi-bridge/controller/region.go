@@ -5,21 +5,17 @@ import (
 	"context"
 	"fmt"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// RegionAnnotation on a MaasCluster is the mark of the MAAS that it was made in.
-const RegionAnnotation = annotationPrefix + "region"
-
 // noMark stands in AcceptMAASAnnotation for a MAAS without a mark.
 const noMark = "none"
 
-// siteOf finds the MAAS of a cluster, and refuses another one than the cluster was made
+// SiteOf finds the MAAS of a cluster, and refuses another one than the cluster was made
 // in: all that the cluster has would seem to be gone there.
-func siteOf(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site, error) {
+func SiteOf(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site, error) {
 	site, err := sites.Site(ctx, maas)
 	known := maas.Annotations[RegionAnnotation]
 	if err != nil || known == "" {
@@ -40,19 +36,4 @@ func siteOf(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site,
 		Hint: fmt.Sprintf("Let the identity name the former MAAS. If this is the same one, restored or without its tag maaslxd-region, annotate the MaasCluster with %s=%s.",
 			infrav1.AcceptMAASAnnotation, shown),
 	}
-}
-
-// noteRegion writes down which MAAS the cluster is in. A user who may make no tags goes
-// on without a mark.
-func (s *clusterScope) noteRegion(ctx context.Context) {
-	if s.maas.Annotations[RegionAnnotation] != "" && s.maas.Annotations[infrav1.AcceptMAASAnnotation] == "" {
-		return
-	}
-	mark, err := s.site.RegionMarks.MakeRegionMark(ctx)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("cannot mark the MAAS", "error", err.Error())
-		return
-	}
-	annotate(s.maas, RegionAnnotation, mark)
-	delete(s.maas.Annotations, infrav1.AcceptMAASAnnotation) // it was for this one change
 }

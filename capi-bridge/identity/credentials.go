@@ -42,17 +42,17 @@ func (c Credentials) sum(more ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// lacking says what is not there, and how to give it.
-func lacking(hint, format string, args ...any) error {
+// missingCredentialsError says what is not there, and how to give it.
+func missingCredentialsError(hint, format string, args ...any) error {
 	return &controller.CredentialsError{Reason: infrav1.CredentialsNotFoundReason, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// denied says what may not be used.
-func denied(hint, format string, args ...any) error {
+// deniedError says what may not be used.
+func deniedError(hint, format string, args ...any) error {
 	return &controller.CredentialsError{Reason: infrav1.IdentityNotAllowedReason, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// unusable says what is there, and cannot be meant.
-func unusable(hint, format string, args ...any) error {
+// unusableError says what is there, and cannot be meant.
+func unusableError(hint, format string, args ...any) error {
 	return &controller.CredentialsError{Reason: infrav1.InvalidSpecReason, Message: fmt.Sprintf(format, args...), Hint: hint}
 }

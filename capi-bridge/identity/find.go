@@ -43,29 +43,29 @@ type Finder struct {
 func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (Credentials, error) {
 	switch {
 	case ref != nil && ref.Kind == infrav1.IdentityKindSecret:
-		return f.tenant(ctx, ref.Name, namespace)
+		return f.ofTenant(ctx, ref.Name, namespace)
 	case ref != nil:
-		return f.identity(ctx, ref.Name, namespace)
+		return f.ofIdentity(ctx, ref.Name, namespace)
 	case len(f.DefaultNamespaces) > 0 && !slices.Contains(f.DefaultNamespaces, namespace):
-		return Credentials{}, denied("Name a MaasClusterIdentity, or a Secret of the namespace, in spec.identityRef; or let the administrator add the namespace to --default-credentials-namespaces.",
+		return Credentials{}, deniedError("Name a MaasClusterIdentity, or a Secret of the namespace, in spec.identityRef; or let the administrator add the namespace to --default-credentials-namespaces.",
 			"clusters of the namespace %s may not use the manager's own credentials", namespace)
 	}
-	for _, look := range []func(context.Context) (Credentials, bool, error){f.own, f.bootstrap, f.environment} {
+	for _, look := range []func(context.Context) (Credentials, bool, error){f.managersOwn, f.ofBootstrapSecret, f.ofEnvironment} {
 		if found, ok, err := look(ctx); ok || err != nil {
 			found.AllowTakeOver = f.AllowTakeOver
 			return found, err
 		}
 	}
-	return Credentials{}, lacking(
+	return Credentials{}, missingCredentialsError(
 		"Make the Secret "+infrav1.CredentialsSecret+" (key "+infrav1.CredentialsKey+") and the ConfigMap "+infrav1.EndpointConfigMap+
 			" (key "+infrav1.EndpointKey+") there, or name a MaasClusterIdentity in spec.identityRef.",
 		"there are no credentials of a MAAS in the namespace %s", f.Namespace)
 }
 
-// identity reads a MaasClusterIdentity and its Secret.
-func (f Finder) identity(ctx context.Context, name, namespace string) (Credentials, error) {
+// ofIdentity reads a MaasClusterIdentity and its Secret.
+func (f Finder) ofIdentity(ctx context.Context, name, namespace string) (Credentials, error) {
 	var id infrav1.MaasClusterIdentity
-	found, err := f.get(ctx, "MaasClusterIdentity", client.ObjectKey{Name: name}, &id)
+	found, err := f.read(ctx, "MaasClusterIdentity", client.ObjectKey{Name: name}, &id)
 	switch {
 	case err != nil:
 		return Credentials{}, err
@@ -75,56 +75,56 @@ func (f Finder) identity(ctx context.Context, name, namespace string) (Credentia
 			Hint: "Make it; a cluster without spec.identityRef uses the manager's own MAAS.",
 		}
 	}
-	if err := f.allowed(ctx, &id, namespace); err != nil {
+	if err := f.checkNamespaceAllowed(ctx, &id, namespace); err != nil {
 		return Credentials{}, err
 	}
 	if elsewhere := id.Spec.SecretRef.Namespace; elsewhere != "" && elsewhere != f.Namespace {
-		return Credentials{}, denied("Make that Secret in the namespace "+f.Namespace+", and leave spec.secretRef.namespace out.",
+		return Credentials{}, deniedError("Make that Secret in the namespace "+f.Namespace+", and leave spec.secretRef.namespace out.",
 			"the MaasClusterIdentity %s names a Secret of the namespace %s, and only those of the manager's are read", name, elsewhere)
 	}
 	key := client.ObjectKey{Namespace: f.Namespace, Name: id.Spec.SecretRef.Name}
-	secret, from, err := f.secret(ctx, key)
+	secret, from, err := f.readSecret(ctx, key)
 	switch {
 	case err != nil:
 		return Credentials{}, err
 	case secret == nil:
-		return Credentials{}, lacking("Make it with MAAS's API key under "+infrav1.CredentialsKey+".", "there is no %s, which the MaasClusterIdentity %s names", from, name)
+		return Credentials{}, missingCredentialsError("Make it with MAAS's API key under "+infrav1.CredentialsKey+".", "there is no %s, which the MaasClusterIdentity %s names", from, name)
 	}
 	c := Credentials{
 		Endpoint: id.Spec.Endpoint, EndpointFrom: "MaasClusterIdentity " + name + ", spec.endpoint",
 		APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from, CABundle: id.Spec.CABundle,
 		AllowTakeOver: id.Spec.AllowTakeOver, Limits: id.Spec.Limits,
 	}
-	return c, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
+	return c, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// tenant reads a Secret of the cluster's own namespace, by which a tenant brings a
+// ofTenant reads a Secret of the cluster's own namespace, by which a tenant brings a
 // MAAS of its own.
-func (f Finder) tenant(ctx context.Context, name, namespace string) (Credentials, error) {
-	secret, from, err := f.secret(ctx, client.ObjectKey{Namespace: namespace, Name: name})
+func (f Finder) ofTenant(ctx context.Context, name, namespace string) (Credentials, error) {
+	secret, from, err := f.readSecret(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
 	case err != nil:
 		return Credentials{}, err
 	case secret == nil:
-		return Credentials{}, lacking("Make it with MAAS's address under "+infrav1.EndpointKey+" and its API key under "+infrav1.CredentialsKey+".",
+		return Credentials{}, missingCredentialsError("Make it with MAAS's address under "+infrav1.EndpointKey+" and its API key under "+infrav1.CredentialsKey+".",
 			"there is no %s, which spec.identityRef names", from)
 	}
 	c := Credentials{
 		Endpoint: text(secret.Data[infrav1.EndpointKey]), EndpointFrom: from, APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from,
 		CABundle: string(secret.Data[caBundleKey]), OfTenant: true,
 	}
-	return c, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
+	return c, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// own are the Secret and the ConfigMap that are the manager's own.
-func (f Finder) own(ctx context.Context) (Credentials, bool, error) {
-	secret, keyFrom, err := f.secret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.CredentialsSecret})
+// managersOwn are the Secret and the ConfigMap that are the manager's own.
+func (f Finder) managersOwn(ctx context.Context) (Credentials, bool, error) {
+	secret, keyFrom, err := f.readSecret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.CredentialsSecret})
 	if err != nil {
 		return Credentials{}, false, err
 	}
 	var config corev1.ConfigMap
 	key := client.ObjectKey{Namespace: f.Namespace, Name: infrav1.EndpointConfigMap}
-	found, err := f.get(ctx, "ConfigMap", key, &config)
+	found, err := f.read(ctx, "ConfigMap", key, &config)
 	if err != nil || secret == nil && !found {
 		return Credentials{}, false, err
 	}
@@ -135,12 +135,12 @@ func (f Finder) own(ctx context.Context) (Credentials, bool, error) {
 	if secret != nil {
 		c.APIKey = text(secret.Data[infrav1.CredentialsKey])
 	}
-	return c, true, c.complete(infrav1.EndpointKey, infrav1.CredentialsKey)
+	return c, true, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// bootstrap is the Secret that an earlier provider was installed with.
-func (f Finder) bootstrap(ctx context.Context) (Credentials, bool, error) {
-	secret, from, err := f.secret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.BootstrapSecret})
+// ofBootstrapSecret is the Secret that an earlier provider was installed with.
+func (f Finder) ofBootstrapSecret(ctx context.Context) (Credentials, bool, error) {
+	secret, from, err := f.readSecret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.BootstrapSecret})
 	if err != nil || secret == nil {
 		return Credentials{}, false, err
 	}
@@ -148,11 +148,11 @@ func (f Finder) bootstrap(ctx context.Context) (Credentials, bool, error) {
 		Endpoint: text(secret.Data[infrav1.BootstrapSecretEndpointKey]), EndpointFrom: from,
 		APIKey: text(secret.Data[infrav1.BootstrapSecretAPIKeyKey]), KeyFrom: from,
 	}
-	return c, true, c.complete(infrav1.BootstrapSecretEndpointKey, infrav1.BootstrapSecretAPIKeyKey)
+	return c, true, c.checkComplete(infrav1.BootstrapSecretEndpointKey, infrav1.BootstrapSecretAPIKeyKey)
 }
 
-// environment is the manager's own. Each of the two has two names.
-func (f Finder) environment(context.Context) (Credentials, bool, error) {
+// ofEnvironment is the manager's own. Each of the two has two names.
+func (f Finder) ofEnvironment(context.Context) (Credentials, bool, error) {
 	if f.Getenv == nil {
 		return Credentials{}, false, nil
 	}
@@ -165,35 +165,35 @@ func (f Finder) environment(context.Context) (Credentials, bool, error) {
 	}
 	var err error
 	if c.CABundle, err = readPEM(f.Getenv(envCABundle)); err != nil {
-		return Credentials{}, false, unusable("Give PEM text, or the path of a file with it.", "%s in the manager's environment is neither PEM text nor the path of a file that can be read", envCABundle)
+		return Credentials{}, false, unusableError("Give PEM text, or the path of a file with it.", "%s in the manager's environment is neither PEM text nor the path of a file that can be read", envCABundle)
 	}
-	return c, true, c.complete("MAAS_ENDPOINT", "MAAS_API_KEY")
+	return c, true, c.checkComplete("MAAS_ENDPOINT", "MAAS_API_KEY")
 }
 
-// complete refuses credentials of which a half is missing.
-func (c Credentials) complete(endpointKey, keyKey string) error {
+// checkComplete refuses credentials of which a half is missing.
+func (c Credentials) checkComplete(endpointKey, keyKey string) error {
 	switch {
 	case c.Endpoint == "":
-		return lacking("Set "+endpointKey+" to MAAS's address, such as https://maas.example:5443/MAAS.", "%s has no %s", c.EndpointFrom, endpointKey)
+		return missingCredentialsError("Set "+endpointKey+" to MAAS's address, such as https://maas.example:5443/MAAS.", "%s has no %s", c.EndpointFrom, endpointKey)
 	case c.APIKey == "":
-		return lacking("Set "+keyKey+" to the API key of an administrator of MAAS.", "%s has no %s", c.KeyFrom, keyKey)
+		return missingCredentialsError("Set "+keyKey+" to the API key of an administrator of MAAS.", "%s has no %s", c.KeyFrom, keyKey)
 	}
 	return nil
 }
 
-// secret reads one, and says how to call it. None is nil.
-func (f Finder) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, string, error) {
+// readSecret reads one, and says how to call it. None is nil.
+func (f Finder) readSecret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, string, error) {
 	var secret corev1.Secret
-	found, err := f.get(ctx, "Secret", key, &secret)
+	found, err := f.read(ctx, "Secret", key, &secret)
 	if err != nil || !found {
 		return nil, "Secret " + key.String(), err
 	}
 	return &secret, "Secret " + key.String(), nil
 }
 
-// get reads an object and says whether it is there. What the manager may not
+// read reads an object and says whether it is there. What the manager may not
 // read is denied.
-func (f Finder) get(ctx context.Context, kind string, key client.ObjectKey, into client.Object) (bool, error) {
+func (f Finder) read(ctx context.Context, kind string, key client.ObjectKey, into client.Object) (bool, error) {
 	err := f.Reader.Get(ctx, key, into)
 	name := strings.TrimPrefix(key.String(), "/")
 	switch {
@@ -202,7 +202,7 @@ func (f Finder) get(ctx context.Context, kind string, key client.ObjectKey, into
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err):
-		return false, lacking("Give the manager's service account a role with the verb get for it.", "the manager may not read the %s %s", kind, name)
+		return false, missingCredentialsError("Give the manager's service account a role with the verb get for it.", "the manager may not read the %s %s", kind, name)
 	}
 	return false, err
 }

@@ -419,3 +419,20 @@ func TestFleetKey(t *testing.T) {
 		t.Error("the pair that another manager kept first does not count")
 	}
 }
+
+// TestTenantsGetNoFleetKey: whoever brings a MAAS reads there what the manager sends to it.
+func TestTenantsGetNoFleetKey(t *testing.T) {
+	t.Parallel()
+	s := sim.Start(t, sim.Model{})
+	objects := []client.Object{secret(team, "mine", "maasEndpoint", s.URL, "apiKey", s.APIKey())}
+	w := newWorld(t, func(c *identity.Config) { c.Folder = t.TempDir() }, objects...)
+	asking := cluster("mine")
+	asking.Spec.IdentityRef.Kind = infrav1.IdentityKindSecret
+	site, err := w.Site(t.Context(), asking)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if site.Credentials.Key != "" || site.Credentials.Certificate != "" {
+		t.Error("the MAAS of a tenant is given the key pair of the fleet")
+	}
+}

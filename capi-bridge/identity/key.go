@@ -15,7 +15,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // lxdCertificate is the engine's name for the pair.
@@ -64,7 +64,7 @@ func (s *Sites) pair(ctx context.Context) (pair, error) {
 // can be asked, and no host made.
 func (s *Sites) fleetKey(ctx context.Context) (engine.Credentials, error) {
 	at := client.ObjectKey{Namespace: s.Finder.Namespace, Name: s.LXDKeySecret}
-	secret, from, err := s.Finder.secret(ctx, at)
+	secret, from, err := s.Finder.readSecret(ctx, at)
 	switch {
 	case err != nil:
 		return engine.Credentials{}, err
@@ -73,33 +73,33 @@ func (s *Sites) fleetKey(ctx context.Context) (engine.Credentials, error) {
 	case s.Folder == "":
 		return engine.Credentials{}, nil
 	}
-	key, err := lxd.LoadOrCreate(filepath.Join(s.Folder, lxd.KeyFile), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(s.Folder, fleetkey.KeyFile), time.Now())
 	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
-		return engine.Credentials{}, unusable(refusal.Hint, "%v", refusal)
+		return engine.Credentials{}, unusableError(refusal.Hint, "%v", refusal)
 	}
 	if err != nil || s.Keeper == nil {
 		return key.Credentials, err
 	}
-	return s.keep(ctx, at, key.Credentials)
+	return s.storeKey(ctx, at, key.Credentials)
 }
 
-// keep makes the Secret, before any host trusts the pair: clusterctl deletes the
+// storeKey makes the Secret, before any host trusts the pair: clusterctl deletes the
 // ledger's volume with the rest of a release, and leaves what has no label of it.
 // Where somebody made the Secret meanwhile, its pair counts.
-func (s *Sites) keep(ctx context.Context, at client.ObjectKey, pair engine.Credentials) (engine.Credentials, error) {
+func (s *Sites) storeKey(ctx context.Context, at client.ObjectKey, pair engine.Credentials) (engine.Credentials, error) {
 	err := s.Keeper.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: []byte(pair.Certificate), corev1.TLSPrivateKeyKey: []byte(pair.Key)},
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		secret, from, err := s.Finder.secret(ctx, at)
+		secret, from, err := s.Finder.readSecret(ctx, at)
 		if err != nil || secret == nil {
 			return engine.Credentials{}, cmp.Or(err, fmt.Errorf("the %s went while it was read", from))
 		}
 		return keyOf(secret, from)
 	case apierrors.IsForbidden(err):
-		return engine.Credentials{}, lacking("Give the manager's service account a role with the verb create for Secrets in that namespace, or make the Secret.",
+		return engine.Credentials{}, missingCredentialsError("Give the manager's service account a role with the verb create for Secrets in that namespace, or make the Secret.",
 			"the manager may not make the Secret %s, in which the key pair for LXD is kept", at)
 	case err != nil:
 		return engine.Credentials{}, fmt.Errorf("cannot keep the key pair for LXD in the Secret %s: %w", at, err)
@@ -109,13 +109,13 @@ func (s *Sites) keep(ctx context.Context, at client.ObjectKey, pair engine.Crede
 
 // keyOf reads the pair of a Secret of the type kubernetes.io/tls.
 func keyOf(secret *corev1.Secret, from string) (engine.Credentials, error) {
-	key, err := lxd.Parse(string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), time.Now())
+	key, err := fleetkey.Parse(string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), time.Now())
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
 		half := corev1.TLSPrivateKeyKey
 		if spec.Field == lxdCertificate {
 			half = corev1.TLSCertKey
 		}
-		return engine.Credentials{}, unusable("Its "+corev1.TLSCertKey+" and "+corev1.TLSPrivateKeyKey+" must be one pair in PEM. "+spec.Hint,
+		return engine.Credentials{}, unusableError("Its "+corev1.TLSCertKey+" and "+corev1.TLSPrivateKeyKey+" must be one pair in PEM. "+spec.Hint,
 			"the key pair for LXD in the %s cannot be used: %s: %s", from, half, spec.Message)
 	}
 	return key.Credentials, err

@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/capi-bridge/identity"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // until is a key pair whose certificate expires at a time.
@@ -59,7 +59,7 @@ func TestUnusableFleetKey(t *testing.T) {
 		"Garbage": {reason: "So is what is no PEM.", secret: []string{"tls.crt", "typed by hand", "tls.key", private}, says: []string{"Secret capmaas-system/lxd", "tls.crt"}},
 		"Others":  {reason: "And a key of another certificate.", secret: []string{"tls.crt", certificate, "tls.key", others}, says: []string{"Secret capmaas-system/lxd"}},
 		"Expired": {reason: "No LXD takes it any more.", secret: []string{"tls.crt", expired, "tls.key", itsKey}, says: []string{"Secret capmaas-system/lxd", "tls.crt: expired on 2020-02-03"}},
-		"File":    {reason: "The one beside the ledger may be broken.", file: "cut off", says: []string{lxd.KeyFile}},
+		"File":    {reason: "The one beside the ledger may be broken.", file: "cut off", says: []string{fleetkey.KeyFile}},
 		"None":    {reason: "There is no place for one.", says: []string{"no key pair"}},
 	}
 	for name, tc := range cases {
@@ -75,7 +75,7 @@ func TestUnusableFleetKey(t *testing.T) {
 					return
 				}
 				c.Folder = t.TempDir()
-				if err := os.WriteFile(filepath.Join(c.Folder, lxd.KeyFile), []byte(tc.file), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(c.Folder, fleetkey.KeyFile), []byte(tc.file), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}, objects...)

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// How long a finding serves, for every cluster asks.
+// How long a list of the Ready machines serves, for every cluster asks. The VM hosts
+// are a cached list already.
 const (
 	// roomFor is for zones: whether one has room is a matter of minutes.
 	roomFor = time.Minute
@@ -19,12 +21,13 @@ const (
 
 // room finds zones with room, and asks for all clusters of a MAAS at once.
 type room struct {
-	find func(context.Context) (engine.Room, error)
-	now  func() time.Time
+	hosts    func(context.Context) ([]engine.VMHost, error)
+	machines func(context.Context) ([]engine.Machine, error)
+	now      func() time.Time
 
 	mu    sync.Mutex // held while asking
-	at    time.Time
-	found engine.Room
+	at    time.Time  // when ready was listed
+	ready []engine.Machine
 }
 
 // Forget implements controller.Zones.
@@ -35,10 +38,14 @@ func (r *room) Forget() {
 }
 
 // ZonesWithRoom implements controller.Zones.
-func (r *room) ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engine.ZoneCapacity, error) {
+func (r *room) ZonesWithRoom(ctx context.Context, need fleet.ZoneNeed) ([]fleet.ZoneCapacity, error) {
+	hosts, err := r.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	zones, err := r.found.Zones(need)
+	zones, err := fleet.Room{Hosts: hosts, Ready: r.ready}.Zones(need)
 	good := roomFor
 	if len(zones) == 0 {
 		good = noRoomFor
@@ -46,10 +53,10 @@ func (r *room) ZonesWithRoom(ctx context.Context, need engine.ZoneNeed) ([]engin
 	if err != nil || r.now().Sub(r.at) < good {
 		return zones, err
 	}
-	found, err := r.find(ctx)
+	ready, err := r.machines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.at, r.found = r.now(), found
-	return found.Zones(need)
+	r.at, r.ready = r.now(), ready
+	return fleet.Room{Hosts: hosts, Ready: ready}.Zones(need)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
 // TestRoom: clusters share what was found, whatever they need, and for a shorter
@@ -14,18 +15,22 @@ func TestRoom(t *testing.T) {
 	t.Parallel()
 	now, asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0
 	var ready []engine.Machine
-	r := &room{now: func() time.Time { return now }, find: func(context.Context) (engine.Room, error) {
-		asked++
-		return engine.Room{Ready: ready}, nil
-	}}
+	r := &room{
+		now:   func() time.Time { return now },
+		hosts: func(context.Context) ([]engine.VMHost, error) { return nil, nil },
+		machines: func(context.Context) ([]engine.Machine, error) {
+			asked++
+			return ready, nil
+		},
+	}
 	machine := []engine.Machine{{SystemID: "m1", Zone: "az1", Pool: "metal", Status: engine.StatusReady}}
-	metal := engine.ZoneNeed{Machines: engine.Selector{Pool: "metal"}}
-	other := engine.ZoneNeed{Machines: engine.Selector{Pool: "other"}}
+	metal := fleet.ZoneNeed{Machines: engine.Selector{Pool: "metal"}}
+	other := fleet.ZoneNeed{Machines: engine.Selector{Pool: "other"}}
 	for _, step := range []struct {
 		reason      string
 		later       time.Duration
 		ready       []engine.Machine
-		need        engine.ZoneNeed
+		need        fleet.ZoneNeed
 		want, found int
 	}{
 		{"Nobody asked before.", 0, nil, metal, 1, 0},

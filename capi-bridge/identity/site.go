@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/lxd"
-	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 	open "github.com/maaslxd/maaslxd/engine/site"
 )
 
@@ -24,11 +24,11 @@ type site struct {
 	used   time.Time   // when somebody asked for it; zero: nobody has
 }
 
-// refused tells that MAAS does not take the key.
-func (s *site) refused() bool { return s.denied.Load() }
+// isRefused tells that MAAS does not take the key.
+func (s *site) isRefused() bool { return s.denied.Load() }
 
-// asked says that the key was read again, and is the same.
-func (s *site) asked() { s.denied.Store(false) }
+// forgetRefusal says that the key was read again, and is the same.
+func (s *site) forgetRefusal() { s.denied.Store(false) }
 
 // connect makes a site, also without a key pair for LXD. It calls nothing. The caller
 // holds mu.
@@ -45,20 +45,20 @@ func (s *Sites) connect(c Credentials, key pair) (*site, error) {
 	}
 	at, err := open.Open(open.Config{
 		URL: c.Endpoint, APIKey: c.APIKey, CACert: []byte(c.CABundle), UserAgent: s.UserAgent, Timeout: s.Timeout,
-		Interval: s.Interval, MaxConns: s.MaxConns, Called: s.watching(made, c.Endpoint), Listed: listed, Ledger: rows, Region: s.region(name),
+		Interval: s.Interval, MaxConns: s.MaxConns, Called: s.watchCalls(made, c.Endpoint), Listed: listed, Ledger: rows, Region: s.region(name),
 		Probe: s.probe(), Composer: open.Choice(s.Composer), InsecureKey: s.AllowInsecureKey, Log: s.Log,
 		Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, key.missing },
 	})
 	if err != nil {
-		return nil, c.malformed(err)
+		return nil, c.malformedError(err)
 	}
 	marked.Marks = at.RegionMarks
 	made.engine = at
 	made.Site = &controller.Site{
 		MAAS: name, RegionMarks: at.RegionMarks, Hostnames: at.Machines, UnusedHosts: at.UnusedHosts,
-		VMs: at.VMs, Machines: at.Engine.Machines, Hosts: at.Hosts, RunningHosts: at.Probing(s.prober()).Hosts,
+		VMs: at.VMs, Machines: at.Kinds.Machines, Hosts: at.Hosts, RunningHosts: at.Probing(s.prober()).Hosts,
 		Names: at.Names, Catalog: at.Catalog, DNS: at.DNS,
-		Inventory: at.Composer, Zones: &room{find: at.Room, now: s.Now}, Projects: at.Engine, Marks: at.Engine, AllowTakeOver: c.AllowTakeOver, Limits: c.Limits,
+		Inventory: at.Inventory, Zones: &room{hosts: at.Inventory.VMHosts, machines: at.ReadyMachines, now: s.Now}, Projects: at.Inventory, Marks: at, AllowTakeOver: c.AllowTakeOver, Limits: c.Limits,
 		Credentials: key.Credentials, NoCredentials: key.missing, Anew: s.Period,
 	}
 	return made, nil
@@ -74,14 +74,14 @@ func (s *Sites) probe() engine.Probe {
 
 func (s *Sites) prober() engine.Probe { return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent}) }
 
-// watching passes each request on to who counts them, and notes a key that MAAS
+// watchCalls passes each request on to who counts them, and notes a key that MAAS
 // refuses.
-func (s *Sites) watching(of *site, address string) func(maas.Call) {
-	count := func(maas.Call) {}
+func (s *Sites) watchCalls(of *site, address string) func(api.Call) {
+	count := func(api.Call) {}
 	if s.Called != nil {
 		count = s.Called(address)
 	}
-	return func(c maas.Call) {
+	return func(c api.Call) {
 		if c.Status == http.StatusUnauthorized {
 			of.denied.Store(true)
 		}
@@ -89,9 +89,9 @@ func (s *Sites) watching(of *site, address string) func(maas.Call) {
 	}
 }
 
-// malformed says which object holds what cannot be used.
-func (c Credentials) malformed(err error) error {
-	config, ok := errors.AsType[*maas.ConfigError](err) // the first of several
+// malformedError says which object holds what cannot be used.
+func (c Credentials) malformedError(err error) error {
+	config, ok := errors.AsType[*api.ConfigError](err) // the first of several
 	if !ok {
 		return err
 	}
@@ -99,5 +99,5 @@ func (c Credentials) malformed(err error) error {
 	if config.Field == "api_key" {
 		from = c.KeyFrom
 	}
-	return unusable(config.Hint, "what %s holds cannot be used: %s", from, config.Message)
+	return unusableError(config.Hint, "what %s holds cannot be used: %s", from, config.Message)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
-	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/region"
 )
 
 const (
@@ -56,7 +57,7 @@ type Config struct {
 	UserAgent string
 	Log       *slog.Logger
 	// Called is told of each request to the MAAS at an address; nil: nobody is.
-	Called func(address string) func(maas.Call)
+	Called func(address string) func(api.Call)
 	// Listed is told when the LXD hosts of the MAAS at an address were listed;
 	// nil: nobody is.
 	Listed func(address string) func()
@@ -71,23 +72,23 @@ type Sites struct {
 	Config
 
 	mu    sync.Mutex
-	looks map[looker]*look
+	looks map[credentialsUser]*lookup
 	open  map[string]*site // by the sum of their credentials
 	// regions are what the sites of one MAAS share, by its name in the ledger.
-	regions map[string]*engine.Region
+	regions map[string]*region.Region
 }
 
 var _ controller.Sites = (*Sites)(nil)
 
-// looker is who looks for credentials: clusters of a namespace with an identity,
+// credentialsUser is who looks for credentials: clusters of a namespace with an identity,
 // or with none.
-type looker struct {
+type credentialsUser struct {
 	kind                infrav1.IdentityKind
 	identity, namespace string
 }
 
-// look is what a looker found.
-type look struct {
+// lookup is what a looker found.
+type lookup struct {
 	mu   sync.Mutex // held while reading, so that one reads for all
 	at   time.Time
 	site *site // what was last usable; kept over passing failures
@@ -99,50 +100,50 @@ func New(c Config) *Sites {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Sites{Config: c, looks: map[looker]*look{}, open: map[string]*site{}, regions: map[string]*engine.Region{}}
+	return &Sites{Config: c, looks: map[credentialsUser]*lookup{}, open: map[string]*site{}, regions: map[string]*region.Region{}}
 }
 
 // Site implements controller.Sites.
 func (s *Sites) Site(ctx context.Context, cluster *infrav1.MaasCluster) (*controller.Site, error) {
-	who := looker{namespace: cluster.Namespace}
+	who := credentialsUser{namespace: cluster.Namespace}
 	if cluster.Spec.IdentityRef != nil {
 		who.kind, who.identity = cluster.Spec.IdentityRef.Kind, cluster.Spec.IdentityRef.Name
 	}
-	l := s.look(who)
+	l := s.lookupOf(who)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.stale(l) {
-		s.read(ctx, l, cluster.Spec.IdentityRef, cluster.Namespace)
+	if s.isStale(l) {
+		s.readCredentials(ctx, l, cluster.Spec.IdentityRef, cluster.Namespace)
 	}
 	if l.err != nil {
 		return nil, l.err
 	}
-	s.used(l.site)
+	s.noteUse(l.site)
 	return l.site.Site, nil
 }
 
-func (s *Sites) look(who looker) *look {
+func (s *Sites) lookupOf(who credentialsUser) *lookup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.looks[who]
 	if l == nil {
-		l = &look{}
+		l = &lookup{}
 		s.looks[who] = l
 	}
 	return l
 }
 
-// stale tells whether credentials are to be read: when a while has passed, and
+// isStale tells whether credentials are to be read: when a while has passed, and
 // sooner after a failure, or where MAAS refused them.
-func (s *Sites) stale(l *look) bool {
+func (s *Sites) isStale(l *lookup) bool {
 	age := s.Now().Sub(l.at)
-	return l.at.IsZero() || age >= s.Period || age >= retryAfter && (l.err != nil || l.site.refused())
+	return l.at.IsZero() || age >= s.Period || age >= retryAfter && (l.err != nil || l.site.isRefused())
 }
 
-// read finds the credentials anew. What no credentials can do anything about, as
+// readCredentials finds the credentials anew. What no credentials can do anything about, as
 // an API server that does not answer, leaves a site that was found before.
-func (s *Sites) read(ctx context.Context, l *look, ref *infrav1.MaasIdentityReference, namespace string) {
-	found, err := s.find(ctx, ref, namespace)
+func (s *Sites) readCredentials(ctx context.Context, l *lookup, ref *infrav1.MaasIdentityReference, namespace string) {
+	found, err := s.findSite(ctx, ref, namespace)
 	missing, about := errors.AsType[*controller.CredentialsError](err)
 	if about {
 		missing.Anew = s.Period
@@ -160,7 +161,7 @@ func (s *Sites) read(ctx context.Context, l *look, ref *infrav1.MaasIdentityRefe
 	}
 }
 
-func (s *Sites) find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (*site, error) {
+func (s *Sites) findSite(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (*site, error) {
 	c, err := s.Finder.Find(ctx, ref, namespace)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (s *Sites) find(ctx context.Context, ref *infrav1.MaasIdentityReference, na
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[sum]; have != nil {
-		have.asked() // by whoever reads anew: MAAS shall say again whether it refuses
+		have.forgetRefusal() // by whoever reads anew: MAAS shall say again whether it refuses
 		return have, nil
 	}
 	made, err := s.connect(c, key)
@@ -187,15 +188,15 @@ func (s *Sites) find(ctx context.Context, ref *infrav1.MaasIdentityReference, na
 
 // region is what all sites of a MAAS share. It is kept when they are closed: a step
 // of theirs may still be under way. The caller holds mu.
-func (s *Sites) region(name string) *engine.Region {
+func (s *Sites) region(name string) *region.Region {
 	if s.regions[name] == nil {
-		s.regions[name] = engine.NewRegion()
+		s.regions[name] = region.New()
 	}
 	return s.regions[name]
 }
 
-// used notes that a site is, and closes those that are not any more.
-func (s *Sites) used(now *site) {
+// noteUse notes that a site is, and closes those that are not any more.
+func (s *Sites) noteUse(now *site) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
 const about = `
@@ -57,7 +57,7 @@ func Run(ctx context.Context, p setting.Program) error {
 		return &setting.UsageError{Flag: "--trusted-certificate", Text: "it is missing: nobody could use the host",
 			Hint: "Give the public certificate of the fleet (TRUSTED_CERTIFICATE), as PEM text or the path of a file."}
 	}
-	o.Socket = cmp.Or(o.Socket, lxd.Socket(p.Getenv))
+	o.Socket = cmp.Or(o.Socket, setup.Socket(p.Getenv))
 	if o.Node == "" {
 		o.Node, _ = os.Hostname()
 	}
@@ -95,11 +95,11 @@ func (o *options) unneeded(p setting.Program) {
 func (o *options) once(ctx context.Context, p setting.Program, host cloudinit.Host, aloud bool) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	conn, err := lxd.Local(ctx, o.Socket, "capi-bridge/"+p.Version)
+	conn, err := setup.Local(ctx, o.Socket, "capi-bridge/"+p.Version)
 	if err != nil {
 		return err
 	}
-	report, err := lxd.Apply(ctx, conn, host, lxd.ApplyOptions{DryRun: o.dryRun, ChangeListen: o.changeListen})
+	report, err := setup.Apply(ctx, conn, host, setup.Options{DryRun: o.dryRun, ChangeListen: o.changeListen})
 	if aloud || err != nil || report.Changed() > 0 || report.Open() > 0 {
 		o.print(p.Stdout, report, err)
 	}
@@ -110,16 +110,16 @@ func (o *options) once(ctx context.Context, p setting.Program, host cloudinit.Ho
 	return err
 }
 
-func (o *options) print(w io.Writer, r lxd.Report, err error) {
+func (o *options) print(w io.Writer, r setup.Report, err error) {
 	fmt.Fprintf(w, "%s: LXD %s at %s\n", o.Node, cmp.Or(r.Version, "of an unknown version"), o.Socket)
 	refused := false
 	for _, s := range r.Steps {
 		word := o.word(s)
-		if err != nil && s.Verdict != lxd.Keep && s.Verdict != lxd.Refuse && !s.Done {
+		if err != nil && s.Verdict != setup.Keep && s.Verdict != setup.Refuse && !s.Done {
 			word = "not " + pastOf[s.Verdict]
 		}
 		fmt.Fprintf(w, "  %-12s %s: %s\n", word, s.Object, s.Detail)
-		if s.Verdict == lxd.Refuse {
+		if s.Verdict == setup.Refuse {
 			refused = true
 			fmt.Fprintf(w, "  %-12s %s\n", "", s.Hint)
 		}
@@ -131,13 +131,13 @@ func (o *options) print(w io.Writer, r lxd.Report, err error) {
 }
 
 // pastOf are the words for what was done.
-var pastOf = map[lxd.Verdict]string{lxd.Make: "made", lxd.Change: "changed"}
+var pastOf = map[setup.Verdict]string{setup.Make: "made", setup.Change: "changed"}
 
-func (o *options) word(s lxd.Step) string {
+func (o *options) word(s setup.Step) string {
 	switch {
-	case s.Verdict == lxd.Keep:
+	case s.Verdict == setup.Keep:
 		return "kept"
-	case s.Verdict == lxd.Refuse:
+	case s.Verdict == setup.Refuse:
 		return "refused"
 	case s.Done:
 		return pastOf[s.Verdict]
@@ -145,7 +145,7 @@ func (o *options) word(s lxd.Step) string {
 	return "would " + string(s.Verdict)
 }
 
-func (o *options) summary(r lxd.Report, err error, refused bool) string {
+func (o *options) summary(r setup.Report, err error, refused bool) string {
 	switch {
 	case refused && r.Changed() == 0:
 		return "refused; nothing was changed"

@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/capi-bridge/inithost"
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
@@ -67,9 +67,9 @@ func simulatedNode(t *testing.T) node {
 	}}
 }
 
-func pair(t *testing.T) lxd.Key {
+func pair(t *testing.T) fleetkey.Key {
 	t.Helper()
-	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), lxd.KeyFile), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/cloudinit"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
 const example = "../../examples/capi/existing-nodes"
@@ -131,7 +132,7 @@ func TestManifest(t *testing.T) {
 		if v.HostPath == nil {
 			continue
 		}
-		if paths++; v.HostPath.Path != lxd.SnapSocket || v.HostPath.Type != "Socket" {
+		if paths++; v.HostPath.Path != setup.SnapSocket || v.HostPath.Type != "Socket" {
 			t.Errorf("the pod has %+v of the node", v.HostPath)
 		}
 	}
@@ -191,11 +192,11 @@ func TestManifestFilledIn(t *testing.T) {
 	if got := host.StoragePools["default"]; got.Driver != cloudinit.ZFS || got.SizeGB != 50 || o.interval == 0 {
 		t.Errorf("got %+v, every %s", got, o.interval)
 	}
-	want, err := lxd.Fingerprint(string(certificate))
+	want, err := fleetkey.Fingerprint(string(certificate))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := lxd.Fingerprint(host.TrustedCertificates[0]); err != nil || got != want {
+	if got, err := fleetkey.Fingerprint(host.TrustedCertificates[0]); err != nil || got != want {
 		t.Errorf("the certificate is %s, %v", got, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
-	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -74,12 +75,12 @@ func (w *world) systemID(name string) string {
 	w.t.Helper()
 	m := w.object(name)
 	w.await(m, "is known", func() string {
-		if m.Annotations[controller.SystemIDAnnotation] == "" {
+		if m.Annotations[ownership.SystemIDAnnotation] == "" {
 			return said(m)
 		}
 		return ""
 	})
-	return m.Annotations[controller.SystemIDAnnotation]
+	return m.Annotations[ownership.SystemIDAnnotation]
 }
 
 // awaitGone waits until an object is not there.

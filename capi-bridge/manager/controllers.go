@@ -15,6 +15,9 @@ import (
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	bridge "github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/cluster"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/machine"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/template"
 	"github.com/maaslxd/maaslxd/capi-bridge/webhook"
 )
 
@@ -24,15 +27,15 @@ func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bri
 	if err != nil {
 		return fmt.Errorf("cannot reach workload clusters: %w", err)
 	}
-	clusters := &bridge.ClusterReconciler{
+	clusters := &cluster.Reconciler{
 		Client: mgr.GetClient(), Sites: sites, Workloads: workloads, WatchFilter: o.WatchFilter,
 		Recorder: mgr.GetEventRecorder("maascluster-controller"),
 	}
-	machines := &bridge.MachineReconciler{
+	machines := &machine.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Sites: sites, Workloads: workloads, WatchFilter: o.WatchFilter,
 		Published: &clusters.Published, Recorder: mgr.GetEventRecorder("maasmachine-controller"), ManagementCluster: management,
 	}
-	templates := &bridge.TemplateReconciler{Client: mgr.GetClient(), WatchFilter: o.WatchFilter}
+	templates := &template.Reconciler{Client: mgr.GetClient(), WatchFilter: o.WatchFilter}
 	connects := func(name string, to func(context.Context, client.Object) []ctrl.Request) source.Source {
 		return workloads.GetClusterSource(name, to)
 	}

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
-	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 )
 
@@ -39,7 +40,7 @@ func TestKubeCrashAfterComposeLeavesNoVM(t *testing.T) {
 		return ""
 	})
 	stop()
-	if m := w.get("w-0"); m.Spec.SystemID != nil || m.Annotations[controller.SystemIDAnnotation] != "" {
+	if m := w.get("w-0"); m.Spec.SystemID != nil || m.Annotations[ownership.SystemIDAnnotation] != "" {
 		t.Errorf("the manager knew of the VM: %+v", m)
 	}
 	w.maas.ClearFaults()

@@ -143,6 +143,9 @@ func (w *mortals) keep() {
 			continue // which is made anew
 		}
 		data, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(name, "-wal") {
+			continue // the last connection has closed since the list: all of it is in the database
+		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, filepath.Base(name)), data, 0o600)
 		}

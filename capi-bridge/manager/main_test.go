@@ -20,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // stage is what the tests of this package share: a real API server and, on it, a
@@ -124,7 +124,7 @@ func (s *stage) open(ctx context.Context, builder *programs.Builder) (err error)
 // share starts the manager of all namespaces, with a key of the fleet that is there
 // already.
 func (s *stage) share(ctx context.Context) error {
-	key, err := lxd.LoadOrCreate(filepath.Join(s.folder, "fleet.key"), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(s.folder, "fleet.key"), time.Now())
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 const (
@@ -215,7 +215,7 @@ func (w *scopedWorld) keepsSecrets() {
 	if !strings.Contains(log, "maas request") {
 		w.t.Errorf("the engine's log is not passed on")
 	}
-	pair, err := os.ReadFile(filepath.Join(w.folder, lxd.KeyFile))
+	pair, err := os.ReadFile(filepath.Join(w.folder, fleetkey.KeyFile))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // Metrics are what the manager counts beside controller-runtime's own. They
@@ -58,8 +58,8 @@ func (m *Metrics) Register(to prometheus.Registerer) error {
 }
 
 // Called counts a request to the MAAS at an address.
-func (m *Metrics) Called(address string) func(maas.Call) {
-	return func(c maas.Call) {
+func (m *Metrics) Called(address string) func(api.Call) {
+	return func(c api.Call) {
 		result := "none"
 		if c.Status != 0 {
 			result = strconv.Itoa(c.Status)

@@ -15,7 +15,7 @@ import (
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // TestRequestsAreCounted: by method, route and result.
@@ -29,9 +29,9 @@ func TestRequestsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := m.Called("http://maas/MAAS")
-	count(maas.Call{Method: "GET", Route: "vm-hosts/", Status: 200, Took: time.Second})
-	count(maas.Call{Method: "GET", Route: "machines/", Status: 503})
-	count(maas.Call{Method: "GET", Route: "machines/"})
+	count(api.Call{Method: "GET", Route: "vm-hosts/", Status: 200, Took: time.Second})
+	count(api.Call{Method: "GET", Route: "machines/", Status: 503})
+	count(api.Call{Method: "GET", Route: "machines/"})
 	m.Listed("http://maas/MAAS")()
 	now = now.Add(30 * time.Second)
 	want := `

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
-	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 )
 
 // TestKubeMixedModes takes a cluster of VMs and bare metal up and down, and away.
@@ -138,7 +139,7 @@ func TestKubeHostDiesInCompose(t *testing.T) {
 	w.nudge(m)
 	m = w.isReady(name)
 	w.want(m, infrav1.LXDVMCreatedCondition, metav1.ConditionTrue, infrav1.LXDVMCreatedReason, dead, "delete it")
-	key := m.Annotations[controller.KeyAnnotation]
+	key := m.Annotations[ownership.KeyAnnotation]
 	ours := slices.DeleteFunc(w.maas.Machines(), func(m sim.Machine) bool { return !strings.Contains(m.Description, key) })
 	if len(ours) != 1 || ours[0].SystemID != *m.Spec.SystemID {
 		t.Errorf("MAAS has %d machines of ours: %+v", len(ours), ours)

@@ -281,7 +281,7 @@ func names(t *testing.T, s *sim.Server) string {
 		if call.Route != "POST dnsresources/" || len(label) == 0 {
 			continue
 		}
-		record, err := c.DNSRecord(t.Context(), engine.DNSName{Label: label[0], Domain: "maas"})
+		record, err := c.DNS.DNSRecord(t.Context(), engine.DNSName{Label: label[0], Domain: "maas"})
 		if !errors.Is(err, engine.ErrNotFound) {
 			left = append(left, fmt.Sprintf("%s: %v %v", label[0], record, err))
 		}

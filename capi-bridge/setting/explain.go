@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // Problem is an error for people.
@@ -32,8 +32,8 @@ func hint(err error) string {
 		failure  *engine.Error
 		refusal  *engine.Refusal
 		spec     *engine.SpecError
-		config   *maas.ConfigError
-		answered *maas.Error
+		config   *api.ConfigError
+		answered *api.Error
 		usage    *UsageError
 	)
 	switch {

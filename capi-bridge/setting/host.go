@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
 // Host are the settings of an LXD host to be.
@@ -32,7 +32,7 @@ type Host struct {
 // Add adds the settings of a host.
 func (h *Host) Add(s *Settings) {
 	s.Text(&h.Node, "node-name", "NODE_NAME", "", "name of this node in what is printed")
-	s.Text(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: LXD_DIR's, else "+lxd.SnapSocket+" or "+lxd.PackageSocket+")")
+	s.Text(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: LXD_DIR's, else "+setup.SnapSocket+" or "+setup.PackageSocket+")")
 	s.Text(&h.backend, "storage-backend", "STORAGE_BACKEND", string(cloudinit.ZFS), "storage driver: zfs, btrfs, lvm or dir")
 	s.Number(&h.sizeGB, "storage-size", "STORAGE_SIZE", 0, "size of a new pool in a file, in GB of 10⁹ bytes (default 50; not for dir)")
 	s.Text(&h.source, "storage-source", "STORAGE_SOURCE", "", "disk (best /dev/disk/by-id/…), ZFS pool, volume group or folder to make the pool on, instead of a file")

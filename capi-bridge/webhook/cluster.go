@@ -23,7 +23,7 @@ func Clusters() admission.Validator[*infrav1.MaasCluster] {
 		spec:  func(c *infrav1.MaasCluster) any { return c.Spec },
 		check: func(c *infrav1.MaasCluster) field.ErrorList { return checkClusterSpec(at, &c.Spec) },
 		change: func(_ context.Context, before, after *infrav1.MaasCluster) (field.ErrorList, error) {
-			return changedCluster(at, before.Spec, after.Spec), nil
+			return checkClusterChange(at, before.Spec, after.Spec), nil
 		},
 	}
 }
@@ -60,8 +60,8 @@ func isHost(text string) bool {
 	return err == nil || len(validation.IsDNS1123Subdomain(text)) == 0
 }
 
-// changedCluster refuses the change of what machines that run depend on.
-func changedCluster(at *field.Path, before, after infrav1.MaasClusterSpec) field.ErrorList {
+// checkClusterChange refuses the change of what machines that run depend on.
+func checkClusterChange(at *field.Path, before, after infrav1.MaasClusterSpec) field.ErrorList {
 	var errs field.ErrorList
 	if before.DNSDomain != after.DNSDomain {
 		errs = append(errs, field.Forbidden(at.Child("dnsDomain"), "it cannot change, because the machines of the cluster know its API by a name in it; make a new cluster"))

@@ -39,7 +39,7 @@ type guarded[T client.Object] struct {
 
 // ValidateCreate judges a new object.
 func (g guarded[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
-	errs := append(noticed(nil, obj.GetAnnotations()), held(nil, obj.GetFinalizers())...)
+	errs := append(checkAnnotations(nil, obj.GetAnnotations()), checkFinalizers(nil, obj.GetFinalizers())...)
 	if err := g.refuse(ctx, obj, errs, true); err != nil {
 		return nil, err
 	}
@@ -52,10 +52,10 @@ func (g guarded[T]) ValidateUpdate(ctx context.Context, before, after T) (admiss
 	if leaves, err := g.guard.isMovedAway(ctx, after); err != nil {
 		return nil, err
 	} else if !leaves {
-		errs = noticed(before.GetAnnotations(), after.GetAnnotations())
+		errs = checkAnnotations(before.GetAnnotations(), after.GetAnnotations())
 	}
-	errs = append(errs, held(before.GetFinalizers(), after.GetFinalizers())...)
-	if err := g.refuse(ctx, after, append(errs, named(before, after)...), false); err != nil {
+	errs = append(errs, checkFinalizers(before.GetFinalizers(), after.GetFinalizers())...)
+	if err := g.refuse(ctx, after, append(errs, checkIDs(before, after)...), false); err != nil {
 		return nil, err
 	}
 	return g.Validator.ValidateUpdate(ctx, before, after)
@@ -114,8 +114,8 @@ func (g Guard) isPaused(ctx context.Context, obj client.Object) (bool, error) {
 	return err == nil && cluster.Spec.Paused != nil && *cluster.Spec.Paused, nil
 }
 
-// noticed are the annotations of the manager's that differ.
-func noticed(before, after map[string]string) field.ErrorList {
+// checkAnnotations are the annotations of the manager's that differ.
+func checkAnnotations(before, after map[string]string) field.ErrorList {
 	all := maps.Clone(before)
 	if all == nil {
 		all = map[string]string{}
@@ -134,9 +134,9 @@ func noticed(before, after map[string]string) field.ErrorList {
 	return errs
 }
 
-// held are the manager's finalizers that somebody else put on. An object that has one
+// checkFinalizers are the manager's finalizers that somebody else put on. An object that has one
 // seems to have been there before the manager was.
-func held(before, after []string) field.ErrorList {
+func checkFinalizers(before, after []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range after {
 		ours := name == infrav1.MachineFinalizer || name == infrav1.ClusterFinalizer
@@ -147,9 +147,9 @@ func held(before, after []string) field.ErrorList {
 	return errs
 }
 
-// named are the ids that somebody else filled in, while the manager makes the machine:
+// checkIDs are the ids that somebody else filled in, while the manager makes the machine:
 // they would name another one.
-func named(before, after client.Object) field.ErrorList {
+func checkIDs(before, after client.Object) field.ErrorList {
 	was, isMachine := before.(*infrav1.MaasMachine)
 	is, _ := after.(*infrav1.MaasMachine)
 	_, moved := before.GetAnnotations()[deleteForMove] // and its key with the other annotations

@@ -22,7 +22,7 @@ func Machines() admission.Validator[*infrav1.MaasMachine] {
 		spec:  func(m *infrav1.MaasMachine) any { return m.Spec },
 		check: checkMachine,
 		change: func(_ context.Context, before, after *infrav1.MaasMachine) (field.ErrorList, error) {
-			return changedMachine(before.Spec, after.Spec), nil
+			return checkMachineChange(before.Spec, after.Spec), nil
 		},
 		warn: func(m *infrav1.MaasMachine) admission.Warnings {
 			return warnMachine(field.NewPath("spec"), m.Spec)
@@ -74,14 +74,14 @@ func checkProviderID(at *field.Path, spec infrav1.MaasMachineSpec) field.ErrorLi
 	return nil
 }
 
-// changedMachine refuses the change of what a machine was made of.
-func changedMachine(before, after infrav1.MaasMachineSpec) field.ErrorList {
+// checkMachineChange refuses the change of what a machine was made of.
+func checkMachineChange(before, after infrav1.MaasMachineSpec) field.ErrorList {
 	var errs field.ErrorList
 	was, is := reflect.ValueOf(before), reflect.ValueOf(after)
 	for i := range was.NumField() {
 		name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
 		if !maySet(name, before) && !equality.Semantic.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", name), unchangeable(name)))
+			errs = append(errs, field.Forbidden(field.NewPath("spec", name), immutableMessage(name)))
 		}
 	}
 	return errs
@@ -102,7 +102,7 @@ func maySet(name string, before infrav1.MaasMachineSpec) bool {
 	return false
 }
 
-func unchangeable(name string) string {
+func immutableMessage(name string) string {
 	switch name {
 	case "providerID", "systemID":
 		return "it is set once, because the machine is known by it; delete the Machine to get another one"

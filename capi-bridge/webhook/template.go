@@ -25,7 +25,7 @@ func MachineTemplates() admission.Validator[*infrav1.MaasMachineTemplate] {
 		kind:   "MaasMachineTemplate",
 		spec:   func(t *infrav1.MaasMachineTemplate) any { return t.Spec },
 		check:  checkMachineTemplate,
-		change: templateStays[*infrav1.MaasMachineTemplate],
+		change: checkTemplateImmutable[*infrav1.MaasMachineTemplate],
 		warn: func(t *infrav1.MaasMachineTemplate) admission.Warnings {
 			warnings := warnMachine(at, t.Spec.Template.Spec)
 			if ip := t.Spec.Template.Spec.StaticIP; ip != nil && ip.IP != "" {
@@ -74,13 +74,13 @@ func ClusterTemplates() admission.Validator[*infrav1.MaasClusterTemplate] {
 		check: func(t *infrav1.MaasClusterTemplate) field.ErrorList {
 			return append(checkClusterSpec(at.Child("spec"), &t.Spec.Template.Spec), checkTemplateMeta(at.Child("metadata"), t.Spec.Template.ObjectMeta)...)
 		},
-		change: templateStays[*infrav1.MaasClusterTemplate],
+		change: checkTemplateImmutable[*infrav1.MaasClusterTemplate],
 	}
 }
 
-// templateStays refuses a change, but for the dry runs by which Cluster API
+// checkTemplateImmutable refuses a change, but for the dry runs by which Cluster API
 // finds out whether it needs another template.
-func templateStays[T client.Object](ctx context.Context, _, after T) (field.ErrorList, error) {
+func checkTemplateImmutable[T client.Object](ctx context.Context, _, after T) (field.ErrorList, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell whether this is a dry run: %w", err)

@@ -72,7 +72,7 @@ func (r rules[T]) ValidateUpdate(ctx context.Context, before, after T) (admissio
 			return nil, err
 		}
 	}
-	return r.verdict(after, append(errs, added(r.check(before), r.check(after))...))
+	return r.verdict(after, append(errs, addedErrors(r.check(before), r.check(after))...))
 }
 
 // ValidateDelete lets everything be deleted.
@@ -89,8 +89,8 @@ func (r rules[T]) verdict(obj T, errs field.ErrorList) (admission.Warnings, erro
 	return warnings, apierrors.NewInvalid(infrav1.GroupVersion.WithKind(r.kind).GroupKind(), obj.GetName(), errs)
 }
 
-// added are the errors that were not there before.
-func added(before, after field.ErrorList) field.ErrorList {
+// addedErrors are the errors that were not there before.
+func addedErrors(before, after field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(after, func(now *field.Error) bool {
 		return slices.ContainsFunc(before, func(then *field.Error) bool {
 			return then.Field == now.Field && then.Type == now.Type && then.Detail == now.Detail &&

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
 // inFlight is how many reservations each writer keeps: VMs that are being
@@ -90,7 +91,7 @@ func placeSome(ctx context.Context, l *Ledger, name string, vms int) ([]time.Dur
 		_, _, err := l.Place(ctx, r)
 		took = append(took, time.Since(began))
 		if err == nil && n >= inFlight {
-			err = l.Forget(ctx, key(n-inFlight))
+			err = ledgertest.Forget(ctx, l, key(n-inFlight))
 		}
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
 // FuzzPlace: whatever is in a reservation, no row is more than the inventory
@@ -33,7 +34,7 @@ func FuzzPlace(f *testing.F) {
 		case row.HostKey != host:
 			t.Fatalf("host %q became %q", host, row.HostKey)
 		}
-		if err := l.Forget(t.Context(), engine.Key(key)); err != nil {
+		if err := ledgertest.Forget(t.Context(), l, engine.Key(key)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Row(t.Context(), engine.Key(key)); !errors.Is(err, engine.ErrNotFound) {

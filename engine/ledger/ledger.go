@@ -121,7 +121,7 @@ func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.
 
 // Renew implements engine.Ledger.
 func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
-	since := l.now().UnixMilli()
+	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
 	err := l.store.exec(ctx, `
 UPDATE reservations SET since_ms = ?4
 WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token = ?5
@@ -191,14 +191,6 @@ UPDATE reservations SET state = 'leaving', shown_from = ?3, since_ms = CASE syst
 WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, never, l.now().UnixMilli())
 	if err != nil {
 		return fmt.Errorf("cannot mark %s as leaving: %w", key, err)
-	}
-	return nil
-}
-
-// Forget implements engine.Ledger.
-func (l *Ledger) Forget(ctx context.Context, key engine.Key) error {
-	if err := l.store.exec(ctx, `DELETE FROM reservations WHERE region = ?1 AND key = ?2`, l.region, key); err != nil {
-		return fmt.Errorf("cannot forget %s: %w", key, err)
 	}
 	return nil
 }

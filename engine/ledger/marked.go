@@ -151,11 +151,6 @@ func (m *Marked) Leaving(ctx context.Context, key engine.Key) error {
 	return m.with(ctx, func(l *Ledger) error { return l.Leaving(ctx, key) })
 }
 
-// Forget implements engine.Ledger.
-func (m *Marked) Forget(ctx context.Context, key engine.Key) error {
-	return m.with(ctx, func(l *Ledger) error { return l.Forget(ctx, key) })
-}
-
 // Drop implements engine.Ledger.
 func (m *Marked) Drop(ctx context.Context, row engine.Row) error {
 	return m.with(ctx, func(l *Ledger) error { return l.Drop(ctx, row) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
 // participant is one of the processes. Its creators share an inventory until
@@ -80,7 +81,7 @@ func (p *participant) step(ctx context.Context, key engine.Key) (done bool, err 
 	case seen.There:
 		return false, p.post(ctx, "/remove", row)
 	}
-	return false, p.ledger.Forget(ctx, key)
+	return false, ledgertest.Forget(ctx, p.ledger, key)
 }
 
 // place waits until there is room.

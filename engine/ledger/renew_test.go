@@ -3,6 +3,8 @@ package ledger
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -35,4 +37,25 @@ func TestRenewOfAnothersRow(t *testing.T) {
 	if err := l.Renew(ctx, first); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("the row of host1 is gone, and its owner may compose there: Renew says %v", err)
 	}
+}
+
+// TestRenewWithinAMillisecond: a host may be closed in the millisecond in which a row was
+// placed there. Nothing that is composed on it then may look as if it were renewed.
+func TestRenewWithinAMillisecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // where no time passes
+		l := NewMemory(nil)
+		defer l.Close()
+		row, _, err := l.Place(t.Context(), reservation(t, l, "web-1", 1, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closing := engine.Close{HostKey: row.HostKey, Holder: "another run", Lease: time.Minute}
+		if err := l.CloseHost(t.Context(), closing); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Renew(t.Context(), row); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("the host is closed, and Renew says %v, want ErrBusy", err)
+		}
+	})
 }

@@ -123,6 +123,18 @@ func TestUnusableFile(t *testing.T) {
 			},
 			says: "cannot be written", is: engine.ErrForbidden,
 		},
+		"NextSchema": {
+			reason: "A downgrade by one release is a downgrade, too.",
+			spoil: func(t *testing.T, path string) string {
+				l := openAt(t, path)
+				defer l.Close()
+				if err := l.store.exec(t.Context(), `INSERT INTO schema_version SELECT max(version) + 1 FROM schema_version`); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			},
+			says: "has schema 6, and this program knows schemas up to 5", is: engine.ErrConflict,
+		},
 		"NewerSchema": {
 			reason: "An older program could misread what a newer one wrote.",
 			spoil: func(t *testing.T, path string) string {

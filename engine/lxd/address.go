@@ -68,3 +68,14 @@ func badAddress(address string) error {
 		Err:     engine.ErrInvalid,
 	}
 }
+
+// SameServer tells whether two addresses, however they are written, are of the
+// same host and port.
+func SameServer(a, b string) bool {
+	first, err := hostPort(a)
+	if err != nil {
+		return a == b
+	}
+	second, err := hostPort(b)
+	return err == nil && first == second
+}

@@ -43,6 +43,9 @@ func TestComposeAgain(t *testing.T) {
 		"Others": {"It was made for another key.", func(_ *testing.T, _ *composeWorld, c *engine.Composition) {
 			c.Marker, c.Key = "maaslxd-else", "else/web1"
 		}, "ErrConflict", whole[:1]},
+		"OthersRootAlone": {"Its mark tells, too, where no volume of it is in the way.", func(_ *testing.T, _ *composeWorld, c *engine.Composition) {
+			c.Marker, c.Key, c.Disks = "maaslxd-else", "else/web1", c.Disks[:1]
+		}, "ErrConflict", whole[:1]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +93,7 @@ func TestComposeElsewhere(t *testing.T) {
 		}, []string{"instance web1 on h1"}, "ErrConflict"},
 		"Enlisted": {"MAAS has it under another name.", func(t *testing.T, w *composeWorld) {
 			id, name := w.compose(w.composer, vm("web1")), "renamed"
-			if err := w.maas.Update(t.Context(), id, engine.MachineUpdate{Hostname: &name}); err != nil {
+			if err := w.maas.Machines.Update(t.Context(), id, engine.MachineUpdate{Hostname: &name}); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"instance web1 on h1", "instance web1 on h2", "machine renamed", "machine web1"}, ""},
@@ -234,7 +237,7 @@ func TestCompleteUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	id := w.compose(w.composer, vm("web1"))
-	m, err := w.maas.Machine(t.Context(), id)
+	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +368,7 @@ func TestDecomposeMoved(t *testing.T) {
 	comp := vm("web1")
 	comp.Disks = comp.Disks[:1]
 	id := w.compose(w.composer, comp)
-	m, err := w.maas.Machine(t.Context(), id)
+	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,11 +28,11 @@ func (c *Composer) Clear(ctx context.Context, r engine.Remains) error {
 	}
 	var failures []error
 	for _, m := range all.find(nil, r.Marker) {
-		failures = append(failures, c.clearInstance(ctx, m, r))
+		failures = append(failures, c.cleaner.clearInstance(ctx, m, r))
 	}
 	for _, h := range all.hosts {
 		if h.err == nil && slices.Contains(r.HostKeys, h.MachineID) {
-			failures = append(failures, c.clearVolumes(ctx, h, r))
+			failures = append(failures, c.cleaner.clearVolumes(ctx, h, r))
 		}
 	}
 	failures = append(failures, all.untold(r))
@@ -45,14 +46,23 @@ func (i *inventory) untold(r engine.Remains) error {
 	})
 }
 
+// cleaner clears away what earlier attempts left.
+type cleaner struct {
+	*dialer
+	enlister engine.Enlister
+	fleet    *fleet
+	timeout  time.Duration // of a look, or a removal
+	log      *slog.Logger
+}
+
 // clearInstance removes an instance that has our mark, if nobody can miss it.
-func (c *Composer) clearInstance(ctx context.Context, m match, r engine.Remains) error {
+func (c *cleaner) clearInstance(ctx context.Context, m match, r engine.Remains) error {
 	left, err := c.leftAlone(ctx, m, r.Name)
 	switch {
 	case err != nil:
 		return err
 	case left != "":
-		c.Log.InfoContext(ctx, "left alone what has our mark", "name", m.instance.name, "host", m.host.Name, "why", left)
+		c.log.InfoContext(ctx, "left alone what has our mark", "name", m.instance.name, "host", m.host.Name, "why", left)
 		return nil
 	case m.instance.born.After(r.Before):
 		return fmt.Errorf("the instance %s on host %s may still be in the making: %w", m.instance.name, m.host.Name, engine.ErrBusy)
@@ -63,8 +73,8 @@ func (c *Composer) clearInstance(ctx context.Context, m match, r engine.Remains)
 // leftAlone says why an instance that has our mark is not to be removed; empty: it
 // is ours, nothing ever ran on it, and MAAS does not know it. A *Refusal for one
 // that is, or was, the VM itself, and has no machine any more.
-func (c *Composer) leftAlone(ctx context.Context, m match, name string) (why string, err error) {
-	machines, err := c.Enlister.Enlisted(ctx, m.instance.macs...)
+func (c *cleaner) leftAlone(ctx context.Context, m match, name string) (why string, err error) {
+	machines, err := c.enlister.Enlisted(ctx, m.instance.macs...)
 	switch {
 	case err != nil:
 		return "", err
@@ -80,9 +90,9 @@ func (c *Composer) leftAlone(ctx context.Context, m match, name string) (why str
 
 // removeUnfinished removes an instance with its volumes, unless it has been
 // started, or is another one by now. An absent one is no error.
-func (c *Composer) removeUnfinished(ctx context.Context, m match) error {
+func (c *cleaner) removeUnfinished(ctx context.Context, m match) error {
 	at := m.place()
-	s, done, err := c.open(ctx, at.server, c.Timeout)
+	s, done, err := c.open(ctx, at.server, c.timeout)
 	if err != nil {
 		return err
 	}
@@ -102,14 +112,14 @@ func (c *Composer) removeUnfinished(ctx context.Context, m match) error {
 	if err != nil && !isStatus(err, http.StatusNotFound) {
 		return named(s.explain(err), at.server.Name)
 	}
-	c.Log.InfoContext(ctx, "removed what an earlier attempt left", "name", at.instance, "host", at.server.Name)
+	c.log.InfoContext(ctx, "removed what an earlier attempt left", "name", at.instance, "host", at.server.Name)
 	return nil
 }
 
 // clearVolumes removes the volumes that were made for an instance which never came
 // to be.
-func (c *Composer) clearVolumes(ctx context.Context, h seen, r engine.Remains) error {
-	s, done, err := c.open(ctx, h.Server, c.Timeout)
+func (c *cleaner) clearVolumes(ctx context.Context, h seen, r engine.Remains) error {
+	s, done, err := c.open(ctx, h.Server, c.timeout)
 	if err != nil {
 		return err
 	}
@@ -131,10 +141,62 @@ func (c *Composer) clearVolumes(ctx context.Context, h seen, r engine.Remains) e
 			if err := s.dropVolumes([]volume{{pool: pool, name: v.Name}}); err != nil {
 				return named(err, h.Name)
 			}
-			c.Log.InfoContext(ctx, "removed a volume that an earlier attempt left", "name", v.Name, "pool", pool, "host", h.Name)
+			c.log.InfoContext(ctx, "removed a volume that an earlier attempt left", "name", v.Name, "pool", pool, "host", h.Name)
 		}
 	}
 	return nil
+}
+
+// clearable lists what earlier attempts left on other hosts: instances with our
+// marker that are surely ours, never ran, and that MAAS does not know. A *Refusal
+// where one is the VM itself, without its machine: a second one of its name would
+// come to be. What is told of a copy is that it is there.
+func (c *cleaner) clearable(ctx context.Context, all *inventory, chosen seen, comp engine.Composition) ([]match, error) {
+	var found []match
+	for _, m := range all.find(nil, comp.Marker) {
+		if m.host.MachineID == chosen.MachineID && m.instance.name == comp.Hostname {
+			continue // it is in the way, or is gone on with
+		}
+		left, err := c.leftAlone(ctx, m, comp.Hostname)
+		refusal, refused := errors.AsType[*engine.Refusal](err)
+		switch {
+		case refused && c.still(ctx, m):
+			return nil, refusal
+		case err != nil: // it is gone, or nobody knows: it stays, as it would have without
+		case left == "":
+			found = append(found, m)
+		case comp.Left != nil && m.instance.born.IsZero():
+			comp.Left(fmt.Sprintf("the LXD of VM host %s holds an instance %s with the mark of this VM, which is not it, but perhaps a copy", m.host.Name, m.instance.name))
+		}
+	}
+	return found, nil
+}
+
+// still tells that an instance of an inventory, which may be old, is still there
+// with its mark.
+func (c *cleaner) still(ctx context.Context, m match) bool {
+	at := m.place()
+	s, done, err := c.open(ctx, at.server, c.timeout)
+	if err != nil {
+		return true
+	}
+	defer done()
+	var have api.Instance
+	_, err = s.get(s.at("instances", at.instance), &have)
+	if err != nil {
+		return !isStatus(err, http.StatusNotFound)
+	}
+	return have.Config[markerConfig] == m.instance.marker
+}
+
+// removeLeftovers removes what earlier attempts left. Where that fails it stays, as it would
+// have without.
+func (c *cleaner) removeLeftovers(ctx context.Context, leftovers []match) {
+	for _, m := range leftovers {
+		if err := c.removeUnfinished(ctx, m); err != nil {
+			c.log.InfoContext(ctx, "cannot remove what an earlier attempt left", "name", m.instance.name, "host", m.host.Name, slog.Any("error", err))
+		}
+	}
 }
 
 // bornNow is the time that is written into what is made.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/canonical/lxd/shared/api"
 
@@ -17,29 +17,17 @@ import (
 // Compose implements engine.Composer. An instance of that name that was made
 // for the same key is gone on with, so Compose may be repeated.
 func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.Composition) (string, error) {
-	all, err := c.lately(ctx, host)
+	p, leftovers, err := c.prepareCompose(ctx, host, comp)
 	if err != nil {
 		return "", err
 	}
-	h, err := all.reached(host)
-	if err != nil {
-		return "", err
-	}
-	p, err := h.plan(comp, all.macs(comp.Marker))
-	if err != nil {
-		return "", err
-	}
-	p.post.Config[bornConfig] = bornNow(c.Now()) // before the ledger notes that it began
-	leftovers, err := c.clearable(ctx, all, h, comp)
-	if err != nil {
-		return "", err
-	}
+	h := p.host
 	s, done, err := c.open(ctx, h.Server, c.Slow)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	if err := c.keep(ctx, s, h.Server); err != nil {
+	if err := c.kept.keep(ctx, s, h.Server); err != nil {
 		return "", err
 	}
 	if comp.Begin != nil {
@@ -48,8 +36,7 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 		}
 	}
 	defer c.fleet.drop(h.MachineID)
-	c.clear(ctx, leftovers)
-	p.isOther = func(macs []string) (bool, error) { return c.renamed(ctx, p.post.Name, comp.Hostname, macs) }
+	c.cleaner.removeLeftovers(ctx, leftovers)
 	newborn, err := s.ensure(&p)
 	if err != nil {
 		return "", named(s.explain(err), h.Name)
@@ -61,6 +48,28 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	c.known.Store(systemID, p.place())
 	c.Log.InfoContext(ctx, "made instance and enlisted it", "name", comp.Hostname, "host", h.Name, "system_id", systemID)
 	return systemID, nil
+}
+
+// prepareCompose plans what is to be made on a host, and lists what earlier attempts
+// left elsewhere.
+func (c *Composer) prepareCompose(ctx context.Context, host engine.VMHost, comp engine.Composition) (p plan, leftovers []match, err error) {
+	all, err := c.lately(ctx, host)
+	if err != nil {
+		return plan{}, nil, err
+	}
+	h, err := all.reached(host)
+	if err != nil {
+		return plan{}, nil, err
+	}
+	if p, err = h.plan(comp, all.macs(comp.Marker)); err != nil {
+		return plan{}, nil, err
+	}
+	p.post.Config[bornConfig] = bornNow(c.Now()) // before the ledger notes that it began
+	p.isOther = func(macs []string) (bool, error) {
+		return hasOtherHostname(ctx, c.Enlister, p.post.Name, comp.Hostname, macs)
+	}
+	leftovers, err = c.cleaner.clearable(ctx, all, h, comp)
+	return p, leftovers, err
 }
 
 // lately is an inventory that says what the LXD of a host has to make VMs of:
@@ -89,7 +98,7 @@ func (c *Composer) undo(ctx context.Context, p plan, newborn bool, failure error
 		return failure
 	}
 	if err == nil {
-		err = c.unmake(ctx, p)
+		err = c.unmake(ctx, p, c.Timeout)
 	}
 	if err == nil {
 		return failure
@@ -105,10 +114,10 @@ func (e *leftError) Error() string        { return e.err.Error() }
 func (e *leftError) Unwrap() error        { return e.err }
 func (e *leftError) Is(target error) bool { return target == engine.ErrUnclear }
 
-// renamed tells whether an instance is that of a machine which has another hostname
+// hasOtherHostname tells whether an instance is that of a machine which has another hostname
 // by now. A machine that merely has one of its MACs is of another instance.
-func (c *Composer) renamed(ctx context.Context, instance, hostname string, macs []string) (bool, error) {
-	machines, err := c.Enlister.Enlisted(ctx, macs...)
+func hasOtherHostname(ctx context.Context, enlister engine.Enlister, instance, hostname string, macs []string) (bool, error) {
+	machines, err := enlister.Enlisted(ctx, macs...)
 	if err != nil {
 		return false, err
 	}
@@ -116,7 +125,7 @@ func (c *Composer) renamed(ctx context.Context, instance, hostname string, macs 
 		if m.Hostname == hostname {
 			continue
 		}
-		switch power, err := c.Enlister.PowerOf(ctx, m.SystemID); {
+		switch power, err := enlister.PowerOf(ctx, m.SystemID); {
 		case errors.Is(err, engine.ErrNotFound): // no instance, or gone by now
 		case err != nil:
 			return false, err
@@ -132,8 +141,9 @@ func (p plan) isOf(m engine.Machine) bool {
 	return p.comp.Key != "" && m.MarkedBy() == p.comp.Key
 }
 
-func (c *Composer) unmake(ctx context.Context, p plan) error {
-	s, done, err := c.open(ctx, p.host.Server, c.Timeout)
+// unmake removes the instance of a plan.
+func (d *dialer) unmake(ctx context.Context, p plan, timeout time.Duration) error {
+	s, done, err := d.open(ctx, p.host.Server, timeout)
 	if err != nil {
 		return err
 	}
@@ -158,58 +168,6 @@ func (i *inventory) macs(marker string) map[string]bool {
 		}
 	}
 	return taken
-}
-
-// clearable lists what earlier attempts left on other hosts: instances with our
-// marker that are surely ours, never ran, and that MAAS does not know. A *Refusal
-// where one is the VM itself, without its machine: a second one of its name would
-// come to be. What is told of a copy is that it is there.
-func (c *Composer) clearable(ctx context.Context, all *inventory, chosen seen, comp engine.Composition) ([]match, error) {
-	var found []match
-	for _, m := range all.find(nil, comp.Marker) {
-		if m.host.MachineID == chosen.MachineID && m.instance.name == comp.Hostname {
-			continue // it is in the way, or is gone on with
-		}
-		left, err := c.leftAlone(ctx, m, comp.Hostname)
-		refusal, refused := errors.AsType[*engine.Refusal](err)
-		switch {
-		case refused && c.still(ctx, m):
-			return nil, refusal
-		case err != nil: // it is gone, or nobody knows: it stays, as it would have without
-		case left == "":
-			found = append(found, m)
-		case comp.Left != nil && m.instance.born.IsZero():
-			comp.Left(fmt.Sprintf("the LXD of VM host %s holds an instance %s with the mark of this VM, which is not it, but perhaps a copy", m.host.Name, m.instance.name))
-		}
-	}
-	return found, nil
-}
-
-// still tells that an instance of an inventory, which may be old, is still there
-// with its mark.
-func (c *Composer) still(ctx context.Context, m match) bool {
-	at := m.place()
-	s, done, err := c.open(ctx, at.server, c.Timeout)
-	if err != nil {
-		return true
-	}
-	defer done()
-	var have api.Instance
-	_, err = s.get(s.at("instances", at.instance), &have)
-	if err != nil {
-		return !isStatus(err, http.StatusNotFound)
-	}
-	return have.Config[markerConfig] == m.instance.marker
-}
-
-// clear removes what earlier attempts left. Where that fails it stays, as it would
-// have without.
-func (c *Composer) clear(ctx context.Context, leftovers []match) {
-	for _, m := range leftovers {
-		if err := c.removeUnfinished(ctx, m); err != nil {
-			c.Log.InfoContext(ctx, "cannot remove what an earlier attempt left", "name", m.instance.name, "host", m.host.Name, slog.Any("error", err))
-		}
-	}
 }
 
 // ensure makes the volumes and the instance, or finds them. newborn tells that

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // onReal is a simulated MAAS without VM hosts over the real LXD, in the project
@@ -183,7 +184,7 @@ func TestRealRefusals(t *testing.T) {
 		"HostnameTaken": {"MAAS has a machine of that name: the newborn goes again.", func(t *testing.T, w *composeWorld, _ *vmLXD, comp *engine.Composition) {
 			other := vm("refused")
 			other.Marker, other.Hostname = "maaslxd-other", "elsewhere"
-			if _, err := w.maas.Enlist(t.Context(), enlistmentOf(w, other, "00:16:3e:00:00:09", "refused")); err != nil {
+			if _, err := w.maas.Enlister.Enlist(t.Context(), enlistmentOf(w, other, "00:16:3e:00:00:09", "refused")); err != nil {
 				t.Fatal(err)
 			}
 		}, "ErrInvalid", "already exists"},
@@ -199,7 +200,7 @@ func TestRealRefusals(t *testing.T) {
 			if kinds(err) != tc.want || !strings.Contains(said(err), tc.says) {
 				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, kinds(err), err, tc.want)
 			}
-			noSecret(t, said(err), Key{Credentials: w.pair})
+			noSecret(t, said(err), fleetkey.Key{Credentials: w.pair})
 			if diff := cmp.Diff(before, l.left(t)); diff != "" {
 				t.Errorf("%s: left in LXD (-want +got):\n%s", tc.reason, diff)
 			}
@@ -298,7 +299,7 @@ func TestRealSync(t *testing.T) {
 	t.Cleanup(func() { l.lxc(t, "delete", "kept", "--project", "maas") })
 	l.lxc(t, "delete", "gone", "--project", "maas")
 	other := w.newComposer()
-	m, err := w.maas.Machine(ctx, gone)
+	m, err := w.maas.Machines.Machine(ctx, gone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +325,7 @@ func TestRealSync(t *testing.T) {
 	if err := w.composer.Sync(ctx, host, ""); err != nil { // knows both
 		t.Error(err)
 	}
-	if _, err := w.maas.Machine(ctx, kept); err != nil {
+	if _, err := w.maas.Machines.Machine(ctx, kept); err != nil {
 		t.Error(err)
 	}
 }
@@ -338,12 +339,12 @@ func TestRealMACTaken(t *testing.T) {
 	p := plan{comp: comp, host: seen{Server: w.servers[0]}, macs: []string{""}}
 	p.post.Devices = map[string]map[string]string{"eth0": {}}
 	p.chooseMACs()
-	if _, err := w.maas.Enlist(t.Context(), enlistmentOf(w, comp, p.macs[0], "first")); err != nil {
+	if _, err := w.maas.Enlister.Enlist(t.Context(), enlistmentOf(w, comp, p.macs[0], "first")); err != nil {
 		t.Fatal(err)
 	}
 	id := w.compose(w.composer, comp)
 	t.Cleanup(func() { l.lxc(t, "delete", "mac1", "--project", "maas") })
-	m, err := w.maas.Machine(t.Context(), id)
+	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

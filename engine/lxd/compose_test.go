@@ -27,7 +27,7 @@ func TestVMsLife(t *testing.T) {
 	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" || begun != 1 {
 		t.Errorf("begun %d times; there is (-want +got):\n%s", begun, diff)
 	}
-	m, err := w.maas.Machine(ctx, id)
+	m, err := w.maas.Machines.Machine(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +47,7 @@ func TestVMsLife(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
+	w.volumes(t) // none: the data disks went, too
 }
 
 // TestCalls counts what a VM costs, beside the inventory that all share.
@@ -296,7 +297,7 @@ func TestComposeEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			c := w.newComposer(func(c *ComposerConfig) { c.Slow, c.Enlister = time.Second, slowEnlister{w.maas, tc.failure} })
+			c := w.newComposer(func(c *ComposerConfig) { c.Slow, c.Enlister = time.Second, slowEnlister{w.maas.Enlister, tc.failure} })
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, vm("web1"))

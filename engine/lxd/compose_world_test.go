@@ -71,7 +71,7 @@ func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
 	config := ComposerConfig{
 		Servers:     func(context.Context) ([]Server, error) { return slices.Clone(w.servers), nil },
 		Credentials: func(context.Context) (engine.Credentials, error) { return w.pair, nil },
-		Machines:    w.maas, Enlister: w.maas, Timeout: 10 * time.Second, Slow: 10 * time.Second,
+		Machines:    w.maas.Machines, Enlister: w.maas.Enlister, Timeout: 10 * time.Second, Slow: 10 * time.Second,
 	}
 	for _, c := range change {
 		c(&config)

@@ -91,11 +91,11 @@ type Machines interface {
 // left either carries a mark or is found by its machine.
 type Composer struct {
 	ComposerConfig
-	prober *Prober
-	fleet  fleet
-	known  sync.Map // system id to place: where VMs are that were made or looked for
-	pins   sync.Map // address to fingerprint, of servers that came without one
-	kept   keeper
+	*dialer
+	fleet   fleet
+	known   sync.Map // system id to place: where VMs are that were made or looked for
+	kept    keeper
+	cleaner cleaner
 }
 
 var _ engine.Composer = (*Composer)(nil)
@@ -112,7 +112,13 @@ func NewComposer(c ComposerConfig) *Composer {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Composer{ComposerConfig: c, prober: NewProber(Config{Timeout: c.Timeout, UserAgent: c.UserAgent})}
+	made := &Composer{
+		ComposerConfig: c,
+		dialer:         &dialer{prober: NewProber(Config{Timeout: c.Timeout, UserAgent: c.UserAgent}), credentials: c.Credentials, now: c.Now},
+		kept:           keeper{learned: c.Learned, timeout: c.Timeout, log: c.Log},
+	}
+	made.cleaner = cleaner{dialer: made.dialer, enlister: c.Enlister, fleet: &made.fleet, timeout: c.Timeout, log: c.Log}
+	return made
 }
 
 // Able implements engine.Composer: any MAAS will do.

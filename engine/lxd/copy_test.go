@@ -93,7 +93,7 @@ func TestCompleteCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.copyTo(t, "h1", "web1-backup")
-	m, err := w.maas.Machine(t.Context(), id)
+	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

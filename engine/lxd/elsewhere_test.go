@@ -169,7 +169,7 @@ func TestResizeMoved(t *testing.T) {
 	if err := resize("host01"); kinds(err) != "ErrBusy" || !strings.Contains(err.Error(), "h2") {
 		t.Errorf("on the host that it has left: %v", err)
 	}
-	m, err := w.maas.Machine(t.Context(), id)
+	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,11 +202,11 @@ func TestSyncMoved(t *testing.T) {
 	w := newWorld(t, 2)
 	id := w.compose(w.composer, rootOnly("web1"))
 	w.carry(t)
-	if state, err := w.maas.Power(t.Context(), id); err != nil || state != powerError {
+	if state, err := w.maas.Machines.Power(t.Context(), id); err != nil || state != powerError {
 		t.Fatalf("MAAS looks where it is not, and finds it %s, %v", state, err)
 	}
 	for name, c := range map[string]*Composer{"who has made it": w.composer, "another process": w.newComposer()} {
-		m, err := w.maas.Machine(t.Context(), id)
+		m, err := w.maas.Machines.Machine(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/assembly"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
@@ -133,16 +134,16 @@ func TestEngineDrops(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		do     func(*testing.T, *engine.Engine)
+		do     func(*testing.T, *assembly.Engine)
 	}{
-		"Abandon": {"The VM cannot be made as it is wanted now.", func(t *testing.T, e *engine.Engine) {
+		"Abandon": {"The VM cannot be made as it is wanted now.", func(t *testing.T, e *assembly.Engine) {
 			want := on("h1")
 			want.Disks[0].Pool = "ghost"
 			if _, err := e.VMs.Reconcile(t.Context(), web1, want); err == nil {
 				t.Error("there is no such pool")
 			}
 		}},
-		"Sweep": {"Another VM needs the room.", func(t *testing.T, e *engine.Engine) {
+		"Sweep": {"Another VM needs the room.", func(t *testing.T, e *assembly.Engine) {
 			want := on("h1")
 			want.Name, want.Cores = "web2", 6
 			if _, err := engine.Wait(t.Context(), e.VMs.Steps(engine.Ref{Key: "test/web2", Name: "web2"}, want)); err != nil {
@@ -175,22 +176,22 @@ func TestEngineMachineGone(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		do     func(*testing.T, *engine.Engine, engine.Ref) error
+		do     func(*testing.T, *assembly.Engine, engine.Ref) error
 	}{
-		"Delete": {"It would be forgotten.", func(t *testing.T, e *engine.Engine, ref engine.Ref) error {
+		"Delete": {"It would be forgotten.", func(t *testing.T, e *assembly.Engine, ref engine.Ref) error {
 			_, err := e.VMs.Delete(t.Context(), ref)
 			return err
 		}},
-		"Anywhere": {"Another host has room for a second one.", func(t *testing.T, e *engine.Engine, _ engine.Ref) error {
+		"Anywhere": {"Another host has room for a second one.", func(t *testing.T, e *assembly.Engine, _ engine.Ref) error {
 			want := spec()
 			_, err := e.VMs.Reconcile(t.Context(), web1, want)
 			return err
 		}},
-		"SameHost": {"LXD has the name.", func(t *testing.T, e *engine.Engine, _ engine.Ref) error {
+		"SameHost": {"LXD has the name.", func(t *testing.T, e *assembly.Engine, _ engine.Ref) error {
 			_, err := e.VMs.Reconcile(t.Context(), web1, on("h1"))
 			return err
 		}},
-		"OtherHost": {"LXD would admit it.", func(t *testing.T, e *engine.Engine, _ engine.Ref) error {
+		"OtherHost": {"LXD would admit it.", func(t *testing.T, e *assembly.Engine, _ engine.Ref) error {
 			_, err := e.VMs.Reconcile(t.Context(), web1, on("h2"))
 			return err
 		}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/assembly"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
@@ -24,13 +25,13 @@ func (a ableCatalog) Capabilities(ctx context.Context) (engine.Capabilities, err
 }
 
 // process is an engine of its own, with an empty ledger.
-func (w *composeWorld) process(t *testing.T) *engine.Engine {
+func (w *composeWorld) process(t *testing.T) *assembly.Engine {
 	t.Helper()
 	return w.processWith(t, ledger.NewMemory(nil))
 }
 
 // processWith is an engine of its own, with a ledger that others may have, too.
-func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...func(*engine.Config)) *engine.Engine {
+func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...func(*engine.Config)) *assembly.Engine {
 	t.Helper()
 	client, err := maas.New(maas.Config{
 		URL: "http://maas.test:5240/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Interval: 20 * time.Millisecond,
@@ -38,14 +39,14 @@ func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...f
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Tag = client, client, book.Tag })
+	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Tag = client.Machines, client.Enlister, book.Tag })
 	config := engine.Config{
-		Machines: client, Composer: c, Names: c.Names(client), Catalog: ableCatalog{client}, Metal: client, Registrar: client, Ledger: book,
+		Machines: client.Machines, Composer: c, Names: c.Names(client.Names), Catalog: ableCatalog{client.Catalog}, Metal: client.Machines, Registrar: client.Hosts, Ledger: book,
 	}
 	for _, each := range change {
 		each(&config)
 	}
-	e, err := engine.New(config)
+	e, err := assembly.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestEngine(t *testing.T) {
 }
 
 // remove deletes a VM, and gives up after a while.
-func remove(t *testing.T, e *engine.Engine, ref engine.Ref) error {
+func remove(t *testing.T, e *assembly.Engine, ref engine.Ref) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // maxSalts bounds the MACs that are tried where MAAS has given one to another
@@ -89,7 +90,7 @@ func (s *session) renewMACs(p *plan) error {
 
 // enlistment is the machine to be. MAAS reaches the LXD with the pair that we
 // do.
-func (p plan) enlistment(key Key) engine.Enlistment {
+func (p plan) enlistment(key fleetkey.Key) engine.Enlistment {
 	return engine.Enlistment{
 		Hostname: p.comp.Hostname, Architecture: p.comp.Architecture, MACs: p.macs,
 		Instance: engine.Instance{

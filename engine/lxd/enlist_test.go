@@ -35,7 +35,7 @@ func TestMACTaken(t *testing.T) {
 				w.volumes(t)
 				return
 			}
-			m, err := w.maas.Machine(t.Context(), id)
+			m, err := w.maas.Machines.Machine(t.Context(), id)
 			if err != nil || m.Interfaces[0].MAC != macs[taken] {
 				t.Errorf("with %d taken, it got %+v, %v, want %s", taken, m.Interfaces, err, macs[taken])
 			}
@@ -55,7 +55,7 @@ func (w *composeWorld) enlistMACs(t *testing.T, comp engine.Composition, many in
 	}
 	for n := range many {
 		name := fmt.Sprintf("other%d", n+1)
-		_, err := w.maas.Enlist(t.Context(), engine.Enlistment{
+		_, err := w.maas.Enlister.Enlist(t.Context(), engine.Enlistment{
 			Hostname: name, Architecture: comp.Architecture, MACs: macs[n : n+1], Credentials: w.pair,
 			Instance: engine.Instance{Endpoint: w.servers[0].Endpoint, Name: name},
 		})

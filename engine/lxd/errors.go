@@ -78,14 +78,14 @@ func (t target) missing(err error) error {
 	}
 }
 
-// oldest is the LXD from which on VMs can be made.
-const oldest = "5.0"
+// OldestVersion is the LXD from which on VMs can be made.
+const OldestVersion = "5.0"
 
 func (t target) tooOld(version, extension string) error {
 	return &engine.Error{
 		Type:    engine.HostUnavailable,
-		Message: fmt.Sprintf("LXD %s at %s is too old: LXD %s or newer is needed (it lacks the API extension %s)", version, t.address, oldest, extension),
-		Hint:    fmt.Sprintf("Install LXD %s or newer on the host (snap refresh lxd --channel=5.21/stable).", oldest),
+		Message: fmt.Sprintf("LXD %s at %s is too old: LXD %s or newer is needed (it lacks the API extension %s)", version, t.address, OldestVersion, extension),
+		Hint:    fmt.Sprintf("Install LXD %s or newer on the host (snap refresh lxd --channel=5.21/stable).", OldestVersion),
 		Err:     engine.ErrInvalid,
 	}
 }

@@ -210,7 +210,8 @@ func (c *Composer) read(ctx context.Context) (*inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the LXD servers: %w", err)
 	}
-	c.forget(servers)
+	c.dialer.forget(servers)
+	c.kept.forget(servers)
 	i := &inventory{hosts: make([]seen, len(servers))}
 	var looks errgroup.Group
 	looks.SetLimit(asks)

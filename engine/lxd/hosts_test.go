@@ -117,7 +117,7 @@ func TestHostsShared(t *testing.T) {
 		together.Wait()
 	})
 	readings(0, look)
-	names := c.Names(w.maas)
+	names := c.Names(w.maas.Names)
 	readings(0, func() { names.Refresh(); look() }) // it is younger than a second
 	pass(2 * time.Second)
 	readings(2, func() { names.Refresh(); look() })
@@ -225,7 +225,7 @@ func TestHostsFailed(t *testing.T) {
 		c.Timeout, c.Now = 4*time.Second, func() time.Time { return now }
 		c.Tag = func(context.Context) (engine.Tag, error) { return tag, nil }
 	})
-	names := c.Names(w.maas)
+	names := c.Names(w.maas.Names)
 	for n, want := range []struct {
 		at    time.Duration
 		reads int // of the host that answers

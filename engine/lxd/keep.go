@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -15,6 +16,10 @@ import (
 
 // keeper remembers which servers' certificates were handed on.
 type keeper struct {
+	learned func(ctx context.Context, machineID, fingerprint string) (known string, err error) // may be nil
+	timeout time.Duration
+	log     *slog.Logger
+
 	flight singleflight.Group
 	done   sync.Map // machine to address and fingerprint
 }
@@ -24,16 +29,10 @@ func (t target) identity() string { return t.address + " " + t.pinned }
 
 // forget drops what is remembered of servers that are no longer listed: their
 // machines may come back with other LXDs.
-func (c *Composer) forget(servers []Server) {
-	c.pins.Range(func(address, _ any) bool {
-		if !slices.ContainsFunc(servers, func(s Server) bool { at, err := hostPort(s.Address); return err == nil && at == address }) {
-			c.pins.Delete(address)
-		}
-		return true
-	})
-	c.kept.done.Range(func(machineID, _ any) bool {
+func (k *keeper) forget(servers []Server) {
+	k.done.Range(func(machineID, _ any) bool {
 		if !slices.ContainsFunc(servers, func(s Server) bool { return s.MachineID == machineID }) {
-			c.kept.done.Delete(machineID)
+			k.done.Delete(machineID)
 		}
 		return true
 	})
@@ -42,22 +41,22 @@ func (c *Composer) forget(servers []Server) {
 // keep hands on by which certificate a server is known from now on, once. Looks do
 // not: a plan writes nothing. Where that fails, this process alone holds to it, and
 // tries again; where another certificate is known by now, nothing more is sent.
-func (c *Composer) keep(ctx context.Context, s *session, server Server) error {
-	if c.Learned == nil || server.Fingerprint != "" {
+func (k *keeper) keep(ctx context.Context, s *session, server Server) error {
+	if k.learned == nil || server.Fingerprint != "" {
 		return nil
 	}
-	if done, _ := c.kept.done.Load(server.MachineID); done == s.target.identity() {
+	if done, _ := k.done.Load(server.MachineID); done == s.target.identity() {
 		return nil
 	}
-	_, err, _ := c.kept.flight.Do(server.MachineID, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
+	_, err, _ := k.flight.Do(server.MachineID, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.timeout)
 		defer cancel()
-		known, err := c.Learned(ctx, server.MachineID, s.target.pinned)
+		known, err := k.learned(ctx, server.MachineID, s.target.pinned)
 		if err == nil && known != s.target.pinned {
 			err = &otherCertificate{shown: s.target.pinned, pinned: known}
 		}
 		if err == nil {
-			c.kept.done.Store(server.MachineID, s.target.identity())
+			k.done.Store(server.MachineID, s.target.identity())
 		}
 		return nil, err
 	})
@@ -65,7 +64,7 @@ func (c *Composer) keep(ctx context.Context, s *session, server Server) error {
 		return named(s.explain(err), server.Name)
 	}
 	if err != nil {
-		c.Log.InfoContext(ctx, "cannot note which certificate an LXD shows", "host", server.Name, slog.Any("error", err))
+		k.log.InfoContext(ctx, "cannot note which certificate an LXD shows", "host", server.Name, slog.Any("error", err))
 	}
 	return nil
 }

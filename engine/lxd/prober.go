@@ -1,9 +1,8 @@
-// Package lxd reaches LXD servers over their HTTPS API, and keeps the key pair
-// by which a fleet's LXD servers know who manages them.
+// Package lxd reaches LXD servers over their HTTPS API, and makes VMs on them.
 //
 // Both sides are known by the SHA-256 of their certificates, which no
-// authority signs: the client's is trusted on the host at its first boot, the
-// server's is pinned when it is first seen.
+// authority signs: the client's (see fleetkey) is trusted on the host at its first
+// boot, the server's is pinned when it is first seen.
 package lxd
 
 import (
@@ -18,6 +17,7 @@ import (
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // defaultTimeout bounds a look at one LXD. What a look asks for, an LXD
@@ -56,15 +56,10 @@ func NewProber(c Config) *Prober {
 // address or a key pair that cannot be used; the ctx's own error if it ends
 // first.
 func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
-	address, err := hostPort(e.Address)
+	t, err := targetOf(e, c, pinned)
 	if err != nil {
 		return engine.LXDServer{}, err
 	}
-	key, err := Parse(c.Certificate, c.Key, time.Now())
-	if err != nil {
-		return engine.LXDServer{}, err
-	}
-	t := target{address: address, project: cmp.Or(e.Project, defaultProject), key: key, pinned: normalFingerprint(pinned)}
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	server, err := p.look(limited, t)
@@ -79,12 +74,42 @@ func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credent
 	return engine.LXDServer{}, t.explain(err)
 }
 
+// Timeout bounds a whole look.
+func (p *Prober) Timeout() time.Duration { return p.timeout }
+
+// Connect connects to the LXD of an endpoint, which must show the certificate with
+// the fingerprint pinned. The connection ends with ctx, and sends nothing yet. The
+// errors are those of Server.
+func (p *Prober) Connect(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (client.InstanceServer, error) {
+	t, err := targetOf(e, c, pinned)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := p.connect(ctx, t, t.pinned)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	return conn, nil
+}
+
 // target is what is looked at, and as whom.
 type target struct {
 	address string // "host:port"
 	project string
-	key     Key
+	key     fleetkey.Key
 	pinned  string // fingerprint of the server's certificate; empty: not known yet
+}
+
+func targetOf(e engine.Endpoint, c engine.Credentials, pinned string) (target, error) {
+	address, err := hostPort(e.Address)
+	if err != nil {
+		return target{}, err
+	}
+	key, err := fleetkey.Parse(c.Certificate, c.Key, time.Now())
+	if err != nil {
+		return target{}, err
+	}
+	return target{address: address, project: cmp.Or(e.Project, defaultProject), key: key, pinned: fleetkey.NormalFingerprint(pinned)}, nil
 }
 
 // look learns the server's certificate, unless it is known, and then takes
@@ -106,12 +131,27 @@ func (p *Prober) look(ctx context.Context, t target) (engine.LXDServer, error) {
 	return server, err
 }
 
-// trusted is what LXD calls a client whose certificate it knows.
+// trusted is what LXD calls a client that may do what it asks for.
 const trusted = "trusted"
 
-// needed are the API extensions without which neither MAAS (its LXD driver,
-// drivers/pod/lxd.py) nor we can do anything with an LXD. 4.16 has them all.
-var needed = []string{"projects", "virtual-machines", "custom_block_volumes"}
+// IsTrusted tells that the LXD lets its client in, by certificate or by socket.
+func IsTrusted(info *api.Server) bool { return info.Auth == trusted }
+
+// NeededExtensions are those parts of LXD's API without which neither MAAS (its LXD
+// driver, drivers/pod/lxd.py) nor we can do anything with an LXD. 4.16 has them all.
+func NeededExtensions() []string {
+	return []string{"projects", "virtual-machines", "custom_block_volumes"}
+}
+
+// MissingExtension names one that an LXD lacks; empty if it has them all.
+func MissingExtension(info *api.Server) string {
+	for _, extension := range NeededExtensions() {
+		if !slices.Contains(info.APIExtensions, extension) {
+			return extension
+		}
+	}
+	return ""
+}
 
 // read fills in what the LXD shows. conn ends with the look's ctx.
 func (t target) read(conn client.InstanceServer, server *engine.LXDServer) error {
@@ -143,13 +183,11 @@ func (t target) refuses(info *api.Server) error {
 	if info.APIVersion == "" {
 		return errNotLXD
 	}
-	if info.Auth != trusted {
+	if !IsTrusted(info) {
 		return t.untrusted()
 	}
-	for _, extension := range needed {
-		if !slices.Contains(info.APIExtensions, extension) {
-			return t.tooOld(info.Environment.ServerVersion, extension)
-		}
+	if extension := MissingExtension(info); extension != "" {
+		return t.tooOld(info.Environment.ServerVersion, extension)
 	}
 	return nil
 }

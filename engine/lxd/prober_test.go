@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // sentinels of an error, by name.
@@ -43,7 +44,7 @@ func said(err error) string {
 }
 
 // noSecret searches for each line of a private key.
-func noSecret(t *testing.T, text string, key Key) {
+func noSecret(t *testing.T, text string, key fleetkey.Key) {
 	t.Helper()
 	for line := range strings.Lines(key.Key) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") && strings.Contains(text, line) {
@@ -58,7 +59,7 @@ func TestServer(t *testing.T) {
 	f := startLXD(t, map[string][]string{admin.Fingerprint: {unrestricted}, tenant.Fingerprint: {"maas"}})
 	cases := map[string]struct {
 		reason  string
-		key     Key
+		key     fleetkey.Key
 		project string
 		pin     string
 		want    []string // instances
@@ -118,7 +119,7 @@ func TestServerRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		change  func(*fakeLXD)
-		key     Key
+		key     fleetkey.Key
 		project string
 		kind    string
 		typed   engine.ErrorType
@@ -197,9 +198,9 @@ func TestServerBadInput(t *testing.T) {
 		field           string
 	}{
 		"Address":     {"LXD's API is HTTPS only.", "http://10.0.0.5:8443", key.Credentials, "address"},
-		"OtherKey":    {"Two halves of two pairs.", "10.0.0.5", engine.Credentials{Certificate: key.Certificate, Key: other.Key}, keyField},
-		"NoKey":       {"Nothing was given.", "10.0.0.5", engine.Credentials{Certificate: key.Certificate}, keyField},
-		"Certificate": {"Nothing was given.", "10.0.0.5", engine.Credentials{Key: key.Key}, certField},
+		"OtherKey":    {"Two halves of two pairs.", "10.0.0.5", engine.Credentials{Certificate: key.Certificate, Key: other.Key}, "lxd_client_key"},
+		"NoKey":       {"Nothing was given.", "10.0.0.5", engine.Credentials{Certificate: key.Certificate}, "lxd_client_key"},
+		"Certificate": {"Nothing was given.", "10.0.0.5", engine.Credentials{Key: key.Key}, "lxd_client_cert"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -184,7 +184,7 @@ func TestProfileBringsNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := w.maas.Machine(t.Context(), id)
+	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

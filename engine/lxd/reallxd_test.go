@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
@@ -25,6 +26,14 @@ var (
 	real    *vmLXD
 	oneReal = sync.OnceValues(startReal)
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if real != nil {
+		real.Close()
+	}
+	os.Exit(code)
+}
 
 const realPreseed = `
 networks:
@@ -80,7 +89,7 @@ func freePort() (string, error) {
 }
 
 // trust lets a key in, for some projects or without restriction.
-func (l *vmLXD) trust(t *testing.T, key Key, projects ...string) {
+func (l *vmLXD) trust(t *testing.T, key fleetkey.Key, projects ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "client.crt")
 	if err := os.WriteFile(file, []byte(key.Certificate), 0o600); err != nil {

@@ -22,7 +22,7 @@ type rekeying struct {
 // UpdateHost implements engine.Registrar.
 func (r rekeying) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
 	if u.Credentials != nil {
-		if err := r.composer.rekey(ctx, host, *u.Credentials); err != nil {
+		if err := r.rekey(ctx, host, *u.Credentials); err != nil {
 			return err
 		}
 	}
@@ -32,19 +32,19 @@ func (r rekeying) UpdateHost(ctx context.Context, host engine.VMHost, u engine.H
 // rekey gives MAAS another key pair for each VM of ours on a host: it has one of
 // each. Machines of others keep theirs. What was cut off is begun anew, and MAAS
 // is told the same once more.
-func (c *Composer) rekey(ctx context.Context, host engine.VMHost, pair engine.Credentials) error {
-	residents, err := c.VMs(ctx, []engine.VMHost{host})
+func (r rekeying) rekey(ctx context.Context, host engine.VMHost, pair engine.Credentials) error {
+	residents, err := r.composer.VMs(ctx, []engine.VMHost{host})
 	if err != nil {
 		return fmt.Errorf("cannot tell which VMs MAAS must turn on and off by another key pair: %w", err)
 	}
 	var tells errgroup.Group
 	tells.SetLimit(asks)
-	for _, r := range residents {
-		if r.SystemID == "" || r.MarkedBy() == "" {
+	for _, vm := range residents {
+		if vm.SystemID == "" || vm.MarkedBy() == "" {
 			continue
 		}
 		tells.Go(func() error {
-			err := c.rekeyed(ctx, r.Machine, pair)
+			err := r.rekeyed(ctx, vm.Machine, pair)
 			if errors.Is(err, engine.ErrNotFound) { // deleted meanwhile
 				return nil
 			}
@@ -54,15 +54,15 @@ func (c *Composer) rekey(ctx context.Context, host engine.VMHost, pair engine.Cr
 	return tells.Wait()
 }
 
-func (c *Composer) rekeyed(ctx context.Context, m engine.Machine, pair engine.Credentials) error {
-	at, err := c.placeOf(ctx, m)
+func (r rekeying) rekeyed(ctx context.Context, m engine.Machine, pair engine.Credentials) error {
+	at, err := r.composer.placeOf(ctx, m)
 	if err != nil {
 		return err
 	}
 	i := engine.Instance{Endpoint: at.server.Endpoint, Name: at.instance}
-	if err := c.Enlister.Rekey(ctx, m.SystemID, i, pair); err != nil {
+	if err := r.composer.Enlister.Rekey(ctx, m.SystemID, i, pair); err != nil {
 		return fmt.Errorf("cannot give MAAS another key pair for %s: %w", m.Hostname, err)
 	}
-	c.Log.InfoContext(ctx, "gave MAAS another key pair for a VM", "name", m.Hostname, "machine", m.SystemID, "certificate", pair)
+	r.composer.Log.InfoContext(ctx, "gave MAAS another key pair for a VM", "name", m.Hostname, "machine", m.SystemID, "certificate", pair)
 	return nil
 }

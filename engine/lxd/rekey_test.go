@@ -62,7 +62,7 @@ func TestRekey(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{ids["web1"]: "off", ids["web2"]: "off", elsewhere: "error", foreign: "off"} {
-		if got, err := w.maas.Power(t.Context(), id); got != want {
+		if got, err := w.maas.Machines.Power(t.Context(), id); got != want {
 			t.Errorf("with the former pair distrusted, the power of %s is %q, %v, want %q", id, got, err, want)
 		}
 	}
@@ -81,7 +81,7 @@ func (w *composeWorld) strangers(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := w.maas.Enlist(t.Context(), engine.Enlistment{
+	id, err := w.maas.Enlister.Enlist(t.Context(), engine.Enlistment{
 		Hostname: name, Architecture: "amd64/generic", MACs: []string{mac}, Credentials: pair,
 		Instance: engine.Instance{Endpoint: w.servers[0].Endpoint, Name: name},
 	})

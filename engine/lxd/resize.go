@@ -58,7 +58,7 @@ func (c *Composer) resizeAt(ctx context.Context, host engine.VMHost, at place, c
 		return err
 	}
 	defer done()
-	if err := c.keep(ctx, s, at.server); err != nil { // the room of the host was looked at, so it is known
+	if err := c.kept.keep(ctx, s, at.server); err != nil { // the room of the host was looked at, so it is known
 		return err
 	}
 	defer c.fleet.drop(host.MachineID)
@@ -171,19 +171,8 @@ func (r *resizing) disks(s *session, have api.Instance, wanted []engine.Disk) er
 			Hint: "Disks can grow in place, but not come or go: that takes a new VM.", Err: engine.ErrInvalid,
 		}
 	}
-	root := have.ExpandedDevices[rootDevice]
-	size := root["size"]
-	if size == "" {
-		size = defaultRoot
-	}
-	bytes := wanted[0].SizeGB * bytesPerGB
-	switch grows, err := r.grows(wanted[0], bytesOf(size)); {
-	case err != nil:
+	if err := r.rootDisk(have, wanted[0]); err != nil {
 		return err
-	case grows:
-		own := maps.Clone(root) // it may be a profile's
-		own["size"] = strconv.FormatInt(bytes, 10)
-		r.put.Devices[rootDevice], r.edited = own, true
 	}
 	for n, v := range volumes {
 		var volume api.StorageVolume
@@ -203,6 +192,22 @@ func (r *resizing) disks(s *session, have api.Instance, wanted []engine.Disk) er
 		}
 	}
 	return nil
+}
+
+// rootDisk compares the root disk.
+func (r *resizing) rootDisk(have api.Instance, wanted engine.Disk) error {
+	root := have.ExpandedDevices[rootDevice]
+	size := root["size"]
+	if size == "" {
+		size = defaultRoot
+	}
+	grows, err := r.grows(wanted, bytesOf(size))
+	if grows {
+		own := maps.Clone(root) // it may be a profile's
+		own["size"] = strconv.FormatInt(wanted.SizeGB*bytesPerGB, 10)
+		r.put.Devices[rootDevice], r.edited = own, true
+	}
+	return err
 }
 
 // grows tells that a disk is to grow, and notes it.

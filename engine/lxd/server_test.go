@@ -1,7 +1,9 @@
 package lxd
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log"
@@ -17,6 +19,7 @@ import (
 	"github.com/canonical/lxd/shared"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // fakeLXD is as much of an LXD as a look at it meets. What it answers was seen
@@ -47,7 +50,7 @@ func startLXD(t *testing.T, trust map[string][]string, change ...func(*fakeLXD))
 		trusted:     trust,
 		projects:    map[string][]string{"default": nil, "maas": {"vm-2", "container-1"}},
 		pools:       []string{"local", "fast"},
-		extensions:  slices.Concat([]string{"storage", "instances"}, needed),
+		extensions:  slices.Concat([]string{"storage", "instances"}, NeededExtensions()),
 	}
 	f.Server = quiet(httptest.NewUnstartedServer(f))
 	f.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert}
@@ -143,7 +146,8 @@ func (f *fakeLXD) mayOf(r *http.Request) ([]string, bool) {
 	if len(r.TLS.PeerCertificates) == 0 {
 		return nil, false
 	}
-	may, known := f.trusted[fingerprint(r.TLS.PeerCertificates[0])]
+	sum := sha256.Sum256(r.TLS.PeerCertificates[0].Raw)
+	may, known := f.trusted[hex.EncodeToString(sum[:])]
 	return may, known
 }
 
@@ -207,9 +211,9 @@ func at(path string, do http.HandlerFunc) func(*fakeLXD) {
 }
 
 // makeKey makes a pair as LoadOrCreate does.
-func makeKey(t *testing.T) Key {
+func makeKey(t *testing.T) fleetkey.Key {
 	t.Helper()
-	key, err := LoadOrCreate(t.TempDir()+"/"+KeyFile, time.Now())
+	key, err := fleetkey.LoadOrCreate(t.TempDir()+"/"+fleetkey.KeyFile, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +222,7 @@ func makeKey(t *testing.T) Key {
 
 func fingerprintOf(t *testing.T, certificate string) string {
 	t.Helper()
-	f, err := Fingerprint(certificate)
+	f, err := fleetkey.Fingerprint(certificate)
 	if err != nil {
 		t.Fatal(err)
 	}

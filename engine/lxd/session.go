@@ -8,13 +8,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	client "github.com/canonical/lxd/client"
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
 // session is a connection to one LXD that serves one operation and ends with
@@ -27,30 +30,39 @@ type session struct {
 	timeout time.Duration
 }
 
+// dialer opens sessions with the fleet's key pair, and holds servers that came without
+// a fingerprint to the certificate that they showed first.
+type dialer struct {
+	prober      *Prober
+	credentials func(context.Context) (engine.Credentials, error)
+	now         func() time.Time
+	pins        sync.Map // address to fingerprint, of servers that came without one
+}
+
 // open prepares a session with a server. done must be called.
-func (c *Composer) open(ctx context.Context, server Server, timeout time.Duration) (s *session, done func(), err error) {
+func (d *dialer) open(ctx context.Context, server Server, timeout time.Duration) (s *session, done func(), err error) {
 	address, err := hostPort(server.Address)
 	if err != nil {
 		return nil, nil, err
 	}
-	pair, err := c.Credentials(ctx)
+	pair, err := d.credentials(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot get the key pair for the LXD of %s: %w", server.Name, err)
 	}
-	key, err := Parse(pair.Certificate, pair.Key, c.Now())
+	key, err := fleetkey.Parse(pair.Certificate, pair.Key, d.now())
 	if err != nil {
 		return nil, nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	s = &session{ctx: limited, caller: ctx, timeout: timeout, target: target{
-		address: address, project: cmp.Or(server.Project, defaultProject), key: key, pinned: normalFingerprint(server.Fingerprint),
+		address: address, project: cmp.Or(server.Project, defaultProject), key: key, pinned: fleetkey.NormalFingerprint(server.Fingerprint),
 	}}
-	if err := c.pin(s); err != nil {
+	if err := d.pin(s); err != nil {
 		err = s.explain(err)
 		cancel()
 		return nil, nil, named(err, server.Name)
 	}
-	if s.conn, err = c.prober.connect(limited, s.target, s.target.pinned); err != nil {
+	if s.conn, err = d.prober.connect(limited, s.target, s.target.pinned); err != nil {
 		err = s.explain(err)
 		cancel()
 		return nil, nil, named(err, server.Name)
@@ -61,22 +73,32 @@ func (c *Composer) open(ctx context.Context, server Server, timeout time.Duratio
 // pin learns the certificate of a server that came without its fingerprint. Of
 // one that has it nothing is remembered: where it comes without again, it may be
 // another one.
-func (c *Composer) pin(s *session) error {
+func (d *dialer) pin(s *session) error {
 	if s.target.pinned != "" {
-		c.pins.Delete(s.target.address)
+		d.pins.Delete(s.target.address)
 		return nil
 	}
-	if seen, ok := c.pins.Load(s.target.address); ok {
+	if seen, ok := d.pins.Load(s.target.address); ok {
 		s.target.pinned = seen.(string)
 		return nil
 	}
-	shown, err := c.prober.learn(s.ctx, s.target.address)
+	shown, err := d.prober.learn(s.ctx, s.target.address)
 	if err != nil {
 		return err
 	}
-	first, _ := c.pins.LoadOrStore(s.target.address, shown)
+	first, _ := d.pins.LoadOrStore(s.target.address, shown)
 	s.target.pinned = first.(string)
 	return nil
+}
+
+// forget drops what is remembered of servers that are no longer listed.
+func (d *dialer) forget(servers []Server) {
+	d.pins.Range(func(address, _ any) bool {
+		if !slices.ContainsFunc(servers, func(s Server) bool { at, err := hostPort(s.Address); return err == nil && at == address }) {
+			d.pins.Delete(address)
+		}
+		return true
+	})
 }
 
 // named says on which host something went wrong.

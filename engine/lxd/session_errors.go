@@ -91,7 +91,7 @@ func (s *session) denied() error {
 	if _, err := s.get("/1.0", &info); err != nil {
 		return s.explain(notStatus(err))
 	}
-	if info.Auth != trusted {
+	if !IsTrusted(&info) {
 		return s.target.untrusted()
 	}
 	return s.target.missing(api.StatusErrorf(http.StatusForbidden, "%s", s.target.project))
@@ -104,6 +104,9 @@ func notStatus(err error) error {
 	}
 	return err
 }
+
+// maxWords bounds what is passed on of LXD's words, in bytes.
+const maxWords = 400
 
 // words makes one short line of what LXD said. Nothing that LXD is told of a VM
 // is secret.

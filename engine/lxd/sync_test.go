@@ -23,7 +23,7 @@ func TestSyncOne(t *testing.T) {
 	if err := w.sim.RemoveInstance("h1", "maas", "web2"); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := w.maas.Power(t.Context(), moved); err != nil || state != powerError {
+	if state, err := w.maas.Machines.Power(t.Context(), moved); err != nil || state != powerError {
 		t.Fatalf("MAAS looks where it is not, and finds it %s, %v", state, err)
 	}
 	host := engine.VMHost{MachineID: "host01"}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -22,66 +23,68 @@ func TestVerbs(t *testing.T) {
 		form   string
 	}{
 		"Commission": {"Hardware tests of a VM are a waste.",
-			func(ctx context.Context, c *Client) error { return c.Commission(ctx, "abc123") },
+			func(ctx context.Context, c *Client) error { return c.Machines.Commission(ctx, "abc123") },
 			"POST machines/abc123/?op=commission", "testing_scripts=none"},
 		"DeployDefault": {"MAAS has defaults for all.",
-			func(ctx context.Context, c *Client) error { return c.Deploy(ctx, "abc123", engine.Deployment{}) },
+			func(ctx context.Context, c *Client) error {
+				return c.Machines.Deploy(ctx, "abc123", engine.Deployment{})
+			},
 			"POST machines/abc123/?op=deploy", ""},
 		"Deploy": {"User-data goes as base64.",
 			func(ctx context.Context, c *Client) error {
-				return c.Deploy(ctx, "abc123", engine.Deployment{Image: "ubuntu/noble", Kernel: "ga-24.04", UserData: []byte("\xff\x00>"), Ephemeral: true})
+				return c.Machines.Deploy(ctx, "abc123", engine.Deployment{Image: "ubuntu/noble", Kernel: "ga-24.04", UserData: []byte("\xff\x00>"), Ephemeral: true})
 			},
 			"POST machines/abc123/?op=deploy", "distro_series=ubuntu/noble&ephemeral_deploy=true&hwe_kernel=ga-24.04&user_data=/wA+"},
 		"Release": {"Disks are not erased, and nothing is forced.",
-			func(ctx context.Context, c *Client) error { return c.Release(ctx, "abc123", engine.EraseNone) },
+			func(ctx context.Context, c *Client) error { return c.Machines.Release(ctx, "abc123", engine.EraseNone) },
 			"POST machines/abc123/?op=release", "erase=false"},
 		"Abort": {"No parameters.",
-			func(ctx context.Context, c *Client) error { return c.Abort(ctx, "abc123") },
+			func(ctx context.Context, c *Client) error { return c.Machines.Abort(ctx, "abc123") },
 			"POST machines/abc123/?op=abort", ""},
 		"PowerOff": {"No parameters: MAAS's way is to stop at once.",
-			func(ctx context.Context, c *Client) error { return c.PowerOff(ctx, "abc123") },
+			func(ctx context.Context, c *Client) error { return c.Machines.PowerOff(ctx, "abc123") },
 			"POST machines/abc123/?op=power_off", ""},
 		"Update": {"Only what is given, even if it is empty.",
 			func(ctx context.Context, c *Client) error {
-				return c.Update(ctx, "abc123", engine.MachineUpdate{Hostname: &name, Description: &empty})
+				return c.Machines.Update(ctx, "abc123", engine.MachineUpdate{Hostname: &name, Description: &empty})
 			},
 			"PUT machines/abc123/", "description=&hostname=web2"},
 		"UpdatePlace": {"Names, where compose wants numbers.",
 			func(ctx context.Context, c *Client) error {
-				return c.Update(ctx, "abc123", engine.MachineUpdate{Zone: &name, Pool: &name, Domain: &name})
+				return c.Machines.Update(ctx, "abc123", engine.MachineUpdate{Zone: &name, Pool: &name, Domain: &name})
 			},
 			"PUT machines/abc123/", "domain=web2&pool=web2&zone=web2"},
 		"Link": {"The subnet by number; other links give way.",
 			func(ctx context.Context, c *Client) error {
-				return c.Link(ctx, "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "10.77.0.20")
+				return c.Machines.Link(ctx, "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "10.77.0.20")
 			},
 			"POST nodes/abc123/interfaces/77/?op=link_subnet", "force=true&ip_address=10.77.0.20&mode=STATIC&subnet=1"},
 		"LinkAuto": {"Without an address MAAS chooses one when it deploys.",
 			func(ctx context.Context, c *Client) error {
-				return c.Link(ctx, "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "")
+				return c.Machines.Link(ctx, "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "")
 			},
 			"POST nodes/abc123/interfaces/77/?op=link_subnet", "force=true&mode=AUTO&subnet=1"},
 		"Allocate": {"This machine and no other.",
-			func(ctx context.Context, c *Client) error { return c.Allocate(ctx, "abc123", "fleet-1") },
+			func(ctx context.Context, c *Client) error { return c.Machines.Allocate(ctx, "abc123", "fleet-1") },
 			"POST machines/?op=allocate", "agent_name=fleet-1&system_id=abc123"},
 		"Annotate": {"Each key is a parameter; empty ones go.",
 			func(ctx context.Context, c *Client) error {
-				return c.Annotate(ctx, "abc123", map[string]string{"role": "db", "old": ""})
+				return c.Machines.Annotate(ctx, "abc123", map[string]string{"role": "db", "old": ""})
 			},
 			"POST machines/abc123/?op=set_owner_data", "old=&role=db"},
 		"CreateBridge": {"On one interface.",
 			func(ctx context.Context, c *Client) error {
-				return c.CreateBridge(ctx, "abc123", 77, "br-123456789012")
+				return c.Machines.CreateBridge(ctx, "abc123", 77, "br-123456789012")
 			},
 			"POST nodes/abc123/interfaces/?op=create_bridge", "name=br-123456789012&parent=77"},
 		"Untag": {"By the tag, not by the machine.",
-			func(ctx context.Context, c *Client) error { return c.Untag(ctx, "abc123", "blue") },
+			func(ctx context.Context, c *Client) error { return c.Machines.Untag(ctx, "abc123", "blue") },
 			"POST tags/blue/?op=update_nodes", "remove=abc123"},
 		"Decompose": {"Without parameters.",
-			func(ctx context.Context, c *Client) error { return c.Decompose(ctx, "abc123") },
+			func(ctx context.Context, c *Client) error { return c.Hosts.Decompose(ctx, "abc123") },
 			"DELETE machines/abc123/", ""},
 		"Sync": {"By the host's number.",
-			func(ctx context.Context, c *Client) error { return c.Sync(ctx, engine.VMHost{ID: 8}, "") },
+			func(ctx context.Context, c *Client) error { return c.Hosts.Sync(ctx, engine.VMHost{ID: 8}, "") },
 			"POST vm-hosts/8/?op=refresh", ""},
 	}
 	for name, tc := range cases {
@@ -105,7 +108,7 @@ func TestVerbs(t *testing.T) {
 func TestUpdateOfNothingCallsNothing(t *testing.T) {
 	t.Parallel()
 	f := always(500, "text/plain", "")
-	if err := testClient(t, f).Update(t.Context(), "abc123", engine.MachineUpdate{}); err != nil || len(f.all()) != 0 {
+	if err := testClient(t, f).Machines.Update(t.Context(), "abc123", engine.MachineUpdate{}); err != nil || len(f.all()) != 0 {
 		t.Errorf("got %v after %v", err, f.routes())
 	}
 }
@@ -117,7 +120,7 @@ func TestLargeUserDataArrivesWhole(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i * 7)
 	}
-	if err := testClient(t, f).Deploy(t.Context(), "abc123", engine.Deployment{UserData: data}); err != nil {
+	if err := testClient(t, f).Machines.Deploy(t.Context(), "abc123", engine.Deployment{UserData: data}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := base64.StdEncoding.DecodeString(f.all()[0].Form.Get("user_data"))
@@ -129,12 +132,12 @@ func TestLargeUserDataArrivesWhole(t *testing.T) {
 func TestLinkOfATakenAddress(t *testing.T) {
 	t.Parallel()
 	f := always(404, "text/plain; charset=utf-8", "The IP address 10.77.0.20 is already in use.")
-	err := testClient(t, f).Link(t.Context(), "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "10.77.0.20")
+	err := testClient(t, f).Machines.Link(t.Context(), "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "10.77.0.20")
 	if kinds(err) != "ErrConflict" {
 		t.Errorf("got %v (%s), want ErrConflict alone", err, kinds(err))
 	}
 	f = always(404, "text/plain; charset=utf-8", "No Interface matches the given query.")
-	err = testClient(t, f).Link(t.Context(), "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "")
+	err = testClient(t, f).Machines.Link(t.Context(), "abc123", 77, engine.Subnet{ID: 1, CIDR: "10.77.0.0/24"}, "")
 	if kinds(err) != "ErrNotFound" {
 		t.Errorf("without an address: got %v (%s), want ErrNotFound alone", err, kinds(err))
 	}
@@ -146,7 +149,7 @@ func TestPower(t *testing.T) {
 		f := always(200, "application/json", `{"state":"error"}`)
 		c := testClient(t, f)
 		for range 2 {
-			if state, err := c.Power(t.Context(), "abc123"); err != nil || state != "error" {
+			if state, err := c.Machines.Power(t.Context(), "abc123"); err != nil || state != "error" {
 				t.Errorf("got %q, %v", state, err)
 			}
 		}
@@ -193,7 +196,7 @@ func TestTag(t *testing.T) {
 					tc.answers = tc.answers[1:]
 					return next()
 				}})
-				err := testClient(t, f).Tag(t.Context(), "abc123", "blue")
+				err := testClient(t, f).Machines.Tag(t.Context(), "abc123", "blue")
 				if kinds(err) != tc.want || (err == nil) != (tc.want == "") || len(f.all()) != tc.calls {
 					t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
 				}
@@ -205,11 +208,11 @@ func TestTag(t *testing.T) {
 func TestUntagWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	c := testClient(t, always(404, "text/plain", "No Tag matches the given query."))
-	if err := c.Untag(t.Context(), "abc123", "blue"); err != nil {
+	if err := c.Machines.Untag(t.Context(), "abc123", "blue"); err != nil {
 		t.Error(err)
 	}
 	c = testClient(t, always(404, "text/html", "x"))
-	if err := c.Untag(t.Context(), "abc123", "blue"); kinds(err) != "ErrUnavailable" {
+	if err := c.Machines.Untag(t.Context(), "abc123", "blue"); kinds(err) != "ErrUnavailable" {
 		t.Errorf("a proxy's 404: got %v", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
-
-var _ engine.Addresses = (*Client)(nil)
 
 // addressesTTL is how long the used ranges of a subnet serve who only wants to
 // know that an address is in none of them.
@@ -56,16 +56,30 @@ func (r usedRange) purpose() engine.AddressPurpose {
 	return found
 }
 
+// Addresses says which addresses of a subnet are in use, and for what.
+type Addresses struct {
+	api    *api.Client
+	ranges *subnetRanges
+}
+
+func newAddresses(l lister) *Addresses {
+	c := &Addresses{api: l.api}
+	c.ranges = &subnetRanges{each: map[int]*share.Cached[[]usedRange]{}, make: func(subnetID int) *share.Cached[[]usedRange] {
+		return share.NewCached(addressesTTL, l.limit(), l.now, c.fetchRanges(subnetID))
+	}}
+	return c
+}
+
 // AddressUse implements engine.Addresses. One call tells, for all who ask about
 // a subnet at the time, whether an address is free. What is in the way is read
 // again before it is reported, and who has it in a call of its own.
-func (c *Client) AddressUse(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (engine.AddressUse, error) {
+func (c *Addresses) AddressUse(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (engine.AddressUse, error) {
 	list := c.ranges.of(subnet.ID)
-	used, err := list.get(ctx)
+	used, err := list.Get(ctx)
 	if _, inUse := rangeOf(used, ip); err != nil || !inUse {
 		return engine.AddressUse{}, err
 	}
-	used, err = list.younger(ctx, 0)
+	used, err = list.Younger(ctx, 0)
 	at, inUse := rangeOf(used, ip)
 	if err != nil || !inUse {
 		return engine.AddressUse{}, err
@@ -83,7 +97,7 @@ func rangeOf(used []usedRange, ip netip.Addr) (usedRange, bool) {
 }
 
 // useOf describes why an address is not free.
-func (c *Client) useOf(ctx context.Context, subnet engine.Subnet, ip netip.Addr, used []usedRange, at usedRange) (engine.AddressUse, error) {
+func (c *Addresses) useOf(ctx context.Context, subnet engine.Subnet, ip netip.Addr, used []usedRange, at usedRange) (engine.AddressUse, error) {
 	use := engine.AddressUse{Purpose: at.purpose(), Nearby: nearby(subnet, used, ip)}
 	if slices.Contains(at.Purposes, assigned) {
 		holder, found, err := c.holder(ctx, subnet, ip)
@@ -117,9 +131,9 @@ type wireHolder struct {
 }
 
 // holder looks who has an address, if anybody has.
-func (c *Client) holder(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (h wireHolder, found bool, err error) {
+func (c *Addresses) holder(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (h wireHolder, found bool, err error) {
 	var list []wireHolder
-	if err := c.call(ctx, get("subnets/{id}/", strconv.Itoa(subnet.ID)).op("ip_addresses"), &list); err != nil {
+	if err := c.api.Call(ctx, api.Get("subnets/{id}/", strconv.Itoa(subnet.ID)).Op("ip_addresses"), &list); err != nil {
 		return wireHolder{}, false, err
 	}
 	for _, h := range list {
@@ -187,13 +201,13 @@ func skip(used []usedRange, from netip.Addr, beyond func(usedRange) netip.Addr) 
 
 // subnetRanges caches the used ranges of each subnet that somebody asks about.
 type subnetRanges struct {
-	make func(subnetID int) *cached[[]usedRange]
+	make func(subnetID int) *share.Cached[[]usedRange]
 
 	mu   sync.Mutex
-	each map[int]*cached[[]usedRange]
+	each map[int]*share.Cached[[]usedRange]
 }
 
-func (s *subnetRanges) of(subnetID int) *cached[[]usedRange] {
+func (s *subnetRanges) of(subnetID int) *share.Cached[[]usedRange] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list, ok := s.each[subnetID]
@@ -209,17 +223,17 @@ func (s *subnetRanges) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range s.each {
-		list.expire()
+		list.Expire()
 	}
 }
 
 // drop forgets a subnet's, of which an address was just given away.
-func (s *subnetRanges) drop(subnetID int) { s.of(subnetID).drop() }
+func (s *subnetRanges) drop(subnetID int) { s.of(subnetID).Drop() }
 
 // fetchRanges reads the used ranges of a subnet.
-func (c *Client) fetchRanges(subnetID int) func(context.Context) ([]usedRange, error) {
+func (c *Addresses) fetchRanges(subnetID int) func(context.Context) ([]usedRange, error) {
 	return func(ctx context.Context) (used []usedRange, err error) {
-		err = c.call(ctx, get("subnets/{id}/", strconv.Itoa(subnetID)).op("reserved_ip_ranges"), &used)
+		err = c.api.Call(ctx, api.Get("subnets/{id}/", strconv.Itoa(subnetID)).Op("reserved_ip_ranges"), &used)
 		return used, err
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 func lanOf(t *testing.T, w served) engine.Subnet {
 	t.Helper()
-	subnets, err := w.Subnets(t.Context())
+	subnets, err := w.Names.Subnets(t.Context())
 	if err != nil || len(subnets) != 1 {
 		t.Fatalf("got %v, %v", subnets, err)
 	}
@@ -69,7 +69,7 @@ func TestAddressUse(t *testing.T) {
 		"Name": {
 			reason: "A name points to it, and reserves it by that.", ip: "10.77.0.60", holder: "the DNS name www.maas",
 			before: func(t *testing.T, w served) {
-				w.api(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.60"}})
+				w.operate(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.60"}})
 			},
 			want: engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.61")}, calls: 3,
 		},
@@ -77,7 +77,7 @@ func TestAddressUse(t *testing.T) {
 			reason: "A user keeps it; nothing above is free.", ip: "10.77.0.254", holder: "the MAAS user admin, who reserved it",
 			before: func(t *testing.T, w served) {
 				for _, text := range []string{"10.77.0.254", "10.77.0.253"} {
-					w.api(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {text}})
+					w.operate(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {text}})
 				}
 			},
 			want: engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.252")}, calls: 3,
@@ -92,7 +92,7 @@ func TestAddressUse(t *testing.T) {
 			}
 			lan := lanOf(t, w)
 			w.sim.ResetJournal()
-			got, err := w.AddressUse(t.Context(), lan, ip(tc.ip))
+			got, err := w.Addresses.AddressUse(t.Context(), lan, ip(tc.ip))
 			ignored := cmpopts.IgnoreFields(engine.AddressUse{}, "Holder", "SystemID")
 			if diff := cmp.Diff(tc.want, got, ignored, cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); err != nil || diff != "" {
 				t.Errorf("%s\nerror %v (-want +got):\n%s", tc.reason, err, diff)
@@ -120,7 +120,7 @@ func TestAddressUseIsShared(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 50 {
 		all.Go(func() {
-			use, err := w.AddressUse(t.Context(), lan, netip.AddrFrom4([4]byte{10, 77, 0, byte(20 + n)}))
+			use, err := w.Addresses.AddressUse(t.Context(), lan, netip.AddrFrom4([4]byte{10, 77, 0, byte(20 + n)}))
 			if err != nil || use.Purpose != engine.AddressFree {
 				t.Errorf("got %+v, %v", use, err)
 			}
@@ -132,7 +132,7 @@ func TestAddressUseIsShared(t *testing.T) {
 	}
 	taken := netip.MustParseAddr("10.77.0.30")
 	purpose := func() engine.AddressPurpose {
-		use, err := w.AddressUse(t.Context(), lan, taken)
+		use, err := w.Addresses.AddressUse(t.Context(), lan, taken)
 		if err != nil {
 			t.Fatal(err)
 		}

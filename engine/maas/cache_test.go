@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -38,49 +39,49 @@ func TestListsAreCached(t *testing.T) {
 		"Shared": {"Those who ask at the same time share a call.", func(t *testing.T, c *Client) {
 			var wg sync.WaitGroup
 			for range 10 {
-				wg.Go(func() { c.Zones(t.Context()) })
+				wg.Go(func() { c.Names.Zones(t.Context()) })
 			}
 			wg.Wait()
 		}, 1},
 		"Kept": {"Zones seldom change.", func(t *testing.T, c *Client) {
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
 			time.Sleep(4 * time.Minute)
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
 		}, 1},
 		"Expires": {"But they do.", func(t *testing.T, c *Client) {
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
 			time.Sleep(namesTTL)
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
 		}, 2},
 		"Refresh": {"Somebody knows better.", func(t *testing.T, c *Client) {
-			c.Zones(t.Context())
-			c.Refresh()
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
+			c.Names.Refresh()
+			c.Names.Zones(t.Context())
 		}, 2},
 		"RefreshDuringCall": {"A call that began less than a second ago serves who comes after.", func(t *testing.T, c *Client) {
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if zones, err := c.Zones(t.Context()); err != nil || len(zones) != 2 {
+				if zones, err := c.Names.Zones(t.Context()); err != nil || len(zones) != 2 {
 					t.Errorf("who came before got %v, %v", zones, err)
 				}
 			})
 			time.Sleep(500 * time.Millisecond)
-			c.Refresh()
-			c.Zones(t.Context())
+			c.Names.Refresh()
+			c.Names.Zones(t.Context())
 			wg.Wait()
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
 		}, 1},
 		"RefreshOfAnother": {"Who misses a host knows nothing of zones.", func(t *testing.T, c *Client) {
-			c.Zones(t.Context())
+			c.Names.Zones(t.Context())
 			time.Sleep(time.Minute)
-			c.Refresh(engine.ListHosts)
-			c.Zones(t.Context())
+			c.Names.Refresh(engine.ListHosts)
+			c.Names.Zones(t.Context())
 		}, 1},
 		"Abandoned": {"A call that everybody left is not joined.", func(t *testing.T, c *Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			c.Zones(ctx)
-			if zones, err := c.Zones(t.Context()); err != nil || len(zones) != 2 {
+			c.Names.Zones(ctx)
+			if zones, err := c.Names.Zones(t.Context()); err != nil || len(zones) != 2 {
 				t.Errorf("who came later got %v, %v", zones, err)
 			}
 		}, 2},
@@ -95,7 +96,7 @@ func TestListsAreCached(t *testing.T) {
 				if got := len(f.all()); got != tc.calls {
 					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
 				}
-				got, err := c.Zones(t.Context())
+				got, err := c.Names.Zones(t.Context())
 				if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" || err != nil {
 					t.Errorf("zones (-want +got), %v:\n%s", err, diff)
 				}
@@ -111,7 +112,7 @@ func TestNames(t *testing.T) {
 		"GET resourcepools/": value([]named{{1, "p"}}),
 		"GET domains/":       value([]named{{1, "d"}}),
 	}))
-	for want, list := range map[string]func(context.Context) ([]string, error){"z": c.Zones, "p": c.Pools, "d": c.Domains} {
+	for want, list := range map[string]func(context.Context) ([]string, error){"z": c.Names.Zones, "p": c.Names.Pools, "d": c.Names.Domains} {
 		if got, err := list(t.Context()); err != nil || len(got) != 1 || got[0] != want {
 			t.Errorf("got %v, %v, want %s", got, err, want)
 		}
@@ -123,11 +124,11 @@ func TestFailuresAreNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := map[string]func() *http.Response{"GET zones/": status(500, "text/plain", "x")}
 		c := testClient(t, byRoute(table))
-		if _, err := c.Zones(t.Context()); kinds(err) != "ErrUnavailable" {
+		if _, err := c.Names.Zones(t.Context()); kinds(err) != "ErrUnavailable" {
 			t.Errorf("got %v", err)
 		}
 		table["GET zones/"] = value([]named{{1, "a"}})
-		if zones, err := c.Zones(t.Context()); err != nil || len(zones) != 1 {
+		if zones, err := c.Names.Zones(t.Context()); err != nil || len(zones) != 1 {
 			t.Errorf("got %v, %v", zones, err)
 		}
 	})
@@ -138,10 +139,10 @@ func TestHostsAreDropped(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(context.Context, *Client){
 		"Compose": func(ctx context.Context, c *Client) {
-			c.Compose(ctx, engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
+			c.Hosts.Compose(ctx, engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
 		},
-		"Decompose": func(ctx context.Context, c *Client) { c.Decompose(ctx, "abc123") },
-		"Sync":      func(ctx context.Context, c *Client) { c.Sync(ctx, engine.VMHost{ID: 8}, "") },
+		"Decompose": func(ctx context.Context, c *Client) { c.Hosts.Decompose(ctx, "abc123") },
+		"Sync":      func(ctx context.Context, c *Client) { c.Hosts.Sync(ctx, engine.VMHost{ID: 8}, "") },
 	}
 	for name, do := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,15 +153,15 @@ func TestHostsAreDropped(t *testing.T) {
 					"POST vm-hosts/8/?op=compose": status(503, "text/plain", "no"),
 				})
 				c := testClient(t, f)
-				c.Hosts(t.Context())
-				c.Hosts(t.Context())
+				c.Hosts.Hosts(t.Context())
+				c.Hosts.Hosts(t.Context())
 				do(t.Context(), c)
-				c.Hosts(t.Context())
+				c.Hosts.Hosts(t.Context())
 				if got := len(f.all()); got != 3 {
 					t.Errorf("%d requests %v, want two listings and the change", got, f.routes())
 				}
 				time.Sleep(hostsTTL)
-				c.Hosts(t.Context())
+				c.Hosts.Hosts(t.Context())
 				if got := len(f.all()); got != 4 {
 					t.Errorf("%d requests, want one more when the list is old", got)
 				}
@@ -190,7 +191,7 @@ func TestHostsCarryTheTag(t *testing.T) {
 			}
 		})
 		for _, want := range []int64{0, 0, 10} {
-			hosts, err := c.Hosts(t.Context())
+			hosts, err := c.Hosts.Hosts(t.Context())
 			if err != nil || len(hosts) != 1 || hosts[0].Inventory != (engine.Tag{Generation: "g", Sequence: want}) {
 				t.Errorf("got %+v, %v; want the tag %d", hosts, err, want)
 			}
@@ -198,13 +199,13 @@ func TestHostsCarryTheTag(t *testing.T) {
 		}
 		floor = 20
 		for range 2 {
-			if hosts, err := c.Hosts(t.Context()); err != nil || hosts[0].Inventory.Sequence != 20 || now != 30 {
+			if hosts, err := c.Hosts.Hosts(t.Context()); err != nil || hosts[0].Inventory.Sequence != 20 || now != 30 {
 				t.Errorf("got %+v, %v at %d; want a list that serves, read once", hosts, err, now)
 			}
 		}
 		broken = true
 		time.Sleep(hostsTTL)
-		if _, err := c.Hosts(t.Context()); !errors.Is(err, engine.ErrBusy) {
+		if _, err := c.Hosts.Hosts(t.Context()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("a listing without its tag was served: %v", err)
 		}
 	})

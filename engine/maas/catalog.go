@@ -3,37 +3,60 @@ package maas
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
+
+// Catalog says what this MAAS has and can do.
+type Catalog struct {
+	api   *api.Client
+	hosts *Hosts
+
+	images *share.Cached[[]engine.Image]
+	series *share.Cached[string] // default_distro_series of MAAS, "noble"
+	probe  *share.Cached[engine.Capabilities]
+}
+
+func newCatalog(l lister) *Catalog {
+	c := &Catalog{api: l.api}
+	c.images = share.NewCached(namesTTL, l.limit(), l.now, c.fetchImages)
+	c.series = share.NewCached(namesTTL, l.limit(), l.now, c.fetchSeries)
+	c.probe = share.NewCached(namesTTL, 3*l.limit(), l.now, c.fetchCapabilities)
+	return c
+}
 
 // Capabilities implements engine.Catalog. It asks for the version, which
 // needs no key and so tells whether there is a MAAS at all, then for the
 // user, which tells whether the key is good, then for the VM hosts.
-func (c *Client) Capabilities(ctx context.Context) (engine.Capabilities, error) {
-	return c.probe.get(ctx)
+func (c *Catalog) Capabilities(ctx context.Context) (engine.Capabilities, error) {
+	return c.probe.Get(ctx)
 }
 
-func (c *Client) fetchCapabilities(ctx context.Context) (engine.Capabilities, error) {
+func (c *Catalog) fetchCapabilities(ctx context.Context) (engine.Capabilities, error) {
 	var version struct {
 		Version string `json:"version"`
 	}
-	r := get("version/")
-	if err := c.list(ctx, r, &version); err != nil {
+	r := api.Get("version/")
+	if err := c.api.List(ctx, r, &version); err != nil {
 		return engine.Capabilities{}, err
 	}
 	if version.Version == "" {
-		return engine.Capabilities{}, engine.Terminal(foreign(r, http.StatusOK))
+		return engine.Capabilities{}, engine.Terminal(api.ForeignAnswerError(r, http.StatusOK))
 	}
 	var user struct {
 		Username string `json:"username"`
 		Admin    bool   `json:"is_superuser"`
 	}
-	if err := c.list(ctx, get("users/").op("whoami"), &user); err != nil {
+	if err := c.api.List(ctx, api.Get("users/").Op("whoami"), &user); err != nil {
 		return engine.Capabilities{}, err
 	}
-	_, err := c.Hosts(ctx)
+	_, err := c.hosts.Hosts(ctx)
 	gone := errors.Is(err, engine.ErrGone)
 	if err != nil && !gone {
 		return engine.Capabilities{}, err
@@ -41,4 +64,61 @@ func (c *Client) fetchCapabilities(ctx context.Context) (engine.Capabilities, er
 	return engine.Capabilities{
 		Version: version.Version, VMHosts: !gone, Username: user.Username, Admin: user.Admin,
 	}, nil
+}
+
+// Images implements engine.Catalog.
+func (c *Catalog) Images(ctx context.Context) ([]engine.Image, error) {
+	images, err := c.images.Get(ctx)
+	return slices.Clone(images), err
+}
+
+func (c *Catalog) fetchSeries(ctx context.Context) (series string, err error) {
+	r := api.Get("maas/").Op("get_config")
+	r.Query.Set("name", "default_distro_series")
+	err = c.api.Call(ctx, r, &series)
+	return series, err
+}
+
+// DefaultImage implements engine.Catalog.
+func (c *Catalog) DefaultImage(ctx context.Context) (string, error) { return c.series.Get(ctx) }
+
+// fetchImages lists the boot resources, of which there is one for each
+// architecture and kernel of an image.
+func (c *Catalog) fetchImages(ctx context.Context) ([]engine.Image, error) {
+	var list api.Elements[struct {
+		Name         string `json:"name"`
+		Type         string `json:"type"`
+		Architecture string `json:"architecture"` // "amd64/ga-24.04"
+	}]
+	if err := c.api.List(ctx, api.Get("boot-resources/"), &list); err != nil {
+		return nil, err
+	}
+	found := map[string]*engine.Image{}
+	for _, resource := range list.Sound() {
+		short, kernel, _ := strings.Cut(resource.Architecture, "/")
+		name := resource.Name
+		if resource.Type == "Uploaded" && !strings.Contains(name, "/") {
+			// MAAS takes the prefix off what is uploaded as custom/k8s
+			// (forms/__init__.py, BootResourceForm.clean_name), and deploys it by either name.
+			name = "custom/" + name
+		}
+		image := found[name]
+		if image == nil {
+			image = &engine.Image{Name: name}
+			found[name] = image
+		}
+		image.Architectures = append(image.Architectures, short)
+		if kernel != "" && kernel != "generic" { // of what somebody uploaded, MAAS tells no kernel
+			image.Kernels = append(image.Kernels, kernel)
+		}
+	}
+	images := make([]engine.Image, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		image := found[name]
+		slices.Sort(image.Architectures)
+		slices.Sort(image.Kernels)
+		image.Architectures, image.Kernels = slices.Compact(image.Architectures), slices.Compact(image.Kernels)
+		images = append(images, *image)
+	}
+	return images, nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -45,7 +47,7 @@ func TestCapabilities(t *testing.T) {
 					"GET version/": tc.version, "GET users/?op=whoami": tc.user, "GET vm-hosts/": tc.hosts,
 				})
 				c := testClient(t, f)
-				got, err := c.Capabilities(t.Context())
+				got, err := c.Catalog.Capabilities(t.Context())
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
@@ -53,7 +55,7 @@ func TestCapabilities(t *testing.T) {
 					t.Errorf("%s: got %v (%s)", tc.reason, err, kinds(err))
 				}
 				before := len(f.all())
-				c.Capabilities(t.Context())
+				c.Catalog.Capabilities(t.Context())
 				if again := len(f.all()) - before; err == nil && again != 0 {
 					t.Errorf("%s: asked again %d times", tc.reason, again)
 				}
@@ -64,8 +66,30 @@ func TestCapabilities(t *testing.T) {
 
 func TestGoneIsErrGone(t *testing.T) {
 	t.Parallel()
-	_, err := testClient(t, always(410, "text/plain", "")).Hosts(t.Context())
+	_, err := testClient(t, always(410, "text/plain", "")).Hosts.Hosts(t.Context())
 	if kinds(err) != "ErrGone" || !engine.IsTerminal(err) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestUploadedImages lists images as a genuine MAAS does: what was uploaded as
+// custom/k8s is called k8s.
+func TestUploadedImages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := testClient(t, byRoute(map[string]func() *http.Response{"GET boot-resources/": value([]map[string]any{
+			{"name": "k8s", "type": "Uploaded", "architecture": "amd64/generic"},
+			{"name": "custom/old", "type": "Uploaded", "architecture": "amd64/generic"},
+			{"name": "ubuntu/noble", "type": "Synced", "architecture": "amd64/ga-24.04"},
+		})}))
+		got, err := c.Catalog.Images(t.Context())
+		want := []engine.Image{
+			{Name: "custom/k8s", Architectures: []string{"amd64"}},
+			{Name: "custom/old", Architectures: []string{"amd64"}},
+			{Name: "ubuntu/noble", Architectures: []string{"amd64"}, Kernels: []string{"ga-24.04"}},
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
 }

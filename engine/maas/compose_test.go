@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -104,7 +105,7 @@ func TestComposeResolvesNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := byRoute(composeWorld())
 		c := testClient(t, f)
-		id, err := c.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{
+		id, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{
 			Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "az1", Pool: "default", Domain: "maas",
 			Interfaces: []engine.Subnet{{ID: 1}, {ID: 1}, {ID: 3}},
 		})
@@ -141,7 +142,7 @@ func TestUnknownNamesAreNotComposed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := byRoute(composeWorld())
 				tc.comp.Hostname = "web1"
-				_, err := testClient(t, f).Compose(t.Context(), engine.VMHost{ID: 8}, tc.comp)
+				_, err := testClient(t, f).Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, tc.comp)
 				if !errors.Is(err, engine.ErrNotFound) || !engine.IsTerminal(err) {
 					t.Fatalf("%s: got %#v", tc.reason, err)
 				}
@@ -161,13 +162,13 @@ func TestANewZoneIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := composeWorld()
 		c := testClient(t, byRoute(table))
-		if _, err := c.Zones(t.Context()); err != nil {
+		if _, err := c.Names.Zones(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		table["GET zones/"] = value([]named{{1, "default"}, {9, "new"}})
 		time.Sleep(2 * time.Second)
 		comp := engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "new"}
-		if _, err := c.Compose(t.Context(), engine.VMHost{ID: 8}, comp); err != nil {
+		if _, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, comp); err != nil {
 			t.Error(err)
 		}
 	})
@@ -179,8 +180,8 @@ func TestComposeOutlivesMAAS(t *testing.T) {
 		f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return nil, pause(r, time.Hour) }}
 		c := testClient(t, f)
 		began := time.Now()
-		_, err := c.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
-		if took := time.Since(began); took != slowTimeout || kinds(err) != "ErrUnavailable ErrUnclear" {
+		_, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
+		if took := time.Since(began); took != 150*time.Second || kinds(err) != "ErrUnavailable ErrUnclear" {
 			t.Errorf("got %v after %s", err, took)
 		}
 	})
@@ -195,7 +196,7 @@ func TestHosts(t *testing.T) {
 		"storage_pools":[{"id":"default","name":"default","type":"zfs","path":"/x","total":200,"used":50,"available":150,"default":true}]},
 		{"id":9,"name":"never-reached","type":"lxd","version":"","host":{"system_id":null,"__incomplete__":true},"storage_pools":[]},
 		{"id":10,"name":"kvm","type":"virsh"}]`
-	got, err := testClient(t, always(200, "application/json", hosts)).Hosts(t.Context())
+	got, err := testClient(t, always(200, "application/json", hosts)).Hosts.Hosts(t.Context())
 	want := []engine.VMHost{
 		{
 			ID: 8, Name: "lxd1", Version: "5.21.1", Zone: "az1", Pool: "default",
@@ -226,7 +227,7 @@ func TestHostOf(t *testing.T) {
 		c := testClient(t, f)
 		wanted := func(id int, key string, listings int) {
 			t.Helper()
-			host, err := c.HostOf(t.Context(), engine.Machine{Hostname: "web1", HostID: id})
+			host, err := c.Hosts.HostOf(t.Context(), engine.Machine{Hostname: "web1", HostID: id})
 			if err != nil || host.ID != id || host.HostKey != key || len(f.all()) != listings {
 				t.Errorf("VM host %d is %+v, %v, after %d listings; want %s after %d", id, host, err, len(f.all()), key, listings)
 			}
@@ -235,10 +236,10 @@ func TestHostOf(t *testing.T) {
 		wanted(9, "hhh111/vm-host-9", 1) // a second one on the same machine
 		time.Sleep(time.Hour)
 		wanted(8, "hhh111", 1)
-		if _, err := c.HostOf(t.Context(), engine.Machine{}); !errors.Is(err, engine.ErrConflict) {
+		if _, err := c.Hosts.HostOf(t.Context(), engine.Machine{}); !errors.Is(err, engine.ErrConflict) {
 			t.Errorf("bare metal is on no host: %v", err)
 		}
-		if _, err := c.HostOf(t.Context(), engine.Machine{HostID: 10}); !errors.Is(err, engine.ErrBusy) {
+		if _, err := c.Hosts.HostOf(t.Context(), engine.Machine{HostID: 10}); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("a host that is not listed says nothing of its VMs: %v", err)
 		}
 		list = append(list, hostOn(10, ""))
@@ -271,9 +272,22 @@ func TestDecomposeOfNothing(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := testClient(t, tc.answer).Decompose(context.Background(), "abc123"); kinds(err) != tc.want || (err == nil) != (tc.want == "") {
+			if err := testClient(t, tc.answer).Hosts.Decompose(context.Background(), "abc123"); kinds(err) != tc.want || (err == nil) != (tc.want == "") {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestComposeOfNoMachine: an answer that names no machine does not say that none was made.
+func TestComposeOfNoMachine(t *testing.T) {
+	t.Parallel()
+	c := testClient(t, byRoute(map[string]func() *http.Response{
+		"GET zones/": value([]named{{ID: 1, Name: "az1"}}), "GET resourcepools/": value([]named{{ID: 1, Name: "default"}}),
+		"GET domains/": value([]named{{ID: 1, Name: "maas"}}), "POST vm-hosts/8/?op=compose": value(map[string]string{}),
+	}))
+	_, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web-1"})
+	if !errors.Is(err, engine.ErrUnclear) {
+		t.Errorf("got %v, want ErrUnclear", err)
 	}
 }

@@ -1,145 +1,60 @@
 package maas
 
 import (
+	"cmp"
 	"context"
-	"crypto/x509"
-	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"path"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
+
+const defaultInterval = 5 * time.Second
 
 // Config is what a Client is made of. URL and APIKey are required.
 type Config struct {
-	// URL is MAAS's address, "http://maas:5240/MAAS", with or without /MAAS
-	// and a trailing slash.
-	URL string
-	// APIKey is consumer:token:secret, as MAAS's preferences page shows it.
-	APIKey string
-	// CACert is a PEM bundle that is trusted besides the system's.
-	CACert []byte
-	// UserAgent is sent with each request; empty means "maaslxd".
+	// URL, APIKey, CACert, UserAgent, Timeout, MaxConns, Backoff, Transport, Log,
+	// Called, Now and Rand are those of api.Config.
+	URL       string
+	APIKey    string
+	CACert    []byte
 	UserAgent string
-	// Timeout bounds each request; zero means 60 s. Requests in which MAAS
-	// itself waits for a rack controller have at least 150 s.
-	Timeout time.Duration
+	Timeout   time.Duration
+	MaxConns  int
+	Backoff   api.Backoff
+	Transport http.RoundTripper
+	Log       *slog.Logger
+	Called    func(api.Call)
+	Now       func() time.Time
+	Rand      func() float64
 	// Interval is the time between two looks of the poller; zero means 5 s.
 	Interval time.Duration
-	// MaxConns bounds the connections to MAAS; zero means 14:
-	// Terraform plans in one process and applies in another, which together
-	// shall stay within 16.
-	MaxConns int
-	// Backoff says how long to pause before a try is repeated; nil means
-	// Exponential with Rand.
-	Backoff Backoff
-	// Transport replaces the client's own; CACert and MaxConns are its matter
-	// then.
-	Transport http.RoundTripper
 	// Tag reads the ledger's tag before each inventory of the VM hosts, which
 	// then carries it. Nil: the hosts carry none, so that no VM can be placed
 	// by them.
 	Tag func(context.Context) (engine.Tag, error)
-	// Log gets a Debug line for each request; nil discards them.
-	Log *slog.Logger
-	// Called is told of each try of a request once it has ended; nil: nobody is.
-	// It must not block, and is called from many goroutines.
-	Called func(Call)
-	// Now is the clock of signatures and caches; nil means time.Now.
-	Now func() time.Time
-	// Rand spreads repeated tries; it returns numbers in [0, 1). Nil means
-	// math/rand. Nonces never come from here.
-	Rand func() float64
 }
 
-// ConfigError is a Config value that cannot be used. It wraps
-// engine.ErrInvalid.
-type ConfigError struct {
-	Field   string // "api_url", "api_key" or "ca_cert"
-	Message string
-	Hint    string
+// transport is what of it concerns the requests.
+func (c Config) transport() api.Config {
+	return api.Config{
+		URL: c.URL, APIKey: c.APIKey, CACert: c.CACert, UserAgent: c.UserAgent, Timeout: c.Timeout, MaxConns: c.MaxConns,
+		Backoff: c.Backoff, Transport: c.Transport, Log: c.Log, Called: c.Called, Now: c.Now, Rand: c.Rand,
+	}
 }
 
-func (e *ConfigError) Error() string { return e.Field + ": " + e.Message }
-
-func (e *ConfigError) Unwrap() error { return engine.ErrInvalid }
-
-// apiKey is an OAuth1 key; a MAAS consumer has no secret of its own.
-type apiKey struct{ consumer, token, secret string }
-
-func parseKey(text string) (apiKey, error) {
-	const hint = "Copy the whole key from your user's preferences in MAAS, or from maas apikey --username NAME."
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return apiKey{}, &ConfigError{"api_key", "there is no API key", hint}
+func (c Config) withDefaults() Config {
+	c.Interval = cmp.Or(c.Interval, defaultInterval)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
-		return apiKey{}, &ConfigError{"api_key", "an API key has three parts, consumer:token:secret", hint}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if strings.ContainsFunc(text, odd) {
-		return apiKey{}, &ConfigError{"api_key", "there is a space or an unprintable character in the API key", hint}
+	if c.Tag == nil {
+		c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, nil }
 	}
-	return apiKey{parts[0], parts[1], parts[2]}, nil
-}
-
-// parseURL returns the address below which the API's routes lie,
-// ".../MAAS/api/2.0/".
-func parseURL(text string) (*url.URL, error) {
-	const hint = "It looks like http://maas.example.com:5240/MAAS."
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return nil, &ConfigError{"api_url", "there is no address of a MAAS", hint}
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil: // its text may repeat a password
-		return nil, &ConfigError{"api_url", "this is no URL", hint}
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, &ConfigError{"api_url", "the URL must begin with http:// or https://", hint}
-	case u.Hostname() == "":
-		return nil, &ConfigError{"api_url", "the URL names no host", hint}
-	case u.User != nil:
-		return nil, &ConfigError{"api_url", "the URL must not hold a user or password", "MAAS takes an API key: set api_key."}
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, &ConfigError{"api_url", "the URL must end with its path", hint}
-	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: apiPath(u.Path)}, nil
-}
-
-func apiPath(given string) string {
-	p := strings.TrimSuffix(path.Clean("/"+given), "/api/2.0")
-	if path.Base(p) != "MAAS" {
-		p = path.Join("/", p, "MAAS")
-	}
-	return p + "/api/2.0/"
-}
-
-func parseCA(pem []byte) (*x509.CertPool, error) {
-	if len(pem) == 0 {
-		return nil, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, &ConfigError{"ca_cert", "there is no PEM certificate in it",
-			"Give the certificate of the authority that signed MAAS's, from BEGIN CERTIFICATE to END CERTIFICATE."}
-	}
-	return pool, nil
-}
-
-// parse checks all fields, so that one error names everything to mend.
-func (c Config) parse() (*url.URL, apiKey, *x509.CertPool, error) {
-	base, badURL := parseURL(c.URL)
-	key, badKey := parseKey(c.APIKey)
-	pool, badCA := parseCA(c.CACert)
-	return base, key, pool, errors.Join(badURL, badKey, badCA)
+	return c
 }

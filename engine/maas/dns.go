@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
-
-var _ engine.DNS = (*Client)(nil)
 
 const dnsRoute = "dnsresources/{id}/"
 
@@ -21,8 +20,19 @@ const dnsRoute = "dnsresources/{id}/"
 // it, did not last until the write.
 const maxDNSTries = 3
 
+// DNS writes names of MAAS's DNS.
+type DNS struct {
+	api     *api.Client
+	names   *Names
+	written writtenDNS
+}
+
+func newDNS(c Config, sender *api.Client, names *Names) *DNS {
+	return &DNS{api: sender, names: names, written: writtenDNS{now: c.Now, last: map[engine.DNSName]writtenName{}}}
+}
+
 // DNSRecord implements engine.DNS.
-func (c *Client) DNSRecord(ctx context.Context, name engine.DNSName) (engine.DNSRecord, error) {
+func (c *DNS) DNSRecord(ctx context.Context, name engine.DNSName) (engine.DNSRecord, error) {
 	if err := name.Validate(); err != nil {
 		return engine.DNSRecord{}, err
 	}
@@ -33,7 +43,7 @@ func (c *Client) DNSRecord(ctx context.Context, name engine.DNSName) (engine.DNS
 // PublishDNS implements engine.DNS. Between the look and the write, someone
 // else may have made the name, or MAAS removed it with its last machine, and
 // the reply to a write may be lost: then another look tells.
-func (c *Client) PublishDNS(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
+func (c *DNS) PublishDNS(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
 	if err := errors.Join(name.Validate(), want.Validate()); err != nil {
 		return false, err
 	}
@@ -54,20 +64,20 @@ func (c *Client) PublishDNS(ctx context.Context, name engine.DNSName, want engin
 // outdated reports whether a write failed in a way that another look at the
 // name may mend: what MAAS says of no field may be that the name is taken.
 func outdated(err error) bool {
-	e, ok := asError(err)
-	return ok && (e.Unclear || e.Kind == engine.ErrNotFound || len(e.FieldMessages[allFields]) > 0)
+	e, ok := api.AsError(err)
+	return ok && (e.Unclear || e.Kind == engine.ErrNotFound || len(e.FieldMessages[api.AllFields]) > 0)
 }
 
 // publish takes one look, unless we wrote the name just now, and makes the
 // difference good.
-func (c *Client) publish(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
-	if have, ok := c.writtenDNS.take(name); ok && have.differs(want) && len(reservedOf(without(have.Addresses, want.Addresses))) == 0 {
+func (c *DNS) publish(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
+	if have, ok := c.written.take(name); ok && have.differs(want) && len(reservedOf(without(have.Addresses, want.Addresses))) == 0 {
 		return true, c.point(ctx, name, have.ID, want)
 	}
 	have, err := c.dnsResource(ctx, name)
 	if errors.Is(err, engine.ErrNotFound) && !isSpec(err) {
-		r := post("", "dnsresources/").put("name", name.Label).put("domain", name.Domain)
-		return true, c.writeDNS(ctx, name, r.pointTo(want))
+		r := api.Post("", "dnsresources/").Put("name", name.Label).Put("domain", name.Domain)
+		return true, c.writeDNS(ctx, name, pointTo(r, want))
 	}
 	if err != nil {
 		return false, err
@@ -98,7 +108,7 @@ func (c *Client) publish(ctx context.Context, name engine.DNSName, want engine.D
 
 // RemoveDNS implements engine.DNS. MAAS itself removes a name whose last
 // address is released.
-func (c *Client) RemoveDNS(ctx context.Context, name engine.DNSName) error {
+func (c *DNS) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	if err := name.Validate(); err != nil {
 		return err
 	}
@@ -107,7 +117,7 @@ func (c *Client) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	case errors.Is(err, engine.ErrNotFound):
 		return nil
 	case err == nil:
-		c.writtenDNS.take(name)
+		c.written.take(name)
 		err = c.removeDNS(ctx, name, have)
 	}
 	if err != nil {
@@ -116,7 +126,7 @@ func (c *Client) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	return nil
 }
 
-func (c *Client) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) error {
+func (c *DNS) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) error {
 	dropped, err := c.releasable(ctx, have, have.Addresses)
 	if err != nil {
 		return err
@@ -132,22 +142,22 @@ func (c *Client) removeDNS(ctx context.Context, name engine.DNSName, have wireDN
 	if _, err := c.release(ctx, dropped); err != nil {
 		return err
 	}
-	err = c.call(ctx, newRequest(http.MethodDelete, dnsRoute, strconv.Itoa(have.ID)), nil)
-	if isStatus(err, http.StatusNotFound) {
+	err = c.api.Call(ctx, api.NewRequest(http.MethodDelete, dnsRoute, strconv.Itoa(have.ID)), nil)
+	if api.IsStatus(err, http.StatusNotFound) {
 		return nil
 	}
 	return err
 }
 
 // point writes what a name points to.
-func (c *Client) point(ctx context.Context, name engine.DNSName, id int, to engine.DNSRecord) error {
-	return c.writeDNS(ctx, name, newRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)).pointTo(to))
+func (c *DNS) point(ctx context.Context, name engine.DNSName, id int, to engine.DNSRecord) error {
+	return c.writeDNS(ctx, name, pointTo(api.NewRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)), to))
 }
 
 // pointTo gives the addresses as MAAS takes them: separated by spaces; a comma is
 // an internal error, and of a repeated field only the last one counts. Both
 // fields are always sent: an empty one clears.
-func (r *request) pointTo(to engine.DNSRecord) *request {
+func pointTo(r *api.Request, to engine.DNSRecord) *api.Request {
 	texts := make([]string, len(to.Addresses))
 	for n, ip := range to.Addresses {
 		texts[n] = ip.String()
@@ -156,25 +166,25 @@ func (r *request) pointTo(to engine.DNSRecord) *request {
 	if to.TTLSeconds > 0 {
 		ttl = strconv.Itoa(to.TTLSeconds)
 	}
-	return r.put("ip_addresses", strings.Join(texts, " ")).put("address_ttl", ttl)
+	return r.Put("ip_addresses", strings.Join(texts, " ")).Put("address_ttl", ttl)
 }
 
 // releasable are those of the addresses that MAAS would keep as reserved for
 // nobody: no machine has them, and no other name points to them, which would
 // lose them, too.
-func (c *Client) releasable(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
+func (c *DNS) releasable(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
 	found := reservedOf(surplus)
 	if len(found) == 0 {
 		return nil, nil
 	}
-	var all elements[wireDNS]
-	if err := c.list(ctx, get("dnsresources/"), &all); err != nil {
+	var all api.Elements[wireDNS]
+	if err := c.api.List(ctx, api.Get("dnsresources/"), &all); err != nil {
 		return nil, err
 	}
-	if len(all.odd) > 0 { // they may point to any of them
+	if len(all.Odd) > 0 { // they may point to any of them
 		return nil, nil
 	}
-	for _, other := range all.list {
+	for _, other := range all.List {
 		if other.ID != have.ID {
 			found = slices.DeleteFunc(found, func(ip netip.Addr) bool { return slices.Contains(other.addresses(), ip) })
 		}
@@ -197,11 +207,11 @@ func reservedOf(addresses []wireAddress) []netip.Addr {
 // release gives addresses back that a name brought, and returns those that MAAS
 // keeps, because another user reserved them. The caller knows that they were
 // there.
-func (c *Client) release(ctx context.Context, addresses []netip.Addr) (kept []netip.Addr, err error) {
+func (c *DNS) release(ctx context.Context, addresses []netip.Addr) (kept []netip.Addr, err error) {
 	for _, ip := range addresses {
-		err := c.list(ctx, post("release", "ipaddresses/").put("ip", ip.String()), nil)
+		err := c.api.List(ctx, api.Post("release", "ipaddresses/").Put("ip", ip.String()), nil)
 		switch {
-		case isStatus(err, http.StatusBadRequest):
+		case api.IsStatus(err, http.StatusBadRequest):
 			kept = append(kept, ip)
 		case err != nil:
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // allocUserReserved is MAAS's number for an address that a user reserved, or
@@ -86,37 +87,37 @@ func without(have []wireAddress, wanted []netip.Addr) []wireAddress {
 }
 
 // dnsResource reads a name, ErrNotFound if there is none.
-func (c *Client) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, error) {
-	r := get("dnsresources/")
-	r.query = map[string][]string{"name": {name.Label}, "domain": {name.Domain}}
-	var found elements[wireDNS]
-	err := c.call(ctx, r, &found)
-	if isStatus(err, http.StatusNotFound) {
+func (c *DNS) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, error) {
+	r := api.Get("dnsresources/")
+	r.Query = map[string][]string{"name": {name.Label}, "domain": {name.Domain}}
+	var found api.Elements[wireDNS]
+	err := c.api.Call(ctx, r, &found)
+	if api.IsStatus(err, http.StatusNotFound) {
 		return wireDNS{}, c.noDomain(ctx, r, name.Domain)
 	}
 	if err != nil {
 		return wireDNS{}, err
 	}
-	i := slices.IndexFunc(found.list, func(r wireDNS) bool { return r.ID >= 0 && strings.EqualFold(r.FQDN, name.String()) })
+	i := slices.IndexFunc(found.List, func(r wireDNS) bool { return r.ID >= 0 && strings.EqualFold(r.FQDN, name.String()) })
 	switch {
 	case i < 0:
 		return wireDNS{}, fmt.Errorf("MAAS has no name %s: %w", name, engine.ErrNotFound)
-	case found.odd[i] != nil:
-		return wireDNS{}, fmt.Errorf("cannot read what MAAS says of the name %s: %w", name, found.odd[i])
+	case found.Odd[i] != nil:
+		return wireDNS{}, fmt.Errorf("cannot read what MAAS says of the name %s: %w", name, found.Odd[i])
 	}
-	return found.list[i], nil
+	return found.List[i], nil
 }
 
 // noDomain says why a list of names is 404: MAAS has no such domain, or this is
 // no MAAS.
-func (c *Client) noDomain(ctx context.Context, r *request, domain string) error {
-	known, err := c.domains.reread(ctx)
+func (c *DNS) noDomain(ctx context.Context, r *api.Request, domain string) error {
+	known, err := c.names.domains.Reread(ctx)
 	names, err := onlyNames(known, err)
 	switch {
 	case err != nil:
 		return err
 	case slices.Contains(names, domain):
-		return c.place.foreign(r, http.StatusNotFound)
+		return c.api.ForeignAnswerError(r, http.StatusNotFound)
 	}
 	return &engine.SpecError{
 		Field: "domain", Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
@@ -132,13 +133,13 @@ func isSpec(err error) bool {
 // dnsFields are the parts of a name, by the parameter in which MAAS refuses
 // them.
 var dnsFields = map[string]string{
-	"name": "name", "domain": "domain", "ip_addresses": "addresses", "address_ttl": "ttl", allFields: "name",
+	"name": "name", "domain": "domain", "ip_addresses": "addresses", "address_ttl": "ttl", api.AllFields: "name",
 }
 
 // dnsRefusal turns what MAAS says of a parameter into an error of the part that
 // it came from. Other errors pass unchanged.
 func dnsRefusal(err error) error {
-	e, ok := asError(err)
+	e, ok := api.AsError(err)
 	if !ok || e.Kind != engine.ErrInvalid {
 		return err
 	}

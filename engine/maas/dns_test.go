@@ -96,7 +96,7 @@ func TestPublish(t *testing.T) {
 		"OfAnotherName": {
 			reason: "An address that another name points to is dropped without being released: the other name would lose it.",
 			before: func(t *testing.T, w served) {
-				w.api(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
+				w.operate(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
 			},
 			publish: []publication{
 				{record(0, "10.77.0.20", "10.77.0.21"), true, 2},
@@ -108,7 +108,7 @@ func TestPublish(t *testing.T) {
 			reason: "An address that another user reserved is dropped, and stays his.",
 			before: func(t *testing.T, w served) {
 				other := served{Client: clientOf(t, w.sim, w.sim.UserAPIKey()), sim: w.sim}
-				other.api(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {"10.77.0.21"}})
+				other.operate(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {"10.77.0.21"}})
 			},
 			publish: []publication{
 				{record(0, "10.77.0.20", "10.77.0.21"), true, 2},
@@ -131,14 +131,14 @@ func TestPublish(t *testing.T) {
 			}
 			for n, p := range tc.publish {
 				w.sim.ResetJournal()
-				changed, err := w.PublishDNS(t.Context(), api, p.want)
+				changed, err := w.DNS.PublishDNS(t.Context(), apiName, p.want)
 				if err != nil || changed != p.changed {
 					t.Fatalf("%s\npublication %d: got %v, %v; want %v", tc.reason, n, changed, err, p.changed)
 				}
 				if calls := len(w.sim.Journal().Calls); calls != p.calls {
 					t.Errorf("%s\npublication %d took %d calls, want %d: %+v", tc.reason, n, calls, p.calls, w.sim.Journal().Routes)
 				}
-				have, err := w.DNSRecord(t.Context(), api)
+				have, err := w.DNS.DNSRecord(t.Context(), apiName)
 				p.want.Addresses = sortedAddresses(p.want.Addresses)
 				if diff := cmp.Diff(p.want, have, sameAddresses); err != nil || diff != "" {
 					t.Errorf("%s\npublication %d, error %v (-want +got):\n%s", tc.reason, n, err, diff)
@@ -166,14 +166,14 @@ func TestRemoveDNS(t *testing.T) {
 		"Shared": {
 			reason: "What another name points to stays.", addresses: []string{"10.77.0.20", "10.77.0.21"},
 			before: func(t *testing.T, w served) {
-				w.api(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
+				w.operate(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
 			},
 			reserved: []string{"10.77.0.21"},
 		},
 		"OtherData": {
 			reason: "A text that somebody put under the name stays, and so the name does, without addresses.", addresses: []string{"10.77.0.20"},
 			before: func(t *testing.T, w served) {
-				w.api(t, http.MethodPost, "dnsresourcerecords/", url.Values{"fqdn": {api.String()}, "rrtype": {"TXT"}, "rrdata": {"hello"}})
+				w.operate(t, http.MethodPost, "dnsresourcerecords/", url.Values{"fqdn": {apiName.String()}, "rrtype": {"TXT"}, "rrdata": {"hello"}})
 			},
 			remains: true,
 		},
@@ -185,22 +185,22 @@ func TestRemoveDNS(t *testing.T) {
 			if tc.before != nil {
 				tc.before(t, w)
 			}
-			if _, err := w.PublishDNS(t.Context(), api, engine.DNSRecord{Addresses: addresses(tc.addresses...)}); err != nil {
+			if _, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: addresses(tc.addresses...)}); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // the second time it is gone
-				if err := w.RemoveDNS(t.Context(), api); err != nil {
+				if err := w.DNS.RemoveDNS(t.Context(), apiName); err != nil {
 					t.Fatalf("%s\ngot %v", tc.reason, err)
 				}
 			}
 			if diff := cmp.Diff(tc.reserved, w.reserved(t)); diff != "" {
 				t.Errorf("%s\nwhat MAAS keeps (-want +got):\n%s", tc.reason, diff)
 			}
-			have, err := w.DNSRecord(t.Context(), api)
+			have, err := w.DNS.DNSRecord(t.Context(), apiName)
 			if errors.Is(err, engine.ErrNotFound) == tc.remains || len(have.Addresses) > 0 {
 				t.Errorf("%s\ngot %v, %v", tc.reason, have, err)
 			}
-			if all := w.api(t, http.MethodGet, "dnsresourcerecords/", nil).([]any); (len(all) > 0) != tc.remains {
+			if all := w.operate(t, http.MethodGet, "dnsresourcerecords/", nil).([]any); (len(all) > 0) != tc.remains {
 				t.Errorf("%s\ngot the other data %v", tc.reason, all)
 			}
 		})
@@ -213,16 +213,16 @@ func TestPublishAfterItsMachineWent(t *testing.T) {
 	t.Parallel()
 	w := serve(t, names())
 	systemID := w.link(t, "10.77.0.30")
-	if _, err := w.PublishDNS(t.Context(), api, engine.DNSRecord{Addresses: addresses("10.77.0.30")}); err != nil {
+	if _, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: addresses("10.77.0.30")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sim.DeleteMachine(systemID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.DNSRecord(t.Context(), api); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := w.DNS.DNSRecord(t.Context(), apiName); !errors.Is(err, engine.ErrNotFound) {
 		t.Fatalf("got %v, want that the name is gone", err)
 	}
-	if changed, err := w.PublishDNS(t.Context(), api, engine.DNSRecord{Addresses: addresses("10.77.0.31")}); err != nil || !changed {
+	if changed, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: addresses("10.77.0.31")}); err != nil || !changed {
 		t.Errorf("got %v, %v", changed, err)
 	}
 }
@@ -232,38 +232,38 @@ func TestPublishAfterItsMachineWent(t *testing.T) {
 func TestPublishAfterARelease(t *testing.T) {
 	t.Parallel()
 	w := serve(t, names())
-	found, err := w.MachinesNamed(t.Context(), "m1")
+	found, err := w.Machines.MachinesNamed(t.Context(), "m1")
 	if err != nil || len(found) != 1 {
 		t.Fatalf("got %v, %v", found, err)
 	}
 	id := found[0].SystemID
 	deploy := func() string {
 		t.Helper()
-		if err := errors.Join(w.Allocate(t.Context(), id, "agent"), w.Deploy(t.Context(), id, engine.Deployment{})); err != nil {
+		if err := errors.Join(w.Machines.Allocate(t.Context(), id, "agent"), w.Machines.Deploy(t.Context(), id, engine.Deployment{})); err != nil {
 			t.Fatal(err)
 		}
 		w.sim.Settle()
-		m, err := w.Machine(t.Context(), id)
+		m, err := w.Machines.Machine(t.Context(), id)
 		if err != nil || len(m.IPAddresses) != 1 {
 			t.Fatalf("got %+v, %v", m, err)
 		}
 		return m.IPAddresses[0]
 	}
 	want := engine.DNSRecord{Addresses: addresses("10.77.0.21", deploy())}
-	if _, err := w.PublishDNS(t.Context(), api, want); err != nil {
+	if _, err := w.DNS.PublishDNS(t.Context(), apiName, want); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Release(t.Context(), id, engine.EraseNone); err != nil {
+	if err := w.Machines.Release(t.Context(), id, engine.EraseNone); err != nil {
 		t.Fatal(err)
 	}
 	w.sim.Settle()
 	want.Addresses = addresses("10.77.0.21")
 	later := clientOf(t, w.sim, w.sim.APIKey()) // which does not know what was written
-	if changed, err := later.PublishDNS(t.Context(), api, want); err != nil || !changed {
+	if changed, err := later.DNS.PublishDNS(t.Context(), apiName, want); err != nil || !changed {
 		t.Errorf("got %v, %v, want the link to go", changed, err)
 	}
 	deploy()
-	if got := w.sim.Resolve(api.String()); len(got) != 1 || got[0] != "10.77.0.21" {
+	if got := w.sim.Resolve(apiName.String()); len(got) != 1 || got[0] != "10.77.0.21" {
 		t.Errorf("somebody else has the machine, and the name leads to %v", got)
 	}
 }
@@ -286,8 +286,8 @@ func TestPublishIsRepeatable(t *testing.T) {
 				t.Errorf("call %d broken %s its effect: cannot %s: %v", nth, when, what, do())
 			}
 			for _, want := range []engine.DNSRecord{before, after} {
-				repeat("publish", func() error { _, err := w.PublishDNS(t.Context(), api, want); return err })
-				have, err := w.DNSRecord(t.Context(), api)
+				repeat("publish", func() error { _, err := w.DNS.PublishDNS(t.Context(), apiName, want); return err })
+				have, err := w.DNS.DNSRecord(t.Context(), apiName)
 				if diff := cmp.Diff(want, have, sameAddresses); err != nil || diff != "" {
 					t.Errorf("call %d broken %s its effect: %v (-want +got):\n%s", nth, when, err, diff)
 				}
@@ -300,7 +300,7 @@ func TestPublishIsRepeatable(t *testing.T) {
 					t.Errorf("call %d broken %s its effect: %s empties the name", nth, when, call.Route)
 				}
 			}
-			repeat("remove", func() error { return w.RemoveDNS(t.Context(), api) })
+			repeat("remove", func() error { return w.DNS.RemoveDNS(t.Context(), apiName) })
 			if left := w.reserved(t); len(left) > 0 {
 				t.Errorf("call %d broken %s its effect: MAAS keeps %v", nth, when, left)
 			}
@@ -321,13 +321,13 @@ func TestPublishIsRefused(t *testing.T) {
 		key    func(*sim.Server) string
 		calls  int // writes that reach MAAS
 	}{
-		"Empty":   {reason: "A name is never emptied by the way.", name: api, field: "addresses", is: engine.ErrInvalid},
-		"Zoned":   {reason: "MAAS answers 500 to what it cannot read.", name: api, want: engine.DNSRecord{Addresses: addresses("fe80::1%eth0")}, field: "addresses", is: engine.ErrInvalid},
+		"Empty":   {reason: "A name is never emptied by the way.", name: apiName, field: "addresses", is: engine.ErrInvalid},
+		"Zoned":   {reason: "MAAS answers 500 to what it cannot read.", name: apiName, want: engine.DNSRecord{Addresses: addresses("fe80::1%eth0")}, field: "addresses", is: engine.ErrInvalid},
 		"Dotted":  {reason: "A label has no dot.", name: engine.DNSName{Label: "api.c1", Domain: "maas"}, want: one, field: "name", is: engine.ErrInvalid},
-		"LongTTL": {reason: "A slip of the pen.", name: api, want: engine.DNSRecord{Addresses: one.Addresses, TTLSeconds: 1 << 30}, field: "ttl", is: engine.ErrInvalid},
+		"LongTTL": {reason: "A slip of the pen.", name: apiName, want: engine.DNSRecord{Addresses: one.Addresses, TTLSeconds: 1 << 30}, field: "ttl", is: engine.ErrInvalid},
 		"Domain":  {reason: "MAAS does not have it.", name: engine.DNSName{Label: "api", Domain: "nosuch.test"}, want: one, field: "domain", is: engine.ErrNotFound},
 		"User": {
-			reason: "Only administrators change names.", name: api, want: one, is: engine.ErrForbidden,
+			reason: "Only administrators change names.", name: apiName, want: one, is: engine.ErrForbidden,
 			key: func(s *sim.Server) string { return s.UserAPIKey() }, calls: 1,
 		},
 	}
@@ -338,7 +338,7 @@ func TestPublishIsRefused(t *testing.T) {
 			if tc.key != nil {
 				w.Client = clientOf(t, w.sim, tc.key(w.sim))
 			}
-			_, err := w.PublishDNS(t.Context(), tc.name, tc.want)
+			_, err := w.DNS.PublishDNS(t.Context(), tc.name, tc.want)
 			var bad *engine.SpecError
 			if !errors.Is(err, tc.is) || !engine.IsTerminal(err) {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, err, tc.is)
@@ -346,7 +346,7 @@ func TestPublishIsRefused(t *testing.T) {
 			if errors.As(err, &bad) != (tc.field != "") || bad != nil && (bad.Field != tc.field || bad.Hint == "") {
 				t.Errorf("%s\ngot %#v, want the field %q and a hint", tc.reason, err, tc.field)
 			}
-			if _, err := w.DNSRecord(t.Context(), api); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := w.DNS.DNSRecord(t.Context(), apiName); !errors.Is(err, engine.ErrNotFound) {
 				t.Errorf("%s\na look, which everybody may take, gives %v", tc.reason, err)
 			}
 			if calls := w.sim.Journal().Count("POST dnsresources/"); calls != tc.calls {
@@ -419,7 +419,7 @@ func TestPublishRaces(t *testing.T) {
 				}
 				return tc.answer(looks, s), nil
 			}}
-			_, err := testClient(t, f).PublishDNS(t.Context(), api, one)
+			_, err := testClient(t, f).DNS.PublishDNS(t.Context(), apiName, one)
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, err, tc.err)
 			}

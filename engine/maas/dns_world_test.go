@@ -1,7 +1,6 @@
 package maas
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // served is a client of a simulated MAAS that listens.
@@ -50,25 +50,18 @@ func names() sim.Model {
 	}
 }
 
-// api calls the simulator as an operator does, and wants it to succeed.
-func (w served) api(t *testing.T, method, path string, form url.Values) any {
+// operate calls the simulator as an operator does, and wants it to succeed.
+func (w served) operate(t *testing.T, method, path string, form url.Values) any {
 	t.Helper()
-	r := &request{method: method, route: path, form: form}
 	where, err := url.Parse(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.path, r.query = where.Path, where.Query()
-	r.timeout = w.timeout
-	a, err := w.handle(t.Context(), r)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
-	}
+	r := api.NewRequest(method, where.Path)
+	r.Query, r.Form = where.Query(), form
 	var value any
-	if len(a.body) > 0 {
-		if err := json.Unmarshal(a.body, &value); err != nil {
-			t.Fatal(err)
-		}
+	if err := w.Client.api.Call(t.Context(), r, &value); err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return value
 }
@@ -77,7 +70,7 @@ func (w served) api(t *testing.T, method, path string, form url.Values) any {
 func (w served) reserved(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, a := range w.api(t, http.MethodGet, "ipaddresses/?all=true", nil).([]any) {
+	for _, a := range w.operate(t, http.MethodGet, "ipaddresses/?all=true", nil).([]any) {
 		found = append(found, a.(map[string]any)["ip"].(string))
 	}
 	slices.Sort(found)
@@ -87,15 +80,15 @@ func (w served) reserved(t *testing.T) []string {
 // link gives the machine m1 a fixed address, and returns its system id.
 func (w served) link(t *testing.T, ip string) string {
 	t.Helper()
-	found, err := w.MachinesNamed(t.Context(), "m1")
+	found, err := w.Machines.MachinesNamed(t.Context(), "m1")
 	if err != nil || len(found) != 1 {
 		t.Fatalf("got %v, %v", found, err)
 	}
-	subnets, err := w.Subnets(t.Context())
+	subnets, err := w.Names.Subnets(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Link(t.Context(), found[0].SystemID, found[0].Interfaces[0].ID, subnets[0], ip); err != nil {
+	if err := w.Machines.Link(t.Context(), found[0].SystemID, found[0].Interfaces[0].ID, subnets[0], ip); err != nil {
 		t.Fatal(err)
 	}
 	return found[0].SystemID
@@ -109,4 +102,4 @@ func addresses(texts ...string) []netip.Addr {
 	return found
 }
 
-var api = engine.DNSName{Label: "api-c1", Domain: "example.test"}
+var apiName = engine.DNSName{Label: "api-c1", Domain: "example.test"}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // writtenFor is how long a name is taken to be as we wrote it, where no address is
@@ -49,12 +50,12 @@ func (w *writtenDNS) keep(name engine.DNSName, is wireDNS) {
 }
 
 // writeDNS makes or changes a name.
-func (c *Client) writeDNS(ctx context.Context, name engine.DNSName, r *request) error {
+func (c *DNS) writeDNS(ctx context.Context, name engine.DNSName, r *api.Request) error {
 	var is wireDNS
-	if err := c.call(ctx, r, &is); err != nil {
+	if err := c.api.Call(ctx, r, &is); err != nil {
 		return err
 	}
-	c.writtenDNS.keep(name, is)
+	c.written.keep(name, is)
 	return nil
 }
 

@@ -35,7 +35,7 @@ func TestPublishMore(t *testing.T) {
 		"Removed": {
 			reason: "We removed it ourselves.", routes: []string{list, "POST dnsresources/"},
 			meanwhile: func(t *testing.T, w served, _ string) {
-				if err := w.RemoveDNS(t.Context(), api); err != nil {
+				if err := w.DNS.RemoveDNS(t.Context(), apiName); err != nil {
 					t.Error(err)
 				}
 			},
@@ -45,9 +45,9 @@ func TestPublishMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, now := serve(t, names()), time.Now()
-			w.writtenDNS.now = func() time.Time { return now }
+			w.DNS.written.now = func() time.Time { return now }
 			systemID := w.link(t, "10.77.0.30")
-			if _, err := w.PublishDNS(t.Context(), api, first); err != nil {
+			if _, err := w.DNS.PublishDNS(t.Context(), apiName, first); err != nil {
 				t.Fatal(err)
 			}
 			if tc.meanwhile != nil {
@@ -55,7 +55,7 @@ func TestPublishMore(t *testing.T) {
 			}
 			now = now.Add(tc.later)
 			w.sim.ResetJournal()
-			changed, err := w.PublishDNS(t.Context(), api, more)
+			changed, err := w.DNS.PublishDNS(t.Context(), apiName, more)
 			var routes []string
 			for _, call := range w.sim.Journal().Calls {
 				routes = append(routes, call.Route)
@@ -63,7 +63,7 @@ func TestPublishMore(t *testing.T) {
 			if err != nil || !changed || !slices.Equal(routes, tc.routes) {
 				t.Errorf("%s\n%v, %v by %q, want %q", tc.reason, changed, err, routes, tc.routes)
 			}
-			have, err := w.DNSRecord(t.Context(), api)
+			have, err := w.DNS.DNSRecord(t.Context(), apiName)
 			if diff := cmp.Diff(more, have, sameAddresses); err != nil || diff != "" {
 				t.Errorf("%s\n%v, -want +got:\n%s", tc.reason, err, diff)
 			}

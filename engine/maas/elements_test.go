@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // answering is a client of a server that gives everybody the same answer.
@@ -53,7 +54,7 @@ func TestBombs(t *testing.T) {
 			c := answering(t, "["+string(body)+tc.element+"]")
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := c.Machine(t.Context(), "abc")
+			_, err := c.Machines.Machine(t.Context(), "abc")
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, engine.ErrUnavailable) {
 				t.Errorf("%s got %v, want a refusal", tc.reason, err)
@@ -84,7 +85,7 @@ func TestOddElements(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, err := answering(t, tc.body).Machine(t.Context(), tc.ask)
+			m, err := answering(t, tc.body).Machines.Machine(t.Context(), tc.ask)
 			if !errors.Is(err, tc.want) || (tc.want == nil && m.SystemID != tc.ask) {
 				t.Errorf("%s got %q, %v, want %v", tc.reason, m.SystemID, err, tc.want)
 			}
@@ -99,7 +100,7 @@ func TestOddElements(t *testing.T) {
 func TestOddHost(t *testing.T) {
 	t.Parallel()
 	c := answering(t, `[{"id":1,"name":"h1","type":"lxd","version":"5.21","host":{"system_id":"mmm"}},{"id":2,"name":"h2","type":"lxd","version":"5.21","total":"many"}]`)
-	hosts, err := c.Hosts(t.Context())
+	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil || len(hosts) != 2 {
 		t.Fatalf("got %v, %v", hosts, err)
 	}
@@ -112,11 +113,11 @@ func TestOddHost(t *testing.T) {
 // MAAS's are: nobody can ask for it, and the others are as they were.
 func TestOddSubnetAndImage(t *testing.T) {
 	t.Parallel()
-	subnets, err := answering(t, `[{"id":1,"cidr":"10.0.0.0/24","vlan":{"id":5}},{"id":2,"cidr":"10.1.0.0/24","vlan":"five"}]`).Subnets(t.Context())
+	subnets, err := answering(t, `[{"id":1,"cidr":"10.0.0.0/24","vlan":{"id":5}},{"id":2,"cidr":"10.1.0.0/24","vlan":"five"}]`).Names.Subnets(t.Context())
 	if err != nil || len(subnets) != 1 || subnets[0].ID != 1 {
 		t.Errorf("got %v, %v, want the first subnet", subnets, err)
 	}
-	images, err := answering(t, `[{"name":7,"architecture":"amd64/ga-24.04"},{"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`).Images(t.Context())
+	images, err := answering(t, `[{"name":7,"architecture":"amd64/ga-24.04"},{"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`).Catalog.Images(t.Context())
 	if err != nil || len(images) != 1 || images[0].Name != "ubuntu/noble" {
 		t.Errorf("got %v, %v, want the second image", images, err)
 	}
@@ -127,12 +128,12 @@ func TestHostileMessage(t *testing.T) {
 	t.Parallel()
 	c := answering(t, `[{"system_id":"abc","hostname":"a","status":11,"status_name":"Failed\u001b[2J deployment",`+
 		`"status_message":"\u001b]0;pwned\u0007\u001b[32mApply complete!\n`+strings.Repeat("x", 40_000)+`"}]`)
-	m, err := c.Machine(t.Context(), "abc")
+	m, err := c.Machines.Machine(t.Context(), "abc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{m.StatusName, m.StatusMessage} {
-		if len(text) > maxLine+len("…") || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		if len(text) > api.MaxLine+len("…") || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			t.Errorf("got %d bytes, %.60q: want one short line that can be printed", len(text), text)
 		}
 	}

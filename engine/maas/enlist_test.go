@@ -32,7 +32,7 @@ func TestEnlist(t *testing.T) {
 	e := enlistment(pair)
 	e.Description, e.Zone, e.Pool, e.Domain = "whose", "az1", "p", "d"
 	f := always(200, "application/json", `{"system_id":"abc123","status":0}`)
-	id, err := testClient(t, f).Enlist(t.Context(), e)
+	id, err := testClient(t, f).Enlister.Enlist(t.Context(), e)
 	if err != nil || id != "abc123" {
 		t.Fatalf("got %q, %v", id, err)
 	}
@@ -69,7 +69,7 @@ func TestEnlistRefuses(t *testing.T) {
 			f := always(200, "application/json", `{"system_id":"abc123"}`)
 			e := enlistment(pair)
 			tc.change(&e)
-			_, err := testClient(t, f).Enlist(t.Context(), e)
+			_, err := testClient(t, f).Enlister.Enlist(t.Context(), e)
 			wantUnsent(t, tc.reason, f, err, tc.field)
 		})
 	}
@@ -96,7 +96,7 @@ func TestEnlistErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := testClient(t, tc.answer).Enlist(t.Context(), enlistment(pair))
+			_, err := testClient(t, tc.answer).Enlister.Enlist(t.Context(), enlistment(pair))
 			refused, _ := errors.AsType[engine.FieldError](err)
 			if tc.field != "" && len(refused.Fields()[tc.field]) == 0 || len(tc.answer.all()) != 1 {
 				t.Errorf("%s: got %v after %v", tc.reason, err, tc.answer.routes())
@@ -118,7 +118,7 @@ func TestRekey(t *testing.T) {
 		"power_parameters_instance_name": {"web1"}, "power_parameters_certificate": {pair.Certificate}, "power_parameters_key": {pair.Key},
 	}
 	f := always(200, "application/json", `{"system_id":"abc123"}`)
-	if err := testClient(t, f).Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); err != nil {
+	if err := testClient(t, f).Enlister.Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"PUT machines/abc123/"}, f.routes()); diff != "" {
@@ -128,10 +128,10 @@ func TestRekey(t *testing.T) {
 		t.Errorf("form (-want +got):\n%s", diff)
 	}
 	f = always(200, "application/json", `{}`)
-	err := testClient(t, f).Rekey(t.Context(), "abc123", enlistment(pair).Instance, engine.Credentials{Certificate: pair.Certificate, Key: other.Key})
+	err := testClient(t, f).Enlister.Rekey(t.Context(), "abc123", enlistment(pair).Instance, engine.Credentials{Certificate: pair.Certificate, Key: other.Key})
 	wantUnsent(t, "MAAS would be locked out.", f, err, "key")
 	f = always(404, "text/plain", "No Machine matches the given query.")
-	if err := testClient(t, f).Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); !errors.Is(err, engine.ErrNotFound) {
+	if err := testClient(t, f).Enlister.Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -145,42 +145,42 @@ func TestEnlistedLife(t *testing.T) {
 	c, ctx := simulated(t, m), t.Context()
 	e := enlistment(newPair(t))
 	e.Description, e.Zone = "whose", "az1"
-	id, err := c.Enlist(ctx, e)
+	id, err := c.Enlister.Enlist(ctx, e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Enlist(ctx, e)
+	_, err = c.Enlister.Enlist(ctx, e)
 	if refused, ok := errors.AsType[engine.FieldError](err); !ok || len(refused.Fields()["mac_addresses"]) == 0 {
 		t.Errorf("once more: %v", err)
 	}
-	found, err := c.Enlisted(ctx, "00:16:3E:00:00:02", "00:16:3e:00:00:77")
+	found, err := c.Enlister.Enlisted(ctx, "00:16:3E:00:00:02", "00:16:3e:00:00:77")
 	if err != nil || len(found) != 1 || found[0].SystemID != id || found[0].Description != "whose" || found[0].Status != engine.StatusNew || found[0].Zone != "az1" {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	for _, macs := range [][]string{nil, {"00:16:3e:00:00:77"}} {
-		if none, err := c.Enlisted(ctx, macs...); err != nil || len(none) != 0 {
+		if none, err := c.Enlister.Enlisted(ctx, macs...); err != nil || len(none) != 0 {
 			t.Errorf("found %+v by %v, %v", none, macs, err)
 		}
 	}
-	power, err := c.PowerOf(ctx, id)
+	power, err := c.Enlister.PowerOf(ctx, id)
 	if diff := cmp.Diff(e.Instance, power); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	bare, err := c.MachinesNamed(ctx, "m1")
+	bare, err := c.Machines.MachinesNamed(ctx, "m1")
 	if err != nil || len(bare) != 1 {
 		t.Fatalf("%+v, %v", bare, err)
 	}
 	for _, none := range []string{bare[0].SystemID, "nobody"} {
-		if _, err := c.PowerOf(ctx, none); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := c.Enlister.PowerOf(ctx, none); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("the instance of %s: %v", none, err)
 		}
 	}
 	for range 2 { // an absent one is no error
-		if err := c.Dismiss(ctx, id); err != nil {
+		if err := c.Enlister.Dismiss(ctx, id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Machine(ctx, id); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := c.Machines.Machine(ctx, id); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("dismissed: %v", err)
 	}
 }

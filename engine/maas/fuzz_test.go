@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // FuzzAnswer: whatever MAAS answers, each list is read or is an error, and what people
@@ -35,7 +36,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		machines, err := c.MachinesWhere(t.Context(), engine.MachineFilter{})
+		machines, err := c.Machines.MachinesWhere(t.Context(), engine.MachineFilter{})
 		wantLine(t, err)
 		for _, m := range machines {
 			m.HostRecord()
@@ -46,13 +47,13 @@ func FuzzAnswer(f *testing.F) {
 			shown(t, m.StatusName)
 			shown(t, m.StatusMessage)
 		}
-		_, err = c.Hosts(t.Context())
+		_, err = c.Hosts.Hosts(t.Context())
 		wantLine(t, err)
-		_, err = c.Zones(t.Context())
+		_, err = c.Names.Zones(t.Context())
 		wantLine(t, err)
-		_, err = c.Subnets(t.Context())
+		_, err = c.Names.Subnets(t.Context())
 		wantLine(t, err)
-		_, err = c.Images(t.Context())
+		_, err = c.Catalog.Images(t.Context())
 		wantLine(t, err)
 	})
 }
@@ -66,7 +67,7 @@ func wantLine(t *testing.T, err error) {
 
 func shown(t *testing.T, text string) {
 	t.Helper()
-	if len(text) > maxLine+len("…") || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
+	if len(text) > api.MaxLine+len("…") || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		t.Fatalf("%q is no short line", text)
 	}
 }

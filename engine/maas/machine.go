@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 const bytesPerGB = 1_000_000_000
@@ -18,9 +19,10 @@ func (m wireMachine) machine() engine.Machine {
 		Hostname:      m.Hostname,
 		FQDN:          m.FQDN,
 		Status:        engine.Status(m.Status),
-		StatusName:    shorten(m.StatusName),
-		StatusMessage: shorten(m.StatusText),
+		StatusName:    api.Shorten(m.StatusName),
+		StatusMessage: api.Shorten(m.StatusText),
 		PowerState:    m.PowerState,
+		PowerType:     m.PowerType,
 		Locked:        m.Locked,
 		Owner:         m.Owner,
 		Description:   m.Description,

@@ -17,7 +17,7 @@ import (
 func TestAllocateNeedsAMachine(t *testing.T) {
 	t.Parallel()
 	f := always(200, "application/json", "{}")
-	err := testClient(t, f).Allocate(t.Context(), "", "fleet")
+	err := testClient(t, f).Machines.Allocate(t.Context(), "", "fleet")
 	if !engine.IsTerminal(err) || kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
 		t.Errorf("got %v after %v", err, f.routes())
 	}
@@ -45,7 +45,7 @@ func TestAllocateRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := byRoute(map[string]func() *http.Response{allocate: tc.allocate, list: tc.list})
-			err := testClient(t, f).Allocate(t.Context(), "abc123", "fleet")
+			err := testClient(t, f).Machines.Allocate(t.Context(), "abc123", "fleet")
 			if kinds(err) != tc.want || len(f.all()) != tc.calls {
 				t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
 			}
@@ -68,7 +68,7 @@ func TestAnnotateRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := always(200, "application/json", "{}")
-			err := testClient(t, f).Annotate(t.Context(), "abc123", tc.data)
+			err := testClient(t, f).Machines.Annotate(t.Context(), "abc123", tc.data)
 			if kinds(err) != tc.want || (err == nil) != (tc.want == "") || len(f.all()) != 0 {
 				t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
 			}
@@ -80,7 +80,7 @@ func TestBridgeNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "br-1234567890123", strings.Repeat("ü", 8)} {
 		f := always(200, "application/json", "{}")
-		err := testClient(t, f).CreateBridge(t.Context(), "abc123", 77, name)
+		err := testClient(t, f).Machines.CreateBridge(t.Context(), "abc123", 77, name)
 		refused, ok := errors.AsType[engine.FieldError](err)
 		if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()["name"]) != 1 {
 			t.Errorf("bridge %q: got %v after %v", name, err, f.routes())
@@ -92,9 +92,9 @@ func TestBridgeNames(t *testing.T) {
 func TestMetalErrors(t *testing.T) {
 	t.Parallel()
 	annotate := func(ctx context.Context, c *Client) error {
-		return c.Annotate(ctx, "abc123", map[string]string{"role": "db"})
+		return c.Machines.Annotate(ctx, "abc123", map[string]string{"role": "db"})
 	}
-	bridge := func(ctx context.Context, c *Client) error { return c.CreateBridge(ctx, "abc123", 77, "br0") }
+	bridge := func(ctx context.Context, c *Client) error { return c.Machines.CreateBridge(ctx, "abc123", 77, "br0") }
 	cases := map[string]struct {
 		reason string
 		do     func(context.Context, *Client) error
@@ -124,16 +124,16 @@ func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	calls := map[string]func(context.Context, *Client) error{
-		"Allocate": func(ctx context.Context, c *Client) error { return c.Allocate(ctx, "abc123", "fleet") },
+		"Allocate": func(ctx context.Context, c *Client) error { return c.Machines.Allocate(ctx, "abc123", "fleet") },
 		"Annotate": func(ctx context.Context, c *Client) error {
-			return c.Annotate(ctx, "abc123", map[string]string{"role": "db"})
+			return c.Machines.Annotate(ctx, "abc123", map[string]string{"role": "db"})
 		},
-		"CreateBridge": func(ctx context.Context, c *Client) error { return c.CreateBridge(ctx, "abc123", 77, "br0") },
+		"CreateBridge": func(ctx context.Context, c *Client) error { return c.Machines.CreateBridge(ctx, "abc123", 77, "br0") },
 		"Register": func(ctx context.Context, c *Client) error {
-			_, err := c.Register(ctx, registration(pair))
+			_, err := c.Hosts.Register(ctx, registration(pair))
 			return err
 		},
-		"TagHost": func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
+		"TagHost": func(ctx context.Context, c *Client) error { return c.Hosts.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
 	}
 	lost := map[string]func(r *http.Request) (*http.Response, error){
 		"cut off": func(*http.Request) (*http.Response, error) { return nil, bounded.ErrTooLarge },

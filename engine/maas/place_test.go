@@ -35,12 +35,12 @@ func TestForeignPageAfterMAAS(t *testing.T) {
 			}}
 			c := testClient(t, f)
 			if tc.before {
-				if _, err := c.Zones(t.Context()); err != nil {
+				if _, err := c.Names.Zones(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
 			page = true
-			_, err := c.Subnets(t.Context())
+			_, err := c.Names.Subnets(t.Context())
 			if kinds(err) != "ErrUnavailable" || engine.IsTerminal(err) != tc.terminal {
 				t.Errorf("%s\ngot %v, terminal %t", tc.reason, err, engine.IsTerminal(err))
 			}
@@ -75,13 +75,13 @@ func TestSlowCallsLeaveRoom(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 * connections {
 			wg.Go(func() {
-				if _, err := c.Compose(ctx, engine.VMHost{ID: 1}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024}); err == nil {
+				if _, err := c.Hosts.Compose(ctx, engine.VMHost{ID: 1}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024}); err == nil {
 					t.Error("a compose that hangs has succeeded")
 				}
 			})
 		}
 		synctest.Wait()
-		if _, err := c.MachinesNamed(t.Context(), "web1"); err != nil {
+		if _, err := c.Machines.MachinesNamed(t.Context(), "web1"); err != nil {
 			t.Errorf("a read beside hanging composes: %v", err)
 		}
 		cancel()

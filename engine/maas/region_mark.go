@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // regionTag is the tag that tells a MAAS from all others. MAAS has an id of its own,
@@ -18,8 +19,8 @@ const regionTag = "maaslxd-region"
 const regionComment = " tells this MAAS from others for maaslxd. Do not change it."
 
 // RegionMark implements engine.RegionMarks.
-func (c *Client) RegionMark(ctx context.Context) (string, error) {
-	comments, err := c.tagComments.get(ctx)
+func (c *Tags) RegionMark(ctx context.Context) (string, error) {
+	comments, err := c.comments.Get(ctx)
 	if err != nil {
 		return "", fmt.Errorf("cannot tell which MAAS this is: %w", err)
 	}
@@ -28,11 +29,11 @@ func (c *Client) RegionMark(ctx context.Context) (string, error) {
 }
 
 // MakeRegionMark implements engine.RegionMarks.
-func (c *Client) MakeRegionMark(ctx context.Context) (string, error) {
+func (c *Tags) MakeRegionMark(ctx context.Context) (string, error) {
 	if mark, err := c.RegionMark(ctx); mark != "" || err != nil {
 		return mark, err
 	}
-	making := c.tagging.DoChan("region mark", func() (any, error) {
+	making := c.making.DoChan("region mark", func() (any, error) {
 		return c.makeRegionMark(context.WithoutCancel(ctx))
 	})
 	select {
@@ -45,12 +46,12 @@ func (c *Client) MakeRegionMark(ctx context.Context) (string, error) {
 }
 
 // makeRegionMark makes the mark, by one call for all who want it at the moment.
-func (c *Client) makeRegionMark(ctx context.Context) (string, error) {
+func (c *Tags) makeRegionMark(ctx context.Context) (string, error) {
 	if mark, err := c.RegionMark(ctx); mark != "" || err != nil { // made since the caller looked
 		return mark, err
 	}
-	made := c.call(ctx, post("", "tags/").put("name", regionTag).put("comment", rand.Text()+regionComment), nil)
-	c.tagComments.drop()
+	made := c.api.Call(ctx, api.Post("", "tags/").Put("name", regionTag).Put("comment", rand.Text()+regionComment), nil)
+	c.comments.Drop()
 	// A refusal says that another one made it, or nothing; a look tells.
 	mark, err := c.RegionMark(ctx)
 	if mark == "" && err == nil {

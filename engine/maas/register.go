@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 const hostRoute = "vm-hosts/{id}/"
@@ -20,21 +21,23 @@ const hostRoute = "vm-hosts/{id}/"
 // Where MAAS has machines that were enlisted at this endpoint one by one, it
 // makes the VM host of their BMC and ignores all but the endpoint and the
 // credentials; UpdateHost sets the rest then.
-func (c *Client) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
-	r := post("", "vm-hosts/").put("type", "lxd").put("power_address", g.Address).put("project", g.Project)
-	r.set("name", g.Name).set("zone", g.Zone).set("pool", g.Pool).set("tags", strings.Join(g.Tags, ","))
-	r.ratio("cpu_over_commit_ratio", g.CPUOvercommit).ratio("memory_over_commit_ratio", g.MemoryOvercommit)
-	r.credentials(g.Credentials).endpoint(g.Endpoint)
-	r.once, r.slow = true, true
-	defer c.hosts.drop()
+func (c *Hosts) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
+	r := api.Post("", "vm-hosts/").Put("type", "lxd").Put("power_address", g.Address).Put("project", g.Project)
+	r.Set("name", g.Name).Set("zone", g.Zone).Set("pool", g.Pool).Set("tags", strings.Join(g.Tags, ","))
+	putRatio(r, "cpu_over_commit_ratio", g.CPUOvercommit)
+	putRatio(r, "memory_over_commit_ratio", g.MemoryOvercommit)
+	putCredentials(r, g.Credentials)
+	refuseEndpoint(r, g.Endpoint)
+	r.Once, r.Slow = true, true
+	defer c.list.Drop()
 	var made struct {
 		ID int `json:"id"`
 	}
-	if err := c.list(ctx, r, &made); err != nil {
+	if err := c.api.List(ctx, r, &made); err != nil {
 		return engine.VMHost{}, registered(err)
 	}
 	if made.ID == 0 {
-		e := newError(r, http.StatusOK, "MAAS did not say which VM host it made")
+		e := api.NewError(r, http.StatusOK, "MAAS did not say which VM host it made")
 		e.Unclear = true
 		return engine.VMHost{}, e
 	}
@@ -46,8 +49,8 @@ func (c *Client) Register(ctx context.Context, g engine.Registration) (engine.VM
 // PodForm). As a text, too, MAAS says that it has no image to commission the
 // VMs with that it found, so the hint does not claim more than is known.
 func registered(err error) error {
-	e, ok := asError(err)
-	if ok && e.Status == http.StatusBadRequest && e.media == "text/plain" {
+	e, ok := api.AsError(err)
+	if ok && e.Status == http.StatusBadRequest && e.MediaType == "text/plain" {
 		e.Kind = engine.ErrConflict
 		e.Hint = "If MAAS has a VM host with this address, project and certificate already, use that, or remove it from MAAS first."
 	}
@@ -55,35 +58,35 @@ func registered(err error) error {
 }
 
 // TakesOver implements engine.Registrar.
-func (c *Client) TakesOver(context.Context) (bool, error) { return true, nil }
+func (c *Hosts) TakesOver(context.Context) (bool, error) { return true, nil }
 
 // Locate implements engine.Registrar: MAAS finds the machine, or makes one, when
 // it registers the LXD.
-func (c *Client) Locate(context.Context, engine.Endpoint) error { return nil }
+func (c *Hosts) Locate(context.Context, engine.Endpoint) error { return nil }
 
 // Endpoint implements engine.Registrar. What MAAS answers holds the private
 // key: only the two fields are read of it, and nothing is quoted.
-func (c *Client) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
-	r := get(hostRoute, strconv.Itoa(host.ID)).op("parameters")
-	r.mute = true
+func (c *Hosts) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
+	r := api.Get(hostRoute, strconv.Itoa(host.ID)).Op("parameters")
+	r.Mute = true
 	var answer struct {
 		Address string `json:"power_address"`
 		Project string `json:"project"`
 	}
-	err := c.call(ctx, r, &answer)
+	err := c.api.Call(ctx, r, &answer)
 	return engine.Endpoint{Address: answer.Address, Project: answer.Project}, err
 }
 
 // UpdateHost implements engine.Registrar. MAAS takes zone, pool and storage
 // pool by name here.
-func (c *Client) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
-	r := newRequest(http.MethodPut, hostRoute, strconv.Itoa(host.ID))
+func (c *Hosts) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
+	r := api.NewRequest(http.MethodPut, hostRoute, strconv.Itoa(host.ID))
 	texts := map[string]*string{
 		"name": u.Name, "zone": u.Zone, "pool": u.Pool, "default_storage_pool": u.DefaultStoragePool,
 	}
 	for name, value := range texts {
 		if value != nil {
-			r.put(name, *value)
+			r.Put(name, *value)
 		}
 	}
 	ratios := map[string]*float64{
@@ -91,34 +94,34 @@ func (c *Client) UpdateHost(ctx context.Context, host engine.VMHost, u engine.Ho
 	}
 	for name, value := range ratios {
 		if value != nil {
-			r.put(name, decimal(*value))
+			r.Put(name, decimal(*value))
 		}
 	}
 	if u.Credentials != nil {
-		r.credentials(*u.Credentials)
+		putCredentials(r, *u.Credentials)
 	}
-	if r.form == nil && r.err == nil {
+	if r.Form == nil && r.Err == nil {
 		return nil
 	}
-	r.slow = true
+	r.Slow = true
 	return c.writeHost(ctx, r)
 }
 
 // TagHost implements engine.Registrar.
-func (c *Client) TagHost(ctx context.Context, host engine.VMHost, tag string) error {
-	return c.writeHost(ctx, post("add_tag", hostRoute, strconv.Itoa(host.ID)).put("tag", tag))
+func (c *Hosts) TagHost(ctx context.Context, host engine.VMHost, tag string) error {
+	return c.writeHost(ctx, api.Post("add_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
 }
 
 // UntagHost implements engine.Registrar.
-func (c *Client) UntagHost(ctx context.Context, host engine.VMHost, tag string) error {
-	return c.writeHost(ctx, post("remove_tag", hostRoute, strconv.Itoa(host.ID)).put("tag", tag))
+func (c *Hosts) UntagHost(ctx context.Context, host engine.VMHost, tag string) error {
+	return c.writeHost(ctx, api.Post("remove_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
 }
 
 // Unregister implements engine.Registrar. It never asks MAAS to decompose the
 // VMs.
-func (c *Client) Unregister(ctx context.Context, host engine.VMHost) error {
-	r := newRequest(http.MethodDelete, hostRoute, strconv.Itoa(host.ID))
-	r.slow = true
+func (c *Hosts) Unregister(ctx context.Context, host engine.VMHost) error {
+	r := api.NewRequest(http.MethodDelete, hostRoute, strconv.Itoa(host.ID))
+	r.Slow = true
 	if err := c.writeHost(ctx, r); !isMissing(err) {
 		return err
 	}
@@ -126,45 +129,43 @@ func (c *Client) Unregister(ctx context.Context, host engine.VMHost) error {
 }
 
 // writeHost sends a request that changes a VM host.
-func (c *Client) writeHost(ctx context.Context, r *request) error {
-	defer c.hosts.drop()
-	return c.call(ctx, r, nil)
+func (c *Hosts) writeHost(ctx context.Context, r *api.Request) error {
+	defer c.list.Drop()
+	return c.api.Call(ctx, r, nil)
 }
 
-// endpoint refuses what MAAS would fill in by itself, with another project
+// refuseEndpoint refuses what MAAS would fill in by itself, with another project
 // than is meant.
-func (r *request) endpoint(e engine.Endpoint) *request {
+func refuseEndpoint(r *api.Request, e engine.Endpoint) {
 	if e.Address == "" {
-		r.refuse("power_address", "there is no address of an LXD server", "Give it as MAAS is to reach it, like https://10.0.0.5:8443.")
+		r.Refuse("power_address", "there is no address of an LXD server", "Give it as MAAS is to reach it, like https://10.0.0.5:8443.")
 	}
 	if e.Project == "" {
-		r.refuse("project", "there is no LXD project", "Name the project whose VMs MAAS is to manage; LXD's own is called default.")
+		r.Refuse("project", "there is no LXD project", "Name the project whose VMs MAAS is to manage; LXD's own is called default.")
 	}
-	return r
 }
 
-// credentials puts a key pair that MAAS can use; for any other it answers 500.
+// putCredentials puts a key pair that MAAS can use; for any other it answers 500.
 // No text ever holds the key.
-func (r *request) credentials(pair engine.Credentials) *request {
-	r.put("certificate", pair.Certificate).put("key", pair.Key)
-	r.secrets = append(r.secrets, pair.Key, url.QueryEscape(pair.Key))
+func putCredentials(r *api.Request, pair engine.Credentials) {
+	r.Put("certificate", pair.Certificate).Put("key", pair.Key)
+	r.Secrets = append(r.Secrets, pair.Key, url.QueryEscape(pair.Key))
 	const hint = "Give a PEM certificate and the unencrypted PEM private key that belongs to it."
 	if block, _ := pem.Decode([]byte(pair.Certificate)); block == nil || block.Type != "CERTIFICATE" {
-		return r.refuse("certificate", "there is no PEM certificate in it", hint)
+		r.Refuse("certificate", "there is no PEM certificate in it", hint)
+		return
 	}
 	// The cause is left out: its words are crypto/tls's and speak of the key.
 	if _, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key)); err != nil {
-		return r.refuse("key", "it is no PEM private key of the certificate", hint)
+		r.Refuse("key", "it is no PEM private key of the certificate", hint)
 	}
-	return r
 }
 
-// ratio puts an over-commit ratio; zero leaves it to MAAS.
-func (r *request) ratio(name string, value float64) *request {
+// putRatio puts an over-commit ratio; zero leaves it to MAAS.
+func putRatio(r *api.Request, name string, value float64) {
 	if value > 0 {
-		r.put(name, decimal(value))
+		r.Put(name, decimal(value))
 	}
-	return r
 }
 
 func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

@@ -77,7 +77,7 @@ func TestRegister(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := always(200, "application/json", `{"id":8,"version":"","host":{"system_id":null,"__incomplete__":true}}`)
-			id, err := testClient(t, f).Register(t.Context(), tc.registration)
+			id, err := testClient(t, f).Hosts.Register(t.Context(), tc.registration)
 			if err != nil || id.ID != 8 {
 				t.Fatalf("%s: got %d, %v", tc.reason, id.ID, err)
 			}
@@ -116,7 +116,7 @@ func TestRegisterRefuses(t *testing.T) {
 			f := always(200, "application/json", `{"id":8}`)
 			r := registration(pair)
 			tc.change(&r)
-			_, err := testClient(t, f).Register(t.Context(), r)
+			_, err := testClient(t, f).Hosts.Register(t.Context(), r)
 			wantUnsent(t, tc.reason, f, err, tc.field)
 		})
 	}
@@ -154,7 +154,7 @@ func TestRegisterErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, err := testClient(t, tc.answer).Register(t.Context(), registration(pair))
+				_, err := testClient(t, tc.answer).Hosts.Register(t.Context(), registration(pair))
 				if kinds(err) != tc.want || len(tc.answer.all()) != 1 {
 					t.Errorf("%s: got %v (%s) after %v", tc.reason, err, kinds(err), tc.answer.routes())
 				}
@@ -170,7 +170,7 @@ func TestRegisterIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 		f := &fake{answer: func(*http.Request, sent) (*http.Response, error) { return nil, refused }}
-		_, err := testClient(t, f).Register(t.Context(), registration(pair))
+		_, err := testClient(t, f).Hosts.Register(t.Context(), registration(pair))
 		if kinds(err) != "ErrUnavailable" || len(f.all()) != 1 {
 			t.Errorf("got %v (%s) after %v", err, kinds(err), f.routes())
 		}
@@ -185,7 +185,7 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 		f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) {
 			return reply(200, "application/json", `{"id":8}`), pause(r, 125*time.Second)
 		}}
-		if id, err := testClient(t, f).Register(t.Context(), registration(pair)); err != nil || id.ID != 8 {
+		if id, err := testClient(t, f).Hosts.Register(t.Context(), registration(pair)); err != nil || id.ID != 8 {
 			t.Errorf("got %d, %v", id.ID, err)
 		}
 	})
@@ -194,7 +194,7 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
 	f := always(200, "application/json", `{"project":"fleet","power_address":"10.0.0.5","certificate":"C","key":"K","password":""}`)
-	got, err := testClient(t, f).Endpoint(t.Context(), engine.VMHost{ID: 8})
+	got, err := testClient(t, f).Hosts.Endpoint(t.Context(), engine.VMHost{ID: 8})
 	if diff := cmp.Diff(engine.Endpoint{Address: "10.0.0.5", Project: "fleet"}, got); diff != "" || err != nil {
 		t.Errorf("endpoint (-want +got), %v:\n%s", err, diff)
 	}
@@ -208,7 +208,7 @@ func TestHostVerbs(t *testing.T) {
 	pair := newPair(t)
 	name, zero, ratio := "x", 0.0, 2.5
 	update := func(u engine.HostUpdate) func(context.Context, *Client) error {
-		return func(ctx context.Context, c *Client) error { return c.UpdateHost(ctx, engine.VMHost{ID: 8}, u) }
+		return func(ctx context.Context, c *Client) error { return c.Hosts.UpdateHost(ctx, engine.VMHost{ID: 8}, u) }
 	}
 	cases := map[string]struct {
 		reason string
@@ -216,9 +216,11 @@ func TestHostVerbs(t *testing.T) {
 		routes []string
 		form   url.Values
 	}{
-		"Tag":        {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") }, []string{"POST vm-hosts/8/?op=add_tag"}, url.Values{"tag": {"blue"}}},
-		"Untag":      {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.UntagHost(ctx, engine.VMHost{ID: 8}, "blue") }, []string{"POST vm-hosts/8/?op=remove_tag"}, url.Values{"tag": {"blue"}}},
-		"Unregister": {"The VMs stay in LXD.", func(ctx context.Context, c *Client) error { return c.Unregister(ctx, engine.VMHost{ID: 8}) }, []string{"DELETE vm-hosts/8/"}, url.Values{}},
+		"Tag": {"One tag, the others stay.", func(ctx context.Context, c *Client) error { return c.Hosts.TagHost(ctx, engine.VMHost{ID: 8}, "blue") }, []string{"POST vm-hosts/8/?op=add_tag"}, url.Values{"tag": {"blue"}}},
+		"Untag": {"One tag, the others stay.", func(ctx context.Context, c *Client) error {
+			return c.Hosts.UntagHost(ctx, engine.VMHost{ID: 8}, "blue")
+		}, []string{"POST vm-hosts/8/?op=remove_tag"}, url.Values{"tag": {"blue"}}},
+		"Unregister": {"The VMs stay in LXD.", func(ctx context.Context, c *Client) error { return c.Hosts.Unregister(ctx, engine.VMHost{ID: 8}) }, []string{"DELETE vm-hosts/8/"}, url.Values{}},
 		"Nothing":    {"An empty update would make MAAS list the instances anew.", update(engine.HostUpdate{}), nil, nil},
 		"Names":      {"Names, not numbers.", update(engine.HostUpdate{Name: &name, Zone: &name, Pool: &name, DefaultStoragePool: &name}), []string{"PUT vm-hosts/8/"}, url.Values{"name": {"x"}, "zone": {"x"}, "pool": {"x"}, "default_storage_pool": {"x"}}},
 		"Ratios":     {"Zero is a ratio.", update(engine.HostUpdate{CPUOvercommit: &zero, MemoryOvercommit: &ratio}), []string{"PUT vm-hosts/8/"}, url.Values{"cpu_over_commit_ratio": {"0"}, "memory_over_commit_ratio": {"2.5"}}},
@@ -248,7 +250,7 @@ func TestHostUpdateRefusesAPair(t *testing.T) {
 	pair, other := newPair(t), newPair(t)
 	pair.Key = other.Key
 	f := always(200, "application/json", "{}")
-	if err := testClient(t, f).UpdateHost(t.Context(), engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair}); kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
+	if err := testClient(t, f).Hosts.UpdateHost(t.Context(), engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair}); kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
 		t.Errorf("got %v after %v", err, f.routes())
 	}
 }
@@ -256,15 +258,17 @@ func TestHostUpdateRefusesAPair(t *testing.T) {
 // hostCalls are the calls on one VM host.
 var hostCalls = map[string]func(context.Context, *Client) error{
 	"Endpoint": func(ctx context.Context, c *Client) error {
-		_, err := c.Endpoint(ctx, engine.VMHost{ID: 8})
+		_, err := c.Hosts.Endpoint(ctx, engine.VMHost{ID: 8})
 		return err
 	},
 	"UpdateHost": func(ctx context.Context, c *Client) error {
-		return c.UpdateHost(ctx, engine.VMHost{ID: 8}, engine.HostUpdate{Zone: new("z")})
+		return c.Hosts.UpdateHost(ctx, engine.VMHost{ID: 8}, engine.HostUpdate{Zone: new("z")})
 	},
-	"TagHost":    func(ctx context.Context, c *Client) error { return c.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
-	"UntagHost":  func(ctx context.Context, c *Client) error { return c.UntagHost(ctx, engine.VMHost{ID: 8}, "blue") },
-	"Unregister": func(ctx context.Context, c *Client) error { return c.Unregister(ctx, engine.VMHost{ID: 8}) },
+	"TagHost": func(ctx context.Context, c *Client) error { return c.Hosts.TagHost(ctx, engine.VMHost{ID: 8}, "blue") },
+	"UntagHost": func(ctx context.Context, c *Client) error {
+		return c.Hosts.UntagHost(ctx, engine.VMHost{ID: 8}, "blue")
+	},
+	"Unregister": func(ctx context.Context, c *Client) error { return c.Hosts.Unregister(ctx, engine.VMHost{ID: 8}) },
 }
 
 func TestHostErrors(t *testing.T) {
@@ -302,7 +306,10 @@ func TestChangedHostsAreReadAnew(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	calls := map[string]func(context.Context, *Client) error{
-		"Register": func(ctx context.Context, c *Client) error { _, err := c.Register(ctx, registration(pair)); return err },
+		"Register": func(ctx context.Context, c *Client) error {
+			_, err := c.Hosts.Register(ctx, registration(pair))
+			return err
+		},
 	}
 	for name, do := range hostCalls {
 		calls[name] = do
@@ -319,9 +326,9 @@ func TestChangedHostsAreReadAnew(t *testing.T) {
 				return reply(200, "application/json", `{"id":8}`), nil
 			}}
 			c := testClient(t, f)
-			_, before := c.Hosts(t.Context())
+			_, before := c.Hosts.Hosts(t.Context())
 			done := do(t.Context(), c)
-			_, after := c.Hosts(t.Context())
+			_, after := c.Hosts.Hosts(t.Context())
 			want := 2
 			if name == "Endpoint" {
 				want = 1 // which changes nothing

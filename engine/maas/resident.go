@@ -11,7 +11,7 @@ import (
 
 // VMs implements engine.Composer. MAAS filters by the names of VM hosts, which
 // others may bear, too. It tells no instances that it does not know.
-func (c *Client) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
+func (c *Hosts) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
 	if len(hosts) == 0 {
 		return nil, nil
 	}
@@ -19,7 +19,13 @@ func (c *Client) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resid
 	for n, h := range hosts {
 		names[n], keys[h.ID] = h.Name, h.HostKey
 	}
-	machines, err := c.MachinesWhere(ctx, engine.MachineFilter{Hosts: names})
+	var machines []engine.Machine
+	var err error
+	if len(names) == 1 { // many hosts are removed at once, and each is looked at
+		machines, err = c.machines.shared.ByHost(ctx, names[0])
+	} else {
+		machines, err = c.machines.MachinesWhere(ctx, engine.MachineFilter{Hosts: names})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +39,10 @@ func (c *Client) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resid
 }
 
 // Complete implements engine.Composer: MAAS tells all that it knows.
-func (c *Client) Complete(_ context.Context, m engine.Machine) engine.Machine { return m }
+func (c *Hosts) Complete(_ context.Context, m engine.Machine) engine.Machine { return m }
 
 // Resize implements engine.Composer. MAAS has no call for it.
-func (c *Client) Resize(_ context.Context, host engine.VMHost, systemID string, _ engine.Composition) error {
+func (c *Hosts) Resize(_ context.Context, host engine.VMHost, systemID string, _ engine.Composition) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("MAAS cannot change the size of VM %s on VM host %s", systemID, host.Name),
 		Hint:    `It takes a new VM; or let VMs be made in LXD itself (composer = "lxd").`, Err: engine.ErrConflict,

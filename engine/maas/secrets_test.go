@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 const userData = "#cloud-config\nchpasswd: {list: 'root:correct-horse-battery-staple'}\nwrite_files:\n- content: |\n    a-private-thing-nobody-may-see\n"
@@ -67,12 +68,12 @@ func TestNothingSecretIsSaid(t *testing.T) {
 				}}
 				var log *syncBuffer
 				c := testClient(t, f, func(config *Config) { log = logTo(config) })
-				err := c.Deploy(t.Context(), "abc123", engine.Deployment{UserData: []byte(userData)})
+				err := c.Machines.Deploy(t.Context(), "abc123", engine.Deployment{UserData: []byte(userData)})
 				said := fmt.Sprintf("%v %+v %#v", err, err, err)
-				if e, ok := asError(err); ok {
+				if e, ok := api.AsError(err); ok {
 					said += fmt.Sprintf("%#v", *e)
 				}
-				_, err = c.Machine(t.Context(), "abc123")
+				_, err = c.Machines.Machine(t.Context(), "abc123")
 				said += fmt.Sprintf("%v", err) + log.String()
 				if log.String() == "" {
 					t.Fatal("there is no log to search")
@@ -101,17 +102,23 @@ func TestNoPrivateKeyIsSaid(t *testing.T) {
 		}
 	}
 	calls := map[string]func(context.Context, *Client) error{
-		"Register": func(ctx context.Context, c *Client) error { _, err := c.Register(ctx, registration(pair)); return err },
+		"Register": func(ctx context.Context, c *Client) error {
+			_, err := c.Hosts.Register(ctx, registration(pair))
+			return err
+		},
 		"UpdateHost": func(ctx context.Context, c *Client) error {
-			return c.UpdateHost(ctx, engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair})
+			return c.Hosts.UpdateHost(ctx, engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair})
 		},
-		"Enlist": func(ctx context.Context, c *Client) error { _, err := c.Enlist(ctx, enlistment(pair)); return err },
+		"Enlist": func(ctx context.Context, c *Client) error {
+			_, err := c.Enlister.Enlist(ctx, enlistment(pair))
+			return err
+		},
 		"Rekey": func(ctx context.Context, c *Client) error {
-			return c.Rekey(ctx, "abc123", enlistment(pair).Instance, pair)
+			return c.Enlister.Rekey(ctx, "abc123", enlistment(pair).Instance, pair)
 		},
-		"PowerOf": func(ctx context.Context, c *Client) error { _, err := c.PowerOf(ctx, "abc123"); return err },
+		"PowerOf": func(ctx context.Context, c *Client) error { _, err := c.Enlister.PowerOf(ctx, "abc123"); return err },
 		"Endpoint": func(ctx context.Context, c *Client) error {
-			_, err := c.Endpoint(ctx, engine.VMHost{ID: 8})
+			_, err := c.Hosts.Endpoint(ctx, engine.VMHost{ID: 8})
 			return err
 		},
 	}
@@ -125,7 +132,7 @@ func TestNoPrivateKeyIsSaid(t *testing.T) {
 					c := testClient(t, f, func(config *Config) { log = logTo(config) })
 					err := do(t.Context(), c)
 					said := fmt.Sprintf("%v %+v %#v", err, err, err) + log.String()
-					if e, ok := asError(err); ok {
+					if e, ok := api.AsError(err); ok {
 						said += fmt.Sprintf("%#v", *e)
 					}
 					if log.String() == "" {
@@ -147,34 +154,11 @@ func TestARefusedPairIsNotSaid(t *testing.T) {
 	t.Parallel()
 	const key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LXNlY3JldC1zZWNyZXQ=\n-----END PRIVATE KEY-----\n"
 	for _, pair := range []engine.Credentials{{Certificate: key, Key: key}, {Certificate: newPair(t).Certificate, Key: key}} {
-		_, err := testClient(t, always(200, "application/json", "{}")).Register(t.Context(), registration(pair))
-		e, ok := asError(err)
+		_, err := testClient(t, always(200, "application/json", "{}")).Hosts.Register(t.Context(), registration(pair))
+		e, ok := api.AsError(err)
 		if !ok || strings.Contains(fmt.Sprintf("%v %#v", err, *e), "c2VjcmV0") {
 			t.Errorf("got %v", err)
 		}
-	}
-}
-
-func TestRedactionKeepsTheRest(t *testing.T) {
-	t.Parallel()
-	d := redactor{key: apiKey{"consumer", "token", "abc"}}
-	cases := map[string]struct{ reason, text, want string }{
-		"Plain":    {"What holds no secret stays.", "Can't deploy it", "Can't deploy it"},
-		"Key":      {"Whole parts are taken out.", "bad token of consumer", "bad [redacted] of [redacted]"},
-		"Short":    {"A part of three letters would spoil every text.", "abcdef", "abcdef"},
-		"Passage":  {"A passage of user-data goes, what stands around it stays.", "line 1: runcmd: [rm -rf /] is bad", "line 1: [redacted] is bad"},
-		"OneLine":  {"Errors are one line.", "a\n\tb\x00c", "a bc"},
-		"NotUTF8":  {"Errors are text.", "a\xffb", "ab"},
-		"TooShort": {"What is shorter than a passage is chance.", "runcmd", "runcmd"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := &request{secrets: []string{"#cloud-config\nruncmd: [rm -rf /]\n", ""}}
-			if got := d.line(r, tc.text); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
 	}
 }
 
@@ -188,7 +172,7 @@ func TestSecretsAreSoughtInWhatIsShown(t *testing.T) {
 		"BehindSpaces": {"White space is squeezed, so the secret moves to the front.", strings.Repeat(" ", 4096-half) + secret},
 		"ZeroWidth":    {"What is not shown parts nothing.", "you sent " + secret[:half] + "\u200b" + secret[half:]},
 		"NUL":          {"Nor does a NUL.", "you sent " + secret[:half] + "\x00" + secret[half:]},
-		"AtTheCut":     {"A cut must not leave its beginning.", strings.Repeat("x", maxLine-half) + secret},
+		"AtTheCut":     {"A cut must not leave its beginning.", strings.Repeat("x", api.MaxLine-half) + secret},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +180,7 @@ func TestSecretsAreSoughtInWhatIsShown(t *testing.T) {
 			c := testClient(t, byRoute(map[string]func() *http.Response{
 				"GET machines/?id=abc": func() *http.Response { return reply(500, "text/plain", tc.body) },
 			}))
-			_, err := c.Machine(t.Context(), "abc")
+			_, err := c.Machines.Machine(t.Context(), "abc")
 			if err == nil || strings.Contains(err.Error(), secret[:half]) {
 				t.Errorf("%s got %v", tc.reason, err)
 			}

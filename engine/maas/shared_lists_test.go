@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
 // TestRefreshHerd: many who drop a list beside one that reads it for the first time
@@ -18,7 +19,7 @@ import (
 func TestRefreshHerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		c := newCached(hostsTTL, time.Minute, time.Now, func(ctx context.Context) (int, error) {
+		c := share.NewCached(hostsTTL, time.Minute, time.Now, func(ctx context.Context) (int, error) {
 			calls.Add(1)
 			time.Sleep(900 * time.Millisecond) // a list of VM hosts
 			return 1, nil
@@ -27,14 +28,14 @@ func TestRefreshHerd(t *testing.T) {
 		for n := range 40 { // forty VMs that find no room, one each 20 ms
 			wg.Go(func() {
 				time.Sleep(time.Duration(n) * 20 * time.Millisecond)
-				c.get(t.Context())
-				c.expire()
-				c.get(t.Context())
+				c.Get(t.Context())
+				c.Expire()
+				c.Get(t.Context())
 			})
 			wg.Go(func() {
 				time.Sleep(time.Duration(n)*20*time.Millisecond + 10*time.Millisecond)
-				c.expire()
-				c.get(t.Context())
+				c.Expire()
+				c.Get(t.Context())
 			})
 		}
 		wg.Wait()
@@ -49,20 +50,20 @@ func TestRefreshHerd(t *testing.T) {
 func TestRefreshDuringLongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		c := newCached(hostsTTL, time.Minute, time.Now, func(context.Context) (int32, error) {
+		c := share.NewCached(hostsTTL, time.Minute, time.Now, func(context.Context) (int32, error) {
 			n := calls.Add(1)
 			time.Sleep(10 * time.Second)
 			return n, nil
 		})
 		var before sync.WaitGroup
 		before.Go(func() {
-			if n, err := c.get(t.Context()); n != 1 || err != nil {
+			if n, err := c.Get(t.Context()); n != 1 || err != nil {
 				t.Errorf("who came before got %d, %v", n, err)
 			}
 		})
 		time.Sleep(5 * time.Second)
-		c.expire()
-		if n, err := c.get(t.Context()); n != 2 || err != nil {
+		c.Expire()
+		if n, err := c.Get(t.Context()); n != 2 || err != nil {
 			t.Errorf("who came after got %d, %v", n, err)
 		}
 		before.Wait()
@@ -91,12 +92,12 @@ func TestSlowCallsLeaveConnections(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			for range 8 {
-				go c.Power(ctx, "abc")
+				go c.Machines.Power(ctx, "abc")
 			}
 			time.Sleep(300 * time.Millisecond)
 			look, end := context.WithTimeout(ctx, 3*time.Second)
 			defer end()
-			if _, err := c.Zones(look); err != nil {
+			if _, err := c.Names.Zones(look); err != nil {
 				t.Errorf("a list waits behind hosts that hang: %v", err)
 			}
 		})

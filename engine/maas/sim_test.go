@@ -13,6 +13,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // simulated is a client of a simulated MAAS.
@@ -65,7 +66,7 @@ func TestFiltersOfTheSimulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := simulated(t, metal())
-			if got, err := c.MachinesWhere(t.Context(), tc.filter); err != nil || len(got) != tc.want {
+			if got, err := c.Machines.MachinesWhere(t.Context(), tc.filter); err != nil || len(got) != tc.want {
 				t.Errorf("%s: got %v, %v, want %d", tc.reason, hostnames(got), err, tc.want)
 			}
 		})
@@ -79,39 +80,39 @@ func TestMetalOfTheSimulator(t *testing.T) {
 		ctx := t.Context()
 		c := simulated(t, metal())
 		defer c.Close()
-		ready, err := c.MachinesWhere(ctx, engine.MachineFilter{Status: engine.StatusReady, Tags: []string{"fast"}})
+		ready, err := c.Machines.MachinesWhere(ctx, engine.MachineFilter{Status: engine.StatusReady, Tags: []string{"fast"}})
 		if err != nil || len(ready) != 1 {
 			t.Fatalf("ready: %v, %v", ready, err)
 		}
 		m := ready[0]
-		if err := c.Annotate(ctx, m.SystemID, map[string]string{"role": "db"}); kinds(err) != "ErrConflict" {
+		if err := c.Machines.Annotate(ctx, m.SystemID, map[string]string{"role": "db"}); kinds(err) != "ErrConflict" {
 			t.Errorf("annotated before it is acquired: %v", err)
 		}
 		steps := []error{
-			c.Allocate(ctx, m.SystemID, "fleet"),
-			c.Annotate(ctx, m.SystemID, map[string]string{"role": "db", "old": "x"}),
-			c.Annotate(ctx, m.SystemID, map[string]string{"old": ""}),
-			c.CreateBridge(ctx, m.SystemID, m.Interfaces[0].ID, "br0"),
+			c.Machines.Allocate(ctx, m.SystemID, "fleet"),
+			c.Machines.Annotate(ctx, m.SystemID, map[string]string{"role": "db", "old": "x"}),
+			c.Machines.Annotate(ctx, m.SystemID, map[string]string{"old": ""}),
+			c.Machines.CreateBridge(ctx, m.SystemID, m.Interfaces[0].ID, "br0"),
 		}
 		if err := errors.Join(steps...); err != nil {
 			t.Fatal(err)
 		}
 		m = only(t, c, engine.MachineFilter{Agent: "fleet"})
-		subnets, err := c.Subnets(ctx)
+		subnets, err := c.Names.Subnets(ctx)
 		if err != nil || len(m.Bridges) != 1 || len(subnets) != 1 {
 			t.Fatalf("bridges %v, subnets %v, %v", m.Bridges, subnets, err)
 		}
-		if err := c.Link(ctx, m.SystemID, m.Bridges[0].ID, subnets[0], ""); err != nil {
+		if err := c.Machines.Link(ctx, m.SystemID, m.Bridges[0].ID, subnets[0], ""); err != nil {
 			t.Fatal(err)
 		}
 		checkMetal(t, only(t, c, engine.MachineFilter{Agent: "fleet"}), subnets[0])
-		if err := c.Allocate(ctx, m.SystemID, "other"); kinds(err) != "ErrConflict" {
+		if err := c.Machines.Allocate(ctx, m.SystemID, "other"); kinds(err) != "ErrConflict" {
 			t.Errorf("allocated twice: %v", err)
 		}
-		if err := c.Allocate(ctx, "nosuch", "fleet"); kinds(err) != "ErrNotFound" {
+		if err := c.Machines.Allocate(ctx, "nosuch", "fleet"); kinds(err) != "ErrNotFound" {
 			t.Errorf("allocated what is not there: %v", err)
 		}
-		if err := c.CreateBridge(ctx, m.SystemID, m.Interfaces[0].ID, "br1"); kinds(err) != "ErrInvalid" {
+		if err := c.Machines.CreateBridge(ctx, m.SystemID, m.Interfaces[0].ID, "br1"); kinds(err) != "ErrInvalid" {
 			t.Errorf("bridged twice: %v", err)
 		}
 	})
@@ -120,7 +121,7 @@ func TestMetalOfTheSimulator(t *testing.T) {
 // only lists the one machine that matches.
 func only(t *testing.T, c *Client, f engine.MachineFilter) engine.Machine {
 	t.Helper()
-	found, err := c.MachinesWhere(t.Context(), f)
+	found, err := c.Machines.MachinesWhere(t.Context(), f)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("got %v, %v, want one machine", hostnames(found), err)
 	}
@@ -158,27 +159,27 @@ func TestRegistrarOfTheSimulator(t *testing.T) {
 	}}})
 	r := registration(pair)
 	r.Zone, r.Tags, r.CPUOvercommit = "az1", []string{"blue"}, 4
-	id, err := c.Register(ctx, r)
+	id, err := c.Hosts.Register(ctx, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Register(ctx, r); kinds(err) != "ErrConflict" {
+	if _, err := c.Hosts.Register(ctx, r); kinds(err) != "ErrConflict" {
 		t.Errorf("registered twice: %v", err)
 	}
-	if got, err := c.Endpoint(ctx, id); err != nil || got != r.Endpoint {
+	if got, err := c.Hosts.Endpoint(ctx, id); err != nil || got != r.Endpoint {
 		t.Errorf("endpoint %v, %v", got, err)
 	}
 	h := theHost(t, c)
-	machine, err := c.Machine(ctx, h.MachineID)
+	machine, err := c.Machines.Machine(ctx, h.MachineID)
 	if err != nil || h.ID != id.ID || h.Version == "" || h.Zone != "az1" || h.CPUOvercommit != 4 || machine.Status != engine.StatusDeployed {
 		t.Errorf("host %+v on %v, %v", h, machine, err)
 	}
 	steps := []error{
-		c.UpdateHost(ctx, id, engine.HostUpdate{Name: new("lxd2"), Zone: new("default"), MemoryOvercommit: new(0.0), DefaultStoragePool: new("fast"), Credentials: &pair}),
-		c.TagHost(ctx, id, "green"),
-		c.TagHost(ctx, id, "green"),
-		c.UntagHost(ctx, id, "blue"),
-		c.UntagHost(ctx, id, "blue"),
+		c.Hosts.UpdateHost(ctx, id, engine.HostUpdate{Name: new("lxd2"), Zone: new("default"), MemoryOvercommit: new(0.0), DefaultStoragePool: new("fast"), Credentials: &pair}),
+		c.Hosts.TagHost(ctx, id, "green"),
+		c.Hosts.TagHost(ctx, id, "green"),
+		c.Hosts.UntagHost(ctx, id, "blue"),
+		c.Hosts.UntagHost(ctx, id, "blue"),
 	}
 	if err := errors.Join(steps...); err != nil {
 		t.Fatal(err)
@@ -190,20 +191,20 @@ func TestRegistrarOfTheSimulator(t *testing.T) {
 	if h.Name != "lxd2" || h.Zone != "default" || h.MemoryOvercommit != 0 || h.CPUOvercommit != 4 || !h.StoragePools[1].Default {
 		t.Errorf("updated host %+v", h)
 	}
-	if err := c.UpdateHost(ctx, id, engine.HostUpdate{Zone: new("none")}); kinds(err) != "ErrInvalid" {
+	if err := c.Hosts.UpdateHost(ctx, id, engine.HostUpdate{Zone: new("none")}); kinds(err) != "ErrInvalid" {
 		t.Errorf("moved to a zone that is not there: %v", err)
 	}
-	if err := errors.Join(c.Unregister(ctx, id), c.Unregister(ctx, id)); err != nil {
+	if err := errors.Join(c.Hosts.Unregister(ctx, id), c.Hosts.Unregister(ctx, id)); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Endpoint(ctx, id); kinds(err) != "ErrNotFound" {
+	if _, err := c.Hosts.Endpoint(ctx, id); kinds(err) != "ErrNotFound" {
 		t.Errorf("endpoint of what is gone: %v", err)
 	}
 }
 
 func theHost(t *testing.T, c *Client) engine.VMHost {
 	t.Helper()
-	hosts, err := c.Hosts(t.Context())
+	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil || len(hosts) != 1 {
 		t.Fatalf("got %v, %v, want one host", hosts, err)
 	}
@@ -215,7 +216,7 @@ func theHost(t *testing.T, c *Client) engine.VMHost {
 func TestUnreachedServer(t *testing.T) {
 	t.Parallel()
 	c := simulated(t, sim.Model{})
-	if _, err := c.Register(t.Context(), registration(newPair(t))); err != nil {
+	if _, err := c.Hosts.Register(t.Context(), registration(newPair(t))); err != nil {
 		t.Fatal(err)
 	}
 	if h := theHost(t, c); h.Version != "" || h.MachineID != "" {
@@ -227,7 +228,7 @@ func TestRegistrarWithoutVMHosts(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	c := simulated(t, sim.Model{MAASVersion: sim.VersionGone})
-	if _, err := c.Register(t.Context(), registration(pair)); kinds(err) != "ErrGone" {
+	if _, err := c.Hosts.Register(t.Context(), registration(pair)); kinds(err) != "ErrGone" {
 		t.Errorf("Register: %v", err)
 	}
 	for name, do := range hostCalls {
@@ -252,7 +253,7 @@ func TestComposeMakesTagsFirst(t *testing.T) {
 		defer s.Close()
 		c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
 		defer c.Close()
-		hosts, err := c.Hosts(t.Context())
+		hosts, err := c.Hosts.Hosts(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +263,7 @@ func TestComposeMakesTagsFirst(t *testing.T) {
 				comp := engine.Composition{
 					Hostname: fmt.Sprintf("web-%d", n), Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5}},
 				}
-				if _, err := c.Compose(t.Context(), hosts[0], comp); err != nil {
+				if _, err := c.Hosts.Compose(t.Context(), hosts[0], comp); err != nil {
 					t.Errorf("%s: %v", comp.Hostname, err)
 				}
 			})
@@ -302,11 +303,11 @@ func TestComposeRefusedForGood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := simulated(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536, Instances: []string{"ghost"}}}})
-			hosts, err := c.Hosts(t.Context())
+			hosts, err := c.Hosts.Hosts(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.Compose(t.Context(), hosts[0], engine.Composition{Hostname: tc.name, Cores: 1, PinnedCores: tc.pinned, MemoryMiB: 1024})
+			_, err = c.Hosts.Compose(t.Context(), hosts[0], engine.Composition{Hostname: tc.name, Cores: 1, PinnedCores: tc.pinned, MemoryMiB: 1024})
 			if !errors.Is(err, tc.kind) || !engine.IsTerminal(err) || errors.Is(err, engine.ErrUnavailable) {
 				t.Errorf("%s: got %v, want %v, which is not repeated", tc.reason, err, tc.kind)
 			}
@@ -323,14 +324,14 @@ func TestComposeRefusedForNow(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
-	hosts, err := c.Hosts(t.Context())
+	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.SetRack(sim.Unreachable); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Compose(t.Context(), hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024}); !errors.Is(err, engine.ErrUnavailable) || engine.IsTerminal(err) {
+	if _, err := c.Hosts.Compose(t.Context(), hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024}); !errors.Is(err, engine.ErrUnavailable) || engine.IsTerminal(err) {
 		t.Errorf("got %v, want an error that may pass", err)
 	}
 }
@@ -343,28 +344,28 @@ func TestObservedAddressIsNone(t *testing.T) {
 		ctx := t.Context()
 		c := simulated(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536}}})
 		defer c.Close()
-		hosts, err := c.Hosts(ctx)
+		hosts, err := c.Hosts.Hosts(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := c.Compose(ctx, hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024})
+		id, err := c.Hosts.Compose(ctx, hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Commission(ctx, id); err != nil {
+		if err := c.Machines.Commission(ctx, id); err != nil {
 			t.Fatal(err)
 		}
 		m := engine.Machine{SystemID: id}
 		for m.Status = engine.StatusCommissioning; m.Status == engine.StatusCommissioning; {
 			time.Sleep(5 * time.Second)
-			if m, err = c.Machine(ctx, m.SystemID); err != nil {
+			if m, err = c.Machines.Machine(ctx, m.SystemID); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var shown []wireMachine
-		r := get("machines/")
-		r.query = url.Values{"id": {m.SystemID}}
-		if err := c.list(ctx, r, &shown); err != nil || len(shown[0].IPAddresses) == 0 {
+		r := api.Get("machines/")
+		r.Query = url.Values{"id": {m.SystemID}}
+		if err := c.api.List(ctx, r, &shown); err != nil || len(shown[0].IPAddresses) == 0 {
 			t.Fatalf("MAAS shows %v, %v; want the observed lease", shown, err)
 		}
 		if len(m.IPAddresses) != 0 {
@@ -382,7 +383,7 @@ func TestKernelWithoutImage(t *testing.T) {
 		kind                 error
 	}{
 		"Known":   {"It is the kernel that was wanted.", "hwe-22.04", "hwe-22.04", nil},
-		"Unknown": {"MAAS would install another one, and say nothing.", "nosuch", "", engine.ErrInvalid},
+		"Unknown": {"MAAS would install another one, and say nothing.", "hwe-99.04", "", engine.ErrInvalid},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -392,15 +393,15 @@ func TestKernelWithoutImage(t *testing.T) {
 				m.Images = []string{"ubuntu/jammy"}
 				c := simulated(t, m)
 				defer c.Close()
-				ready, err := c.MachinesWhere(t.Context(), engine.MachineFilter{Tags: []string{"fast"}})
+				ready, err := c.Machines.MachinesWhere(t.Context(), engine.MachineFilter{Tags: []string{"fast"}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				err = c.Deploy(t.Context(), ready[0].SystemID, engine.Deployment{Kernel: tc.kernel})
+				err = c.Machines.Deploy(t.Context(), ready[0].SystemID, engine.Deployment{Kernel: tc.kernel})
 				if !errors.Is(err, tc.kind) {
 					t.Fatalf("%s: got %v, want %v", tc.reason, err, tc.kind)
 				}
-				now, err := c.Machine(t.Context(), ready[0].SystemID)
+				now, err := c.Machines.Machine(t.Context(), ready[0].SystemID)
 				if err != nil || now.Kernel != tc.want {
 					t.Errorf("%s: kernel %q, %v, want %q", tc.reason, now.Kernel, err, tc.want)
 				}
@@ -421,14 +422,14 @@ func TestRegionMark(t *testing.T) {
 	clients := make([]*Client, cap(marks))
 	for n := range clients {
 		c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
-		if mark, err := c.RegionMark(t.Context()); err != nil || mark != "" {
+		if mark, err := c.Tags.RegionMark(t.Context()); err != nil || mark != "" {
 			t.Fatalf("before anything was made: %q, %v", mark, err)
 		}
 		clients[n] = c
 	}
 	for _, c := range clients {
 		go func() {
-			mark, err := c.MakeRegionMark(t.Context())
+			mark, err := c.Tags.MakeRegionMark(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -441,7 +442,7 @@ func TestRegionMark(t *testing.T) {
 			t.Errorf("got %q and %q, want one mark", first, mark)
 		}
 	}
-	if mark, err := simulated(t, metal()).MakeRegionMark(t.Context()); err != nil || mark == first {
+	if mark, err := simulated(t, metal()).Tags.MakeRegionMark(t.Context()); err != nil || mark == first {
 		t.Errorf("another MAAS has the mark %q, %v, too", mark, err)
 	}
 }

@@ -10,38 +10,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // TestCallsAreTold: who counts calls learns of each try, and never of an id.
 func TestCallsAreTold(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	var told []Call
+	var told []api.Call
 	f := byRoute(map[string]func() *http.Response{
 		"GET zones/": value([]named{{Name: "az1"}}),
 	})
 	c := testClient(t, f, func(c *Config) {
-		c.Called = func(call Call) {
+		c.Called = func(call api.Call) {
 			mu.Lock()
 			defer mu.Unlock()
 			call.Took = 0
 			told = append(told, call)
 		}
 	})
-	if _, err := c.Zones(t.Context()); err != nil {
+	if _, err := c.Names.Zones(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Deploy(t.Context(), "abc123", engine.Deployment{Image: "ubuntu/noble"}); err == nil {
+	if err := c.Machines.Deploy(t.Context(), "abc123", engine.Deployment{Image: "ubuntu/noble"}); err == nil {
 		t.Fatal("the machine is not there, and was deployed")
 	}
-	want := []Call{
+	want := []api.Call{
 		{Method: "GET", Route: "zones/", Status: 200},
 		{Method: "POST", Route: "machines/{id}/?op=deploy", Status: 404},
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if slices.ContainsFunc(told, func(c Call) bool { return strings.Contains(c.Route, "abc123") }) {
+	if slices.ContainsFunc(told, func(c api.Call) bool { return strings.Contains(c.Route, "abc123") }) {
 		t.Error("a route has an id in it")
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 // realClient speaks to an address through the client's own transport.
@@ -69,8 +68,8 @@ func TestUnreachable(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := realClient(t, tc.url).Capabilities(t.Context())
-			e, ok := asError(err)
+			_, err := realClient(t, tc.url).Catalog.Capabilities(t.Context())
+			e, ok := api.AsError(err)
 			if !ok || kinds(err) != "ErrUnavailable" || engine.IsTerminal(err) != tc.terminal {
 				t.Fatalf("%s: got %v (%s), terminal %v", tc.reason, err, kinds(err), engine.IsTerminal(err))
 			}
@@ -85,7 +84,7 @@ func TestPostToUntrustedServerWasNotSent(t *testing.T) {
 	t.Parallel()
 	secure := quiet(httptest.NewTLSServer(versionServer(t)))
 	t.Cleanup(secure.Close)
-	err := realClient(t, secure.URL).Release(t.Context(), "abc123", engine.EraseNone)
+	err := realClient(t, secure.URL).Machines.Release(t.Context(), "abc123", engine.EraseNone)
 	if kinds(err) != "ErrUnavailable" {
 		t.Errorf("got %v (%s)", err, kinds(err))
 	}
@@ -99,7 +98,7 @@ func TestCACert(t *testing.T) {
 	})))
 	t.Cleanup(secure.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
-	zones, err := realClient(t, secure.URL, func(c *Config) { c.CACert = ca }).Zones(t.Context())
+	zones, err := realClient(t, secure.URL, func(c *Config) { c.CACert = ca }).Names.Zones(t.Context())
 	if err != nil || len(zones) != 1 {
 		t.Errorf("got %v, %v", zones, err)
 	}
@@ -126,15 +125,15 @@ func TestConnectionsAreKeptAndFew(t *testing.T) {
 	for range 100 {
 		wg.Go(func() {
 			for range 5 {
-				if _, err := c.Power(t.Context(), "abc123"); err != nil {
+				if _, err := c.Machines.Power(t.Context(), "abc123"); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if n := opened.Load(); n > defaultMaxConns {
-		t.Errorf("%d connections, want at most %d", n, defaultMaxConns)
+	if n := opened.Load(); n > 14 {
+		t.Errorf("%d connections, want at most 14", n)
 	}
 }
 
@@ -176,46 +175,14 @@ func TestBrokenKeptConnection(t *testing.T) {
 	c := realClient(t, s.URL)
 	t.Cleanup(c.Close)
 	for range 3 {
-		if state, err := c.Power(t.Context(), "abc123"); err != nil || state != "on" {
+		if state, err := c.Machines.Power(t.Context(), "abc123"); err != nil || state != "on" {
 			t.Errorf("got %q, %v", state, err)
 		}
 	}
-	err := c.Release(t.Context(), "abc123", engine.EraseNone) // the sixth request
+	err := c.Machines.Release(t.Context(), "abc123", engine.EraseNone) // the sixth request
 	mu.Lock()
 	defer mu.Unlock()
 	if got := kinds(err); got != "ErrUnavailable ErrUnclear" || n != 6 {
 		t.Errorf("POST: got %v (%s) after %d requests", err, got, n)
-	}
-}
-
-// TestTransport cannot use a proxy, because its variables are read once per
-// process; it sees that nobody took it out.
-func TestTransport(t *testing.T) {
-	t.Parallel()
-	tr := newTransport(7, nil)
-	if tr.Proxy == nil || tr.TLSClientConfig.MinVersion != tls.VersionTLS12 || tr.MaxConnsPerHost != 7 || tr.TLSHandshakeTimeout == 0 {
-		t.Errorf("got %+v", tr)
-	}
-}
-
-// TestSameFailureSameMessage: a connection that breaks again is no other failure
-// because it was from another port.
-func TestSameFailureSameMessage(t *testing.T) {
-	t.Parallel()
-	base, err := url.Parse("http://10.0.0.1:5240/MAAS")
-	if err != nil {
-		t.Fatal(err)
-	}
-	remote := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 5240}
-	for _, op := range []string{"read", "dial"} {
-		var messages []string
-		for port := range 2 {
-			broken := &net.OpError{Op: op, Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 9), Port: 40000 + port}, Addr: remote, Err: syscall.ECONNRESET}
-			message, _, _ := whyUnreachable(base, &url.Error{Op: "Get", URL: base.String(), Err: broken})
-			messages = append(messages, message)
-		}
-		if messages[0] != messages[1] || !strings.Contains(messages[0], "reset by peer") {
-			t.Errorf("%s: %q", op, messages)
-		}
 	}
 }

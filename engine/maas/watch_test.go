@@ -13,7 +13,7 @@ import (
 // seen reads a machine as somebody does before he waits.
 func seen(t *testing.T, c *Client, id string) engine.Machine {
 	t.Helper()
-	m, err := c.Machine(t.Context(), id)
+	m, err := c.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestChanged(t *testing.T) {
 				c := testClient(t, w)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				changed := c.Changed(ctx, seen(t, c, "a"))
+				changed := c.Machines.Changed(ctx, seen(t, c, "a"))
 				tc.change(w)
 				if got := woken(changed, 12*time.Second); got != tc.wakes {
 					t.Errorf("%s: woken is %v", tc.reason, got)
@@ -72,8 +72,8 @@ func TestOneLookServesMany(t *testing.T) {
 		readAll(t, c, ids(40))
 		w.reset()
 		for _, id := range ids(40) {
-			c.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
-			c.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
+			c.Machines.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
+			c.Machines.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
 		}
 		time.Sleep(16 * time.Second)
 		if got := len(w.all()); got != 3 {
@@ -89,14 +89,14 @@ func TestWakeUpCostsNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a")
 		c := testClient(t, w)
-		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
 		w.set("a", "status", 4)
 		w.reset()
 		<-changed
 		if m := seen(t, c, "a"); m.Status != engine.StatusReady || len(w.all()) != 1 {
 			t.Errorf("status %d after %d calls, want Ready after the look", m.Status, len(w.all()))
 		}
-		time.Sleep(freshFor)
+		time.Sleep(time.Second)
 		w.set("a", "status", 6)
 		if m := seen(t, c, "a"); m.Status != engine.StatusDeployed {
 			t.Errorf("a second later: status %d", m.Status)
@@ -109,11 +109,11 @@ func TestAbsenceSeenByALookServesToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a")
 		c := testClient(t, w)
-		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
 		w.remove("a")
 		w.reset()
 		<-changed
-		if _, err := c.Machine(t.Context(), "a"); kinds(err) != "ErrNotFound" || len(w.all()) != 1 {
+		if _, err := c.Machines.Machine(t.Context(), "a"); kinds(err) != "ErrNotFound" || len(w.all()) != 1 {
 			t.Errorf("got %v after %d calls", err, len(w.all()))
 		}
 	})
@@ -137,12 +137,12 @@ func TestAWriteSpoilsALook(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld("a")
 				c := testClient(t, w)
-				changed := c.Changed(t.Context(), seen(t, c, "a"))
+				changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
 				w.set("a", "status", 4)
 				w.slow(tc.latency)
 				time.Sleep(defaultInterval + tc.write)
 				w.slow(0)
-				if err := c.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
+				if err := c.Machines.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
 					t.Fatal(err)
 				}
 				<-changed
@@ -160,11 +160,11 @@ func TestALookDuringAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a")
 		c := testClient(t, w)
-		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
 		w.set("a", "status", 4)
 		w.slow(defaultInterval + 100*time.Millisecond)
 		deployed := make(chan error)
-		go func() { deployed <- c.Deploy(t.Context(), "a", engine.Deployment{}) }()
+		go func() { deployed <- c.Machines.Deploy(t.Context(), "a", engine.Deployment{}) }()
 		synctest.Wait()
 		w.slow(0)
 		<-changed
@@ -183,8 +183,8 @@ func TestWhoWaitsOnIsStillWoken(t *testing.T) {
 		w := newWorld("a", "b")
 		c := testClient(t, w)
 		first, leave := context.WithCancel(t.Context())
-		c.Changed(first, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
-		changed := c.Changed(t.Context(), engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		c.Machines.Changed(first, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		changed := c.Machines.Changed(t.Context(), engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
 		leave()
 		w.set("b", "status", 4)
 		if !woken(changed, 10*time.Second) {
@@ -199,7 +199,7 @@ func TestAFailedLookIsRepeated(t *testing.T) {
 		w := newWorld("a")
 		var log *syncBuffer
 		c := testClient(t, w, func(config *Config) { log = logTo(config) })
-		changed := c.Changed(t.Context(), seen(t, c, "a"))
+		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
 		w.set("a", "status", 4)
 		w.breakDown(true)
 		if woken(changed, 22*time.Second) {
@@ -223,19 +223,19 @@ func TestThePollerEnds(t *testing.T) {
 		w.slow(time.Second)
 		c := testClient(t, w)
 		ctx, cancel := context.WithCancel(t.Context())
-		a := c.Changed(ctx, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
-		c.Changed(ctx, engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		a := c.Machines.Changed(ctx, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		c.Machines.Changed(ctx, engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
 		time.Sleep(defaultInterval + 500*time.Millisecond) // within a look
 		cancel()
 		time.Sleep(20 * time.Second)
 		if n := len(w.all()); n != 1 || woken(a, 0) {
 			t.Errorf("%d looks, woken %v, want none after the ctx", n, woken(a, 0))
 		}
-		gone := c.Changed(ctx, engine.Machine{SystemID: "a"})
+		gone := c.Machines.Changed(ctx, engine.Machine{SystemID: "a"})
 		if woken(gone, 10*time.Second) || len(w.all()) != 1 {
 			t.Error("with a ctx that has ended it looked again")
 		}
-		c.Changed(t.Context(), engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		c.Machines.Changed(t.Context(), engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
 		w.set("a", "status", 4)
 		time.Sleep(10 * time.Second)
 		if n := len(w.all()); n != 2 {

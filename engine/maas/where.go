@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
 const (
@@ -31,7 +32,7 @@ var statusFilters = []string{
 
 // MachinesWhere implements engine.Machines. Many VM hosts are asked for in
 // several requests, which do not see the same moment.
-func (c *Client) MachinesWhere(ctx context.Context, f engine.MachineFilter) ([]engine.Machine, error) {
+func (c *Machines) MachinesWhere(ctx context.Context, f engine.MachineFilter) ([]engine.Machine, error) {
 	query, err := filterQuery(f)
 	if err != nil {
 		return nil, err
@@ -104,11 +105,11 @@ func hostsThatFit(query url.Values, names []string) int {
 
 // listWhere reads one listing. What MAAS knows no such tag, zone or pool for
 // is a form error, and matches nothing.
-func (c *Client) listWhere(ctx context.Context, query url.Values) ([]engine.Machine, error) {
-	r := get("machines/")
-	r.query = query
+func (c *Machines) listWhere(ctx context.Context, query url.Values) ([]engine.Machine, error) {
+	r := api.Get("machines/")
+	r.Query = query
 	machines, err := c.listMachines(ctx, r)
-	if e, ok := asError(err); ok && e.Status == http.StatusBadRequest && namesUnknown(e.FieldMessages) {
+	if e, ok := api.AsError(err); ok && e.Status == http.StatusBadRequest && namesUnknown(e.FieldMessages) {
 		return nil, nil
 	}
 	return machines, err

@@ -28,7 +28,7 @@ func TestFilters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := always(200, "application/json", `[{"system_id":"abc123"}]`)
-			got, err := testClient(t, f).MachinesWhere(t.Context(), tc.filter)
+			got, err := testClient(t, f).Machines.MachinesWhere(t.Context(), tc.filter)
 			if err != nil || len(got) != 1 || got[0].SystemID != "abc123" {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
@@ -60,7 +60,7 @@ func TestFilterErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := testClient(t, tc.answer).MachinesWhere(t.Context(), tc.filter)
+			got, err := testClient(t, tc.answer).Machines.MachinesWhere(t.Context(), tc.filter)
 			if kinds(err) != tc.want || (err == nil) != (tc.want == "") || len(got) != 0 || len(tc.answer.all()) != tc.calls {
 				t.Errorf("%s: got %v, %v after %v", tc.reason, got, err, tc.answer.routes())
 			}
@@ -103,7 +103,7 @@ func TestManyHosts(t *testing.T) {
 			for i := range tc.hosts {
 				filter.Hosts = append(filter.Hosts, fmt.Sprintf(tc.name, i))
 			}
-			got, err := testClient(t, f).MachinesWhere(t.Context(), filter)
+			got, err := testClient(t, f).Machines.MachinesWhere(t.Context(), filter)
 			if err != nil || len(got) != tc.hosts+1 || len(asked) != tc.hosts {
 				t.Errorf("%s: %d machines of %d hosts, %v", tc.reason, len(got), len(asked), err)
 			}
@@ -119,7 +119,7 @@ func TestEachListingIsNew(t *testing.T) {
 	f := always(200, "application/json", "[]")
 	c := testClient(t, f)
 	for range 2 {
-		if _, err := c.MachinesWhere(t.Context(), engine.MachineFilter{Agent: "x"}); err != nil {
+		if _, err := c.Machines.MachinesWhere(t.Context(), engine.MachineFilter{Agent: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestOneBadPartSpoilsAll(t *testing.T) {
 	for i := range maxHosts + 1 {
 		hosts = append(hosts, fmt.Sprint("h", i))
 	}
-	if got, err := testClient(t, f).MachinesWhere(t.Context(), engine.MachineFilter{Hosts: hosts}); kinds(err) != "ErrForbidden" || got != nil {
+	if got, err := testClient(t, f).Machines.MachinesWhere(t.Context(), engine.MachineFilter{Hosts: hosts}); kinds(err) != "ErrForbidden" || got != nil {
 		t.Errorf("got %v, %v: half a list is none", got, err)
 	}
 }

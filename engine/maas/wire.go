@@ -18,6 +18,7 @@ type wireMachine struct {
 	StatusName   string          `json:"status_name"`
 	StatusText   string          `json:"status_message"` // null after compose
 	PowerState   string          `json:"power_state"`
+	PowerType    string          `json:"power_type"`
 	Locked       bool            `json:"locked"`
 	Owner        string          `json:"owner"`
 	Description  string          `json:"description"`

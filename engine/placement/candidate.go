@@ -13,9 +13,6 @@ type Candidate struct {
 	// Storage lists the pools from which the VM's disks are taken, each once,
 	// under its name on this host.
 	Storage []PoolShare
-	// GroupInZone and GroupOnHost count the members of the need's group that
-	// are in the host's zone and on the host; 0 without a group.
-	GroupInZone, GroupOnHost int
 	// Fullness is the share of the host that is in use with the VM on it, from
 	// 0 to 1, of the resource that is nearest to its end. Whatever the
 	// strategy, more is fuller.
@@ -37,8 +34,7 @@ func (s score) candidate(r *request) Candidate {
 	c := Candidate{
 		HostID: h.ID, HostName: h.Name, Zone: h.Zone,
 		FreeCores: h.freeCores, FreeMemoryMiB: h.freeMemoryMiB, FreeHugePagesMiB: h.freeHugePages,
-		Storage:     make([]PoolShare, 0, len(r.draws)),
-		GroupInZone: s.inZone, GroupOnHost: s.onHost,
+		Storage:  make([]PoolShare, 0, len(r.draws)),
 		Fullness: fullness, Share: h.part(r, fullness),
 	}
 	for i := range h.pools {

@@ -26,7 +26,6 @@ const (
 	NoNetwork         Reason = "not on the network"
 	NoStoragePool     Reason = "no such storage pool"
 	TooSmall          Reason = "too small even when empty"
-	Cordoned          Reason = "cordoned"
 	TooFewCores       Reason = "too few cores"
 	TooLittleMemory   Reason = "too little memory"
 	TooFewHugePages   Reason = "too few huge pages"
@@ -58,7 +57,6 @@ var filters = [...]filter{
 	{NoNetwork, false, hasNetworks, func(h *host, r *request) string { return lacks("networks", h.Networks, r.Networks) }},
 	{NoStoragePool, false, hasStoragePools, storagePoolDetail},
 	{TooSmall, false, largeEnough, tooSmallDetail},
-	{Cordoned, true, notCordoned, func(*host, *request) string { return "takes no new VMs" }},
 	{TooFewCores, true, hasCores, coresDetail},
 	{TooLittleMemory, true, hasMemory, memoryDetail},
 	{TooFewHugePages, true, hasHugePages, hugePagesDetail},
@@ -86,7 +84,6 @@ func hasTags(h *host, r *request) bool     { return containsAll(h.Tags, r.Tags) 
 func reached(h *host, _ *request) bool     { return !h.NeverReached }
 func usable(h *host, _ *request) bool      { return h.Unusable == "" }
 func hasNetworks(h *host, r *request) bool { return containsAll(h.Networks, r.Networks) }
-func notCordoned(h *host, _ *request) bool { return !h.Cordoned }
 
 func hasArchitecture(h *host, r *request) bool {
 	return r.Architecture == "" || slices.Contains(h.Architectures, r.Architecture)

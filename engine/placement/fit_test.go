@@ -34,10 +34,6 @@ func usedCores(n int64) func(*placement.Host) {
 	return func(h *placement.Host) { h.Cores.Used = n }
 }
 
-func holding(group string, vms int) func(*placement.Host) {
-	return func(h *placement.Host) { h.Groups = map[string]int{group: vms} }
-}
-
 // small is a VM that any host of lxd can hold; edits change it.
 func small(edits ...func(*placement.Need)) placement.Need {
 	n := placement.Need{Key: "team/vm", Cores: 2, MemoryMiB: 2048, Disks: []placement.Disk{{SizeGB: 8}}}
@@ -53,6 +49,16 @@ func ids(candidates []placement.Candidate) []string {
 		ids = append(ids, c.HostID)
 	}
 	return ids
+}
+
+// best is the first of the hosts on which a need fits.
+func best(t *testing.T, hosts []placement.Host, need placement.Need) placement.Candidate {
+	t.Helper()
+	found, err := placement.Fit(hosts, need)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[0]
 }
 
 func TestFitOrder(t *testing.T) {
@@ -116,47 +122,6 @@ func TestFitOrder(t *testing.T) {
 			need: small(),
 			want: []string{"b", "a"},
 		},
-		"PrefersEmptyZone": {
-			reason: "A group spreads over zones before it looks at hosts: b is empty, but in a zone with members.",
-			hosts: []placement.Host{
-				lxd("a", "az1", holding("g", 1)), lxd("b", "az1"), lxd("c", "az2", usedCores(12)),
-			},
-			need: small(func(n *placement.Need) { n.Group = "g" }),
-			want: []string{"c", "b", "a"},
-		},
-		"ZoneCountsAllItsHosts": {
-			reason: "Members on a cordoned host are in the zone too.",
-			hosts: []placement.Host{
-				lxd("a", "az1", holding("g", 2), func(h *placement.Host) { h.Cordoned = true }),
-				lxd("b", "az1"), lxd("c", "az2", holding("g", 1)),
-			},
-			need: small(func(n *placement.Need) { n.Group = "g" }),
-			want: []string{"c", "b"},
-		},
-		"HostAntiAffinity": {
-			reason: "Within a zone a host without members goes before an emptier one with members.",
-			hosts:  []placement.Host{lxd("a", "az1", holding("g", 1)), lxd("b", "az1", usedCores(12))},
-			need:   small(func(n *placement.Need) { n.Group = "g" }),
-			want:   []string{"b", "a"},
-		},
-		"GroupBeforePack": {
-			reason: "Packing does not bring a group together.",
-			hosts:  []placement.Host{lxd("a", "az1", holding("g", 1), usedCores(8)), lxd("b", "az1")},
-			need:   small(func(n *placement.Need) { n.Group, n.Strategy = "g", placement.Pack }),
-			want:   []string{"b", "a"},
-		},
-		"OtherGroupsDoNotCount": {
-			reason: "Only the VM's own group keeps it away.",
-			hosts:  []placement.Host{lxd("a", "az1", holding("other", 9)), lxd("b", "az2", usedCores(4))},
-			need:   small(func(n *placement.Need) { n.Group = "g" }),
-			want:   []string{"a", "b"},
-		},
-		"NoGroupNoZones": {
-			reason: "A VM without a group goes by fullness alone.",
-			hosts:  []placement.Host{lxd("a", "az1", holding("", 5)), lxd("b", "az2", usedCores(4))},
-			need:   small(),
-			want:   []string{"a", "b"},
-		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,29 +133,21 @@ func TestFitOrder(t *testing.T) {
 			if diff := cmp.Diff(tc.want, ids(got)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
-			best, err := placement.Choose(tc.hosts, tc.need)
-			if diff := cmp.Diff(got[0], best); diff != "" || err != nil {
-				t.Errorf("Choose is not the first of Fit: %v\n-want +got:\n%s", err, diff)
-			}
 		})
 	}
 }
 
 func TestCandidateSaysWhatIsFree(t *testing.T) {
 	t.Parallel()
-	host := lxd("a", "az1", usedCores(3), holding("g", 2), func(h *placement.Host) {
+	host := lxd("a", "az1", usedCores(3), func(h *placement.Host) {
 		h.CPUOvercommit, h.MemoryOvercommit = 1.5, 2
 		h.MemoryMiB.Used = 1024
 		h.HugePagesMiB = placement.Amount{Total: 8192, Used: 2048}
 		h.StoragePools[1].FreeBytes = 90e9 + 1
 	})
-	got, err := placement.Choose([]placement.Host{host}, small(func(n *placement.Need) {
-		n.Group = "g"
+	got := best(t, []placement.Host{host}, small(func(n *placement.Need) {
 		n.Disks = []placement.Disk{{SizeGB: 8}, {SizeGB: 20, Pool: "fast"}, {SizeGB: 4, Pool: "local"}, {SizeGB: 1, Pool: "fast"}}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := placement.Candidate{
 		HostID: "a", HostName: "host-a", Zone: "az1",
 		FreeCores: 21, FreeMemoryMiB: 64512, FreeHugePagesMiB: 6144,
@@ -198,7 +155,6 @@ func TestCandidateSaysWhatIsFree(t *testing.T) {
 			{Pool: "fast", FreeBytes: 50e9, TakeBytes: 21e9},
 			{Pool: "local", FreeBytes: 90e9 + 1, TakeBytes: 12e9},
 		},
-		GroupInZone: 2, GroupOnHost: 2,
 		Fullness: 0.42, Share: 0.42, // of the pool "fast"
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -241,9 +197,9 @@ func TestNonsenseIsHarmless(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := placement.Choose([]placement.Host{lxd("a", "az1", tc.edit)}, small())
-			if err != nil || got.FreeCores != tc.cores || len(got.Storage) != 1 {
-				t.Errorf("%s: got %+v, %v, want %d cores free and one pool", tc.reason, got, err, tc.cores)
+			got := best(t, []placement.Host{lxd("a", "az1", tc.edit)}, small())
+			if got.FreeCores != tc.cores || len(got.Storage) != 1 {
+				t.Errorf("%s: got %+v, want %d cores free and one pool", tc.reason, got, tc.cores)
 			}
 		})
 	}
@@ -266,15 +222,10 @@ func TestNeedError(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hosts, need := []placement.Host{lxd("a", "az1")}, small(tc.edit)
-			_, fit := placement.Fit(hosts, need)
-			_, choose := placement.Choose(hosts, need)
-			_, distribute := placement.DistributeAcrossZones(hosts, need, 1)
-			for call, err := range map[string]error{"Fit": fit, "Choose": choose, "DistributeAcrossZones": distribute} {
-				var invalid *placement.NeedError
-				if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.HasPrefix(err.Error(), tc.field+": ") {
-					t.Errorf("%s %s: got %v, want a NeedError of %s", tc.reason, call, err, tc.field)
-				}
+			_, err := placement.Fit([]placement.Host{lxd("a", "az1")}, small(tc.edit))
+			var invalid *placement.NeedError
+			if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.HasPrefix(err.Error(), tc.field+": ") {
+				t.Errorf("%s got %v, want a NeedError of %s", tc.reason, err, tc.field)
 			}
 		})
 	}

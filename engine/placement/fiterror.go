@@ -18,7 +18,31 @@ type Misfit struct {
 	HostID, HostName string
 	Reason           Reason
 	Detail           string // "8 cores needed, 3 of 16 free"
+	// Lack is what there is too little of, where the reason is a matter of room.
+	Lack Lack
 }
+
+// Lack is a resource of a host that does not suffice for a need.
+type Lack struct {
+	Resource Resource // empty: the reason is no matter of room
+	// StoragePool is the pool, of Storage alone.
+	StoragePool string
+	// Needed, Free and Total are in cores, in MiB or, of Storage, in GB (decimal). Of
+	// PinnedCores, Needed is the highest number of a core. Total counts no over-commit.
+	Needed, Free, Total int64
+}
+
+// Resource is a kind of room.
+type Resource string
+
+// The resources.
+const (
+	Cores       Resource = "cores"
+	PinnedCores Resource = "pinned cores"
+	Memory      Resource = "memory"
+	HugePages   Resource = "huge pages"
+	Storage     Resource = "storage"
+)
 
 // String is a line for people.
 func (m Misfit) String() string {
@@ -27,7 +51,7 @@ func (m Misfit) String() string {
 
 // Error counts the reasons, the most frequent one first, and among equals in
 // the order of the filters: "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2
-// cordoned".
+// never reached".
 func (e *FitError) Error() string {
 	if len(e.hosts) == 0 {
 		return "there is no VM host to place on"
@@ -55,16 +79,16 @@ func (e *FitError) Error() string {
 func (e *FitError) Misfits() []Misfit { return slices.Clone(e.hosts) }
 
 // MayPass reports whether waiting may help: some host lacks nothing but room
-// that VMs hold, is cordoned, or was never reached. If not, the need or the
+// that VMs hold, or was never reached. If not, the need or the
 // hosts must be changed.
 func (e *FitError) MayPass() bool { return e.mayPass }
 
-func (f *Fleet) fitError(r *request) error {
-	e := &FitError{hosts: make([]Misfit, 0, len(f.hosts))}
-	for i := range f.hosts {
-		h := &f.hosts[i]
+func fitError(hosts []host, r *request) error {
+	e := &FitError{hosts: make([]Misfit, 0, len(hosts))}
+	for i := range hosts {
+		h := &hosts[i]
 		m := h.misfit(r)
-		e.hosts = append(e.hosts, Misfit{HostID: h.ID, HostName: h.Name, Reason: m.reason, Detail: m.detail(h, r)})
+		e.hosts = append(e.hosts, Misfit{HostID: h.ID, HostName: h.Name, Reason: m.reason, Detail: m.detail(h, r), Lack: h.lack(m.reason, r)})
 		e.mayPass = e.mayPass || m.passing
 	}
 	slices.SortStableFunc(e.hosts, func(a, b Misfit) int {

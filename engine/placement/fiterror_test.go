@@ -13,7 +13,7 @@ import (
 
 func TestFitErrorText(t *testing.T) {
 	t.Parallel()
-	full, cordoned := usedCores(15), func(h *placement.Host) { h.Cordoned = true }
+	full, silent := usedCores(15), func(h *placement.Host) { h.NeverReached = true }
 	hosts := func(zone string, n int, edits ...func(*placement.Host)) []placement.Host {
 		var hosts []placement.Host
 		for i := range n {
@@ -32,13 +32,13 @@ func TestFitErrorText(t *testing.T) {
 		},
 		"MostFrequentFirst": {
 			reason: "The commonest reason is what to look at first.",
-			hosts:  slices.Concat(hosts("az1", 2, cordoned), hosts("az2", 3), hosts("az1", 7, full)),
-			want:   "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2 cordoned",
+			hosts:  slices.Concat(hosts("az1", 2, silent), hosts("az2", 3), hosts("az1", 7, full)),
+			want:   "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2 never reached",
 		},
 		"TiesInFilterOrder": {
 			reason: "Equal numbers keep the order in which the filters are asked.",
-			hosts:  slices.Concat(hosts("az1", 1, full), hosts("az1", 1, cordoned), hosts("az2", 1)),
-			want:   "0/3 hosts fit: 1 wrong zone, 1 cordoned, 1 too few cores",
+			hosts:  slices.Concat(hosts("az1", 1, full), hosts("az1", 1, silent), hosts("az2", 1)),
+			want:   "0/3 hosts fit: 1 wrong zone, 1 never reached, 1 too few cores",
 		},
 	}
 	for name, tc := range cases {

@@ -3,7 +3,6 @@ package placement_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -14,11 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// FuzzPlacement places VMs on a fleet, both of which are read from the bytes,
+// FuzzPlacement places VMs on hosts, both of which are read from the bytes,
 // and holds what placement promises against an account of its own (world):
 // never over capacity, never on a host that is ruled out, a refusal only where
-// nothing fits, the same answer for hosts in any order, a batch even over the
-// zones. The seeds run with every go test.
+// nothing fits, the same answer for hosts in any order. The seeds run with every
+// go test.
 func FuzzPlacement(f *testing.F) {
 	r := rand.New(rand.NewPCG(20, 26))
 	for range 300 {
@@ -33,38 +32,31 @@ func FuzzPlacement(f *testing.F) {
 		w := world{hosts: in.hosts()}
 		order := rand.New(rand.NewPCG(uint64(len(data)), 0))
 		oneByOne(t, in, w.clone(), order)
-		batch(t, in, w.clone(), order)
 	})
 }
 
-// oneByOne places VMs on a Fleet, and each of them also on the hosts as the
-// account has them, shuffled: what a Fleet remembers must be what a new look
-// at the hosts would show.
+// oneByOne places VMs one after the other on the hosts, as the account has them.
 func oneByOne(t *testing.T, in *reader, w world, order *rand.Rand) {
-	fleet := placement.NewFleet(w.clone().hosts)
 	for i := range 30 {
 		need := in.need()
 		need.Key = fmt.Sprint(i)
-		order.Shuffle(len(w.hosts), func(i, j int) { w.hosts[i], w.hosts[j] = w.hosts[j], w.hosts[i] })
 		before := w.clone()
-		all, fitErr := placement.Fit(w.hosts, need)
-		got, err := fleet.Place(need)
-		if diff := cmp.Diff(errText(fitErr), errText(err)); diff != "" {
-			t.Fatalf("VM %d: Fit and Place differ (-fit +place):\n%s", i, diff)
-		}
+		all, err := placement.Fit(w.hosts, need)
 		if !reflect.DeepEqual(before, w) {
 			t.Fatalf("VM %d: hosts were changed, from %+v to %+v", i, before, w)
+		}
+		order.Shuffle(len(w.hosts), func(i, j int) { w.hosts[i], w.hosts[j] = w.hosts[j], w.hosts[i] })
+		again, errAgain := placement.Fit(w.hosts, need)
+		if diff := cmp.Diff(all, again) + cmp.Diff(errText(err), errText(errAgain)); diff != "" {
+			t.Fatalf("VM %d: another order of hosts, another answer:\n%s", i, diff)
 		}
 		w.wantFits(t, need, all)
 		if err != nil {
 			wantFitError(t, err, len(w.hosts))
 			continue
 		}
-		if diff := cmp.Diff(all[0], got); diff != "" {
-			t.Fatalf("VM %d: Place is not the first of Fit (-fit +place):\n%s", i, diff)
-		}
-		wantShares(t, got)
-		w.take(t, need, got)
+		wantShares(t, all[0])
+		w.take(t, need, all[0])
 	}
 }
 
@@ -72,51 +64,6 @@ func wantShares(t *testing.T, c placement.Candidate) {
 	t.Helper()
 	if !(0 < c.Share && c.Share <= c.Fullness && c.Fullness <= 1) {
 		t.Fatalf("a VM makes a host fuller by %g, to %g", c.Share, c.Fullness)
-	}
-}
-
-// batch distributes a need and holds the evenness: whoever has more than one
-// member more than another zone, and was given one, got it because the other
-// one was full.
-func batch(t *testing.T, in *reader, w world, order *rand.Rand) {
-	need, count := in.need(), int(in.byte())%24
-	placed, err := placement.DistributeAcrossZones(w.hosts, need, count)
-	order.Shuffle(len(w.hosts), func(i, j int) { w.hosts[i], w.hosts[j] = w.hosts[j], w.hosts[i] })
-	again, errAgain := placement.DistributeAcrossZones(w.hosts, need, count)
-	if diff := cmp.Diff(placed, again) + cmp.Diff(errText(err), errText(errAgain)); diff != "" {
-		t.Fatalf("another order of hosts, another answer:\n%s", diff)
-	}
-	if err != nil {
-		wantFitError(t, err, len(w.hosts))
-		if room := w.room(need); room >= count {
-			t.Fatalf("refused %d VMs, of which %d fit: %v", count, room, err)
-		}
-		return
-	}
-	if len(placed) != count {
-		t.Fatalf("placed %d of %d VMs without an error", len(placed), count)
-	}
-	members := map[string]int{}
-	for _, h := range w.hosts {
-		members[h.Zone] += h.Groups[need.Group]
-	}
-	fuller := map[string]float64{}
-	for _, c := range placed {
-		w.take(t, need, c)
-		members[c.Zone]++
-		wantShares(t, c)
-		if least, ok := fuller[c.HostID]; ok && c.Fullness < least {
-			t.Fatalf("host %s was to be %g full at least, and is %g", c.HostID, least, c.Fullness)
-		}
-		fuller[c.HostID] = c.Fullness + c.Share - 1e-9
-	}
-	open := w.openZones(need)
-	for zone := range perZone(placed) {
-		for other, n := range members {
-			if members[zone] > n+1 && open[other] {
-				t.Fatalf("zones are not even: %v, and %s has room", members, other)
-			}
-		}
 	}
 }
 
@@ -177,8 +124,6 @@ func (r *reader) host(i int) placement.Host {
 		StoragePools: []placement.StoragePool{
 			{Name: "local", TotalBytes: 200e9, FreeBytes: int64(r.byte()) * 777_777_777, Default: !r.one(10)},
 		},
-		Groups:       map[string]int{"g": int(r.byte() % 3)},
-		Cordoned:     r.one(8),
 		NeverReached: r.one(12),
 	}
 	if r.one(12) {
@@ -197,7 +142,6 @@ func (r *reader) need() placement.Need {
 		Cores: int(r.byte()%8) + 1, MemoryMiB: int64(r.byte()%32)*128 + 1,
 		PinnedCores: pick(r, nil, nil, nil, []int{3, 1}),
 		HugePages:   r.one(6), Strategy: pick(r, "", placement.Spread, placement.Pack),
-		Group: pick(r, "", "g", "h"),
 	}
 	for range r.byte() % 4 {
 		n.Disks = append(n.Disks, placement.Disk{SizeGB: int64(r.byte()%40) + 1, Pool: pick(r, "", "", "local", "fast")})
@@ -215,7 +159,6 @@ func (w world) clone() world {
 	hosts := slices.Clone(w.hosts)
 	for i := range hosts {
 		hosts[i].StoragePools = slices.Clone(hosts[i].StoragePools)
-		hosts[i].Groups = maps.Clone(hosts[i].Groups)
 	}
 	return world{hosts}
 }

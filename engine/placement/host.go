@@ -9,9 +9,9 @@ const TypeLXD = "lxd"
 // bytesPerGB: MAAS counts disks in decimal gigabytes.
 const bytesPerGB = 1_000_000_000
 
-// Host is what placement knows of a VM host. Used amounts must already count
-// every VM that has been promised to the host, also those that MAAS does not
-// show yet.
+// Host is what placement knows of a VM host. Used amounts count the VMs that an
+// inventory shows. Those that are promised and not shown yet the ledger counts, when it
+// chooses among the hosts that fit.
 type Host struct {
 	// ID tells hosts apart: unique in a list of hosts, and stable, because it
 	// decides between equal hosts. Name is for people.
@@ -42,12 +42,6 @@ type Host struct {
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 
-	// Groups counts the VMs of each group that are on the host or promised to
-	// it.
-	Groups map[string]int
-
-	// Cordoned: no new VM shall come here.
-	Cordoned bool
 	// NeverReached: MAAS has a record of the host but never saw the LXD behind
 	// it, so nothing is known of what it has.
 	NeverReached bool
@@ -68,6 +62,9 @@ type StoragePool struct {
 	FreeBytes  int64
 	Default    bool // where disks go that name no pool
 }
+
+// Left is what an over-commit ratio leaves of a resource; never negative.
+func (a Amount) Left(ratio float64) int64 { return a.free(a.capacity(ratio)) }
 
 // capacity is what VMs together may hold. MAAS compares the product, not
 // rounded, with a whole number, which is the same as rounding down.

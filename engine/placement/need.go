@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Strategy says which host is the better one when a group does not decide.
+// Strategy says which host is the better one.
 type Strategy string
 
 // The strategies.
@@ -43,9 +43,6 @@ type Need struct {
 	HugePages   bool // back the memory with huge pages
 	Disks       []Disk
 
-	// Group names VMs that shall run apart from each other, such as the control
-	// planes of one cluster.
-	Group    string
 	Strategy Strategy // empty: Spread
 	// Excluded are the ids of hosts that shall not be taken, such as those on
 	// which an earlier attempt failed.
@@ -70,7 +67,6 @@ type request struct {
 	cores     int64 // pinned or not
 	topPinned int   // highest number of a pinned core, -1 if none is pinned
 	draws     []draw
-	members   *members // of the group; nil: no group
 	hash      uint64
 }
 
@@ -87,7 +83,7 @@ func (n Need) request() (request, error) {
 	if n.Type == "" {
 		n.Type = TypeLXD
 	}
-	r := request{Need: n, cores: int64(n.Cores), topPinned: -1, hash: hash(n.Group + "/" + n.Key)}
+	r := request{Need: n, cores: int64(n.Cores), topPinned: -1, hash: hash(n.Key)}
 	if len(n.PinnedCores) > 0 {
 		r.cores, r.topPinned = int64(len(n.PinnedCores)), slices.Max(n.PinnedCores)
 	}

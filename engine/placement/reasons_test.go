@@ -2,7 +2,10 @@ package placement_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -161,12 +164,6 @@ func TestMisfit(t *testing.T) {
 			fits:   func(n *need) { n.Disks = []placement.Disk{{SizeGB: 50, Pool: "fast"}} },
 			want:   placement.TooSmall, detail: `51 GB needed of storage pool "fast", which has 50`,
 		},
-		"Cordoned": {
-			reason: "A cordoned host has room for none.",
-			host:   func(h *host) { h.Cordoned = true },
-			need:   func(*need) {},
-			want:   placement.Cordoned, detail: "takes no new VMs", mayPass: true,
-		},
 		"Cores": {
 			reason: "VMs share what the ratio allows: 16 × 1.5 = 24, 20 of them used.",
 			host:   func(h *host) { h.CPUOvercommit, h.Cores.Used = 1.5, 20 },
@@ -237,7 +234,7 @@ func TestMisfit(t *testing.T) {
 		},
 		"FirstReasonCounts": {
 			reason: "What nobody can wait for is told before what may pass.",
-			host:   func(h *host) { h.Cordoned, h.Cores.Used = true, 16 },
+			host:   func(h *host) { h.Cores.Used = 16 },
 			need:   func(n *need) { n.Project, n.MemoryMiB = "ci", 1<<40 },
 			want:   placement.NoProject, detail: `project "ci" not among "maas"`,
 		},
@@ -255,7 +252,10 @@ func TestMisfit(t *testing.T) {
 				t.Fatalf("%s: got %v, want a FitError", tc.reason, err)
 			}
 			want := []placement.Misfit{{HostID: "a", HostName: "host-a", Reason: tc.want, Detail: tc.detail}}
-			if diff := cmp.Diff(want, misfit.Misfits()); diff != "" {
+			got := misfit.Misfits()
+			wantLack(t, got[0])
+			got[0].Lack = placement.Lack{}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 			if got := misfit.MayPass(); got != tc.mayPass {
@@ -268,5 +268,26 @@ func TestMisfit(t *testing.T) {
 				t.Errorf("%s: what just fits is refused: %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// wantLack checks that what is lacking, as numbers, is what the sentence says, and that
+// only a lack of room is one.
+func wantLack(t *testing.T, m placement.Misfit) {
+	t.Helper()
+	room := []placement.Reason{
+		placement.TooSmall, placement.TooFewCores, placement.TooLittleMemory, placement.TooFewHugePages, placement.TooLittleStorage,
+	}
+	switch {
+	case m.Reason == placement.NoStoragePool:
+		if m.Lack.Resource != placement.Storage || !strings.Contains(m.Detail, m.Lack.StoragePool) {
+			t.Errorf("%+v is lacking, and the sentence is %q", m.Lack, m.Detail)
+		}
+	case !slices.Contains(room, m.Reason):
+		if m.Lack != (placement.Lack{}) {
+			t.Errorf("%s is no matter of room, and lacks %+v", m.Reason, m.Lack)
+		}
+	case m.Lack.Resource == "", !strings.Contains(m.Detail, fmt.Sprint(m.Lack.Needed)):
+		t.Errorf("%+v is lacking, and the sentence is %q", m.Lack, m.Detail)
 	}
 }

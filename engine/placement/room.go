@@ -117,3 +117,31 @@ func (h *host) hasPool(d draw) bool {
 	}
 	return false
 }
+
+// lack is what a host that fell out for a reason has too little of.
+func (h *host) lack(why Reason, r *request) Lack {
+	cores := Lack{Resource: Cores, Needed: r.cores, Free: h.freeCores, Total: h.Cores.Total}
+	memory := Lack{Resource: Memory, Needed: r.MemoryMiB, Free: h.freeMemoryMiB, Total: h.MemoryMiB.Total}
+	pages := Lack{Resource: HugePages, Needed: r.MemoryMiB, Free: h.freeHugePages, Total: h.HugePagesMiB.Total}
+	switch {
+	case why == TooFewCores, why == TooSmall && r.cores > h.mostCores:
+		return cores
+	case why == TooSmall && int64(r.topPinned) >= h.Cores.Total:
+		return Lack{Resource: PinnedCores, Needed: int64(r.topPinned), Total: h.Cores.Total}
+	case why == TooLittleMemory, why == TooSmall && r.MemoryMiB > h.mostMemoryMiB:
+		return memory
+	case why == TooFewHugePages, why == TooSmall && r.HugePages && r.MemoryMiB > h.capHugePagesMiB:
+		return pages
+	case why == TooSmall:
+		return h.smallPool(r).lack(r)
+	case why == TooLittleStorage:
+		return h.fullPool(r).lack(r)
+	case why == NoStoragePool:
+		return Lack{Resource: Storage, StoragePool: h.strayDraw(r).pool}
+	}
+	return Lack{}
+}
+
+func (p *pool) lack(r *request) Lack {
+	return Lack{Resource: Storage, StoragePool: p.Name, Needed: p.takes(r), Free: p.FreeBytes / bytesPerGB, Total: p.TotalBytes / bytesPerGB}
+}

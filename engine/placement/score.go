@@ -4,16 +4,12 @@ import "cmp"
 
 // score orders hosts that fit, the better one first.
 type score struct {
-	crowd
 	fullness float64 // negative for Pack: the fuller, the better
 	tie      uint64
 	host     *host
 }
 
 func (s score) compare(o score) int {
-	if c := s.crowd.compare(o.crowd); c != 0 {
-		return c
-	}
 	if c := cmp.Compare(s.fullness, o.fullness); c != 0 {
 		return c
 	}
@@ -23,25 +19,8 @@ func (s score) compare(o score) int {
 	return cmp.Compare(s.host.ID, o.host.ID)
 }
 
-// crowd counts the members of the group that a VM would get near to.
-type crowd struct{ inZone, onHost int }
-
-func (c crowd) compare(o crowd) int {
-	if c.inZone != o.inZone {
-		return cmp.Compare(c.inZone, o.inZone)
-	}
-	return cmp.Compare(c.onHost, o.onHost)
-}
-
-func (r *request) crowd(h *host) crowd {
-	if r.members == nil {
-		return crowd{}
-	}
-	return crowd{inZone: r.members.inZone[h.zone], onHost: r.members.onHost[h.index]}
-}
-
 func (h *host) score(r *request) score {
-	s := score{crowd: r.crowd(h), fullness: h.fullness(r), tie: mix(h.hash ^ r.hash), host: h}
+	s := score{fullness: h.fullness(r), tie: mix(h.hash ^ r.hash), host: h}
 	if r.Strategy == Pack {
 		s.fullness = -s.fullness
 	}

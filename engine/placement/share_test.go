@@ -51,10 +51,7 @@ func TestFullnessAndShare(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := placement.Choose([]placement.Host{tc.host}, tc.need)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := best(t, []placement.Host{tc.host}, tc.need)
 			if got.Fullness != tc.fullness || got.Share != tc.share {
 				t.Errorf("%s\ngot %g and %g, want %g and %g", tc.reason, got.Fullness, got.Share, tc.fullness, tc.share)
 			}

@@ -1,7 +1,6 @@
 package placement_test
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
@@ -52,14 +51,14 @@ func eligible(h placement.Host, need placement.Need) bool {
 			return false
 		}
 	}
-	return !h.Cordoned && !h.NeverReached && h.Unusable == "" && !slices.Contains(need.Excluded, h.ID)
+	return !h.NeverReached && h.Unusable == "" && !slices.Contains(need.Excluded, h.ID)
 }
 
 // place adds the VM to the host's account, disk by disk, and reports whether
 // MAAS's rules allow it. Where it reports false, the account is not to be
 // used any more.
 func place(h *placement.Host, need placement.Need) bool {
-	h.StoragePools, h.Groups = slices.Clone(h.StoragePools), maps.Clone(h.Groups)
+	h.StoragePools = slices.Clone(h.StoragePools)
 	cores := int64(need.Cores)
 	if len(need.PinnedCores) > 0 {
 		cores = int64(len(need.PinnedCores))
@@ -93,30 +92,5 @@ func place(h *placement.Host, need placement.Need) bool {
 			return false
 		}
 	}
-	if need.Group != "" {
-		h.Groups[need.Group]++
-	}
 	return true
-}
-
-// room counts how many VMs of the need fit.
-func (w world) room(need placement.Need) int {
-	n := 0
-	for _, h := range w.clone().hosts {
-		for eligible(h, need) && place(&h, need) {
-			n++
-		}
-	}
-	return n
-}
-
-// openZones lists the zones in which one more VM of the need fits.
-func (w world) openZones(need placement.Need) map[string]bool {
-	open := map[string]bool{}
-	for _, h := range w.clone().hosts {
-		if eligible(h, need) && place(&h, need) {
-			open[h.Zone] = true
-		}
-	}
-	return open
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/ledger"
-	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
 // openFleet is a site of a simulated MAAS with one LXD host of ours: with VM hosts,
@@ -28,7 +28,7 @@ func openFleet(t *testing.T, version string) (*Site, *sim.Server) {
 // process of the fleet is opened by open.
 func openFleetOf(t *testing.T, version string, noted bool) (at *Site, s *sim.Server, open func() *Site) {
 	t.Helper()
-	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), lxd.KeyFile), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func openFleetOf(t *testing.T, version string, noted bool) (at *Site, s *sim.Ser
 // shownBy is the fingerprint of the certificate that an LXD shows.
 func shownBy(t *testing.T, host sim.LXD) string {
 	t.Helper()
-	shown, err := lxd.Fingerprint(host.Certificate)
+	shown, err := fleetkey.Fingerprint(host.Certificate)
 	if err != nil {
 		t.Fatal(err)
 	}

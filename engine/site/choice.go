@@ -3,33 +3,41 @@ package site
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/lxd"
+	"github.com/maaslxd/maaslxd/engine/assembly"
 )
 
-// maker makes VMs, and knows the hosts that it makes them on.
+// maker is who makes VMs: MAAS or LXD, with the engine whose ports are its own.
 type maker struct {
 	composer  engine.Composer
 	registrar engine.Registrar
+	engine    *assembly.Engine
 }
 
-// choice is a maker to be: MAAS is asked when it first matters.
+// choice is a maker to be: MAAS is asked when it first matters. It is made once a step.
 type choice struct {
 	wanted    Choice
 	mayTravel func() error
-	// relist lists MAAS's VM hosts anew: ErrGone where it has none any more.
-	relist    func(context.Context) error
-	machines  lxd.Machines
-	maas, lxd maker
+	// list lists MAAS's VM hosts, and relist lists them anew: ErrGone where it has none
+	// any more.
+	list   func(context.Context) ([]engine.VMHost, error)
+	relist func(context.Context) error
+
+	maas, lxd *maker
+	log       *slog.Logger
 
 	mu    sync.Mutex
 	taken *maker // nil until it is made
 }
 
 // made makes the choice. One that failed is made again.
-func (c *choice) made(ctx context.Context) (maker, error) {
+func (c *choice) made(ctx context.Context) (*maker, error) {
 	switch c.wanted {
 	case MAAS:
 		return c.maas, nil
@@ -40,65 +48,141 @@ func (c *choice) made(ctx context.Context) (maker, error) {
 	taken := c.taken
 	c.mu.Unlock()
 	if taken != nil {
-		return *taken, nil
+		return taken, nil
 	}
 	m := c.maas
-	_, err := m.composer.Hosts(ctx) // a list that is shared, and often needed next
+	_, err := c.list(ctx) // a list that is shared, and often needed next
 	switch {
 	case errors.Is(err, engine.ErrGone):
 		m = c.lxd
 	case err != nil:
-		return maker{}, err
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.taken = &m
-	return m, nil
+	if c.taken == nil { // or another step has learned better meanwhile
+		c.taken = m
+	}
+	return c.taken, nil
 }
 
-// passing tells whether an upgrade of MAAS can make a choice wrong. Whoever runs
+// unasked is the choice as far as it is known, without asking MAAS: MAAS, where it was not
+// made yet. An observation often needs no VM hosts.
+func (c *choice) unasked(context.Context) (*maker, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.wanted == LXD:
+		return c.lxd, nil
+	case c.wanted == MAAS || c.taken == nil:
+		return c.maas, nil
+	}
+	return c.taken, nil
+}
+
+// mayPass tells whether an upgrade of MAAS can make a choice wrong. Whoever runs
 // for months sees that happen.
-func (c *choice) passing(m maker) bool { return c.wanted != MAAS && m != c.lxd }
+func (c *choice) mayPass(m *maker) bool { return c.wanted != MAAS && m == c.maas }
 
-// outdated tells whether an upgrade of MAAS has made a choice wrong. LXD is
-// chosen then: MAAS gets its VM hosts never back.
-func (c *choice) outdated(m maker, err error) bool {
-	if !errors.Is(err, engine.ErrGone) || !c.passing(m) {
-		return false
-	}
+// turn chooses LXD, once MAAS turns out to have no VM hosts any more: it gets them never
+// back.
+func (c *choice) turn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.taken = &c.lxd
-	return true
-}
-
-// confirm is ErrGone where an upgrade of MAAS has made the choice wrong. It is
-// for what does not answer 410 then: MAAS still deletes a machine, and leaves its
-// instance.
-func (c *choice) confirm(ctx context.Context, m maker) error {
-	if !c.passing(m) {
-		return nil
+	if c.taken != c.lxd {
+		c.log.Info("MAAS has no VM hosts any more: VMs are made in LXD from now on")
 	}
-	return c.relist(ctx)
+	c.taken = c.lxd
 }
 
-// try lets the chosen one do something, and LXD if MAAS turns out to have no VM
-// hosts any more: MAAS has done nothing then.
-func try[T any](ctx context.Context, c *choice, do func(maker) (T, error)) (T, error) {
-	m, err := c.made(ctx)
+// errUpgraded ends a step that began with MAAS, which has no VM hosts any more. Nobody
+// sees it: the step is taken again, with LXD.
+var errUpgraded = fmt.Errorf("MAAS has no VM hosts any more: %w", engine.ErrBusy)
+
+// sighting is what a step has learned of MAAS. It travels with the context of the step.
+type sighting struct{ upgraded atomic.Bool }
+
+type sightingKey struct{}
+
+// noticed turns the choice, and is errUpgraded, where an error says that MAAS has no VM
+// hosts any more. The step of ctx is taken again.
+func (c *choice) noticed(ctx context.Context, err error) error {
+	if !errors.Is(err, engine.ErrGone) {
+		return err
+	}
+	c.turn()
+	if seen, ok := ctx.Value(sightingKey{}).(*sighting); ok {
+		seen.upgraded.Store(true)
+	}
+	return errUpgraded
+}
+
+// step takes a step with the maker of by, and again with LXD if the step learns that MAAS
+// has no VM hosts any more. Any step may be the first of a new process, so that one which
+// was cut off by an upgrade is nothing special.
+func step[T any](ctx context.Context, c *choice, by func(context.Context) (*maker, error), take func(context.Context, *maker) (T, error)) (T, error) {
+	m, err := by(ctx)
 	if err != nil {
 		var none T
 		return none, err
 	}
-	got, err := do(m)
-	if c.outdated(m, err) {
-		return do(c.lxd)
+	seen := &sighting{}
+	watched := context.WithValue(ctx, sightingKey{}, seen)
+	got, err := take(watched, m)
+	if errors.Is(err, engine.ErrGone) && c.mayPass(m) {
+		_ = c.noticed(watched, c.relist(ctx)) // another call may have been answered by 410
+	}
+	if seen.upgraded.Load() && ctx.Err() == nil {
+		return take(ctx, c.lxd)
 	}
 	return got, err
 }
 
-// act is try for what returns nothing else.
-func act(ctx context.Context, c *choice, do func(maker) error) error {
-	_, err := try(ctx, c, func(m maker) (struct{}, error) { return struct{}{}, do(m) })
-	return err
+// kind is a kind each of whose steps is taken with the maker that is chosen then.
+func kind[Spec, Object any](c *choice, of func(*maker) engine.Kind[Spec, Object]) engine.Kind[Spec, Object] {
+	return engine.NewKind(engine.Verbs[Spec, Object]{
+		Observe: func(ctx context.Context, ref engine.Ref) (Object, error) {
+			return step(ctx, c, c.unasked, func(ctx context.Context, m *maker) (Object, error) { return of(m).Observe(ctx, ref) })
+		},
+		Reconcile: func(ctx context.Context, ref engine.Ref, want Spec) (engine.Result[Object], error) {
+			moved := false
+			res, err := step(ctx, c, c.made, func(ctx context.Context, m *maker) (engine.Result[Object], error) {
+				res, err := of(m).Reconcile(ctx, ref, want)
+				ref, moved = ref.After(res.SystemID, res.Moved), moved || res.Moved // for the second take
+				return res, err
+			})
+			res.Moved = res.Moved || moved && res.SystemID == ""
+			return res, err
+		},
+		Delete: func(ctx context.Context, ref engine.Ref) (engine.Result[Object], error) {
+			return step(ctx, c, c.made, func(ctx context.Context, m *maker) (engine.Result[Object], error) { return of(m).Delete(ctx, ref) })
+		},
+		Check: func(ctx context.Context, ref engine.Ref, want Spec) (o engine.Obstacles) {
+			asked := false
+			_, err := step(ctx, c, c.made, func(ctx context.Context, m *maker) (struct{}, error) {
+				o, asked = of(m).Check(ctx, ref, want), true
+				return struct{}{}, errors.Join(slices.Concat(o.Lasting, o.Passing, o.Unseen)...)
+			})
+			if !asked {
+				o.Unseen = append(o.Unseen, err)
+			}
+			return o
+		},
+	})
+}
+
+// Kinds are the kinds of a site.
+type Kinds struct {
+	VMs      engine.Kind[engine.VMSpec, engine.VM]
+	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
+	Hosts    engine.Kind[engine.HostSpec, engine.Host]
+}
+
+// kinds are those of the engines that of makes of each maker's.
+func (c *choice) kinds(of func(*maker) *assembly.Engine) Kinds {
+	return Kinds{
+		VMs:      kind(c, func(m *maker) engine.Kind[engine.VMSpec, engine.VM] { return of(m).VMs }),
+		Machines: of(c.lxd).Machines, // which need no VM hosts
+		Hosts:    kind(c, func(m *maker) engine.Kind[engine.HostSpec, engine.Host] { return of(m).Hosts }),
+	}
 }

@@ -28,7 +28,7 @@ func TestCertificateKept(t *testing.T) {
 		}
 		return notes
 	}
-	if hosts, err := at.Composer.Hosts(t.Context()); err != nil || hosts[0].ServerFingerprint == "" || wrote() != 0 {
+	if hosts, err := at.Inventory.Hosts(t.Context()); err != nil || hosts[0].ServerFingerprint == "" || wrote() != 0 {
 		t.Fatalf("looking: %+v, %v, %d notes", hosts, err, wrote())
 	}
 	var all errgroup.Group
@@ -66,7 +66,7 @@ func TestCertificateKept(t *testing.T) {
 func TestCertificateNoted(t *testing.T) {
 	t.Parallel()
 	at, s, _ := openFleetOf(t, sim.VersionGone, false)
-	if _, err := at.Composer.Hosts(t.Context()); err != nil {
+	if _, err := at.Inventory.Hosts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	noted := strings.Repeat("ab", 32)

@@ -130,7 +130,7 @@ func TestMutated(t *testing.T) {
 			if err != nil && strings.ContainsFunc(err.Error(), unicode.IsControl) {
 				t.Errorf("the error is no line: %q", err)
 			}
-			_, _ = at.Fleet(t.Context())
+			_, _ = at.Inventory.Fleet(t.Context())
 			ref.SystemID = vm.SystemID
 			if seed%2 == 0 {
 				end, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,8 +14,11 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/assembly"
 	"github.com/maaslxd/maaslxd/engine/lxd"
 	"github.com/maaslxd/maaslxd/engine/maas"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/region"
 )
 
 // Choice says who makes the VMs.
@@ -40,7 +44,7 @@ type Config struct {
 	Interval    time.Duration
 	// MaxConns and Called are as in maas.Config, too.
 	MaxConns int
-	Called   func(maas.Call)
+	Called   func(api.Call)
 	// Listed is told when the hosts were listed, whoever makes the VMs; nil: nobody
 	// is.
 	Listed func()
@@ -48,7 +52,7 @@ type Config struct {
 	Ledger engine.Ledger
 	// Region is what the sites of one MAAS share in a process; nil: there is no
 	// other.
-	Region *engine.Region
+	Region *region.Region
 	// Probe asks LXD servers whether they are ready; nil: who makes the VMs tells.
 	Probe engine.Probe
 	// Composer is who makes the VMs; empty: Auto.
@@ -64,15 +68,14 @@ type Config struct {
 
 // Site is one MAAS with its LXD hosts, ready to use.
 type Site struct {
-	*engine.Engine
+	Kinds
+	// Inventory tells what there is.
+	Inventory Inventory
 	// Machines, Catalog and Names are MAAS's; Refresh of Names drops what is
 	// known of the hosts, too.
 	Machines engine.Machines
 	Catalog  engine.Catalog
 	Names    engine.Names
-	// Composer and Registrar are those of the choice.
-	Composer  engine.Composer
-	Registrar engine.Registrar
 	// DNS and RegionMarks are MAAS's.
 	DNS         engine.DNS
 	RegionMarks engine.RegionMarks
@@ -81,7 +84,7 @@ type Site struct {
 	client *maas.Client
 }
 
-// Open makes a Site. It calls nothing; malformed fields are a *maas.ConfigError,
+// Open makes a Site. It calls nothing; malformed fields are a *api.ConfigError,
 // or several that are joined.
 func Open(c Config) (*Site, error) {
 	if c.Log == nil {
@@ -95,35 +98,77 @@ func Open(c Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry := lxd.NewRegistry(client, client, client)
+	registry := lxd.NewRegistry(client.Machines, client.Machines, client.Names)
 	composer := lxd.NewComposer(lxd.ComposerConfig{
-		Servers: c.listing(registry.Servers), Credentials: c.Credentials, Machines: client, Enlister: client,
+		Servers: c.listing(registry.Servers), Credentials: c.Credentials, Machines: client.Machines, Enlister: client.Enlister,
 		Learned: registry.Learned, Tag: c.Ledger.Tag, UserAgent: c.UserAgent, Log: c.Log,
 	})
-	chosen := &choice{
-		wanted: c.Composer, mayTravel: func() error { return MayTravel(c.URL, c.InsecureKey) },
-		relist: client.RelistHosts, machines: client,
-		maas: maker{client, client}, lxd: maker{composer, composer.Registrar(registry)},
-	}
 	s := &Site{
-		Machines: client, Catalog: client, Names: registry.Names(composer.Names(client)),
-		Composer: lateComposer{chosen}, Registrar: lateRegistrar{chosen}, DNS: client, RegionMarks: client,
-		choice: chosen, client: client,
+		Machines: client.Machines, Catalog: client.Catalog, Names: registry.Names(composer.Names(client.Names)),
+		DNS: client.DNS, RegionMarks: client.Tags, client: client,
+		choice: &choice{
+			wanted: c.Composer, mayTravel: func() error { return MayTravel(c.URL, c.InsecureKey) },
+			log: c.Log, list: client.Hosts.Hosts, relist: client.Hosts.RelistHosts,
+		},
 	}
-	s.Engine, err = engine.New(engine.Config{
-		Machines: s.Machines, Composer: s.Composer, Names: s.Names, Catalog: s.Catalog, Metal: client, Registrar: s.Registrar, Reports: client,
-		Ledger: c.Ledger, Region: c.Region, Log: c.Log, Probe: c.Probe,
-		MayTravel: func() error { return chosen.mayTravel() },
-	})
-	return s, err
+	s.Inventory = Inventory{s.choice}
+	if err := s.makers(c, composer, composer.Registrar(registry)); err != nil {
+		return nil, err
+	}
+	s.Kinds = s.choice.kinds(func(m *maker) *assembly.Engine { return m.engine })
+	return s, nil
+}
+
+// makers sets who may be chosen: MAAS, and LXD as byLXD makes and registers.
+func (s *Site) makers(c Config, byLXD engine.Composer, registrar engine.Registrar) (err error) {
+	chosen, hosts := s.choice, s.client.Hosts
+	mayTravel := func() error { return chosen.mayTravel() }
+	byMAAS := engine.Composer(hosts)
+	if c.Composer != MAAS {
+		byMAAS = whileItLasts{hosts, chosen, s.Machines}
+	}
+	chosen.maas = &maker{composer: byMAAS, registrar: guarded{hosts, mayTravel}}
+	chosen.lxd = &maker{composer: besideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: guarded{registrar, mayTravel}}
+	in := cmp.Or(c.Region, region.New())
+	for _, m := range []*maker{chosen.maas, chosen.lxd} {
+		m.engine, err = assembly.NewIn(in, engine.Config{
+			Machines: s.Machines, Composer: m.composer, Names: s.Names, Catalog: s.Catalog, Metal: s.client.Machines, Registrar: m.registrar,
+			Reports: s.client.Events, Ledger: c.Ledger, Log: c.Log, Probe: c.Probe, MayTravel: mayTravel,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Probing are the kinds that ask LXD servers by p, whatever Config.Probe is.
+func (s *Site) Probing(p engine.Probe) Kinds {
+	probing := map[*maker]*assembly.Engine{s.choice.maas: s.choice.maas.engine.Probing(p), s.choice.lxd: s.choice.lxd.engine.Probing(p)}
+	return s.choice.kinds(func(m *maker) *assembly.Engine { return probing[m] })
+}
+
+// ReadyMachines lists the Ready machines, VMs among them, by one call.
+func (s *Site) ReadyMachines(ctx context.Context) ([]engine.Machine, error) {
+	return s.choice.lxd.engine.ReadyMachines(ctx)
+}
+
+// SubnetOf finds the subnet of MAAS's that an address lies in, as of assembly.Engine.
+func (s *Site) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, error) {
+	return s.choice.lxd.engine.SubnetOf(ctx, ip)
+}
+
+// Remark makes a machine that is Deployed another key's, as of engine.Config.
+func (s *Site) Remark(ctx context.Context, systemID string, from, to engine.Key) error {
+	return s.choice.lxd.engine.Remark(ctx, systemID, from, to)
 }
 
 // called also tells of the list that MAAS has of its VM hosts.
-func (c Config) called() func(maas.Call) {
+func (c Config) called() func(api.Call) {
 	if c.Listed == nil {
 		return c.Called
 	}
-	return func(call maas.Call) {
+	return func(call api.Call) {
 		if call.Route == "vm-hosts/" && call.Method == http.MethodGet && call.Status == http.StatusOK {
 			c.Listed()
 		}
@@ -157,7 +202,7 @@ func (s *Site) Chosen(ctx context.Context) (Choice, error) {
 	if err != nil {
 		return "", err
 	}
-	if made.composer == s.choice.lxd.composer {
+	if made == s.choice.lxd {
 		return LXD, nil
 	}
 	return MAAS, nil

@@ -57,7 +57,7 @@ func TestChosen(t *testing.T) {
 			if n := len(s.Journal().Calls); n != tc.probes {
 				t.Errorf("%d calls to choose, want %d", n, tc.probes)
 			}
-			if err := at.Composer.Able(t.Context()); !errors.Is(err, tc.able) {
+			if err := at.asks(t.Context(), func(ctx context.Context, m *maker) error { return m.composer.Able(ctx) }); !errors.Is(err, tc.able) {
 				t.Errorf("able: got %v, want %v", err, tc.able)
 			}
 		})
@@ -69,7 +69,7 @@ func TestServersAreListedOnce(t *testing.T) {
 	t.Parallel()
 	at, s := open(t, sim.VersionGone, Auto)
 	for range 3 {
-		if _, err := at.Fleet(t.Context()); err != nil {
+		if _, err := at.Inventory.Fleet(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/ledger"
-	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
 // TestHostOfMAASAlone: MAAS made a VM on a VM host that somebody registered there, and
 // then LXD was chosen to make VMs. The host counts no more, and the VM can be deleted.
 func TestHostOfMAASAlone(t *testing.T) {
 	t.Parallel()
-	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/engine/ledger"
-	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
 // living is a site that has run for a while on a MAAS with a VM host, and has
@@ -28,7 +28,7 @@ type living struct {
 
 func live(t *testing.T) living {
 	t.Helper()
-	key, err := lxd.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func live(t *testing.T) living {
 	if l.Site, err = Open(l.config); err != nil {
 		t.Fatal(err)
 	}
-	hosts, err := l.Composer.Hosts(t.Context())
+	hosts, err := l.Inventory.Hosts(t.Context())
 	if err != nil || len(hosts) != 1 {
 		t.Fatalf("hosts: %+v, %v", hosts, err)
 	}
@@ -62,6 +62,12 @@ func live(t *testing.T) living {
 	return l
 }
 
+// asks asks who makes the VMs for one thing, as a step does.
+func (s *Site) asks(ctx context.Context, ask func(context.Context, *maker) error) error {
+	_, err := step(ctx, s.choice, s.choice.made, func(ctx context.Context, m *maker) (struct{}, error) { return struct{}{}, ask(ctx, m) })
+	return err
+}
+
 // upgrade removes MAAS's VM hosts. The site has chosen MAAS, and keeps nothing
 // else: whatever it read is too old by now.
 func (l *living) upgrade(t *testing.T) {
@@ -73,7 +79,7 @@ func (l *living) upgrade(t *testing.T) {
 	if l.Site, err = Open(l.config); err != nil {
 		t.Fatal(err)
 	}
-	l.choice.taken = &l.choice.maas
+	l.choice.taken = l.choice.maas
 }
 
 // TestUpgraded: a choice does not outlive MAAS's VM hosts, however long the
@@ -86,16 +92,18 @@ func TestUpgraded(t *testing.T) {
 		left   int // instances
 	}{
 		"Hosts": {"The list answers 410.", func(ctx context.Context, l living) error {
-			_, err := l.Composer.Hosts(ctx)
+			_, err := l.Inventory.Hosts(ctx)
 			return err
 		}, 1},
-		"Able": {"It says what was read of MAAS.", func(ctx context.Context, l living) error { return l.Composer.Able(ctx) }, 1},
+		"Able": {"It says what was read of MAAS.", func(ctx context.Context, l living) error {
+			return l.asks(ctx, func(ctx context.Context, m *maker) error { return m.composer.Able(ctx) })
+		}, 1},
 		"HostOf": {"MAAS shows the machine without a VM host.", func(ctx context.Context, l living) error {
 			m, err := l.Machines.Machine(ctx, l.ref.SystemID)
 			if err != nil {
 				return err
 			}
-			host, err := l.Composer.HostOf(ctx, m)
+			host, err := l.Inventory.HostOf(ctx, m)
 			if err == nil && host.MachineID != l.host.MachineID {
 				err = errors.New("it is on " + host.MachineID)
 			}
@@ -109,11 +117,21 @@ func TestUpgraded(t *testing.T) {
 			return err
 		}, 1},
 		"VMs": {"MAAS knows no VM on any host, which would look empty.", func(ctx context.Context, l living) error {
-			found, err := l.Composer.VMs(ctx, []engine.VMHost{l.host})
+			found, err := l.Inventory.VMsOn(ctx, []engine.VMHost{l.host})
 			if err == nil && len(found) != 1 {
 				err = errors.New("the VM is not found")
 			}
 			return err
+		}, 1},
+		"Create": {"The whole step is taken again.", func(ctx context.Context, l living) error {
+			_, err := engine.Wait(ctx, l.VMs.Steps(engine.Ref{Key: "test/db", Name: "db"}, anotherVM()))
+			return err
+		}, 2},
+		"Check": {"A plan sees the hosts that there are now.", func(ctx context.Context, l living) error {
+			wanted := anotherVM()
+			wanted.Host = "h1"
+			o := l.VMs.Check(ctx, engine.Ref{Key: "test/db", Name: "db"}, wanted)
+			return errors.Join(slices.Concat(o.Lasting, o.Passing, o.Unseen)...)
 		}, 1},
 		"Delete": {"Its machine is on no VM host any more, and it is our VM.", func(ctx context.Context, l living) error {
 			_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return l.VMs.Delete(ctx, l.ref) })
@@ -123,16 +141,18 @@ func TestUpgraded(t *testing.T) {
 			if err := l.Machines.PowerOff(ctx, l.ref.SystemID); err != nil {
 				return err
 			}
-			return l.Composer.Decompose(ctx, l.ref.SystemID)
+			return l.asks(ctx, func(ctx context.Context, m *maker) error { return m.composer.Decompose(ctx, l.ref.SystemID) })
 		}, 0},
 		"Endpoint": {"So does the registrar follow.", func(ctx context.Context, l living) error {
-			e, err := l.Registrar.Endpoint(ctx, l.host)
+			e, err := l.Inventory.Endpoint(ctx, l.host)
 			if err == nil && e.Project != "maas" {
 				err = errors.New("it is in the project " + e.Project)
 			}
 			return err
 		}, 1},
-		"Tag": {"And where it changes something.", func(ctx context.Context, l living) error { return l.Registrar.TagHost(ctx, l.host, "blue") }, 1},
+		"Tag": {"And where it changes something.", func(ctx context.Context, l living) error {
+			return l.asks(ctx, func(ctx context.Context, m *maker) error { return m.registrar.TagHost(ctx, l.host, "blue") })
+		}, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +174,50 @@ func TestUpgraded(t *testing.T) {
 	}
 }
 
+func anotherVM() engine.VMSpec {
+	return engine.VMSpec{Name: "db", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}}}
+}
+
+// TestStrayGone: a 410 that is not about VM hosts turns nothing: VMs made in LXD beside
+// VM hosts of MAAS would be adopted and power-cycled.
+func TestStrayGone(t *testing.T) {
+	t.Parallel()
+	l := live(t)
+	takes := 0
+	_, err := step(t.Context(), l.choice, l.choice.made, func(context.Context, *maker) (struct{}, error) {
+		takes++
+		return struct{}{}, engine.ErrGone
+	})
+	if takes != 1 || !errors.Is(err, engine.ErrGone) {
+		t.Errorf("the step was taken %d times, %v", takes, err)
+	}
+	if got, err := l.Chosen(t.Context()); got != MAAS || err != nil {
+		t.Errorf("chosen is %q, %v", got, err)
+	}
+}
+
+// TestSecondTakeKnowsTheFirst: what the first take of a step has done to the object is known
+// to the second.
+func TestSecondTakeKnowsTheFirst(t *testing.T) {
+	t.Parallel()
+	l := live(t)
+	l.upgrade(t)
+	var refs []engine.Ref
+	k := kind(l.choice, func(m *maker) engine.Kind[engine.VMSpec, engine.VM] {
+		return engine.NewKind(engine.Verbs[engine.VMSpec, engine.VM]{
+			Reconcile: func(ctx context.Context, ref engine.Ref, _ engine.VMSpec) (engine.Result[engine.VM], error) {
+				refs = append(refs, ref)
+				_, err := m.composer.Hosts(ctx)
+				return engine.Result[engine.VM]{Moved: m == l.choice.maas}, err
+			},
+		})
+	})
+	res, err := k.Reconcile(t.Context(), engine.Ref{SystemID: "abc123"}, engine.VMSpec{})
+	if err != nil || len(refs) != 2 || refs[1].SystemID != "" || !res.Moved {
+		t.Errorf("taken with %+v: %+v, %v", refs, res, err)
+	}
+}
+
 // TestNotUpgraded: a machine that is no VM does not turn the choice.
 func TestNotUpgraded(t *testing.T) {
 	t.Parallel()
@@ -162,7 +226,7 @@ func TestNotUpgraded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Composer.HostOf(t.Context(), host); !errors.Is(err, engine.ErrConflict) {
+	if _, err := l.Inventory.HostOf(t.Context(), host); !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("the VM host of a machine that is none's VM: %v", err)
 	}
 	if got, err := l.Chosen(t.Context()); got != MAAS || err != nil {
@@ -184,7 +248,7 @@ func TestPinIsNoted(t *testing.T) {
 	spec := engine.HostSpec{Machine: engine.MachineSpec{Machine: "h1", Adopt: true}, Project: "maas", Credentials: pair}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	host, err := engine.Wait(ctx, l.Engine.Hosts.Steps(engine.Ref{Key: "test/h1", Name: "h1"}, spec))
+	host, err := engine.Wait(ctx, l.Kinds.Hosts.Steps(engine.Ref{Key: "test/h1", Name: "h1"}, spec))
 	if err != nil || host.ServerFingerprint != want {
 		t.Fatalf("the host says %q, %v; want %s", host.ServerFingerprint, err, want)
 	}
@@ -215,9 +279,12 @@ func TestUpgradedKeepsTheKey(t *testing.T) {
 			l := live(t)
 			l.upgrade(t)
 			l.choice.mayTravel = func() error { return tc.mayTravel }
-			_, err := l.Composer.Compose(t.Context(), l.host, engine.Composition{
-				Hostname: "db", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
-				Marker: "maaslxd-db", Key: "test/db", Description: "maaslxd-db test/db (in progress)",
+			err := l.asks(t.Context(), func(ctx context.Context, m *maker) error {
+				_, err := m.composer.Compose(ctx, l.host, engine.Composition{
+					Hostname: "db", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
+					Marker: "maaslxd-db", Key: "test/db", Description: "maaslxd-db test/db (in progress)",
+				})
+				return err
 			})
 			if !errors.Is(err, tc.mayTravel) {
 				t.Errorf("%s: got %v, want %v", tc.reason, err, tc.mayTravel)
@@ -243,17 +310,21 @@ func TestKeyStaysHere(t *testing.T) {
 	l.sim.ResetJournal()
 	for name, do := range map[string]func() error{
 		"deploy": func() error {
-			_, err := l.Engine.Hosts.Reconcile(t.Context(), engine.Ref{Key: "test/h2", Name: "h2"}, engine.HostSpec{
+			_, err := l.Kinds.Hosts.Reconcile(t.Context(), engine.Ref{Key: "test/h2", Name: "h2"}, engine.HostSpec{
 				Machine: engine.MachineSpec{Deploy: &engine.Deployment{}}, Project: "maas", Credentials: pair, Bridge: &engine.BridgeSpec{Name: "br0"},
 			})
 			return err
 		},
 		"register": func() error {
-			_, err := l.Registrar.Register(t.Context(), engine.Registration{Name: "h2", Endpoint: engine.Endpoint{Address: "10.9.9.9:8443", Project: "maas"}, Credentials: pair})
-			return err
+			return l.asks(t.Context(), func(ctx context.Context, m *maker) error {
+				_, err := m.registrar.Register(ctx, engine.Registration{Name: "h2", Endpoint: engine.Endpoint{Address: "10.9.9.9:8443", Project: "maas"}, Credentials: pair})
+				return err
+			})
 		},
 		"update": func() error {
-			return l.Registrar.UpdateHost(t.Context(), l.host, engine.HostUpdate{Credentials: &pair})
+			return l.asks(t.Context(), func(ctx context.Context, m *maker) error {
+				return m.registrar.UpdateHost(ctx, l.host, engine.HostUpdate{Credentials: &pair})
+			})
 		},
 	} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "anybody on the way could read it") {

@@ -6,15 +6,16 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/maaslxd/maaslxd/engine/site"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
 )
 
 var _ provider.Provider = (*maaslxdProvider)(nil)
@@ -27,7 +28,7 @@ func New(version string) func() provider.Provider {
 
 type maaslxdProvider struct {
 	version string
-	ledgers ledgers
+	ledgers client.Ledgers
 }
 
 // Close gives up what provider blocks have opened. Main calls it when Terraform
@@ -37,101 +38,6 @@ func (p *maaslxdProvider) Close() error { return p.ledgers.Close() }
 func (p *maaslxdProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "maaslxd"
 	resp.Version = p.version
-}
-
-func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "Makes LXD hosts of the machines of a [MAAS](https://canonical.com/maas), and LXD virtual machines on them.\n\n" +
-			"MAAS is first called when a resource needs it, so that plans of other things, and plans whose MAAS is not " +
-			"there yet, work without one. Making VMs needs the API key of a MAAS administrator. MAAS up to 3.8 composes them on its VM hosts; " +
-			"for later ones they are made in LXD and enlisted, see `composer`.",
-		Attributes: map[string]schema.Attribute{
-			"api_url": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Address of MAAS, such as `https://maas.example.com:5443/MAAS`. `/MAAS` may be left out. " +
-					"Environment: `MAAS_API_URL`.",
-			},
-			"api_key": schema.StringAttribute{
-				Optional:  true,
-				Sensitive: true,
-				MarkdownDescription: "API key of a MAAS administrator: three parts with colons between them, as " +
-					"`maas apikey --username …` or the user's page of the MAAS UI shows it. May be ephemeral. " +
-					"Environment: `MAAS_API_KEY`.",
-			},
-			"ca_cert": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Certificates to trust, besides those of the system, when MAAS is called over https: PEM text, or the path of a file " +
-					"with it. Environment: `MAAS_API_CACERT`.",
-			},
-			"owner": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Whose VMs and VM hosts these are: a name for this configuration, used to mark what it makes. An apply that " +
-					"was cut off is continued on the VM with the mark of the same owner and name, once no run is at it any more. Each object " +
-					"keeps the owner that it was made with, and the state knows it. Letters, digits, `.`, `_`, `-`. Default: a random one, " +
-					"made once and kept beside the ledger as `maaslxd-owner`, so that all configurations which use the ledger share it. " +
-					"Required where `ledger` is `memory`. CI runners that start with an empty home directory should set it.",
-				Validators: []validator.String{ownerName()},
-			},
-			"ledger": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "File in which runs note what room they have reserved on which VM host, so that runs at the same moment " +
-					"do not promise the same room twice, and a run that was killed is gone on with. It is made when a VM is first made. " +
-					"All configurations for one MAAS should use one file; a file may serve " +
-					"several MAAS. It belongs on a local disk, not on a network file system. Default: `maaslxd/ledger.db` in " +
-					"`$XDG_STATE_HOME`, or else in `~/.local/state`. A lost ledger costs nothing while no run is under way: VMs are found " +
-					"by their marks in MAAS. `memory` keeps no file, for one run only: then nothing is known of what other runs reserve. " +
-					"Environment: `MAASLXD_LEDGER`.",
-			},
-			"request_timeout": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "How long one call of MAAS may take, as a duration such as `90s`. Between `1s` and `15m`; " +
-					"default `60s`. Composing a VM is allowed the 120 s that MAAS gives itself, if they are more.",
-				Validators: []validator.String{durationBetween(minRequestTimeout, maxRequestTimeout)},
-			},
-			"poll_interval": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Time between two looks at the machines that are being commissioned, deployed or released, as a " +
-					"duration. One look serves all of them. Between `10ms` and `5m`; default `5s`.",
-				Validators: []validator.String{durationBetween(minPollInterval, maxPollInterval)},
-			},
-			"composer": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Who makes the VMs. `maas`: MAAS composes them on its VM hosts, which it has up to 3.8. `lxd`, for any MAAS: they are made over " +
-					"the API of the hosts' LXD, which must be reached from here, and enlisted in MAAS; cores, memory and larger disks then change in place. " +
-					"`auto` asks MAAS once, and takes `maas` where it has VM hosts, else `lxd`. Hosts of either kind are made by `maaslxd_vm_host`, and stay " +
-					"the same under the other. Default `auto`.",
-				Validators: []validator.String{stringvalidator.OneOf(string(site.Auto), string(site.MAAS), string(site.LXD))},
-			},
-			"probe": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "How a new LXD host is seen to be ready. `direct`: this machine asks its LXD, and waits until it answers. `maas`: MAAS's " +
-					"inventory of it suffices, for sites where only MAAS reaches the hosts. `auto`: LXD is asked; where connections get no answer at all, MAAS's " +
-					"word is taken after some seconds, and where they are refused, after five minutes. What cannot be asked cannot be seen to be empty, either: an LXD that runs already is then " +
-					"only registered with `adopt_existing_vms`. Default `auto`.",
-				Validators: []validator.String{stringvalidator.OneOf(probeAuto, probeDirect, probeMAAS)},
-			},
-			"lxd_client_cert": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Certificate of the key pair by which the LXD hosts of this fleet know MAAS and this provider: PEM text, or the path of a " +
-					"file with it. Hosts are made to trust it at their first boot. Without a pair, one is made once beside the ledger, as " +
-					"`lxd-client.pem`, readable by this user alone: keep a copy of it. **To change the pair**, make the next one known first: new hosts " +
-					"trust the one in `lxd-client-next.pem` beside the ledger, or, where this is set, those that `lxd.trusted_certificates` of the VM host " +
-					"lists; hosts that run already are told by hand, see there. Then put the next pair in the place of this one, and apply. " +
-					"May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_CERT`.",
-			},
-			"lxd_client_key": schema.StringAttribute{
-				Optional:  true,
-				Sensitive: true,
-				MarkdownDescription: "Private key of `lxd_client_cert`, not encrypted: PEM text, or the path of a file with it. It goes to MAAS with the " +
-					"registration of a host, or with each VM where `composer` is `lxd`, and nowhere else. May be ephemeral. Environment: `MAASLXD_LXD_CLIENT_KEY`.",
-			},
-			"allow_insecure_key": schema.BoolAttribute{
-				Optional: true,
-				MarkdownDescription: "Send the private key to a MAAS whose `api_url` is plain http, where anybody on the way can read it. Without this, VM hosts " +
-					"and VMs are not made there, unless MAAS runs on this very machine. Default `false`.",
-			},
-		},
-	}
 }
 
 func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
@@ -145,34 +51,32 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	set.userAgent = userAgent(p.version, req.TerraformVersion)
-	if set.unknown && req.ClientCapabilities.DeferralAllowed {
+	set.UserAgent = userAgent(p.version, req.TerraformVersion)
+	if set.Unknown && req.ClientCapabilities.DeferralAllowed {
 		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 	}
-	c, err := newClient(set, &p.ledgers)
+	c, err := client.New(set, &p.ledgers)
 	if err != nil {
 		reportSetting(&resp.Diagnostics, err)
 		return
 	}
-	if c.backend != nil {
-		if err := c.backend.ledger.check(ctx); err != nil {
-			resp.Diagnostics.AddAttributeError(path.Root("ledger"), "The ledger cannot be used", explain(err))
-			return
-		}
-		if err := c.owner.check(); err != nil {
-			resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", explain(err))
-			return
-		}
+	if err := c.CheckLedger(ctx); err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("ledger"), "The ledger cannot be used", diagnostics.Explain(err))
+		return
+	}
+	if err := c.CheckOwner(); err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", diagnostics.Explain(err))
+		return
 	}
 	resp.ResourceData, resp.DataSourceData = c, c
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newVMResource, newHostResource}
+	return []func() resource.Resource{vm.NewResource, host.NewResource}
 }
 
 func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newVMHostSource, newVMHostsSource, newVMSource, newVMsSource}
+	return []func() datasource.DataSource{fleet.NewVMHostSource, fleet.NewVMHostsSource, fleet.NewVMSource, fleet.NewVMsSource}
 }
 
 // userAgent names the program and the CLI that runs it.

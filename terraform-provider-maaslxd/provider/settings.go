@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
 	"github.com/maaslxd/maaslxd/engine/site"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
 // Defaults and bounds of the provider block. MAAS's own proxy cuts a call off
@@ -40,65 +45,37 @@ type providerModel struct {
 	AllowInsecure  types.Bool   `tfsdk:"allow_insecure_key"`
 }
 
-// settings are the provider block and the environment, read and put together.
-type settings struct {
-	apiURL         string
-	apiKey         string
-	caCert         []byte // PEM
-	owner          string // empty: the one that is kept beside the ledger
-	ledger         string // path, memoryLedger, or empty for the default
-	requestTimeout time.Duration
-	pollInterval   time.Duration
-	probe          string      // one of the probe constants
-	composer       site.Choice // empty: the default
-	key            keySettings
-	userAgent      string
-	unknown        bool // a value depends on something that is not made yet
-}
-
 // settings reads the block. A value that is not known yet is no error.
-func (m providerModel) settings() (settings, diag.Diagnostics) {
+func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	s := settings{
-		apiURL: fromEnv(m.APIURL, "MAAS_API_URL"),
-		apiKey: fromEnv(m.APIKey, "MAAS_API_KEY"),
-		owner:  m.Owner.ValueString(),
-		ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
+	s := client.Settings{
+		APIURL: fromEnv(m.APIURL, "MAAS_API_URL"),
+		APIKey: fromEnv(m.APIKey, "MAAS_API_KEY"),
+		Owner:  m.Owner.ValueString(),
+		Ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
 	for _, v := range []types.String{
 		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.LXDClientCert, m.LXDClientKey,
 	} {
-		s.unknown = s.unknown || v.IsUnknown()
+		s.Unknown = s.Unknown || v.IsUnknown()
 	}
-	s.unknown = s.unknown || m.AllowInsecure.IsUnknown()
-	s.requestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
-	s.pollInterval = durationOr(m.PollInterval, defaultPollInterval)
-	s.probe = cmp.Or(m.Probe.ValueString(), probeAuto)
-	s.composer = site.Choice(m.Composer.ValueString())
-	s.key = m.keySettings(&diags)
+	s.Unknown = s.Unknown || m.AllowInsecure.IsUnknown()
+	s.RequestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
+	s.PollInterval = durationOr(m.PollInterval, defaultPollInterval)
+	s.Probe = cmp.Or(m.Probe.ValueString(), client.ProbeAuto)
+	s.Composer = site.Choice(m.Composer.ValueString())
+	s.Key = m.keySettings(&diags)
 	pem, err := readPEM(fromEnv(m.CACert, "MAAS_API_CACERT"))
 	if err != nil {
 		diags.AddAttributeError(path.Root("ca_cert"), "Cannot read the CA certificates",
 			err.Error()+"\n\nca_cert (MAAS_API_CACERT) is PEM text, or the path of a file with PEM text in it.")
 	}
-	s.caCert = pem
-	if strings.HasPrefix(s.ledger, "~") {
+	s.CACert = pem
+	if strings.HasPrefix(s.Ledger, "~") {
 		diags.AddAttributeError(path.Root("ledger"), "A ledger that only a shell can find", fmt.Sprintf(
-			"%q begins with ~, which only shells replace by a home directory. Write ledger = pathexpand(%q), or the whole path.", s.ledger, s.ledger))
+			"%q begins with ~, which only shells replace by a home directory. Write ledger = pathexpand(%q), or the whole path.", s.Ledger, s.Ledger))
 	}
 	return s, diags
-}
-
-// missing names what is needed to call MAAS and is not there.
-func (s settings) missing() []string {
-	var names []string
-	if s.apiURL == "" {
-		names = append(names, "api_url (MAAS_API_URL)")
-	}
-	if s.apiKey == "" {
-		names = append(names, "api_key (MAAS_API_KEY)")
-	}
-	return names
 }
 
 // fromEnv is the configured value, or that of the environment if none is
@@ -128,4 +105,48 @@ func readPEM(s string) ([]byte, error) {
 		return []byte(s), nil
 	}
 	return os.ReadFile(s)
+}
+
+// reportSetting turns errors of the provider block into diagnostics at its
+// attributes.
+func reportSetting(diags *diag.Diagnostics, err error) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range several.Unwrap() {
+			reportSetting(diags, e)
+		}
+		return
+	}
+	const summary = "The provider block cannot be used"
+	if e, ok := errors.AsType[*api.ConfigError](err); ok {
+		diags.AddAttributeError(path.Root(e.Field), summary, diagnostics.Sentence(e.Error())+diagnostics.Paragraph(e.Hint))
+		return
+	}
+	diags.AddError(summary, diagnostics.Sentence(err.Error()))
+}
+
+// keySettings reads the attributes and the environment.
+func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
+	read := func(v types.String, attribute, env string) string {
+		pem, err := readPEM(fromEnv(v, env))
+		if err != nil {
+			// The path is not repeated: it may be a key that was cut short.
+			diags.AddAttributeError(path.Root(attribute), "Cannot read the LXD client key pair", fmt.Sprintf(
+				"%s (%s) is neither PEM text nor the path of a file that can be read.", attribute, env))
+		}
+		return string(pem)
+	}
+	k := client.KeySettings{
+		Certificate: read(m.LXDClientCert, "lxd_client_cert", "MAASLXD_LXD_CLIENT_CERT"),
+		Private:     read(m.LXDClientKey, "lxd_client_key", "MAASLXD_LXD_CLIENT_KEY"),
+		Insecure:    m.AllowInsecure.ValueBool(),
+	}
+	if diags.HasError() || k.Certificate == "" && k.Private == "" {
+		return k
+	}
+	if _, err := fleetkey.Parse(k.Certificate, k.Private, time.Now()); err != nil {
+		for _, spec := range diagnostics.SpecErrors(err) {
+			diags.AddAttributeError(path.Root(spec.Field), "The LXD client key pair cannot be used", diagnostics.Explain(spec))
+		}
+	}
+	return k
 }

@@ -1,5 +1,5 @@
-// Build builds programs for tests of the Cluster API bridge, and prints the
-// folder that they are in.
+// Build builds programs for tests of the Cluster API bridge, and prints where
+// they are.
 //
 //	build                        all of them
 //	build etcd kube-apiserver    those, where they are missing
@@ -39,6 +39,8 @@ func run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(string(bin))
+	for _, name := range names {
+		fmt.Println(bin.Path(name))
+	}
 	return nil
 }

@@ -19,13 +19,15 @@ import (
 type Builder struct {
 	Module string    // absolute; the folder with the module's go.mod and go.sum
 	Tools  string    // absolute; what is built is kept below it
+	Assets string    // absolute; programs that lie here are taken as they are; empty: all are built
 	Log    io.Writer // what is built, and how long that took
 }
 
 // NewBuilder is the Builder of this repository, asked for in any of its
 // modules: it builds from
 // acctest/tools/kube, keeps the programs in .tools/kube and tells the story on
-// standard error.
+// standard error. Programs in the folder that KUBEBUILDER_ASSETS names, as
+// setup-envtest installs them, are not built.
 func NewBuilder(ctx context.Context) (*Builder, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/maaslxd/maaslxd").Output()
 	if err != nil {
@@ -35,15 +37,26 @@ func NewBuilder(ctx context.Context) (*Builder, error) {
 	return &Builder{
 		Module: filepath.Join(root, "acctest", "tools", "kube"),
 		Tools:  filepath.Join(root, ".tools", "kube"),
+		Assets: os.Getenv("KUBEBUILDER_ASSETS"),
 		Log:    os.Stderr,
 	}, nil
 }
 
-// Bin is a folder with built programs.
-type Bin string
+// Bin is where the programs are.
+type Bin struct{ built, assets string }
 
 // Path is where the program of that name is.
-func (b Bin) Path(name string) string { return filepath.Join(string(b), name) }
+func (b Bin) Path(name string) string {
+	if given := filepath.Join(b.assets, name); b.assets != "" && isFile(given) {
+		return given
+	}
+	return filepath.Join(b.built, name)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
 
 // Build builds those programs that are not there yet. Several processes may
 // ask for the same one: the first builds it, the others wait.
@@ -53,23 +66,23 @@ func (b Bin) Path(name string) string { return filepath.Join(string(b), name) }
 func (b *Builder) Build(ctx context.Context, names ...string) (Bin, error) {
 	chosen, err := choose(names)
 	if err != nil {
-		return "", err
+		return Bin{}, err
 	}
 	folder, err := b.folder()
 	if err != nil {
-		return "", err
+		return Bin{}, err
 	}
-	bin := filepath.Join(folder, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return "", err
+	bin := Bin{built: filepath.Join(folder, "bin"), assets: b.Assets}
+	if err := os.MkdirAll(bin.built, 0o755); err != nil {
+		return Bin{}, err
 	}
 	for _, p := range chosen {
-		err := once(ctx, filepath.Join(bin, p.name), func(target string) error { return b.build(ctx, p, target) })
+		err := once(ctx, bin.Path(p.name), func(target string) error { return b.build(ctx, p, target) })
 		if err != nil {
-			return "", &BuildError{Program: p.name, Err: err}
+			return Bin{}, &BuildError{Program: p.name, Err: err}
 		}
 	}
-	return Bin(bin), nil
+	return bin, nil
 }
 
 // BuildError is what a program cannot be built for: most often its modules are

@@ -3,6 +3,7 @@ package programs
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,25 @@ func TestBuildRefusesUnknownNames(t *testing.T) {
 	_, err := (&Builder{Module: t.TempDir()}).Build(t.Context(), Etcd, "kubelet")
 	if err == nil || !strings.Contains(err.Error(), `"kubelet"`) || !strings.Contains(err.Error(), KubeAPIServer) {
 		t.Errorf("building a kubelet: %v", err)
+	}
+}
+
+// TestAssetsAreTaken: what setup-envtest installed is not built.
+func TestAssetsAreTaken(t *testing.T) {
+	t.Parallel()
+	assets, module := t.TempDir(), t.TempDir()
+	for _, path := range []string{filepath.Join(assets, Etcd), filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum")} {
+		if err := os.WriteFile(path, nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &Builder{Module: module, Tools: t.TempDir(), Assets: assets, Log: io.Discard}
+	bin, err := b.Build(t.Context(), Etcd)
+	if err != nil || bin.Path(Etcd) != filepath.Join(assets, Etcd) {
+		t.Errorf("etcd is at %s, %v; want that of the assets", bin.Path(Etcd), err)
+	}
+	if _, err := b.Build(t.Context(), Etcd, KubeAPIServer); err == nil {
+		t.Error("the assets have no API server, and it was not built from an empty module either: want an error")
 	}
 }
 

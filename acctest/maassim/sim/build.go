@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -8,267 +9,207 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // buildWorld makes the world of a model that was checked.
-func buildWorld(s *Sim, m Model) *world {
-	w := &world{
-		sim: s, model: m, rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), rack: OK,
-		lastID: map[string]int{}, zones: map[int]*zone{}, pools: map[int]*pool{}, domains: map[int]*domain{},
-		tags: map[string]*tag{}, images: m.Images, machines: map[string]*machine{}, hosts: map[int]*vmHost{},
-		bmcs: map[string]*bmc{}, lxds: map[string]*lxdServer{}, nonces: nonces{seen: map[string]int64{}}, done: make(chan struct{}),
-		timers: map[*time.Timer]bool{}, usedNames: map[string]bool{}, nasty: newNastiness(m.Nasty, m.Seed),
+func buildWorld(k *world.Keeper, m Model) *world.World {
+	w := &world.World{
+		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK,
+		LastID: map[string]int{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{},
+		Tags: map[string]*world.Tag{}, Images: m.Images, Machines: map[string]*world.Machine{}, Hosts: map[int]*world.VMHost{},
+		BMCs: map[string]*world.BMC{}, LXDs: map[string]*world.LXD{}, Nonces: world.Nonces{Seen: map[string]int64{}}, Done: make(chan struct{}),
+		Timers: map[*time.Timer]bool{}, UsedNames: map[string]bool{}, Nasty: world.NewNastiness(world.Nasty(m.Nasty), m.Seed),
 	}
-	w.rackID = w.newSystemID()
-	w.nextID("scriptset") // the rack's own
-	w.users = []*user{newUser("admin", m.AdminKey, true), newUser("user1", m.UserKey, false)}
-	w.buildNames(m)
-	for i, sm := range m.Subnets {
-		w.buildSubnet(i, sm)
+	w.RackID = w.NewSystemID()
+	w.NextID("scriptset") // the rack's own
+	w.Users = []*world.User{world.NewUser("admin", m.AdminKey, true), world.NewUser("user1", m.UserKey, false)}
+	buildNames(w, m)
+	for _, sm := range m.Subnets {
+		buildSubnet(w, sm)
 	}
 	for _, h := range m.Hosts {
-		w.buildHost(h)
+		buildHost(w, h)
 	}
 	if m.MAASVersion == VersionGone {
-		w.dropVMHosts()
+		dropVMHosts(w)
 	}
 	for _, mm := range m.Machines {
-		w.buildMachine(mm)
+		buildMachine(w, mm)
 	}
-	w.scheduleSync()
+	hosts.ScheduleSync(w)
 	return w
-}
-
-func newUser(name, key string, admin bool) *user {
-	parts := strings.Split(key, ":")
-	return &user{name: name, email: name + "@example.com", admin: admin, consumer: parts[0], token: parts[1], secret: parts[2]}
 }
 
 // buildNames makes zones, pools, domains and tags. Pools and domains count
 // from 0, zones from 1.
-func (w *world) buildNames(m Model) {
-	w.addZone("default", "")
+func buildNames(w *world.World, m Model) {
+	w.AddZone("default", "")
 	for _, name := range m.Zones {
-		w.addZone(name, "")
+		w.AddZone(name, "")
 	}
-	w.pools[0] = &pool{name: "default", description: "Default pool"}
+	w.Pools[0] = &world.Pool{Name: "default", Description: "Default pool"}
 	for _, name := range m.Pools {
-		w.addPool(name, "")
+		w.AddPool(name, "")
 	}
-	w.domains[0] = &domain{name: "maas", authoritative: true}
+	w.Domains[0] = &world.Domain{Name: "maas", Authoritative: true}
 	for _, name := range m.Domains {
-		w.addDomain(name)
+		w.AddDomain(name)
 	}
 	for _, name := range m.Tags {
-		w.ensureTag(name)
+		w.EnsureTag(name)
 	}
 }
 
-func (w *world) addZone(name, description string) *zone {
-	z := &zone{id: w.nextID("zone"), name: name, description: description}
-	w.zones[z.id] = z
-	return z
-}
-
-func (w *world) addPool(name, description string) *pool {
-	p := &pool{id: w.nextID("pool"), name: name, description: description}
-	w.pools[p.id] = p
-	return p
-}
-
-func (w *world) addDomain(name string) *domain {
-	d := &domain{id: w.nextID("domain"), name: name, authoritative: true}
-	w.domains[d.id] = d
-	return d
-}
-
-// ensureTag makes the tag unless it exists.
-func (w *world) ensureTag(name string) *tag {
-	if w.tags[name] == nil {
-		w.tags[name] = &tag{name: name}
-	}
-	return w.tags[name]
-}
-
-func (w *world) defaultZone() *zone { return w.zones[1] }
-
-func (w *world) buildSubnet(i int, m SubnetModel) {
-	f := &fabric{id: i, name: "fabric-" + itoa(i)}
-	v := &vlan{id: i + 1, mtu: 1500, name: "untagged", fabric: f, dhcp: m.DHCP}
-	n := &subnet{id: i + 1, name: m.Name, cidr: netip.MustParsePrefix(m.CIDR), gateway: m.Gateway, vlan: v}
-	w.networks = append(w.networks, n)
+func buildSubnet(w *world.World, m SubnetModel) {
+	n := w.AddNetwork(m.Name, netip.MustParsePrefix(m.CIDR), m.Gateway, m.DHCP)
 	if !m.Learned {
-		w.learn(n)
+		w.Learn(n)
 	}
 	if m.DynamicStart == "" && m.DHCP {
-		m.DynamicStart, m.DynamicEnd = upperPart(n.cidr)
+		m.DynamicStart, m.DynamicEnd = world.UpperPart(n.CIDR)
 	}
-	w.addRange("dynamic", n, m.DynamicStart, m.DynamicEnd)
-	w.addRange("reserved", n, m.ReservedStart, m.ReservedEnd)
-}
-
-// learn makes a network known to MAAS, once.
-func (w *world) learn(n *subnet) {
-	if !slices.Contains(w.subnets, n) {
-		w.fabrics, w.vlans, w.subnets = append(w.fabrics, n.vlan.fabric), append(w.vlans, n.vlan), append(w.subnets, n)
-	}
-}
-
-func (w *world) addRange(kind string, n *subnet, start, end string) {
-	if start == "" || end == "" {
-		return
-	}
-	w.ranges = append(w.ranges, &ipRange{id: w.nextID("iprange"), kind: kind, start: netip.MustParseAddr(start), end: netip.MustParseAddr(end), subnet: n})
-}
-
-// upperPart is the last third of a network, without its broadcast address.
-func upperPart(network netip.Prefix) (start, end string) {
-	size := 1 << (32 - network.Bits())
-	return offset(network, size-size/3).String(), offset(network, size-2).String()
-}
-
-// offset is the nth address of a network.
-func offset(network netip.Prefix, n int) netip.Addr {
-	b := network.Addr().As4()
-	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
-	v += uint32(n)
-	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+	world.AddRange(w, "dynamic", n, m.DynamicStart, m.DynamicEnd)
+	world.AddRange(w, "reserved", n, m.ReservedStart, m.ReservedEnd)
 }
 
 // buildHost makes the LXD of a model, if it is a new one, and its VM host.
-func (w *world) buildHost(h HostModel) {
-	l := w.lxdAt(h.Address)
+func buildHost(w *world.World, h HostModel) {
+	l := w.LXDAt(h.Address)
 	if l == nil {
-		l = w.buildLXD(h)
-		if err := w.borrowHost(l, h); err != nil {
-			w.problem = errors.Join(w.problem, err)
+		l = buildLXD(w, h)
+		if err := driver.BorrowHost(w, l, h.Name, h.Project, h.TrustPassword); err != nil {
+			w.Problem = errors.Join(w.Problem, err)
 			return
 		}
 	}
-	l.ensureProject(h.Project)
+	l.EnsureProject(h.Project)
 	for _, name := range h.Instances {
-		w.buildInstance(l, h.Project, name)
+		buildInstance(w, l, h.Project, name)
 	}
 	if h.Unregistered {
 		return
 	}
-	host := w.newHost(h.Name, w.hostBMC(l, h))
-	host.zone, host.pool = w.zoneNamed(h.Zone), w.poolNamed(h.Pool)
-	host.setTags(h.Tags)
-	host.cpuRatio, host.memRatio = h.CPUOvercommit, h.MemoryOvercommit
-	w.discover(host, l)
-	w.findHost(host, l)
-	host.takeInventory(l)
-	host.machine.label(h)
+	host := hosts.NewHost(w, h.Name, hostBMC(w, l, h))
+	host.Zone, host.Pool = w.ZoneNamed(h.Zone), w.PoolNamed(h.Pool)
+	host.SetTags(h.Tags)
+	host.CPURatio, host.MemRatio = h.CPUOvercommit, h.MemoryOvercommit
+	hosts.Discover(w, host, l)
+	hosts.FindHost(w, host, l)
+	hosts.TakeInventory(host, l)
+	label(host.Machine, h)
 }
 
 // label gives the machine of a host what its model says of it.
-func (m *machine) label(h HostModel) {
+func label(m *world.Machine, h HostModel) {
 	for _, name := range h.MachineTags {
-		m.w.ensureTag(name)
-		m.addTag(name)
+		m.World.EnsureTag(name)
+		m.AddTag(name)
 	}
 	if len(h.OwnerData) > 0 {
-		m.ownerData = maps.Clone(h.OwnerData)
+		m.OwnerData = maps.Clone(h.OwnerData)
 	}
 }
 
 // buildInstance makes a VM that MAAS does not know.
-func (w *world) buildInstance(l *lxdServer, project, name string) {
-	subnets := l.subnets[:min(1, len(l.subnets))]
-	if l.lent != nil {
-		w.problem = errors.Join(w.problem, w.addReal(l, Instance{Project: project, Name: name}, subnets))
+func buildInstance(w *world.World, l *world.LXD, project, name string) {
+	subnets := l.Subnets[:min(1, len(l.Subnets))]
+	if l.Lent != nil {
+		w.Problem = errors.Join(w.Problem, driver.AddReal(w, l, driver.Newcomer{Project: project, Name: name}, subnets))
 		return
 	}
-	w.addInstance(l, project, name, 1, 2048, []volume{{sizeBytes: 8e9, pool: l.defaultPool()}}, subnets)
+	hosts.AddInstance(w, l, project, name, 1, 2048, []world.Volume{{SizeBytes: 8e9, Pool: l.DefaultPool()}}, subnets)
 }
 
 // hostBMC is how MAAS reaches the LXD of a model's VM host, which lets it in.
-func (w *world) hostBMC(l *lxdServer, h HostModel) *bmc {
-	b := &bmc{address: h.Address, project: h.Project, certificate: "sim", key: "sim"}
-	if l.lent != nil {
+func hostBMC(w *world.World, l *world.LXD, h HostModel) *world.BMC {
+	b := &world.BMC{Address: h.Address, Project: h.Project, Certificate: "sim", Key: "sim"}
+	if l.Lent != nil {
 		var err error
-		b.certificate, b.key, err = newPair("maas")
-		w.problem = errors.Join(w.problem, err, l.trustReal(trust{certificate: b.certificate}))
+		b.Certificate, b.Key, err = hosts.NewPair("maas")
+		w.Problem = errors.Join(w.Problem, err, driver.LentTo(l).Trust(daemon.Trust{Certificate: b.Certificate}))
 	}
-	l.trusted = append(l.trusted, trust{certificate: b.certificate})
+	l.Trusted = append(l.Trusted, daemon.Trust{Certificate: b.Certificate})
 	return b
 }
 
-func (w *world) buildLXD(h HostModel) *lxdServer {
-	l := &lxdServer{
-		address: lxdAddress(h.Address), name: h.Name, condition: OK, cores: h.Cores, memoryMiB: h.MemoryMiB,
-		version: h.LXDVersion, pools: slices.Clone(h.StoragePools), password: h.TrustPassword, trusted: trustsAll(h.TrustedCertificates),
-		osystem: h.OSystem, series: h.Series, mac: or(strings.ToLower(h.MAC), w.newMAC()), bridgeMACs: map[*subnet]string{},
-		projects: map[string]map[string]*instance{}, lxdWorld: newLXDWorld(),
+func buildLXD(w *world.World, h HostModel) *world.LXD {
+	l := &world.LXD{
+		Address: world.LXDAddress(h.Address), Name: h.Name, Condition: world.OK, Cores: h.Cores, MemoryMiB: h.MemoryMiB,
+		Version: h.LXDVersion, Pools: storagePools(h.StoragePools), Password: h.TrustPassword, Trusted: daemon.TrustsAll(h.TrustedCertificates),
+		Osystem: h.OSystem, Series: h.Series, MAC: cmp.Or(strings.ToLower(h.MAC), w.NewMAC()), BridgeMACs: map[*world.Subnet]string{},
+		Projects: map[string]map[string]*world.Instance{}, Holdings: world.NewHoldings(),
 	}
-	l.ensureProject("default")
-	for _, n := range w.networks {
-		isNICs := h.NICSubnet == n.name || h.NICSubnet == n.cidr.String()
+	l.EnsureProject("default")
+	for _, n := range w.Networks {
+		isNICs := h.NICSubnet == n.Name || h.NICSubnet == n.CIDR.String()
 		if isNICs {
-			l.nicSubnet = n
+			l.NICSubnet = n
 		}
-		if h.Subnets == nil && !isNICs || contains(h.Subnets, n.name, n.cidr.String()) {
-			l.subnets = append(l.subnets, n)
-			l.bridgeMACs[n] = w.newMAC()
+		if h.Subnets == nil && !isNICs || rest.HasAny(h.Subnets, n.Name, n.CIDR.String()) {
+			l.Subnets = append(l.Subnets, n)
+			l.BridgeMACs[n] = w.NewMAC()
 		}
 	}
-	l.furnishDefaultProfile()
-	w.lxds[l.address] = l
+	l.FurnishDefaultProfile()
+	w.LXDs[l.Address] = l
 	return l
 }
 
-func contains(names []string, wanted ...string) bool {
-	for _, name := range names {
-		for _, w := range wanted {
-			if name == w {
-				return true
-			}
-		}
+// storagePools are those of a model as an LXD has them.
+func storagePools(models []StoragePoolModel) (pools []daemon.StoragePool) {
+	for _, m := range models {
+		pools = append(pools, daemon.StoragePool(m))
 	}
-	return false
+	return pools
 }
 
 // buildMachine makes a bare-metal machine in the status of its model.
-func (w *world) buildMachine(mm MachineModel) {
-	m := w.newMachine(mm.Hostname)
-	m.powerType, m.powerState, m.description = "manual", "unknown", mm.Description
-	m.zone, m.pool, m.domain = w.zoneNamed(mm.Zone), w.poolNamed(mm.Pool), w.domainNamed(mm.Domain)
-	m.cores, m.memoryMiB = mm.Cores, mm.MemoryMiB
-	m.firstBoot, m.vendorData, m.architecture = mm.FirstBoot, mm.VendorData, mm.Architecture
+func buildMachine(w *world.World, mm MachineModel) {
+	m := w.NewMachine(mm.Hostname)
+	m.PowerType, m.PowerState, m.Description = "manual", "unknown", mm.Description
+	m.Zone, m.Pool, m.Domain = w.ZoneNamed(mm.Zone), w.PoolNamed(mm.Pool), w.DomainNamed(mm.Domain)
+	m.Cores, m.MemoryMiB = mm.Cores, mm.MemoryMiB
+	m.FirstBoot, m.VendorData, m.Architecture = world.FirstBoot(mm.FirstBoot), mm.VendorData, mm.Architecture
 	if !mm.NoDisk {
 		for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
-			m.addDisk(sizeGB*1e9, "", []string{"ssd"}, "")
+			m.AddDisk(sizeGB*1e9, "", []string{"ssd"}, "")
 		}
 	}
 	if !mm.NoNIC {
-		m.addNIC(or(strings.ToLower(mm.MAC), w.newMAC()), w.subnets[0])
+		m.AddNIC(cmp.Or(strings.ToLower(mm.MAC), w.NewMAC()), w.Subnets[0])
 	}
 	for _, name := range mm.Tags {
-		w.ensureTag(name)
-		m.addTag(name)
+		w.EnsureTag(name)
+		m.AddTag(name)
 	}
 	if mm.Status == "New" {
 		return
 	}
-	m.autoLinks()
-	m.finishCommissioning()
-	m.query.cancel()
-	m.powerState = "unknown"
-	w.settleAt(m, mm.Status)
+	m.AutoLinks()
+	lifecycle.FinishCommissioning(m)
+	m.Query.Cancel()
+	m.PowerState = "unknown"
+	settleAt(w, m, mm.Status)
 }
 
 // settleAt moves a Ready machine on to a resting status.
-func (w *world) settleAt(m *machine, status string) {
+func settleAt(w *world.World, m *world.Machine, status string) {
 	switch status {
 	case "Broken":
-		m.status = StatusBroken
+		m.Status = world.StatusBroken
 	case "Allocated", "Deployed":
-		m.status, m.owner = StatusAllocated, w.users[0]
+		m.Status, m.Owner = world.StatusAllocated, w.Users[0]
 	}
 	if status == "Deployed" {
-		m.assignAddresses()
-		m.osystem, m.series = "ubuntu", "jammy"
-		m.status, m.netboot = StatusDeployed, false
+		m.AssignAddresses()
+		m.Osystem, m.Series = "ubuntu", "jammy"
+		m.Status, m.Netboot = world.StatusDeployed, false
 	}
 }

@@ -1,18 +1,23 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // withDefaults fills in what a model leaves open.
 func (m Model) withDefaults() Model {
-	m.MAASVersion = or(m.MAASVersion, Version34)
-	m.AdminKey = or(m.AdminKey, DefaultAdminKey)
-	m.UserKey = or(m.UserKey, DefaultUserKey)
+	m.MAASVersion = cmp.Or(m.MAASVersion, Version34)
+	m.AdminKey = cmp.Or(m.AdminKey, DefaultAdminKey)
+	m.UserKey = cmp.Or(m.UserKey, DefaultUserKey)
 	if m.Images == nil {
 		m.Images = []string{"ubuntu/jammy", "ubuntu/noble"}
 	}
@@ -24,8 +29,8 @@ func (m Model) withDefaults() Model {
 	}
 	m.Subnets = slices.Clone(m.Subnets)
 	for i := range m.Subnets {
-		m.Subnets[i].CIDR = or(m.Subnets[i].CIDR, fmt.Sprintf("10.77.%d.0/24", i))
-		m.Subnets[i].Name = or(m.Subnets[i].Name, m.Subnets[i].CIDR)
+		m.Subnets[i].CIDR = cmp.Or(m.Subnets[i].CIDR, fmt.Sprintf("10.77.%d.0/24", i))
+		m.Subnets[i].Name = cmp.Or(m.Subnets[i].Name, m.Subnets[i].CIDR)
 	}
 	m.Hosts = slices.Clone(m.Hosts)
 	for i := range m.Hosts {
@@ -39,19 +44,19 @@ func (m Model) withDefaults() Model {
 }
 
 func (h HostModel) withDefaults(i int) HostModel {
-	h.Zone, h.Pool = or(h.Zone, "default"), or(h.Pool, "default")
-	h.Project = or(h.Project, "default")
-	h.Address = or(h.Address, fmt.Sprintf("https://10.200.%d.%d:8443", i/250, i%250+2))
-	h.LXDVersion = or(h.LXDVersion, "5.21.3")
-	h.OSystem, h.Series = or(h.OSystem, "ubuntu"), or(h.Series, "jammy")
-	h.CPUOvercommit, h.MemoryOvercommit = or(h.CPUOvercommit, 1), or(h.MemoryOvercommit, 1)
+	h.Zone, h.Pool = cmp.Or(h.Zone, "default"), cmp.Or(h.Pool, "default")
+	h.Project = cmp.Or(h.Project, "default")
+	h.Address = cmp.Or(h.Address, fmt.Sprintf("https://10.200.%d.%d:8443", i/250, i%250+2))
+	h.LXDVersion = cmp.Or(h.LXDVersion, "5.21.3")
+	h.OSystem, h.Series = cmp.Or(h.OSystem, "ubuntu"), cmp.Or(h.Series, "jammy")
+	h.CPUOvercommit, h.MemoryOvercommit = cmp.Or(h.CPUOvercommit, 1), cmp.Or(h.MemoryOvercommit, 1)
 	if len(h.StoragePools) == 0 {
 		h.StoragePools = []StoragePoolModel{{Name: "default", SizeGB: 500}}
 	}
 	h.StoragePools = slices.Clone(h.StoragePools)
 	for i, p := range h.StoragePools {
-		p.Driver = or(p.Driver, "zfs")
-		p.SizeBytes = or(p.SizeBytes, p.SizeGB*1e9)
+		p.Driver = cmp.Or(p.Driver, "zfs")
+		p.SizeBytes = cmp.Or(p.SizeBytes, p.SizeGB*1e9)
 		h.StoragePools[i] = p
 	}
 	if !slices.ContainsFunc(h.StoragePools, func(p StoragePoolModel) bool { return p.Default }) {
@@ -61,10 +66,10 @@ func (h HostModel) withDefaults(i int) HostModel {
 }
 
 func (m MachineModel) withDefaults() MachineModel {
-	m.Cores, m.MemoryMiB = or(m.Cores, 4), or(m.MemoryMiB, 8192)
-	m.DiskGB = or(m.DiskGB, 100)
-	m.Status, m.Architecture = or(m.Status, "Ready"), or(m.Architecture, "amd64/generic")
-	m.Zone, m.Pool, m.Domain = or(m.Zone, "default"), or(m.Pool, "default"), or(m.Domain, "maas")
+	m.Cores, m.MemoryMiB = cmp.Or(m.Cores, 4), cmp.Or(m.MemoryMiB, 8192)
+	m.DiskGB = cmp.Or(m.DiskGB, 100)
+	m.Status, m.Architecture = cmp.Or(m.Status, "Ready"), cmp.Or(m.Architecture, "amd64/generic")
+	m.Zone, m.Pool, m.Domain = cmp.Or(m.Zone, "default"), cmp.Or(m.Pool, "default"), cmp.Or(m.Domain, "maas")
 	return m
 }
 
@@ -125,7 +130,7 @@ func (m Model) checkSubnets() error {
 	seen, known := map[string]bool{}, false
 	for i, s := range m.Subnets {
 		network, err := netip.ParsePrefix(s.CIDR)
-		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > leastNetwork {
+		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > world.LeastNetwork {
 			return fmt.Errorf("subnets[%d].cidr: %q is no IPv4 network of at least 4 addresses", i, s.CIDR)
 		}
 		if seen[s.CIDR] || seen[s.Name] {
@@ -150,11 +155,11 @@ func (m Model) checkHosts() error {
 	names, places := map[string]bool{}, map[string]int{}
 	for i, h := range m.Hosts {
 		field := fmt.Sprintf("hosts[%d]", i)
-		place := lxdAddress(h.Address) + " " + h.Project
-		first, shared := places[lxdAddress(h.Address)]
+		place := world.LXDAddress(h.Address) + " " + h.Project
+		first, shared := places[world.LXDAddress(h.Address)]
 		_, taken := places[place]
 		switch {
-		case !validLabel(h.Name):
+		case !rest.ValidLabel(h.Name):
 			return fmt.Errorf("%s.name: %q is no hostname", field, h.Name)
 		case names[h.Name]:
 			return fmt.Errorf("%s.name: %q is there twice", field, h.Name)
@@ -173,12 +178,12 @@ func (m Model) checkHosts() error {
 		case shared && !sameHardware(m.Hosts[first], h):
 			return fmt.Errorf("%s.address: hosts[%d] has the same address but other cores, memory or storage pools", field, first)
 		}
-		if _, err := parseLXDVersion(h.LXDVersion); err != nil {
+		if _, err := daemon.ParseVersion(h.LXDVersion); err != nil {
 			return fmt.Errorf("%s.lxd_version: %w", field, err)
 		}
 		names[h.Name], places[place] = true, i
 		if !shared {
-			places[lxdAddress(h.Address)] = i
+			places[world.LXDAddress(h.Address)] = i
 		}
 		if err := m.checkHostParts(field, h); err != nil {
 			return err
@@ -223,7 +228,7 @@ func (m Model) checkMachines() error {
 	for i, machine := range m.Machines {
 		field := fmt.Sprintf("machines[%d]", i)
 		switch {
-		case !validLabel(machine.Hostname):
+		case !rest.ValidLabel(machine.Hostname):
 			return fmt.Errorf("%s.hostname: %q is no hostname", field, machine.Hostname)
 		case names[machine.Hostname]:
 			return fmt.Errorf("%s.hostname: %q is there twice", field, machine.Hostname)
@@ -250,16 +255,9 @@ func (m Model) checkMachines() error {
 }
 
 func (m Model) hasZone(name string) bool { return name == "default" || slices.Contains(m.Zones, name) }
+
 func (m Model) hasSubnet(name string) bool {
 	return slices.ContainsFunc(m.Subnets, func(s SubnetModel) bool { return s.Name == name || s.CIDR == name })
 }
-func (m Model) hasPool(name string) bool { return name == "default" || slices.Contains(m.Pools, name) }
 
-// or is a, or b where a is the zero value.
-func or[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
-}
+func (m Model) hasPool(name string) bool { return name == "default" || slices.Contains(m.Pools, name) }

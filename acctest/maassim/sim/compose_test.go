@@ -201,7 +201,7 @@ func TestRefreshDuringCompose(t *testing.T) {
 		wantStatus(t, <-composed, 400, `Node with hostname \"newborn\" already exists`)
 		machines := c.sim.Machines()
 		adopted := machines[len(machines)-1]
-		if adopted.Hostname != "newborn" || adopted.Zone != "az1" || adopted.Status != sim.StatusCommissioning {
+		if adopted.Hostname != "newborn" || adopted.Zone != "az1" || adopted.StatusName != "Commissioning" {
 			t.Errorf("want it adopted and commissioned in the host's zone, got %+v", adopted)
 		}
 	})

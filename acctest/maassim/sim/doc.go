@@ -16,4 +16,7 @@
 // /_sim/: faults, unreachable LXDs, transitions that finish or fail now,
 // changes that an operator makes behind the client's back. [Sim.Journal] says
 // what the client called, [Sim.Instances] what is really there.
+//
+// The package is the face. The state is package world; what MAAS and LXD do with
+// it is in the packages beside that.
 package sim

@@ -81,7 +81,7 @@ func TestMACMismatch(t *testing.T) {
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
 	machines := c.sim.Machines()
 	adopted := machines[len(machines)-1]
-	if adopted.Hostname == "x" || adopted.Status != sim.StatusCommissioning || len(c.sim.Instances()) != 1 {
+	if adopted.Hostname == "x" || adopted.StatusName != "Commissioning" || len(c.sim.Instances()) != 1 {
 		t.Errorf("adopted: %+v of %+v", adopted, c.sim.Instances())
 	}
 }

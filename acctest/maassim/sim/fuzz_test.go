@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // FuzzHTTP: whatever is asked of the simulator, by MAAS's API or to steer it, is
@@ -14,14 +17,14 @@ import (
 func FuzzHTTP(f *testing.F) {
 	const form, text = "application/x-www-form-urlencoded", "application/json"
 	for _, seed := range []struct{ method, path, kind, body string }{
-		{"GET", apiRoot + "machines/?id=x&zone=default&pod=host1&status=ready", "", ""},
-		{"POST", apiRoot + "vm-hosts/1/?op=compose", form, "hostname=a&cores=1&memory=1024&storage=root:8(default,t)&interfaces=eth0:subnet=1"},
-		{"POST", apiRoot + "vm-hosts/1/?op=compose", text, `{"hostname":"b","cores":-1,"memory":1e18,"storage":"root:-1(","interfaces":"eth0:"}`},
-		{"POST", apiRoot + "machines/?op=allocate", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"system_id\"\r\n\r\nabc\r\n--x--\r\n"},
-		{"POST", apiRoot + "machines/", form, "architecture=amd64&mac_addresses=00:16:3e:00:00:01&power_type=lxd&power_parameters_power_address=x"},
-		{"POST", apiRoot + "nodes/x/interfaces/1/?op=link_subnet", form, "mode=STATIC&subnet=1&ip_address=::1"},
-		{"POST", apiRoot + "ipranges/", form, "type=reserved&start_ip=10.0.0.1&end_ip=255.255.255.255&subnet=1"},
-		{"POST", apiRoot + "subnets/", form, "cidr=0.0.0.0/0"},
+		{"GET", rest.APIRoot + "machines/?id=x&zone=default&pod=host1&status=ready", "", ""},
+		{"POST", rest.APIRoot + "vm-hosts/1/?op=compose", form, "hostname=a&cores=1&memory=1024&storage=root:8(default,t)&interfaces=eth0:subnet=1"},
+		{"POST", rest.APIRoot + "vm-hosts/1/?op=compose", text, `{"hostname":"b","cores":-1,"memory":1e18,"storage":"root:-1(","interfaces":"eth0:"}`},
+		{"POST", rest.APIRoot + "machines/?op=allocate", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"system_id\"\r\n\r\nabc\r\n--x--\r\n"},
+		{"POST", rest.APIRoot + "machines/", form, "architecture=amd64&mac_addresses=00:16:3e:00:00:01&power_type=lxd&power_parameters_power_address=x"},
+		{"POST", rest.APIRoot + "nodes/x/interfaces/1/?op=link_subnet", form, "mode=STATIC&subnet=1&ip_address=::1"},
+		{"POST", rest.APIRoot + "ipranges/", form, "type=reserved&start_ip=10.0.0.1&end_ip=255.255.255.255&subnet=1"},
+		{"POST", rest.APIRoot + "subnets/", form, "cidr=0.0.0.0/0"},
 		{"POST", "/_sim/faults", text, `{"op":"compose","kind":"status","status":9999,"nth":-1}`},
 		{"PUT", "/_sim/nasty", text, `{"lost_reply":1e300,"sync_every":"1ns"}`},
 		{"POST", "/_sim/instances", text, `{"host":"host1","name":"x","cores":-5,"memory_mib":-1,"macs":["zz"]}`},
@@ -68,7 +71,7 @@ func FuzzHTTP(f *testing.F) {
 		case <-time.After(20 * time.Second):
 			t.Fatalf("%s %s %q is not answered", method, path, body)
 		}
-		if strings.HasPrefix(answer.Body.String(), bugText) {
+		if strings.HasPrefix(answer.Body.String(), world.BugText) {
 			t.Fatalf("%s %s %q: %s", method, path, body, answer.Body)
 		}
 		if len(s.Instances()) > 200 {

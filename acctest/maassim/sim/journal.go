@@ -9,6 +9,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // Journal is what the simulator was asked since it began or was reset.
@@ -86,10 +91,12 @@ func countOf(routes []RouteCount, route string) int {
 	return routes[i].Calls
 }
 
-// entry is a call while it may still change. Sim.mu guards it.
+// entry is a call while it may still change. The lock guards it.
 type entry = Call
 
+// journal is what is written down of calls, while it may still change.
 type journal struct {
+	*region
 	calls             []*entry
 	connections       int
 	sockets           bool // calls came by TCP
@@ -105,12 +112,12 @@ func (j *journal) reset() {
 // secretFields are never written down.
 var secretFields = []string{"password", "key", "certificate", "user_data", "power_parameters", "power_pass", "preseed"}
 
-func (j *journal) begin(c *call, r *http.Request) *entry {
-	route := c.method + " " + or(c.pattern, r.URL.Path)
-	if c.op != "" {
-		route += " " + c.op
+func (j *journal) begin(c *request.Call, r *http.Request) *entry {
+	route := c.Method + " " + cmp.Or(c.Pattern, r.URL.Path)
+	if c.Op != "" {
+		route += " " + c.Op
 	}
-	e := &entry{Route: route, Path: r.URL.Path, Query: c.query, Form: withoutSecrets(c.form), At: time.Now()}
+	e := &entry{Route: route, Path: r.URL.Path, Query: c.Query, Form: withoutSecrets(c.Form), At: time.Now()}
 	j.calls = append(j.calls, e)
 	j.underWay++
 	j.maximum = max(j.maximum, j.underWay)
@@ -118,8 +125,8 @@ func (j *journal) begin(c *call, r *http.Request) *entry {
 }
 
 // beginLXD notes a call of an LXD, without its body.
-func (j *journal) beginLXD(l *lxdServer, c *lxdCall) *entry {
-	e := &entry{Host: l.name, Route: c.r.Method + " " + c.pattern, Path: c.r.URL.Path, Query: withoutSecrets(c.query), At: time.Now()}
+func (j *journal) beginLXD(l *world.LXD, c *lxd.Call) *entry {
+	e := &entry{Host: l.Name, Route: c.Request.Method + " " + c.Pattern, Path: c.Request.URL.Path, Query: withoutSecrets(c.Query), At: time.Now()}
 	j.calls = append(j.calls, e)
 	return e
 }
@@ -134,17 +141,17 @@ func withoutSecrets(form map[string][]string) map[string][]string {
 	return out
 }
 
-func (j *journal) answered(s *Sim, e *entry, rep reply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (j *journal) answered(e *entry, rep rest.Reply) {
+	j.keeper.Lock()
+	defer j.keeper.Unlock()
 	j.over(e)
-	e.Took, e.Status = time.Since(e.At), rep.status
-	e.Bytes, e.MachineObjects = int64(len(rep.body)), rep.objects
+	e.Took, e.Status = time.Since(e.At), rep.Status
+	e.Bytes, e.MachineObjects = int64(len(rep.Body)), rep.Objects
 }
 
-func (j *journal) lost(s *Sim, e *entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (j *journal) lost(e *entry) {
+	j.keeper.Lock()
+	defer j.keeper.Unlock()
 	j.over(e)
 	e.Took, e.Lost = time.Since(e.At), true
 }
@@ -157,16 +164,16 @@ func (j *journal) over(e *entry) {
 }
 
 // Journal is a copy of the journal.
-func (s *Sim) Journal() Journal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := Journal{Routes: []RouteCount{}, Calls: []Call{}, Connections: s.journal.connections}
-	if !s.journal.sockets {
-		out.Connections = s.journal.maximum
+func (j *journal) Journal() Journal {
+	j.keeper.Lock()
+	defer j.keeper.Unlock()
+	out := Journal{Routes: []RouteCount{}, Calls: []Call{}, Connections: j.connections}
+	if !j.sockets {
+		out.Connections = j.maximum
 	}
 	routes, lxdRoutes := map[string]*RouteCount{}, map[string]*RouteCount{}
 	out.LXD.Calls = []Call{}
-	for _, e := range s.journal.calls {
+	for _, e := range j.calls {
 		if e.Host != "" {
 			out.LXD.Calls = append(out.LXD.Calls, *e)
 			countRoute(lxdRoutes, e)
@@ -208,34 +215,33 @@ func countRoute(routes map[string]*RouteCount, e *entry) {
 }
 
 // ResetJournal empties the journal.
-func (s *Sim) ResetJournal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.journal.reset()
+func (j *journal) ResetJournal() {
+	j.keeper.Lock()
+	defer j.keeper.Unlock()
+	j.reset()
 }
 
 // connKey is the key of a connection in its requests' context.
 type connKey struct{}
 
-// connection is a TCP connection that was accepted. Sim.mu guards it.
+// connection is a TCP connection that was accepted. The lock guards it.
 type connection struct{ counted int } // the journal's epoch when it was counted
 
 // ConnContext lets the journal count connections: it is the http.Server's
 // field of that name where the simulator is served by a server of one's own.
-func (s *Sim) ConnContext(ctx context.Context, _ net.Conn) context.Context {
+func (j *journal) ConnContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connection{})
 }
 
 // countConnection counts the connection of a call of the API, once a journal;
 // those that only steer do not count.
-func (s *Sim) countConnection(ctx context.Context) {
+func (j *journal) countConnection(ctx context.Context) {
 	conn, known := ctx.Value(connKey{}).(*connection)
 	if !known {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := &s.journal
+	j.keeper.Lock()
+	defer j.keeper.Unlock()
 	j.sockets = true
 	if conn.counted != j.epoch {
 		conn.counted = j.epoch

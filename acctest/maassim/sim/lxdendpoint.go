@@ -1,38 +1,37 @@
 package sim
 
 import (
-	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// guard is the lock of the world. Whoever leaves it has opened the endpoints
-// of LXDs that came, and closed those of LXDs that went.
-type guard struct {
-	sync.Mutex
-	leave func()
-}
+// lxdEndpoints are where the LXDs answer. Whoever leaves the world has opened
+// those of LXDs that came, and closed those of LXDs that went.
+type lxdEndpoints struct {
+	*region
+	faults  *faults
+	journal *journal
+	routes  []lxd.Route
 
-// Unlock releases the world.
-func (g *guard) Unlock() {
-	if g.leave != nil {
-		g.leave()
-	}
-	g.Mutex.Unlock()
+	sockets   *sockets // nil: the LXDs do not listen
+	endpoints map[*world.LXD]*endpoint
+	serving   sync.WaitGroup // what runs for them
 }
 
 // endpoint is where an LXD answers: connections of DialContext and, where LXDs
 // listen, its sockets.
 type endpoint struct {
-	sim     *Sim
-	lxd     *lxdServer
+	group   *lxdEndpoints
+	lxd     *world.LXD
 	http    *http.Server
 	tls     *tls.Config
 	sockets map[string]net.Listener // by address
@@ -42,45 +41,45 @@ type endpoint struct {
 	ended bool
 }
 
-// tendLXDs makes endpoints and LXDs agree. Sim.mu is held.
-func (s *Sim) tendLXDs() {
-	w := s.world
-	if w == nil || s.sockets == nil && len(s.endpoints) == 0 {
+// tendLXDs makes endpoints and LXDs agree. The lock is held.
+func (all *lxdEndpoints) tendLXDs() {
+	w := all.world
+	if w == nil || all.sockets == nil && len(all.endpoints) == 0 {
 		return
 	}
-	for l, e := range s.endpoints {
-		if w.ended || w.lxds[l.address] != l || l.state() == Unreachable {
-			delete(s.endpoints, l)
+	for l, e := range all.endpoints {
+		if w.Ended || w.LXDs[l.Address] != l || l.State() == world.Unreachable {
+			delete(all.endpoints, l)
 			e.close()
 		}
 	}
-	if s.sockets == nil || w.ended {
+	if all.sockets == nil || w.Ended {
 		return
 	}
-	for _, l := range w.lxds {
-		if l.state() != Unreachable {
-			s.listenFor(l)
+	for _, l := range w.LXDs {
+		if l.State() != world.Unreachable {
+			all.listenFor(l)
 		}
 	}
 }
 
 // listenFor opens the LXD's sockets unless they are open.
-func (s *Sim) listenFor(l *lxdServer) {
-	e, err := s.endpointOf(l)
+func (all *lxdEndpoints) listenFor(l *world.LXD) {
+	e, err := all.endpointOf(l)
 	if err != nil {
 		log.Printf("maassim: %v", err)
 		return
 	}
-	if l.metal == nil && len(e.sockets) > 0 {
+	if l.Metal == nil && len(e.sockets) > 0 {
 		return // its address never changes
 	}
-	for _, address := range l.addresses() {
+	for _, address := range l.Addresses() {
 		if _, tried := e.sockets[address]; tried {
 			continue
 		}
-		socket, err := s.sockets.open(address)
+		socket, err := all.sockets.open(address)
 		if e.sockets[address] = socket; err != nil {
-			log.Printf("maassim: the LXD %s: %v", l.name, err)
+			log.Printf("maassim: the LXD %s: %v", l.Name, err)
 			continue
 		}
 		e.accept(socket)
@@ -88,10 +87,10 @@ func (s *Sim) listenFor(l *lxdServer) {
 }
 
 // listeningFor are the sockets of an LXD.
-func (s *Sim) listeningFor(l *lxdServer) []string {
+func (all *lxdEndpoints) listeningFor(l *world.LXD) []string {
 	at := []string{}
-	if e := s.endpoints[l]; e != nil {
-		for _, socket := range sorted(e.sockets) {
+	if e := all.endpoints[l]; e != nil {
+		for _, socket := range rest.Sorted(e.sockets) {
 			if socket != nil {
 				at = append(at, socket.Addr().String())
 			}
@@ -101,30 +100,30 @@ func (s *Sim) listeningFor(l *lxdServer) []string {
 }
 
 // endpointOf is the LXD's endpoint, made if there is none.
-func (s *Sim) endpointOf(l *lxdServer) (*endpoint, error) {
-	if e := s.endpoints[l]; e != nil {
+func (all *lxdEndpoints) endpointOf(l *world.LXD) (*endpoint, error) {
+	if e := all.endpoints[l]; e != nil {
 		return e, nil
 	}
-	shown, err := l.shown()
+	shown, err := l.Shown()
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{sim: s, lxd: l, sockets: map[string]net.Listener{}, conns: map[*rawConn]bool{}}
+	e := &endpoint{group: all, lxd: l, sockets: map[string]net.Listener{}, conns: map[*rawConn]bool{}}
 	e.tls = &tls.Config{
-		Certificates: []tls.Certificate{shown.pair}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{shown.Pair}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
 		SessionTicketsDisabled: true, // a ticket is a write that a client in memory may not read in time
 	}
 	e.http = &http.Server{
-		Handler: e, ReadHeaderTimeout: 10 * time.Second, ConnContext: s.ConnContext,
+		Handler: e, ReadHeaderTimeout: 10 * time.Second, ConnContext: all.journal.ConnContext,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that refuse the certificate are their own business
 	}
-	s.endpoints[l] = e
+	all.endpoints[l] = e
 	return e, nil
 }
 
 // accept serves what comes to a socket until it is closed.
 func (e *endpoint) accept(socket net.Listener) {
-	e.sim.serving.Go(func() {
+	e.group.serving.Go(func() {
 		for {
 			conn, err := socket.Accept()
 			if err != nil {
@@ -146,8 +145,8 @@ func (e *endpoint) serve(conn net.Conn) {
 		_ = raw.Close()
 		return
 	}
-	if e.lxd.lent != nil {
-		e.sim.serving.Go(func() { e.forward(raw) })
+	if e.lxd.Lent != nil {
+		e.group.serving.Go(func() { e.forward(raw) })
 		return
 	}
 	_ = e.http.Serve(&oneConn{conn: tls.Server(raw, e.tls)}) // returns at once
@@ -176,83 +175,7 @@ func (e *endpoint) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.ended {
-		e.sim.serving.Add(1)
+		e.group.serving.Add(1)
 	}
 	return !e.ended
 }
-
-// rawConn is a connection below TLS, which close cuts without a word.
-type rawConn struct {
-	net.Conn
-	of *endpoint
-}
-
-// Close also forgets the connection.
-func (c *rawConn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.conns, c)
-	c.of.mu.Unlock()
-	return c.Conn.Close()
-}
-
-// oneConn is a listener with one connection.
-type oneConn struct{ conn net.Conn }
-
-// Accept gives the connection, then none.
-func (o *oneConn) Accept() (net.Conn, error) {
-	if o.conn == nil {
-		return nil, net.ErrClosed
-	}
-	conn := o.conn
-	o.conn = nil
-	return conn, nil
-}
-
-// Close ends a connection that nobody took; one that was taken lives on.
-func (o *oneConn) Close() error {
-	if o.conn == nil {
-		return nil
-	}
-	return o.conn.Close()
-}
-
-// Addr is of no use here.
-func (o *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
-
-// DialContext connects to the LXD that listens at host:port as MAAS knows it,
-// without sockets; it works inside a testing/synctest bubble, too. Where no
-// LXD is, the connection is refused. The client speaks TLS on it.
-func (s *Sim) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.world.lxdAt(address)
-	if s.world.ended || l == nil || l.state() == Unreachable {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: %w", address, syscall.ECONNREFUSED)}
-	}
-	e, err := s.endpointOf(l)
-	if err != nil {
-		return nil, err
-	}
-	client, server := net.Pipe()
-	e.serve(server)
-	return client, nil
-}
-
-// LXDTransport is an HTTP transport whose connections go to the simulated
-// LXDs. It is what TransportWrapper of github.com/canonical/lxd/client wants.
-type LXDTransport struct{ http *http.Transport }
-
-// LXDTransport lets a transport, with its TLS, reach the LXDs by DialContext.
-func (s *Sim) LXDTransport(t *http.Transport) *LXDTransport {
-	t.Proxy, t.DialContext, t.DialTLSContext = nil, s.DialContext, nil
-	return &LXDTransport{http: t}
-}
-
-// Transport is the transport itself.
-func (t *LXDTransport) Transport() *http.Transport { return t.http }
-
-// RoundTrip sends a request.
-func (t *LXDTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t.http.RoundTrip(r) }

@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
 // How the LXDs of a simulator listen; see Model.LXDListen.
@@ -18,9 +21,6 @@ const (
 	// LXDListenPorts: each on a port of 127.0.0.1.
 	LXDListenPorts = "ports"
 )
-
-// lxdPort is where LXD listens by default.
-const lxdPort = "8443"
 
 // sockets are how the LXDs listen. A network is held by a socket of its own, so
 // that two simulators never share one.
@@ -89,7 +89,7 @@ func (s *sockets) takeAny() {
 func (s *sockets) take(network netip.Prefix) (err error) {
 	last := network.Addr().As4()
 	last[2], last[3] = 255, 254
-	if s.hold, err = net.Listen("tcp", net.JoinHostPort(netip.AddrFrom4(last).String(), lxdPort)); err == nil {
+	if s.hold, err = net.Listen("tcp", net.JoinHostPort(netip.AddrFrom4(last).String(), daemon.Port)); err == nil {
 		s.network = network
 	}
 	return err
@@ -109,12 +109,12 @@ func (s *sockets) open(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isLoopback(host) {
+	if daemon.IsLoopback(host) {
 		if l, err := net.Listen("tcp", address); err == nil {
 			return l, nil
 		}
 	}
-	l, err := net.Listen("tcp", or(s.ports[address], "127.0.0.1:0"))
+	l, err := net.Listen("tcp", cmp.Or(s.ports[address], "127.0.0.1:0"))
 	if err != nil {
 		l, err = net.Listen("tcp", "127.0.0.1:0")
 	}
@@ -155,12 +155,12 @@ func (m Model) inNetwork(network netip.Prefix) Model {
 	}
 	m.Subnets = slices.Clone(m.Subnets)
 	for i := range m.Subnets {
-		m.Subnets[i].CIDR = or(m.Subnets[i].CIDR, fmt.Sprintf("%s.%d.0/24", prefix, i))
+		m.Subnets[i].CIDR = cmp.Or(m.Subnets[i].CIDR, fmt.Sprintf("%s.%d.0/24", prefix, i))
 	}
 	m.Hosts = slices.Clone(m.Hosts)
 	for i := range m.Hosts {
-		address := fmt.Sprintf("https://%s.%d.%d:%s", prefix, loopbackHosts+i/250, i%250+2, lxdPort)
-		m.Hosts[i].Address = or(m.Hosts[i].Address, address)
+		address := fmt.Sprintf("https://%s.%d.%d:%s", prefix, loopbackHosts+i/250, i%250+2, daemon.Port)
+		m.Hosts[i].Address = cmp.Or(m.Hosts[i].Address, address)
 	}
 	return m
 }

@@ -1,26 +1,70 @@
 package sim
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"net/http"
 	"strings"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
+
+func isLXDEvents(r *http.Request) bool { return strings.Trim(r.URL.Path, "/") == "1.0/events" }
+
+// watch sends the LXD's events over a websocket until the client goes.
+func (e *endpoint) watch(rw http.ResponseWriter, r *http.Request) {
+	s := e.group
+	c, _, plan := s.beginLXD(e.lxd, r, nil)
+	err := wait(c, plan)
+	if err == nil && plan.before != nil {
+		var rep rest.Reply
+		if rep, err = s.journal.breakCall(r.Context(), &request.Call{World: c.World, LXD: true}, plan, plan.before); err == nil {
+			writeReply(rw, rep, r.Method)
+			return
+		}
+	} else if err != nil {
+		s.journal.lost(plan.entry)
+	}
+	if err != nil {
+		breakConnection(rw, err)
+		return
+	}
+	watcher, bad := c.Watcher()
+	if bad != nil {
+		s.journal.answered(plan.entry, *bad)
+		writeReply(rw, *bad, r.Method)
+		return
+	}
+	defer c.Forget(watcher)
+	conn, err := (&websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}).Upgrade(rw, r, nil)
+	if err != nil { // it has answered
+		s.journal.answered(plan.entry, lxd.Bad("%v", err))
+		return
+	}
+	s.journal.answered(plan.entry, rest.Reply{Status: http.StatusSwitchingProtocols})
+	lxd.Send(watcher, conn)
+}
 
 // ServeHTTP answers LXD's API.
 func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if !e.begin() {
 		panic(http.ErrAbortHandler)
 	}
-	defer e.sim.serving.Done()
+	defer e.group.serving.Done()
 	if isLXDEvents(r) {
 		e.watch(rw, r)
 		return
 	}
-	rep, err := e.sim.exchangeLXD(e.lxd, r)
+	rep, err := e.group.exchangeLXD(e.lxd, r)
 	if err != nil {
 		breakConnection(rw, err)
 		return
@@ -29,93 +73,79 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // exchangeLXD is one call of an LXD with the faults that hit it.
-func (s *Sim) exchangeLXD(l *lxdServer, r *http.Request) (reply, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+func (all *lxdEndpoints) exchangeLXD(l *world.LXD, r *http.Request) (rest.Reply, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, rest.MaxBody))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	c, found, plan := s.beginLXD(l, r, body)
-	if err := c.wait(plan); err != nil {
-		s.journal.lost(s, plan.entry)
-		return reply{}, err
+	c, found, plan := all.beginLXD(l, r, body)
+	if err := wait(c, plan); err != nil {
+		all.journal.lost(plan.entry)
+		return rest.Reply{}, err
 	}
-	asCall := &call{w: c.w, lxd: true}
+	asCall := &request.Call{World: c.World, LXD: true}
 	if plan.before != nil {
-		return s.breakCall(r.Context(), asCall, plan, plan.before)
+		return all.journal.breakCall(r.Context(), asCall, plan, plan.before)
 	}
-	rep := s.runLXD(c, found)
+	rep := all.runLXD(c, found)
 	if plan.after != nil {
-		return s.breakCall(r.Context(), asCall, plan, plan.after)
+		return all.journal.breakCall(r.Context(), asCall, plan, plan.after)
 	}
-	s.journal.answered(s, plan.entry, rep)
+	all.journal.answered(plan.entry, rep)
 	return rep, nil
 }
 
 // beginLXD notes the call and looks which faults hit it.
-func (s *Sim) beginLXD(l *lxdServer, r *http.Request, body []byte) (*lxdCall, []lxdRoute, callPlan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := &lxdCall{ctx: r.Context(), w: s.world, l: l, r: r, body: body, query: r.URL.Query()}
-	c.project = or(c.query.Get("project"), "default")
+func (all *lxdEndpoints) beginLXD(l *world.LXD, r *http.Request, body []byte) (*lxd.Call, []lxd.Route, callPlan) {
+	all.keeper.Lock()
+	defer all.keeper.Unlock()
+	c := &lxd.Call{Ctx: r.Context(), World: all.world, LXD: l, Request: r, Body: body, Query: r.URL.Query()}
+	c.Project = cmp.Or(c.Query.Get("project"), "default")
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		c.client = r.TLS.PeerCertificates[0].Raw
+		c.Client = r.TLS.PeerCertificates[0].Raw
 	}
-	var found []lxdRoute
-	c.vars, found = lxdResource(s.lxdRoutes, r.URL.Path)
-	c.pattern = strings.Trim(r.URL.Path, "/")
+	var found []lxd.Route
+	c.Vars, found = lxd.Resource(all.routes, r.URL.Path)
+	c.Pattern = strings.Trim(r.URL.Path, "/")
 	if len(found) > 0 {
-		c.pattern = found[0].path
+		c.Pattern = found[0].Path
 	}
-	fault := &call{w: c.w, lxd: true, method: r.Method, pattern: "lxd/{host}/" + c.pattern, vars: map[string]string{"host": l.name}}
-	maps.Copy(fault.vars, c.vars)
-	plan := s.faults.plan(fault)
-	plan.entry = s.journal.beginLXD(l, c)
+	fault := &request.Call{World: c.World, LXD: true, Method: r.Method, Pattern: "lxd/{host}/" + c.Pattern, Vars: map[string]string{"host": l.Name}}
+	maps.Copy(fault.Vars, c.Vars)
+	plan := all.faults.plan(fault)
+	plan.entry = all.journal.beginLXD(l, c)
 	return c, found, plan
 }
 
 // wait lets pass what the LXD's condition and the faults want.
-func (c *lxdCall) wait(plan callPlan) error {
-	c.w.sim.mu.Lock()
-	condition := c.l.state()
-	c.w.sim.mu.Unlock()
+func wait(c *lxd.Call, plan callPlan) error {
+	c.World.Keeper.Lock()
+	condition := c.LXD.State()
+	c.World.Keeper.Unlock()
 	delay := plan.delay
 	switch condition {
-	case Hanging:
+	case world.Hanging:
 		delay = math.MaxInt64
-	case Slow:
-		delay += slowness
+	case world.Slow:
+		delay += driver.Slowness
 	}
 	if delay <= 0 {
 		return nil
 	}
-	return c.w.pause(c.ctx, delay)
+	return pause(c.World, c.Ctx, delay)
 }
 
 // runLXD handles the call. A panic is a bug of the simulator, as in run.
-func (s *Sim) runLXD(c *lxdCall, found []lxdRoute) (rep reply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running++
+func (all *lxdEndpoints) runLXD(c *lxd.Call, found []lxd.Route) (rep rest.Reply) {
+	all.keeper.Lock()
+	defer all.keeper.Unlock()
+	all.keeper.Begin()
 	defer func() {
-		s.ended()
+		all.keeper.Ended()
 		if bug := recover(); bug != nil {
-			logBug(c.r.Method+" "+c.r.URL.RequestURI(), bug)
-			rep = lxdBroken("%s%s", bugText, fmt.Sprint(bug))
+			world.LogBug(c.Request.Method+" "+c.Request.URL.RequestURI(), bug)
+			rep = lxd.Broken("%s%s", world.BugText, fmt.Sprint(bug))
 		}
 	}()
-	return c.answer(found)
-}
-
-// leave lets others act on the world until ready, the end of the world or of
-// the caller. It says whether ready came.
-func (c *lxdCall) leave(ctx context.Context, ready <-chan struct{}) bool {
-	c.w.sim.mu.Unlock()
-	defer c.w.sim.mu.Lock()
-	select {
-	case <-ready:
-		return true
-	case <-c.w.done:
-	case <-ctx.Done():
-	}
-	return false
+	return c.Answer(found)
 }

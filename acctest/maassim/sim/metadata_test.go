@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/metadata"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // bootable is a MAAS with a machine that something else boots, being deployed.
@@ -14,11 +18,11 @@ func bootable(t *testing.T) (*Server, Machine) {
 	t.Helper()
 	s := Start(t, Model{Machines: []MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192, FirstBoot: BootReal, VendorData: "runcmd: [sync]\n"}}})
 	m := s.Machines()[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	real := s.world.machines[m.SystemID]
-	real.userData, real.osystem, real.series = []byte("#cloud-config\n"), "ubuntu", "noble"
-	s.world.deploy(real, s.world.users[0])
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
+	real := s.world.Machines[m.SystemID]
+	real.UserData, real.Osystem, real.Series = []byte("#cloud-config\n"), "ubuntu", "noble"
+	lifecycle.Deploy(s.world, real, s.world.Users[0])
 	return s, m
 }
 
@@ -30,10 +34,10 @@ func asMachine(t *testing.T, s *Server, systemID, method, path, body string) (in
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := (&machine{systemID: systemID}).machineKey()
+	key := metadata.Credentials(&world.Machine{SystemID: systemID})
 	r.Header.Set("Authorization", fmt.Sprintf(
 		`OAuth oauth_nonce="%d", oauth_timestamp="%d", oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s"`,
-		time.Now().UnixNano(), time.Now().Unix(), key.consumer, key.token, key.secret))
+		time.Now().UnixNano(), time.Now().Unix(), key.Consumer, key.Token, key.Secret))
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -115,12 +119,12 @@ func TestMetadataStatus(t *testing.T) {
 			if got := s.Machines()[0].StatusName; got != tc.machine {
 				t.Errorf("%s: the machine is %s, want %s", tc.reason, got, tc.machine)
 			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
+			s.keeper.Lock()
+			defer s.keeper.Unlock()
 			got := ""
-			for _, e := range s.world.events {
-				if e.id > before && strings.Contains(e.text, "cloudinit") {
-					got = e.kind + ": " + e.text
+			for _, e := range s.world.Events {
+				if e.ID > before && strings.Contains(e.Text, "cloudinit") {
+					got = e.Kind + ": " + e.Text
 				}
 			}
 			if got != tc.event {
@@ -131,9 +135,9 @@ func TestMetadataStatus(t *testing.T) {
 }
 
 func lastEvent(s *Server) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.events[len(s.world.events)-1].id
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
+	return s.world.Events[len(s.world.Events)-1].ID
 }
 
 // TestInstalled: a machine finds its metadata, and its network as MAAS has it.
@@ -145,8 +149,8 @@ func TestInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, words := range map[string][]string{
-		datasourceFile: {"datasource_list: [ MAAS ]\n", "metadata_url: " + s.URL + "/metadata/", "/metadata/status/" + m.SystemID, "type: webhook"},
-		networkFile:    {"version: 2", "eth0:"},
+		metadata.DatasourceFile: {"datasource_list: [ MAAS ]\n", "metadata_url: " + s.URL + "/metadata/", "/metadata/status/" + m.SystemID, "type: webhook"},
+		metadata.NetworkFile:    {"version: 2", "eth0:"},
 	} {
 		for _, word := range words {
 			if !strings.Contains(files[path], word) {

@@ -1,6 +1,11 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
 
 // MAAS versions that can be simulated.
 const (
@@ -195,6 +200,26 @@ type MachineModel struct {
 	// VendorData is the cloud-config that MAAS adds to user-data, in a real
 	// first boot: what it sets up for proxies, or for hardware sync.
 	VendorData string `json:"vendor_data,omitempty"`
+}
+
+// FirstBoot says how the user-data of a deployed machine ends.
+type FirstBoot string
+
+// How a first boot ends. One that fails leaves no LXD, and one that never ends
+// stays without: MAAS says Deployed in all cases.
+const (
+	BootOK    = FirstBoot(world.BootOK)
+	BootFails = FirstBoot(world.BootFails)
+	BootNever = FirstBoot(world.BootNever)
+	// BootReal is not simulated: something outside boots what [Sim.Installed]
+	// says, asks the metadata service, and is Deployed once it has asked for its
+	// user-data. An LXD is looked for at the machine's address when MAAS does.
+	BootReal = FirstBoot(world.BootReal)
+)
+
+// valid says whether there is such a first boot; empty is one.
+func (f FirstBoot) valid() bool {
+	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever, BootReal}, f)
 }
 
 // Latency says how long things take. With zero, a transition ends at once but

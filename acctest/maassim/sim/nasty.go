@@ -2,14 +2,16 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // Nasty is how much goes wrong without being asked for call by call. Shares are
@@ -78,29 +80,14 @@ func AllNasty(share float64) Nasty {
 	}
 }
 
-// shares gives the shares the names by which they are counted: those of the
-// JSON fields.
-func (n *Nasty) shares() map[string]*float64 {
-	return map[string]*float64{
-		"error_before": &n.ErrorBefore, "error_after": &n.ErrorAfter, "reset": &n.Reset, "lost_reply": &n.LostReply,
-		"delay": &n.Delay, "leak_compose": &n.LeakCompose, "leak_compose_lost": &n.LeakComposeLost,
-		"late_compose": &n.LateCompose, "leak_delete": &n.LeakDelete, "sync_in_compose": &n.SyncInCompose,
-		"sync_over_compose": &n.SyncOverCompose, "random_names": &n.RandomNames,
-	}
-}
-
-func (n *Nasty) durations() map[string]*time.Duration {
-	return map[string]*time.Duration{"max_delay": &n.MaxDelay, "max_late": &n.MaxLate, "sync_every": &n.SyncEvery}
-}
-
 // check names the field that is wrong.
 func (n Nasty) check() error {
-	for name, share := range n.shares() {
+	for name, share := range (*world.Nasty)(&n).Shares() {
 		if !(*share >= 0 && *share <= 1) {
 			return fmt.Errorf("nasty.%s: %v is not between 0 and 1", name, *share)
 		}
 	}
-	for name, d := range n.durations() {
+	for name, d := range (*world.Nasty)(&n).Durations() {
 		if *d < 0 {
 			return fmt.Errorf("nasty.%s: %v is negative", name, *d)
 		}
@@ -124,7 +111,7 @@ func (f *nastyFile) texts() map[string]*string {
 // MarshalJSON writes times as texts.
 func (n Nasty) MarshalJSON() ([]byte, error) {
 	file := nastyFile{nastyFields: nastyFields(n)}
-	for name, d := range n.durations() {
+	for name, d := range (*world.Nasty)(&n).Durations() {
 		if *d != 0 {
 			*file.texts()[name] = d.String()
 		}
@@ -150,49 +137,19 @@ func (n *Nasty) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("nasty.%s: %w", name, err)
 		}
-		*n.durations()[name] = parsed
+		*(*world.Nasty)(n).Durations()[name] = parsed
 	}
 	return nil
 }
 
-// nastiness is a Nasty at work.
-type nastiness struct {
-	Nasty
-	seed   int64
-	seen   map[string]int // by kind and object: how often it was at risk
-	struck map[string]int // by kind
-}
-
-func newNastiness(n Nasty, seed int64) *nastiness {
-	return &nastiness{Nasty: n, seed: seed, seen: map[string]int{}, struck: map[string]int{}}
-}
-
-// draw is the next number from 0 to 1 for a thing.
-func (n *nastiness) draw(thing string) float64 {
-	n.seen[thing]++
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, thing+" "+itoa(n.seen[thing])) // a hash takes all
-	return rand.New(rand.NewPCG(uint64(n.seed), h.Sum64())).Float64()
-}
-
-// strikes decides about one thing, by kind, and counts.
-func (n *nastiness) strikes(kind, object string) bool {
-	share := *n.shares()[kind]
-	if share == 0 || n.draw(kind+" "+object) >= share {
-		return false
-	}
-	n.struck[kind]++
-	return true
-}
-
 // plan adds what strikes a call to what faults do.
-func (n *nastiness) plan(c *call, p *callPlan) {
-	if c.pattern == "" {
+func planNasty(n *world.Nastiness, c *request.Call, p *callPlan) {
+	if c.Pattern == "" {
 		return
 	}
-	object := c.thing()
-	if n.strikes("delay", object) {
-		p.delay += time.Duration(float64(or(n.MaxDelay, time.Second)) * n.draw("delay of "+object))
+	object := thing(c)
+	if n.Strikes("delay", object) {
+		p.delay += time.Duration(float64(cmp.Or(n.MaxDelay, time.Second)) * n.Draw("delay of "+object))
 	}
 	status := Fault{Kind: FaultStatus, Status: http.StatusServiceUnavailable}
 	for _, f := range []struct {
@@ -203,7 +160,7 @@ func (n *nastiness) plan(c *call, p *callPlan) {
 		{"error_before", &p.before, status}, {"reset", &p.before, Fault{Kind: FaultReset}},
 		{"error_after", &p.after, status}, {"lost_reply", &p.after, Fault{Kind: FaultLostReply}},
 	} {
-		if n.strikes(f.kind, object) && *f.to == nil {
+		if n.Strikes(f.kind, object) && *f.to == nil {
 			*f.to = &f.fault
 		}
 	}
@@ -211,41 +168,41 @@ func (n *nastiness) plan(c *call, p *callPlan) {
 
 // thing names what a call does to what: ids are made anew in each run and
 // depend on the order of calls, names do not.
-func (c *call) thing() string {
-	name := c.vars["id"]
-	if m := c.w.machines[name]; m != nil {
-		name = m.hostname
+func thing(c *request.Call) string {
+	name := c.Vars["id"]
+	if m := c.World.Machines[name]; m != nil {
+		name = m.Hostname
 	}
-	return c.method + " " + c.pattern + " " + c.op + " " + name + " " + c.field("hostname")
+	return c.Method + " " + c.Pattern + " " + c.Op + " " + name + " " + c.Field("hostname")
 }
 
 // SetNasty changes how much goes wrong from now on. The error names the field
 // that is wrong.
-func (s *Sim) SetNasty(n Nasty) error {
+func (o *operator) SetNasty(n Nasty) error {
 	if err := n.check(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.world.nasty.Nasty
-	s.world.nasty.Nasty = n
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	old := o.world.Nasty.Nasty
+	o.world.Nasty.Nasty = world.Nasty(n)
 	if n.SyncEvery != old.SyncEvery {
-		s.world.scheduleSync()
+		hosts.ScheduleSync(o.world)
 	}
 	return nil
 }
 
 // Nasty is how much goes wrong.
-func (s *Sim) Nasty() Nasty {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.nasty.Nasty
+func (wit *witness) Nasty() Nasty {
+	wit.keeper.Lock()
+	defer wit.keeper.Unlock()
+	return Nasty(wit.world.Nasty.Nasty)
 }
 
 // NastyStruck counts what went wrong so far, by the names that the JSON of
 // Nasty has; "sync_every" are the refreshes.
-func (s *Sim) NastyStruck() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.world.nasty.struck)
+func (wit *witness) NastyStruck() map[string]int {
+	wit.keeper.Lock()
+	defer wit.keeper.Unlock()
+	return maps.Clone(wit.world.Nasty.Struck)
 }

@@ -12,11 +12,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // signed is a call by the admin.
 func signed(method, path string, form url.Values, nonce int) *http.Request {
-	r := httptest.NewRequest(method, "http://maas.test"+apiRoot+path, strings.NewReader(form.Encode()))
+	r := httptest.NewRequest(method, "http://maas.test"+rest.APIRoot+path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	key := strings.Split(DefaultAdminKey, ":")
 	r.Header.Set("Authorization", fmt.Sprintf(`OAuth oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="%d", oauth_timestamp="%d"`,
@@ -33,13 +37,13 @@ func TestBugCostsOneCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	s.routes = append(s.routes, route{method: http.MethodGet, path: "bug/", handle: func(*call) reply { panic("boom") }})
+	s.routes = append(s.routes, request.Route{Method: http.MethodGet, Path: "bug/", Handle: func(*request.Call) rest.Reply { panic("boom") }})
 	rep, err := s.exchange(signed("GET", "bug/", nil, 1))
-	if err != nil || rep.status != 500 || string(rep.body) != bugText+"boom" {
-		t.Errorf("got %d %s, %v", rep.status, rep.body, err)
+	if err != nil || rep.Status != 500 || string(rep.Body) != world.BugText+"boom" {
+		t.Errorf("got %d %s, %v", rep.Status, rep.Body, err)
 	}
-	if rep, err = s.exchange(signed("GET", "zones/", nil, 2)); err != nil || rep.status != 200 {
-		t.Errorf("after the bug: %d %s, %v", rep.status, rep.body, err)
+	if rep, err = s.exchange(signed("GET", "zones/", nil, 2)); err != nil || rep.Status != 200 {
+		t.Errorf("after the bug: %d %s, %v", rep.Status, rep.Body, err)
 	}
 }
 
@@ -75,8 +79,8 @@ func TestNotANumber(t *testing.T) {
 				t.Fatal(err)
 			}
 			rep, err := s.exchange(signed(tc.method, tc.path, form, 1))
-			if err != nil || rep.status != tc.status || tc.body != "" && string(rep.body) != tc.body {
-				t.Errorf("%s got %d %s, %v", tc.reason, rep.status, rep.body, err)
+			if err != nil || rep.Status != tc.status || tc.body != "" && string(rep.Body) != tc.body {
+				t.Errorf("%s got %d %s, %v", tc.reason, rep.Status, rep.Body, err)
 			}
 		})
 	}
@@ -149,16 +153,16 @@ func (w wild) fields(path string) url.Values {
 
 func (w wild) request(nonce int) *http.Request {
 	r := pick(w.Rand, w.s.routes)
-	path, query := r.path, w.fields(r.path)
+	path, query := r.Path, w.fields(r.Path)
 	for strings.Contains(path, "{") {
 		before, rest, _ := strings.Cut(path, "{")
 		_, after, _ := strings.Cut(rest, "}")
 		path = before + url.PathEscape(w.value()) + after
 	}
-	if query.Del("op"); r.op != "" {
-		query.Set("op", r.op)
+	if query.Del("op"); r.Op != "" {
+		query.Set("op", r.Op)
 	}
-	return signed(r.method, path+"?"+query.Encode(), w.fields(r.path), nonce)
+	return signed(r.Method, path+"?"+query.Encode(), w.fields(r.Path), nonce)
 }
 
 // TestWildCalls sends thousands of calls with odd values, the same ones each
@@ -178,10 +182,10 @@ func TestWildCalls(t *testing.T) {
 			for n := range 1000 {
 				r := w.request(n)
 				rep, err := s.exchange(r)
-				if err != nil || strings.HasPrefix(string(rep.body), bugText) {
-					t.Errorf("%s %s: %s, %v", r.Method, r.URL.RequestURI(), rep.body, err)
+				if err != nil || strings.HasPrefix(string(rep.Body), world.BugText) {
+					t.Errorf("%s %s: %s, %v", r.Method, r.URL.RequestURI(), rep.Body, err)
 				}
-				statuses = append(statuses, rep.status)
+				statuses = append(statuses, rep.Status)
 			}
 			for _, status := range []int{200, 204, 400, 404} {
 				if !slices.Contains(statuses, status) {
@@ -203,18 +207,18 @@ func TestNoncesAreDropped(t *testing.T) {
 		}
 		t.Cleanup(s.Close)
 		for n := range 1200 {
-			if rep, err := s.exchange(signed("GET", "zones/", nil, n)); err != nil || rep.status != 200 {
-				t.Fatalf("%d %s, %v", rep.status, rep.body, err)
+			if rep, err := s.exchange(signed("GET", "zones/", nil, n)); err != nil || rep.Status != 200 {
+				t.Fatalf("%d %s, %v", rep.Status, rep.Body, err)
 			}
 			again := signed("GET", "zones/", nil, n)
 			for range 2 {
-				if rep, _ := s.exchange(again); rep.status != 401 {
-					t.Fatalf("a nonce was taken twice: %d", rep.status)
+				if rep, _ := s.exchange(again); rep.Status != 401 {
+					t.Fatalf("a nonce was taken twice: %d", rep.Status)
 				}
 			}
 			time.Sleep(time.Second)
 		}
-		if got := len(s.world.nonces.seen); got > 2*timestampThreshold+2 {
+		if got := len(s.world.Nonces.Seen); got > 2*request.TimestampThreshold+2 {
 			t.Errorf("%d nonces are remembered", got)
 		}
 	})
@@ -229,14 +233,14 @@ func TestResetStopsTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		if rep, err := s.exchange(signed("POST", "vm-hosts/1/?op=compose", url.Values{"hostname": {"x"}}, 1)); err != nil || rep.status != 200 {
-			t.Fatalf("%d %s, %v", rep.status, rep.body, err)
+		if rep, err := s.exchange(signed("POST", "vm-hosts/1/?op=compose", url.Values{"hostname": {"x"}}, 1)); err != nil || rep.Status != 200 {
+			t.Fatalf("%d %s, %v", rep.Status, rep.Body, err)
 		}
 		old := s.world
 		s.Reset()
 		time.Sleep(time.Hour)
-		if x := old.machineNamed("x"); x.status != StatusCommissioning || x.powerState != "off" || len(old.timers) != 0 {
-			t.Errorf("%s went on: %v, power %s, %d timers", x.hostname, x.status, x.powerState, len(old.timers))
+		if x := old.MachineNamed("x"); x.Status != world.StatusCommissioning || x.PowerState != "off" || len(old.Timers) != 0 {
+			t.Errorf("%s went on: %v, power %s, %d timers", x.Hostname, x.Status, x.PowerState, len(old.Timers))
 		}
 	})
 }

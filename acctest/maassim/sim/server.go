@@ -1,14 +1,33 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"log"
+	"io"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/metadata"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
+
+// metadata answers a machine, which is known by the credentials that the
+// installer left on its disk. Nothing of it is in the journal.
+func (s *Sim) metadata(r *http.Request) rest.Reply {
+	body, err := io.ReadAll(io.LimitReader(r.Body, rest.MaxBody))
+	if err != nil {
+		return rest.BadText(err.Error())
+	}
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
+	return metadata.Serve(s.world, r, body)
+}
 
 // ServeHTTP answers MAAS's API below /MAAS/ and the steering below /_sim/.
 func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -16,7 +35,7 @@ func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		writeReply(rw, s.steer(r), r.Method)
 		return
 	}
-	if strings.HasPrefix(r.URL.Path, metadataRoot) {
+	if strings.HasPrefix(r.URL.Path, metadata.Root) {
 		writeReply(rw, s.metadata(r), r.Method)
 		return
 	}
@@ -29,14 +48,14 @@ func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	writeReply(rw, rep, r.Method)
 }
 
-func writeReply(rw http.ResponseWriter, rep reply, method string) {
-	for name, values := range rep.header {
+func writeReply(rw http.ResponseWriter, rep rest.Reply, method string) {
+	for name, values := range rep.Header {
 		rw.Header()[http.CanonicalHeaderKey(name)] = values
 	}
-	rw.Header().Set("Content-Type", rep.kind)
-	rw.WriteHeader(rep.status)
-	if rep.status != http.StatusNoContent && method != http.MethodHead {
-		_, _ = rw.Write(rep.body) // the client may be gone
+	rw.Header().Set("Content-Type", rep.Kind)
+	rw.WriteHeader(rep.Status)
+	if rep.Status != http.StatusNoContent && method != http.MethodHead {
+		_, _ = rw.Write(rep.Body) // the client may be gone
 	}
 }
 
@@ -44,53 +63,53 @@ func writeReply(rw http.ResponseWriter, rep reply, method string) {
 // how the connection ends instead of a reply.
 //
 // As in MAAS, a call runs to its end although its client has gone.
-func (s *Sim) exchange(r *http.Request) (reply, error) {
-	form, err := readForm(r)
+func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
+	form, err := rest.ReadForm(r)
 	if err != nil {
-		return badText(err.Error()), nil
+		return rest.BadText(err.Error()), nil
 	}
-	c := &call{method: r.Method, query: r.URL.Query(), form: form, op: r.URL.Query().Get("op")}
+	c := &request.Call{Method: r.Method, Query: r.URL.Query(), Form: form, Op: r.URL.Query().Get("op")}
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
-		if err := c.w.pause(r.Context(), plan.delay); err != nil {
-			s.journal.lost(s, plan.entry)
-			return reply{}, err
+		if err := pause(c.World, r.Context(), plan.delay); err != nil {
+			s.journal.lost(plan.entry)
+			return rest.Reply{}, err
 		}
 	}
 	if plan.before != nil {
 		return s.breakCall(r.Context(), c, plan, plan.before)
 	}
-	done := make(chan reply, 1)
+	done := make(chan rest.Reply, 1)
 	go func() { done <- s.run(c, r) }()
 	select {
 	case rep := <-done:
 		if plan.after != nil {
 			return s.breakCall(r.Context(), c, plan, plan.after)
 		}
-		if rep.lost {
-			s.journal.lost(s, plan.entry)
-			return reply{}, errLostReply
+		if rep.Lost {
+			s.journal.lost(plan.entry)
+			return rest.Reply{}, errLostReply
 		}
-		s.journal.answered(s, plan.entry, rep)
+		s.journal.answered(plan.entry, rep)
 		return rep, nil
 	case <-r.Context().Done():
-		s.journal.lost(s, plan.entry)
-		return reply{}, r.Context().Err()
+		s.journal.lost(plan.entry)
+		return rest.Reply{}, r.Context().Err()
 	}
 }
 
 // begin notes the call and looks which faults hit it.
-func (s *Sim) begin(c *call, r *http.Request) callPlan {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.w = s.world
-	if path, isAPI := strings.CutPrefix(r.URL.Path, apiRoot); isAPI {
+func (s *Sim) begin(c *request.Call, r *http.Request) callPlan {
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
+	c.World = s.world
+	if path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot); isAPI {
 		if res, found := s.resourceAt(path); found {
-			c.pattern, c.vars = res.pattern, res.vars
+			c.Pattern, c.Vars = res.Pattern, res.Vars
 		}
 	}
 	plan := s.faults.plan(c)
-	c.w.nasty.plan(c, &plan)
+	planNasty(c.World.Nasty, c, &plan)
 	plan.entry = s.journal.begin(c, r)
 	plan.delay += s.model.Latency.Call
 	return plan
@@ -98,56 +117,42 @@ func (s *Sim) begin(c *call, r *http.Request) callPlan {
 
 // run handles the call in the world that it began in. A panic is a bug of the
 // simulator: it costs that call a 500 and spares all others.
-func (s *Sim) run(c *call, r *http.Request) (rep reply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running++
-	began := !c.w.ended
+func (s *Sim) run(c *request.Call, r *http.Request) (rep rest.Reply) {
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
+	s.keeper.Begin()
+	began := !c.World.Ended
 	defer func() {
-		s.ended()
+		s.keeper.Ended()
 		if bug := recover(); bug != nil {
-			logBug(r.Method+" "+r.URL.RequestURI(), bug)
-			rep = internalError(bugText + fmt.Sprint(bug))
+			world.LogBug(r.Method+" "+r.URL.RequestURI(), bug)
+			rep = hosts.InternalError(world.BugText + fmt.Sprint(bug))
 		}
-		if began && c.w.ended {
-			rep = unavailable("The simulator was reset or closed during the call.")
+		if began && c.World.Ended {
+			rep = rest.Unavailable("The simulator was reset or closed during the call.")
 		}
 	}()
 	return s.dispatch(c, r)
 }
 
-// ended notes that a handler has ended.
-func (s *Sim) ended() {
-	s.running--
-	s.idle.Broadcast()
-}
-
-// bugText begins the body of a 500 that no MAAS would answer.
-const bugText = "maassim: bug of the simulator: "
-
-// logBug writes a panic to stderr.
-func logBug(where string, bug any) {
-	log.Printf("%s%v, at %s\n%s", bugText, bug, where, debug.Stack())
-}
-
 // breakCall ends a call as a fault says.
-func (s *Sim) breakCall(ctx context.Context, c *call, plan callPlan, f *Fault) (reply, error) {
+func (j *journal) breakCall(ctx context.Context, c *request.Call, plan callPlan, f *Fault) (rest.Reply, error) {
 	switch f.Kind {
 	case FaultStatus:
-		rep := refused(f.Status, or(f.Body, http.StatusText(f.Status)))
-		if c.lxd {
-			rep = lxdRefused(f.Status, "%s", or(f.Body, http.StatusText(f.Status)))
+		rep := rest.Refused(f.Status, cmp.Or(f.Body, http.StatusText(f.Status)))
+		if c.LXD {
+			rep = lxd.Refused(f.Status, "%s", cmp.Or(f.Body, http.StatusText(f.Status)))
 		}
-		s.journal.answered(s, plan.entry, rep)
+		j.answered(plan.entry, rep)
 		return rep, nil
 	case FaultHang:
-		err := c.w.pause(ctx, math.MaxInt64)
-		s.journal.lost(s, plan.entry)
-		return reply{}, err
+		err := pause(c.World, ctx, math.MaxInt64)
+		j.lost(plan.entry)
+		return rest.Reply{}, err
 	case FaultReset:
-		s.journal.lost(s, plan.entry)
-		return reply{}, errReset
+		j.lost(plan.entry)
+		return rest.Reply{}, errReset
 	}
-	s.journal.lost(s, plan.entry)
-	return reply{}, errLostReply
+	j.lost(plan.entry)
+	return rest.Reply{}, errLostReply
 }

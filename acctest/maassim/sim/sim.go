@@ -1,31 +1,41 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
-	"sync"
+	"net"
+	"net/http"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // Sim is a simulated MAAS with its LXDs. Its methods may be called from many
 // goroutines.
 type Sim struct {
-	model  Model
-	routes []route
-	// lxdRoutes are those of each LXD.
-	lxdRoutes []lxdRoute
-	built     time.Time
+	*region
+	*operator
+	*witness
+	*faults
+	*journal
+	*lxdEndpoints
 
-	mu      guard
-	idle    *sync.Cond // a handler has ended
-	running int        // handlers that are under way
-	world   *world
-	faults  faults
-	journal journal
+	routes []request.Route
+}
 
-	lender    Lender   // nil: LXDs are simulated
-	sockets   *sockets // nil: the LXDs do not listen
-	endpoints map[*lxdServer]*endpoint
-	serving   sync.WaitGroup // what runs for the endpoints
+// newSim is a simulator without a world.
+func newSim(m Model, sockets *sockets) *Sim {
+	r := &region{model: m, keeper: world.NewKeeper()}
+	s := &Sim{region: r, faults: &faults{region: r}, journal: &journal{region: r}, routes: allRoutes()}
+	s.lxdEndpoints = &lxdEndpoints{
+		region: r, faults: s.faults, journal: s.journal, routes: lxd.Routes(),
+		sockets: sockets, endpoints: map[*world.LXD]*endpoint{},
+	}
+	s.operator, s.witness = &operator{region: r, lxds: s.lxdEndpoints}, &witness{region: r, lxds: s.lxdEndpoints}
+	r.keeper.Left, r.keeper.Original = s.tendLXDs, sockets.original
+	return s
 }
 
 // New builds the world of a model. The error of a contradictory model names
@@ -42,20 +52,18 @@ func New(m Model, options ...Option) (*Sim, error) {
 		m = m.inNetwork(sockets.network)
 	}
 	m = m.withDefaults()
-	s := &Sim{model: m, routes: allRoutes(), lxdRoutes: lxdRoutes(), sockets: sockets, endpoints: map[*lxdServer]*endpoint{}}
+	s := newSim(m, sockets)
 	for _, o := range options {
 		o(s)
 	}
-	s.mu.leave = s.tendLXDs
-	s.idle = sync.NewCond(&s.mu)
 	s.faults.init(m.Seed)
 	s.journal.reset()
-	s.mu.Lock() // a timer may run soon
-	defer s.mu.Unlock()
-	s.world = buildWorld(s, m)
-	if err := s.world.problem; err != nil {
-		s.world.end()
-		s.sockets.release()
+	s.keeper.Lock() // a timer may run soon
+	defer s.keeper.Unlock()
+	s.world = buildWorld(s.keeper, m)
+	if err := s.world.Problem; err != nil {
+		s.world.End()
+		s.lxdEndpoints.sockets.release()
 		return nil, fmt.Errorf("cannot build the model: %w", err)
 	}
 	return s, nil
@@ -70,10 +78,10 @@ func (s *Sim) UserAPIKey() string { return s.model.UserKey }
 // Reset goes back to the model: objects, conditions, faults and journal. Calls
 // that are under way end at once with 503, without an effect on the new world.
 func (s *Sim) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.end()
-	s.world = buildWorld(s, s.model)
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
+	s.world.End()
+	s.world = buildWorld(s.keeper, s.model)
 	s.faults.init(s.model.Seed)
 	s.journal.reset()
 }
@@ -81,14 +89,12 @@ func (s *Sim) Reset() {
 // Close stops all timers, ends the calls that are under way and the LXDs'
 // connections, and waits for them. The world stays readable.
 func (s *Sim) Close() {
-	s.mu.Lock()
-	s.world.end()
-	for s.running > 0 {
-		s.idle.Wait()
-	}
+	s.keeper.Lock()
+	s.world.End()
+	s.keeper.AwaitIdle()
 	s.tendLXDs()
-	s.sockets.release()
-	s.mu.Unlock()
+	s.lxdEndpoints.sockets.release()
+	s.keeper.Unlock()
 	s.serving.Wait()
 }
 
@@ -97,26 +103,93 @@ func (s *Sim) Close() {
 // those that follow from them. Calls go on: a compose that is asleep is not
 // over, nor is a fault's delay.
 func (s *Sim) Settle() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.keeper.Lock()
+	defer s.keeper.Unlock()
 	for again := true; again; {
 		again = false
-		for _, j := range s.world.orphans {
-			if j.pending() {
-				j.finish()
+		for _, j := range s.world.Orphans {
+			if j.Pending() {
+				j.Finish()
 			}
 		}
-		for _, m := range sortedMachines(s.world.machines) {
-			for _, j := range m.jobs() {
-				j.finish()
+		for _, m := range world.SortedMachines(s.world.Machines) {
+			for _, j := range m.Jobs() {
+				j.Finish()
 				again = true
 			}
 		}
-		for _, h := range s.world.hosts {
-			if h.inventory != nil {
-				h.inventory.finish()
+		for _, h := range s.world.Hosts {
+			if h.Inventory != nil {
+				h.Inventory.Finish()
 				again = true
 			}
 		}
 	}
 }
+
+// Server is a simulator that listens.
+type Server struct {
+	*Sim
+	// URL is what a client of MAAS is given: http://127.0.0.1:port/MAAS.
+	URL string
+
+	http *http.Server
+}
+
+// TB is the part of testing.TB that Start needs; so the simulator's binary
+// does not link package testing.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Cleanup(func())
+}
+
+// Start serves the world of a model on a loopback port until the test ends.
+func Start(t TB, m Model, options ...Option) *Server {
+	t.Helper()
+	s, err := New(m, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := Listen(s, "127.0.0.1:0")
+	if err != nil {
+		s.Close()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	return server
+}
+
+// Listen serves the simulator at an address until Stop.
+func Listen(s *Sim, address string) (*Server, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	server := &Server{Sim: s, URL: fmt.Sprintf("http://%s/MAAS", l.Addr()), http: &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: s.ConnContext,
+	}}
+	go func() { _ = server.http.Serve(l) }() // ends with Stop
+	return server, nil
+}
+
+// Stop ends the server at once and closes the simulator: nothing of it runs
+// any more then.
+func (s *Server) Stop() error {
+	err := s.http.Close()
+	s.Close()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Option changes a simulator beyond its model.
+type Option func(*Sim)
+
+// WithLXDs lets a simulator borrow real LXDs, for the hosts of its model and for
+// the machines whose user-data sets one up: what MAAS or its clients do there is
+// done to them, over TLS from end to end, and what is seen there is what they
+// say. Faults, delays and the journal know simulated ones only.
+func WithLXDs(l world.Lender) Option { return func(s *Sim) { s.keeper.Lender = l } }

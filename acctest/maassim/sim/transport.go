@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // errReset and errLostReply are the two ways in which a connection ends
@@ -33,13 +37,13 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(in.URL.Path, steerRoot) {
-		return withRequest(t.sim.steer(in).response(r.Method), r), nil
+		return withRequest(response(t.sim.steer(in), r.Method), r), nil
 	}
 	rep, err := t.sim.exchange(in)
 	if err != nil {
 		return nil, err
 	}
-	return withRequest(rep.response(r.Method), r), nil
+	return withRequest(response(rep, r.Method), r), nil
 }
 
 func withRequest(resp *http.Response, r *http.Request) *http.Response {
@@ -50,7 +54,7 @@ func withRequest(resp *http.Response, r *http.Request) *http.Response {
 // serverRequest is a client's request as a server would see it.
 func serverRequest(r *http.Request) (*http.Request, error) {
 	in := r.Clone(r.Context())
-	in.Host = or(r.Host, r.URL.Host)
+	in.Host = cmp.Or(r.Host, r.URL.Host)
 	in.RequestURI = r.URL.RequestURI()
 	if r.Body == nil {
 		return in, nil
@@ -64,18 +68,18 @@ func serverRequest(r *http.Request) (*http.Request, error) {
 	return in, nil
 }
 
-func (rep reply) response(method string) *http.Response {
-	h := rep.header.Clone()
+func response(rep rest.Reply, method string) *http.Response {
+	h := rep.Header.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
-	h.Set("Content-Type", rep.kind)
-	body := rep.body
-	if rep.status == http.StatusNoContent || method == http.MethodHead {
+	h.Set("Content-Type", rep.Kind)
+	body := rep.Body
+	if rep.Status == http.StatusNoContent || method == http.MethodHead {
 		body = nil
 	}
 	return &http.Response{
-		StatusCode: rep.status, Status: fmt.Sprintf("%d %s", rep.status, http.StatusText(rep.status)),
+		StatusCode: rep.Status, Status: fmt.Sprintf("%d %s", rep.Status, http.StatusText(rep.Status)),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
@@ -97,13 +101,13 @@ func breakConnection(rw http.ResponseWriter, err error) {
 }
 
 // pause waits, or ends early with the client or the world.
-func (w *world) pause(ctx context.Context, d time.Duration) error {
+func pause(w *world.World, ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
-	case <-w.done:
+	case <-w.Done:
 		return errLostReply
 	case <-ctx.Done():
 		return ctx.Err()

@@ -1,6 +1,10 @@
 package sim
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
 
 // Upgrade turns a MAAS with VM hosts into one without, while everything runs on:
 // what its upgrade to the version does that has removed them. It drops of its
@@ -16,29 +20,29 @@ import "errors"
 // lxd and its parameters, of which several still share those of the VM host that
 // was, and the machines that VM hosts ran on, Deployed. Nothing happens in LXD.
 // Calls that are under way on a VM host find it deleted.
-func (s *Sim) Upgrade() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.world.gone {
+func (o *operator) Upgrade() error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	if o.world.Gone {
 		return errors.New("this MAAS has no VM hosts any more")
 	}
-	s.world.dropVMHosts()
+	dropVMHosts(o.world)
 	return nil
 }
 
 // dropVMHosts is the upgrade.
-func (w *world) dropVMHosts() {
-	w.gone, w.model.MAASVersion = true, VersionGone
-	for id, h := range w.hosts {
-		h.inventory.cancel()
-		h.bmc.host = nil
-		delete(w.hosts, id)
+func dropVMHosts(w *world.World) {
+	w.Gone, w.Version = true, VersionGone
+	for id, h := range w.Hosts {
+		h.Inventory.Cancel()
+		h.BMC.Host = nil
+		delete(w.Hosts, id)
 	}
-	for _, m := range w.machines {
-		m.vmID = 0
-		for _, d := range m.disks {
-			d.storagePool = ""
+	for _, m := range w.Machines {
+		m.VMID = 0
+		for _, d := range m.Disks {
+			d.StoragePool = ""
 		}
 	}
-	w.nextSync.cancel()
+	w.NextSync.Cancel()
 }

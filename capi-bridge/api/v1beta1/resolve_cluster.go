@@ -57,12 +57,12 @@ func (s *MaasClusterSpec) ResolveHosts(at *field.Path) (*ResolvedHosts, field.Er
 		return nil, nil
 	}
 	hosts := &ResolvedHosts{Zone: config.Zone, ResourcePool: config.ResourcePool}
-	errs := hosts.store(below, config)
-	return hosts, append(errs, hosts.attach(below, config)...)
+	errs := hosts.resolveStorage(below, config)
+	return hosts, append(errs, hosts.resolveNetwork(below, config)...)
 }
 
-// store says how the storage pool stores.
-func (h *ResolvedHosts) store(at *field.Path, config LXDHostConfig) field.ErrorList {
+// resolveStorage says how the storage pool stores.
+func (h *ResolvedHosts) resolveStorage(at *field.Path, config LXDHostConfig) field.ErrorList {
 	h.StorageBackend, h.StorageGB = config.StorageBackend, DefaultStorageGB
 	if h.StorageBackend == "" {
 		h.StorageBackend = DefaultStorageBackend
@@ -86,15 +86,15 @@ func (h *ResolvedHosts) store(at *field.Path, config LXDHostConfig) field.ErrorL
 	return nil
 }
 
-// attach says how VMs are attached to the network of the host.
-func (h *ResolvedHosts) attach(at *field.Path, config LXDHostConfig) field.ErrorList {
+// resolveNetwork says how VMs are attached to the network of the host.
+func (h *ResolvedHosts) resolveNetwork(at *field.Path, config LXDHostConfig) field.ErrorList {
 	if h.NICType = config.NICType; h.NICType == "" {
 		h.NICType = NICTypeBridge
 	}
 	if h.NICType == NICTypeMacvlan {
-		return h.beside(at, config)
+		return h.resolveMacvlan(at, config)
 	}
-	parent, errs := one(at, "networkBridge", config.NetworkBridge, "nicParent", config.NICParent)
+	parent, errs := sameValue(at, "networkBridge", config.NetworkBridge, "nicParent", config.NICParent)
 	if parent == "" {
 		parent = DefaultBridge
 	}
@@ -108,9 +108,9 @@ func (c LXDHostConfig) storedByIncumbent() bool {
 	return c.StorageSize == incumbentStorageSize && c.SkipNetworkUpdate != nil
 }
 
-// beside puts VMs beside a NIC. Its name is needed before there is a machine that
+// resolveMacvlan puts VMs beside a NIC. Its name is needed before there is a machine that
 // could be asked: it is part of the machine's first boot.
-func (h *ResolvedHosts) beside(at *field.Path, config LXDHostConfig) field.ErrorList {
+func (h *ResolvedHosts) resolveMacvlan(at *field.Path, config LXDHostConfig) field.ErrorList {
 	var errs field.ErrorList
 	if config.NetworkBridge != "" {
 		errs = append(errs, field.Forbidden(at.Child("networkBridge"), "macvlan has no bridge; leave it out, or take nicType: bridge"))

@@ -121,20 +121,20 @@ func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorL
 		m.VM, more = s.resolveVM(at, &m)
 	case ProvisioningModeBareMetal:
 		m.MinDiskGB = int64(value(s.MinDiskSizeInGB))
-		more = s.onlyVMs(at)
+		more = s.checkOnlyVMs(at)
 	}
 	return m, append(errs, more...)
 }
 
-// says is a field that says what a machine is made of.
-type says struct {
+// statedMode is a field that says what a machine is made of.
+type statedMode struct {
 	field, text string
 	mode        ProvisioningMode
 }
 
 // mode is what the machine is made of, as the fields that say so agree on.
 func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, ProviderIDForm, field.ErrorList) {
-	said := s.saidModes()
+	said := s.statedModes()
 	if len(said) == 0 {
 		return ProvisioningModeBareMetal, ProviderIDBareMetal, nil
 	}
@@ -158,20 +158,20 @@ func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, ProviderIDForm
 	return mode, form, nil
 }
 
-// saidModes are the fields that say what the machine is made of. A field that
+// statedModes are the fields that say what the machine is made of. A field that
 // only refuses VMs says nothing where another asks for bare metal anyway.
-func (s *MaasMachineSpec) saidModes() []says {
-	var all []says
+func (s *MaasMachineSpec) statedModes() []statedMode {
+	var all []statedMode
 	if s.ProvisioningMode != nil {
-		all = append(all, says{"provisioningMode", "provisioningMode " + string(*s.ProvisioningMode), *s.ProvisioningMode})
+		all = append(all, statedMode{"provisioningMode", "provisioningMode " + string(*s.ProvisioningMode), *s.ProvisioningMode})
 	}
 	flag := func(name, text string, on *bool) {
 		switch {
 		case on == nil:
 		case *on:
-			all = append(all, says{name, text + ": true", ProvisioningModeLXD})
+			all = append(all, statedMode{name, text + ": true", ProvisioningModeLXD})
 		default:
-			all = append(all, says{name, text + ": false", ProvisioningModeBareMetal})
+			all = append(all, statedMode{name, text + ": false", ProvisioningModeBareMetal})
 		}
 	}
 	flag("dynamicLXD", "dynamicLXD", s.DynamicLXD)
@@ -181,9 +181,9 @@ func (s *MaasMachineSpec) saidModes() []says {
 	return all
 }
 
-// onlyVMs refuses what only a VM has. What older versions let stand beside
+// checkOnlyVMs refuses what only a VM has. What older versions let stand beside
 // lxd.enabled: false is passed over, as they did.
-func (s *MaasMachineSpec) onlyVMs(at *field.Path) field.ErrorList {
+func (s *MaasMachineSpec) checkOnlyVMs(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	const hint = "only a VM has it; set provisioningMode: lxd, or leave it out"
 	if s.LXDConfig != nil {

@@ -19,7 +19,7 @@ func (s *MaasMachineSpec) resolveVM(at *field.Path, m *ResolvedMachine) (*Resolv
 		Tags: slices.Clone(config.Tags), Domain: config.Domain,
 	}
 	var errs, more field.ErrorList
-	vm.Host, errs = one(at, "lxdConfig.vmHost", value(config.VMHost), "parent", value(s.Parent))
+	vm.Host, errs = sameValue(at, "lxdConfig.vmHost", value(config.VMHost), "parent", value(s.Parent))
 	errs = append(errs, m.sizeOfVM(at, config)...)
 	vm.Disks, more = s.disks(at, value(config.Storage), older)
 	errs = append(errs, more...)
@@ -70,7 +70,7 @@ func (s *MaasMachineSpec) disks(at *field.Path, storage LXDStorageConfig, older 
 		root.SizeGB = DefaultVMDiskGB
 	}
 	root.SizeGB = max(root.SizeGB, least)
-	pool, more := one(at, "lxdConfig.storage.pool", storage.Pool, "lxd.vmConfig.storagePool", older.StoragePool)
+	pool, more := sameValue(at, "lxdConfig.storage.pool", storage.Pool, "lxd.vmConfig.storagePool", older.StoragePool)
 	root.Pool, errs = pool, append(errs, more...)
 
 	disks := []ResolvedDisk{root}
@@ -80,8 +80,8 @@ func (s *MaasMachineSpec) disks(at *field.Path, storage LXDStorageConfig, older 
 	return disks, errs
 }
 
-// one is the value that two fields say the same by.
-func one(at *field.Path, name, text, otherName, other string) (string, field.ErrorList) {
+// sameValue is the value that two fields say the same by.
+func sameValue(at *field.Path, name, text, otherName, other string) (string, field.ErrorList) {
 	switch {
 	case text == "" || text == other:
 		return other, nil

@@ -53,7 +53,7 @@ func room(t *testing.T, handle func() engine.Ledger) {
 			reason: "What is forgotten takes no room.",
 			between: func(t *testing.T) {
 				ok(t, l.Leaving(t.Context(), key))
-				ok(t, l.Forget(t.Context(), key))
+				ok(t, Forget(t.Context(), l, key))
 			},
 		},
 		"MovedAway": {
@@ -261,7 +261,7 @@ func cancelled(t *testing.T, handle func() engine.Ledger) {
 	for name, err := range map[string]error{
 		"Bind":    l.Bind(ctx, bound(row, "abc123")),
 		"Leaving": l.Leaving(ctx, key),
-		"Forget":  l.Forget(ctx, key),
+		"Forget":  Forget(ctx, l, key),
 	} {
 		is(t, name, err, context.Canceled)
 	}
@@ -289,7 +289,7 @@ func floors(t *testing.T, handle func() engine.Ledger) {
 		do     func(*testing.T, engine.Row) error
 		serves bool
 	}{
-		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return l.Forget(t.Context(), row.Key) }, false},
+		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return Forget(t.Context(), l, row.Key) }, false},
 		"Dropped":   {"So may one that somebody else gives up.", func(t *testing.T, row engine.Row) error { return l.Drop(t.Context(), row) }, false},
 		"BoundElsewhere": {"The VM is on another host, and an instance may be on the one that was meant.", func(t *testing.T, row engine.Row) error {
 			row.HostKey = "h2"
@@ -297,7 +297,7 @@ func floors(t *testing.T, handle func() engine.Ledger) {
 		}, false},
 		"LeftUnseen": {"A delete saw nothing of it.", func(t *testing.T, row engine.Row) error {
 			ok(t, l.Leaving(t.Context(), row.Key))
-			return l.Forget(t.Context(), row.Key)
+			return Forget(t.Context(), l, row.Key)
 		}, false},
 		"Bound": {"What is there is in the ledger until the inventories show it.", func(t *testing.T, row engine.Row) error {
 			return l.Bind(t.Context(), bound(row, "abc123"))
@@ -305,7 +305,7 @@ func floors(t *testing.T, handle func() engine.Ledger) {
 		"Left": {"An inventory that shows it still counts it.", func(t *testing.T, row engine.Row) error {
 			ok(t, l.Bind(t.Context(), bound(row, "abc123")))
 			ok(t, l.Leaving(t.Context(), row.Key))
-			return l.Forget(t.Context(), row.Key)
+			return Forget(t.Context(), l, row.Key)
 		}, true},
 	}
 	for name, tc := range cases {

@@ -104,7 +104,7 @@ func closes(t *testing.T, handle func() engine.Ledger) {
 				t.Errorf("closed is %v and placed is %v", closed.Load(), placed.Load())
 			}
 			ok(t, l.OpenHost(t.Context(), "h1", "a"))
-			ok(t, l.Forget(t.Context(), key))
+			ok(t, Forget(t.Context(), l, key))
 		}
 	})
 }

@@ -89,12 +89,24 @@ func placed(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candi
 	return row
 }
 
+// Forget drops the row of a key, whatever it is by now. No row is no error.
+func Forget(ctx context.Context, l engine.Ledger, key engine.Key) error {
+	row, err := l.Row(ctx, key)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return l.Drop(ctx, row)
+}
+
 // forgetAfter has a case leave no rows to the next.
 func forgetAfter(t *testing.T, l engine.Ledger, keys ...engine.Key) {
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
 		for _, key := range keys {
-			ok(t, l.Forget(ctx, key))
+			ok(t, Forget(ctx, l, key))
 		}
 	})
 }
@@ -180,7 +192,7 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"BoundIntoEmpty": {
 			reason: "A VM found by its mark gets back into a ledger that lost it.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				ok(t, l.Forget(t.Context(), key))
+				ok(t, Forget(t.Context(), l, key))
 				return l.Bind(t.Context(), found)
 			},
 			want: with(found, func(r *engine.Row) { r.State, r.Attempt = engine.RowBound, 1 }),
@@ -219,13 +231,13 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"Forgotten": {
 			reason: "Forgetting and leaving what is not there are no errors.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				ok(t, l.Forget(t.Context(), key))
+				ok(t, Forget(t.Context(), l, key))
 				return l.Leaving(t.Context(), key)
 			},
 		},
 		"OthersForgotten": {
 			reason: "Another key is another row.",
-			do:     func(t *testing.T, l engine.Ledger) error { return l.Forget(t.Context(), "other") },
+			do:     func(t *testing.T, l engine.Ledger) error { return Forget(t.Context(), l, "other") },
 			want:   first,
 		},
 	}
@@ -279,8 +291,8 @@ func tags(t *testing.T, handle func() engine.Ledger) {
 		{"a repeated bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 0},
 		{"leaving", func() error { return l.Leaving(t.Context(), key) }, 1},
 		{"leaving again", func() error { return l.Leaving(t.Context(), key) }, 0},
-		{"forgetting", func() error { return l.Forget(t.Context(), key) }, 1},
-		{"forgetting again", func() error { return l.Forget(t.Context(), key) }, 0},
+		{"forgetting", func() error { return Forget(t.Context(), l, key) }, 1},
+		{"forgetting again", func() error { return Forget(t.Context(), l, key) }, 0},
 		{"a bind into nothing", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 1},
 	} {
 		before, err := l.Tag(t.Context())
@@ -339,6 +351,6 @@ func handles(t *testing.T, handle func() engine.Ledger) {
 	}
 	_, _, err = b.Place(t.Context(), wish(t, b, "other", candidate(1, "az1", 1)))
 	is(t, "One handle's reservation takes the room of all.", err, engine.ErrBusy)
-	ok(t, b.Forget(t.Context(), key))
+	ok(t, Forget(t.Context(), b, key))
 	placed(t, a, "other", candidate(1, "az1", 1))
 }

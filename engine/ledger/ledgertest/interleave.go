@@ -208,7 +208,7 @@ func (in *interleaving) removed(vm *creation) {
 }
 
 func (in *interleaving) forget(vm *creation) {
-	ok(in.t, in.ledger().Forget(in.t.Context(), vm.key))
+	ok(in.t, Forget(in.t.Context(), in.ledger(), vm.key))
 	vm.next = in.place
 }
 

@@ -58,11 +58,11 @@ func regions(t *testing.T, s Store) {
 	host := candidate(1, "az1", 1)
 	for _, l := range []engine.Ledger{one, other} {
 		placed(t, l, key, host)
-		ok(t, l.Forget(t.Context(), "web-2"))
+		ok(t, Forget(t.Context(), l, "web-2"))
 	}
 	ok(t, other.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
 	ok(t, other.Leaving(t.Context(), key))
-	ok(t, other.Forget(t.Context(), key))
+	ok(t, Forget(t.Context(), other, key))
 	if row, err := one.Row(t.Context(), key); err != nil || row.State != engine.RowPending {
 		t.Errorf("What happens in a region stays there.\ngot %+v, %v", row, err)
 	}
@@ -121,7 +121,7 @@ func renews(t *testing.T, handle func() engine.Ledger) {
 	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("a bound row was renewed: %v", err)
 	}
-	ok(t, l.Forget(t.Context(), key))
+	ok(t, Forget(t.Context(), l, key))
 	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("a row that is gone was renewed: %v", err)
 	}

@@ -40,7 +40,7 @@ func lost(t *testing.T, store func(*testing.T) Store) {
 			after := s.Open("one")
 			for range tc.binds {
 				ok(t, after.Bind(t.Context(), engine.Row{Key: "elsewhere", HostKey: "h2", SystemID: "def456"}))
-				ok(t, after.Forget(t.Context(), "elsewhere"))
+				ok(t, Forget(t.Context(), after, "elsewhere"))
 			}
 			for _, r := range []engine.Reservation{old, newer} {
 				_, _, err := after.Place(t.Context(), r)

@@ -1,0 +1,79 @@
+package catalog
+
+import (
+	"net/http"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+var rackRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "rackcontrollers/", Handle: listRacks},
+}
+
+// rackServices are the daemons that MAAS watches. Those whose state nothing
+// here depends on are "unknown", as where systemd cannot be asked.
+var rackServices = []string{
+	"reverse_proxy", "regiond", "proxy", "bind9", "ntp_region", "syslog_region", "syslog_rack", "dhcpd",
+	"proxy_rack", "tftp", "dns_rack", "dhcpd6", "rackd", "ntp_rack", "http",
+}
+
+func listRacks(c *request.Call) rest.Reply { return rest.OK([]rest.Object{rackView(c.World)}) }
+
+// rackView shows the server through the machine's view: a node has most of
+// what a machine has.
+func rackView(w *world.World) rest.Object {
+	m := &world.Machine{
+		World: w, SystemID: w.RackID, Hostname: world.RackHostname, Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.Domains[0],
+		PowerState: "unknown", Commissioning: 1, TestingStatus: -1,
+	}
+	for i, n := range w.Subnets {
+		if n.VLAN.DHCP {
+			m.NICs = append(m.NICs, &world.NIC{ID: i + 1, Name: world.RackNIC, MAC: "02:77:00:00:00:02", Kind: "physical", VLAN: n.VLAN,
+				Links: []*world.Link{{ID: i + 1, Mode: "static", Subnet: n, IP: world.RackAddress(w, n).String()}}})
+		}
+	}
+	all, v := view.Machine(m), rest.Object{}
+	for _, key := range rackKeys {
+		v[key] = all[key]
+	}
+	v["resource_uri"] = rest.URI("rackcontrollers", w.RackID)
+	v["node_type"], v["node_type_name"] = 4, "Region and rack controller"
+	v["architecture"], v["version"] = nil, versionNumbers[w.Version]
+	v["service_set"] = serviceViews(w)
+	return v
+}
+
+func serviceViews(w *world.World) []rest.Object {
+	views := []rest.Object{}
+	for _, name := range rackServices {
+		status := "unknown"
+		switch name {
+		case "regiond":
+			status = "running"
+		case "rackd":
+			status = "running"
+			if w.Rack != world.OK {
+				status = "dead"
+			}
+		case "dhcpd", "dhcpd6", "tftp", "ntp_rack":
+			status = "dead"
+		}
+		views = append(views, rest.Object{"name": name, "status": status, "status_info": ""})
+	}
+	return views
+}
+
+// rackKeys are what a rack controller shows of a node.
+var rackKeys = []string{
+	"commissioning_status", "commissioning_status_name", "cpu_count", "cpu_speed", "cpu_test_status",
+	"cpu_test_status_name", "current_commissioning_result_id", "current_installation_result_id",
+	"current_testing_result_id", "description", "distro_series", "domain", "fqdn", "hardware_info", "hardware_uuid",
+	"hostname", "interface_set", "interface_test_status", "interface_test_status_name", "ip_addresses", "memory",
+	"memory_test_status", "memory_test_status_name", "network_test_status", "network_test_status_name", "osystem",
+	"other_test_status", "other_test_status_name", "power_state", "power_type", "status_action",
+	"storage_test_status", "storage_test_status_name", "swap_size", "system_id", "tag_names", "testing_status",
+	"testing_status_name", "zone",
+}

@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+var tagRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "tags/", Handle: listTags},
+	{Method: http.MethodPost, Path: "tags/", Admin: true, Handle: createTag},
+	{Method: http.MethodGet, Path: "tags/{name}/", Handle: readTag},
+	{Method: http.MethodPut, Path: "tags/{name}/", Admin: true, Handle: updateTag},
+	{Method: http.MethodDelete, Path: "tags/{name}/", Admin: true, Handle: deleteTag},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "machines", Handle: tagMachines},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "nodes", Handle: tagMachines},
+	{Method: http.MethodPost, Path: "tags/{name}/", Op: "update_nodes", Admin: true, Handle: updateTagNodes},
+	{Method: http.MethodPost, Path: "tags/{name}/", Op: "rebuild", Admin: true, Handle: rebuildTag},
+}
+
+var tagName = regexp.MustCompile(`^[\w-]+$`)
+
+func viewTag(t *world.Tag) rest.Object {
+	return rest.Object{
+		"name": t.Name, "definition": t.Definition, "comment": t.Comment, "kernel_opts": t.KernelOpts,
+		"resource_uri": rest.URI("tags", t.Name),
+	}
+}
+
+func listTags(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, t := range rest.Sorted(c.World.Tags) {
+		views = append(views, viewTag(t))
+	}
+	return rest.OK(views)
+}
+
+// checkTag is the tag form's complaints; t is nil for a new tag.
+func checkTag(c *request.Call, t *world.Tag) rest.FormErrors {
+	errs := rest.FormErrors{}
+	if t == nil || c.Has("name") {
+		other := c.World.Tags[c.Field("name")]
+		if problem := checkName(c.Field("name"), "Tag", tagName, other != nil && other != t); problem != "" {
+			errs.Add("name", problem)
+		}
+	}
+	if !validXPath(c.Field("definition")) {
+		errs.Add("definition", "Invalid xpath expression: Invalid expression")
+	}
+	return errs
+}
+
+// validXPath looks for what is plainly no XPath: open brackets and quotes.
+// Definitions are kept and match nothing: the machines here have no lshw.
+func validXPath(text string) bool {
+	var open []rune
+	closes := map[rune]rune{'[': ']', '(': ')', '\'': '\'', '"': '"'}
+	for _, r := range text {
+		quoted := len(open) > 0 && (open[len(open)-1] == '\'' || open[len(open)-1] == '"')
+		switch {
+		case len(open) > 0 && r == open[len(open)-1]:
+			open = open[:len(open)-1]
+		case quoted:
+		case closes[r] != 0:
+			open = append(open, closes[r])
+		case r == ']' || r == ')':
+			return false
+		}
+	}
+	return len(open) == 0
+}
+
+func createTag(c *request.Call) rest.Reply {
+	if errs := checkTag(c, nil); len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	t := c.World.EnsureTag(c.Field("name"))
+	fillTag(c, t)
+	return rest.OK(viewTag(t))
+}
+
+func fillTag(c *request.Call, t *world.Tag) {
+	for name, field := range map[string]*string{"comment": &t.Comment, "kernel_opts": &t.KernelOpts, "definition": &t.Definition} {
+		if c.Has(name) {
+			*field = c.Field(name)
+		}
+	}
+}
+
+func readTag(c *request.Call) rest.Reply {
+	t := c.World.Tags[c.Vars["name"]]
+	if t == nil {
+		return rest.NoObject("Tag")
+	}
+	return rest.OK(viewTag(t))
+}
+
+// updateTag renames on the machines too. VM hosts keep the old name: theirs
+// are words, not tags.
+func updateTag(c *request.Call) rest.Reply {
+	t := c.World.Tags[c.Vars["name"]]
+	if t == nil {
+		return rest.NoObject("Tag")
+	}
+	if errs := checkTag(c, t); len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	fillTag(c, t)
+	if name := c.Field("name"); name != "" && name != t.Name {
+		delete(c.World.Tags, t.Name)
+		for _, m := range c.World.Machines {
+			if slices.Contains(m.Tags, t.Name) {
+				m.RemoveTag(t.Name)
+				m.AddTag(name)
+			}
+		}
+		t.Name = name
+		c.World.Tags[name] = t
+	}
+	return rest.OK(viewTag(t))
+}
+
+func deleteTag(c *request.Call) rest.Reply {
+	t := c.World.Tags[c.Vars["name"]]
+	if t == nil {
+		return rest.NoObject("Tag")
+	}
+	for _, m := range c.World.Machines {
+		m.RemoveTag(t.Name)
+	}
+	delete(c.World.Tags, t.Name)
+	return rest.Deleted()
+}
+
+func tagMachines(c *request.Call) rest.Reply {
+	t := c.World.Tags[c.Vars["name"]]
+	if t == nil {
+		return rest.NoObject("Tag")
+	}
+	views := []rest.Object{}
+	for _, m := range world.SortedMachines(c.World.Machines) {
+		if slices.Contains(m.Tags, t.Name) && c.MayView(m) {
+			views = append(views, view.Machine(m))
+			m.Seen()
+		}
+	}
+	rep := rest.OK(views)
+	rep.Objects = len(views)
+	return rep
+}
+
+// updateTagNodes ignores system ids that no machine has.
+func updateTagNodes(c *request.Call) rest.Reply {
+	t := c.World.Tags[c.Vars["name"]]
+	if t == nil {
+		return rest.NoObject("Tag")
+	}
+	if d := c.Field("definition"); d != "" && d != t.Definition {
+		return rest.Conflict("Definition supplied '" + d + "' doesn't match current definition '" + t.Definition + "'")
+	}
+	added := eachNode(c, "add", func(m *world.Machine) { m.AddTag(t.Name) })
+	removed := eachNode(c, "remove", func(m *world.Machine) { m.RemoveTag(t.Name) })
+	return rest.OK(rest.Object{"added": added, "removed": removed})
+}
+
+// eachNode calls f for the known machines that a repeated field names.
+func eachNode(c *request.Call, field string, f func(*world.Machine)) (n int) {
+	for _, id := range c.Form[field] {
+		if m := c.World.Machines[id]; m != nil {
+			f(m)
+			n++
+		}
+	}
+	return n
+}
+
+func rebuildTag(c *request.Call) rest.Reply {
+	t := c.World.Tags[c.Vars["name"]]
+	if t == nil {
+		return rest.NoObject("Tag")
+	}
+	return rest.OK(rest.Object{"rebuilding": t.Name})
+}

@@ -1,0 +1,106 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+var zoneRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "zones/", Handle: listZones},
+	{Method: http.MethodPost, Path: "zones/", Admin: true, Handle: createZone},
+	{Method: http.MethodGet, Path: "zones/{name}/", Handle: readZone},
+	{Method: http.MethodPut, Path: "zones/{name}/", Admin: true, Handle: updateZone},
+	{Method: http.MethodDelete, Path: "zones/{name}/", Admin: true, Handle: deleteZone},
+}
+
+// modelName is what MAAS takes as the name of a zone or a pool.
+var modelName = regexp.MustCompile(`^\w[ \w-]*$`)
+
+func listZones(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, z := range slices.SortedFunc(maps.Values(c.World.Zones), func(a, b *world.Zone) int { return cmp.Compare(a.Name, b.Name) }) {
+		views = append(views, view.Zone(z))
+	}
+	return rest.OK(views)
+}
+
+// checkName is the complaint about a name, empty if there is none. taken says
+// whether another object has it.
+func checkName(name, kind string, valid *regexp.Regexp, taken bool) string {
+	switch {
+	case name == "":
+		return rest.MsgRequired
+	case !valid.MatchString(name):
+		return rest.MsgInvalid
+	case taken:
+		return kind + " with this Name already exists."
+	}
+	return ""
+}
+
+func createZone(c *request.Call) rest.Reply {
+	name := c.Field("name")
+	if problem := checkName(name, "Physical zone", modelName, c.World.ZoneNamed(name) != nil); problem != "" {
+		return rest.BadField("name", problem)
+	}
+	return rest.OK(view.Zone(c.World.AddZone(name, c.Field("description"))))
+}
+
+func readZone(c *request.Call) rest.Reply {
+	z := c.World.ZoneNamed(c.Vars["name"])
+	if z == nil {
+		return rest.NoObject("Zone")
+	}
+	return rest.OK(view.Zone(z))
+}
+
+func updateZone(c *request.Call) rest.Reply {
+	z := c.World.ZoneNamed(c.Vars["name"])
+	if z == nil {
+		return rest.NoObject("Zone")
+	}
+	if c.Has("name") {
+		other := c.World.ZoneNamed(c.Field("name"))
+		if problem := checkName(c.Field("name"), "Physical zone", modelName, other != nil && other != z); problem != "" {
+			return rest.BadField("name", problem)
+		}
+		z.Name = c.Field("name")
+	}
+	if c.Has("description") {
+		z.Description = c.Field("description")
+	}
+	return rest.OK(view.Zone(z))
+}
+
+// deleteZone answers 204 for a zone that never was, too. What was in the zone
+// falls back to the default one.
+func deleteZone(c *request.Call) rest.Reply {
+	z := c.World.ZoneNamed(c.Vars["name"])
+	if z == nil {
+		return rest.Deleted()
+	}
+	fallback := c.World.DefaultZone()
+	if z == fallback {
+		return rest.BadText("This zone is the default zone, it cannot be deleted.")
+	}
+	for _, m := range c.World.Machines {
+		if m.Zone == z {
+			m.Zone = fallback
+		}
+	}
+	for _, h := range c.World.Hosts {
+		if h.Zone == z {
+			h.Zone = fallback
+		}
+	}
+	delete(c.World.Zones, z.ID)
+	return rest.Deleted()
+}

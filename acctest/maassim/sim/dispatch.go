@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/catalog"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/machines"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/network"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+)
+
+// dispatch runs a call to its reply. The lock is held; handlers may release it
+// to let time pass.
+func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
+	path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot)
+	res, found := s.resourceAt(path)
+	if !isAPI || !found {
+		return request.UnknownEndpoint(r.URL.Path)
+	}
+	c.Pattern, c.Vars = res.Pattern, res.Vars
+	u, denied := request.Authenticate(c.World, c, r)
+	if denied != nil && !res.Anonymous() {
+		if denied.Status == http.StatusUnauthorized && denied.Kind == rest.TypePlain && res.Pattern == "machines/" {
+			return s.anonymousMachines(c, res)
+		}
+		return *denied
+	}
+	c.User = u
+	return s.operate(c, res)
+}
+
+func (s *Sim) operate(c *request.Call, res request.Resource) rest.Reply {
+	if !res.Allows(c.Method) {
+		return request.MethodNotAllowed(res)
+	}
+	if format := c.Query.Get("format"); format != "" && format != "json" {
+		rep := rest.BadText(fmt.Sprintf("Invalid output format specified '%s'.", format))
+		rep.Kind, rep.Header = rest.TypePlain, rest.APIHeader()
+		return rep
+	}
+	route, found := res.Operation(c.Method, c.Op)
+	if !found {
+		return request.BadSignature(c)
+	}
+	if route.Admin && !c.User.Admin {
+		return rest.Refused(http.StatusForbidden, "This method is reserved for admin users.")
+	}
+	return route.Handle(c)
+}
+
+// anonymousMachines is the handler that MAAS has for enlisting machines
+// without credentials: the reason why GET machines/ is 400 there and not 401.
+func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Reply {
+	if c.Method == http.MethodPost && c.Op == "" {
+		return machines.CreateMachine(c)
+	}
+	if !res.Allows(c.Method) {
+		return request.MethodNotAllowed(res)
+	}
+	return request.BadSignature(c)
+}
+
+// allRoutes is every operation that is simulated. Each file of operations
+// brings its own table.
+func allRoutes() []request.Route {
+	return slices.Concat(
+		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(),
+	)
+}
+
+// resourceAt finds the resource that a path names. A path without variables
+// wins, as in MAAS's list of URLs.
+func (s *Sim) resourceAt(path string) (request.Resource, bool) {
+	var found request.Resource
+	for _, r := range s.routes {
+		vars, matches := rest.MatchPath(r.Path, path)
+		switch {
+		case !matches || len(found.Routes) > 0 && r.Path != found.Pattern && len(vars) >= len(found.Vars):
+		case r.Path == found.Pattern:
+			found.Routes = append(found.Routes, r)
+		default:
+			found = request.Resource{Pattern: r.Path, Vars: vars, Routes: []request.Route{r}}
+		}
+	}
+	return found, len(found.Routes) > 0
+}

@@ -1,0 +1,164 @@
+package driver
+
+import (
+	"cmp"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// Lent is the real LXD in the place of a simulated one. What the simulator knows
+// of its instances is what it has listed last: see Look. It is called with the lock
+// held: it answers within milliseconds, but for the start of a VM, and never calls
+// back.
+type Lent struct {
+	world.RealLXD
+	world  *world.World
+	server *world.LXD
+	admin  *client
+	maas   map[string]*client // as MAAS, by BMC
+	shows  world.Identity
+	given  bool // back
+}
+
+// lend borrows an LXD for a server that is described, with time passing. The
+// server has what the LXD then says of itself.
+func lend(w *world.World, l *world.LXD, bridges []world.LXDBridge) error {
+	m := world.LXDMachine{Name: l.Name, Cores: l.Cores, MemoryMiB: l.MemoryMiB, StoragePools: l.Pools, Bridges: bridges}
+	w.Keeper.Unlock()
+	borrowed, err := w.Keeper.Lender.Lend(m)
+	w.Keeper.Lock()
+	if err != nil {
+		return err
+	}
+	r := &Lent{RealLXD: borrowed, world: w, server: l, admin: newClient(borrowed.Administer, nil), maas: map[string]*client{}}
+	l.Lent = r
+	if err := r.ask(); err != nil {
+		l.GiveBack()
+		return err
+	}
+	return nil
+}
+
+// ask takes over what the LXD says of itself.
+func (r *Lent) ask() error {
+	l := r.server
+	var server api.Server
+	if err := r.admin.do(http.MethodGet, "/1.0", nil, &server); err != nil {
+		return err
+	}
+	l.Version, r.shows.Certificate = server.Environment.ServerVersion, server.Environment.Certificate
+	for n, p := range l.Pools {
+		var pool api.StoragePool
+		var room api.ResourcesStoragePool
+		err := errors.Join(r.admin.do(http.MethodGet, "/1.0/storage-pools/"+p.Name, nil, &pool),
+			r.admin.do(http.MethodGet, "/1.0/storage-pools/"+p.Name+"/resources", nil, &room))
+		if err != nil {
+			return err
+		}
+		l.Pools[n].Driver, l.Pools[n].SizeBytes = pool.Driver, int64(room.Space.Total)
+	}
+	return nil
+}
+
+// GiveBack returns the LXD. What was last seen of it stays.
+func (r *Lent) GiveBack() {
+	if r.given {
+		return
+	}
+	r.Look()
+	r.given = true
+	r.admin.http.CloseIdleConnections()
+	for _, c := range r.maas {
+		c.http.CloseIdleConnections()
+	}
+	r.Return()
+}
+
+// As is a client with the certificate of a BMC, as MAAS uses it.
+func (l *Lent) As(b *world.BMC) (*client, error) {
+	if c := l.maas[b.ID()]; c != nil {
+		return c, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(b.Certificate), []byte(b.Key))
+	if err != nil {
+		return nil, err
+	}
+	l.maas[b.ID()] = newClient(l.Dial, &pair)
+	return l.maas[b.ID()], nil
+}
+
+// admit lets the LXD itself judge MAAS's credentials: see Admit.
+func (r *Lent) admit(b *world.BMC, who string) string {
+	c, err := r.As(b)
+	if err != nil {
+		return who + "Certificate is not trusted and no password was given"
+	}
+	trusted := func() bool {
+		var server api.Server
+		err = c.do(http.MethodGet, "/1.0", nil, &server)
+		return err == nil && server.Auth == "trusted"
+	}
+	if !trusted() && err == nil && b.Password != "" {
+		if refused := c.do(http.MethodPost, "/1.0/certificates", rest.Object{"type": "client", "password": b.Password}, nil); refused != nil {
+			return who + "Password authentication failed: " + refused.Error()
+		}
+		trusted()
+		b.Password, b.HasPassword = "", false
+	}
+	switch {
+	case err != nil:
+		return ConnectionProblem(b)
+	case !trusted():
+		return who + "Certificate is not trusted and no password was given"
+	}
+	var refusal *refusal
+	if err := c.do(http.MethodGet, inProject("/1.0/instances", b.Project), nil, nil); errors.As(err, &refusal) && refusal.code == http.StatusForbidden {
+		return who + "not authorized"
+	}
+	return ""
+}
+
+// Trust makes the LXD trust a certificate, once.
+func (r *Lent) Trust(t daemon.Trust) error {
+	block, _ := pem.Decode([]byte(strings.TrimSpace(t.Certificate)))
+	if block == nil {
+		return errors.New("a real LXD trusts certificates in PEM only")
+	}
+	return existing(r.admin.do(http.MethodPost, "/1.0/certificates", rest.Object{
+		"type": "client", "name": cmp.Or(t.Name, "client"), "certificate": base64.StdEncoding.EncodeToString(block.Bytes),
+		"restricted": t.Restricted, "projects": rest.List(t.Projects),
+	}, nil))
+}
+
+// Distrust makes the LXD forget a certificate.
+func (r *Lent) Distrust(certificate string) error {
+	return r.admin.do(http.MethodDelete, "/1.0/certificates/"+daemon.Fingerprint(strings.TrimSpace(certificate)), nil, nil)
+}
+
+// existing drops the error of what is there already.
+func existing(err error) error {
+	var refusal *refusal
+	if errors.As(err, &refusal) && refusal.code == http.StatusConflict {
+		return nil
+	}
+	return err
+}
+
+// LentTo is the real LXD that was lent for a server, nil where it is simulated.
+func LentTo(l *world.LXD) *Lent {
+	r, _ := l.Lent.(*Lent)
+	return r
+}
+
+// Identity is what the LXD shows to clients.
+func (r *Lent) Identity() *world.Identity { return &r.shows }

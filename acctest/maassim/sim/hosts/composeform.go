@@ -1,0 +1,212 @@
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// LeastMemoryMiB is the least memory of a VM (forms/pods.py).
+const LeastMemoryMiB = 1024
+
+// WantedVM is a compose that was checked.
+type WantedVM struct {
+	Host        *world.VMHost
+	hostname    string
+	Cores       int
+	pinned      []int
+	MemoryMiB   int64
+	hugepages   bool
+	Disks       []wantedDisk
+	nics        []wantedNIC
+	Zone        *world.Zone
+	Pool        *world.Pool
+	Domain      *world.Domain
+	Skip        bool
+	Commissions *world.User
+	newTags     []string // of the host, for which MAAS had no tag as the compose began
+}
+
+// wantedDisk is a part of storage=: label:size(tag,tag).
+type wantedDisk struct {
+	sizeBytes int64
+	tags      []string
+}
+
+// wantedNIC is a part of interfaces=: label:key=value,…
+type wantedNIC struct {
+	subnet *world.Subnet
+	ip     string
+}
+
+// readCompose checks the compose form in MAAS's order: fields first, then
+// networks. Zone, pool and domain are ids here, not names.
+func readCompose(c *request.Call, h *world.VMHost) (WantedVM, *rest.Reply) {
+	errs := rest.FormErrors{}
+	v := WantedVM{
+		Host: h, hostname: c.Field("hostname"), Zone: c.World.DefaultZone(), Pool: h.Pool, Domain: c.World.Domains[0],
+		Skip: rest.Truth(c.Field("skip_commissioning")), hugepages: rest.Truth(c.Field("hugepages_backed")), Commissions: c.User,
+	}
+	v.newTags = withoutTag(c.World, h.Tags)
+	v.Cores = int(readNumber(c, errs, "cores", 1, 1, int64(h.Cores)))
+	v.MemoryMiB = readNumber(c, errs, "memory", 2048, LeastMemoryMiB, h.MemoryMiB)
+	v.readPinned(c, errs)
+	if arch := c.Field("architecture"); arch != "" && !slices.Contains(h.Architectures, arch) {
+		errs.Add("architecture", rest.ChoiceProblem(arch))
+	}
+	checkNewHostname(c.World, v.hostname, errs)
+	readByID(c, errs, "zone", c.World.Zones, &v.Zone)
+	readByID(c, errs, "pool", c.World.Pools, &v.Pool)
+	readByID(c, errs, "domain", c.World.Domains, &v.Domain)
+	var problem string
+	if v.Disks, problem = ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)")); problem != "" {
+		errs.Add("storage", problem)
+	}
+	parts, problem := readInterfaces(c.Field("interfaces"))
+	if problem != "" {
+		errs.Add("interfaces", problem)
+	}
+	if len(errs) > 0 {
+		bad := rest.BadForm(errs)
+		return v, &bad
+	}
+	bad := v.readNICs(c.World, parts)
+	return v, bad
+}
+
+// checkNewHostname refuses names that cannot be and those that machines have.
+func checkNewHostname(w *world.World, name string, errs rest.FormErrors) {
+	if name == "" {
+		return
+	}
+	if problem := rest.LabelProblem(name); problem != "" {
+		errs.Add("hostname", problem)
+	} else if w.MachineNamed(name) != nil {
+		errs.Add("hostname", nameTaken(name))
+	}
+}
+
+func nameTaken(name string) string {
+	return fmt.Sprintf("Node with hostname \"%s\" already exists", name)
+}
+
+// readNumber reads a whole number within limits.
+func readNumber(c *request.Call, errs rest.FormErrors, field string, missing, least, most int64) int64 {
+	text := strings.TrimSpace(c.Field(field))
+	n := missing
+	if text != "" {
+		var err error
+		if n, err = strconv.ParseInt(text, 10, 64); err != nil {
+			errs.Add(field, "Enter a whole number.")
+			return 0
+		}
+	}
+	if n < least {
+		errs.Add(field, fmt.Sprintf("Ensure this value is greater than or equal to %d.", least))
+	} else if n > most {
+		errs.Add(field, fmt.Sprintf("Ensure this value is less than or equal to %d.", most))
+	}
+	return n
+}
+
+// readPinned reads repeated core numbers, which replace cores.
+func (v *WantedVM) readPinned(c *request.Call, errs rest.FormErrors) {
+	for _, text := range c.Form["pinned_cores"] {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n >= v.Host.Cores {
+			errs.Add("pinned_cores", rest.ChoiceProblem(text))
+			continue
+		}
+		v.pinned = append(v.pinned, n)
+	}
+	if len(v.pinned) > 0 {
+		v.Cores = len(v.pinned)
+	}
+}
+
+// readByID reads a reference to an object by its number.
+func readByID[T any](c *request.Call, errs rest.FormErrors, field string, objects map[int]*T, to **T) {
+	text := c.Field(field)
+	if text == "" {
+		return
+	}
+	id, err := strconv.Atoi(text)
+	if err != nil || objects[id] == nil {
+		errs.Add(field, rest.InvalidChoice)
+		return
+	}
+	*to = objects[id]
+}
+
+// storagePart is MAAS's pattern of a storage constraint
+// (node_constraint_filter_forms.py).
+var storagePart = regexp.MustCompile(`^(?:([a-zA-Z]\w*):)?(\d+(?:\.\d+)?)(?:\(([^)]*)\))?$`)
+
+// ReadStorage reads label:size(tag,…),…: sizes are decimal GB.
+func ReadStorage(text string) ([]wantedDisk, string) {
+	var disks []wantedDisk
+	for _, part := range splitOutside(text, ',') {
+		found := storagePart.FindStringSubmatch(strings.TrimSpace(part))
+		if found == nil {
+			return nil, fmt.Sprintf("Malformed storage constraint, \"%s\".", text)
+		}
+		size, err := strconv.ParseFloat(found[2], 64)
+		if err != nil || size > 1e9 {
+			return nil, fmt.Sprintf("Malformed storage constraint, \"%s\".", text)
+		}
+		disks = append(disks, wantedDisk{sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
+	}
+	return disks, ""
+}
+
+// splitOutside splits at a separator that is outside of parentheses.
+func splitOutside(text string, sep rune) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i, r := range text {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == sep && depth == 0:
+			parts = append(parts, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, text[start:])
+}
+
+// interfaceKeys are the constraints that MAAS knows on interfaces.
+var interfaceKeys = []string{"subnet", "subnet_cidr", "ip", "mode", "name", "space", "fabric", "fabric_class", "vid", "vlan", "dhcp", "mac_address", "hostname", "type", "tag", "not_subnet", "not_space"}
+
+// readInterfaces reads label:key=value,…;label2:…
+func readInterfaces(text string) ([]map[string]string, string) {
+	var parts []map[string]string
+	if text == "" {
+		return nil, ""
+	}
+	for part := range strings.SplitSeq(text, ";") {
+		label, rest, found := strings.Cut(part, ":")
+		if !found || label == "" || !strings.Contains(rest, "=") {
+			return nil, fmt.Sprintf("Malformed constraint: '%s' (required format: '<label>:<key>=<value>[,<key2>=<value2>[,...]]')", part)
+		}
+		constraint := map[string]string{}
+		for pair := range strings.SplitSeq(rest, ",") {
+			key, value, _ := strings.Cut(pair, "=")
+			if !slices.Contains(interfaceKeys, key) {
+				return nil, fmt.Sprintf("Unknown interfaces constraint: '%s", key)
+			}
+			constraint[key] = value
+		}
+		parts = append(parts, constraint)
+	}
+	return parts, ""
+}

@@ -1,0 +1,121 @@
+package hosts
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// createInstance is LXD's part: the first half of the time. It goes on if MAAS
+// gives up waiting for it.
+func createInstance(w *world.World, v *WantedVM, l *world.LXD) (*world.Instance, *rest.Reply) {
+	v.hostname = cmp.Or(v.hostname, w.RandomName())
+	project := v.Host.BMC.Project
+	if len(v.subnets(w)) == 0 {
+		bad := rest.Unavailable(noHostNetwork)
+		return nil, &bad
+	}
+	if problem := v.refusedByLXD(w, l); problem != "" {
+		leakVolumes(w, v, l)
+		bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
+		return nil, &bad
+	}
+	i, err := makeInstance(w, v, l, project)
+	if err != nil {
+		bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + err.Error())
+		return nil, &bad
+	}
+	i.Busy = "create"
+	took := w.Latency.Compose/2 + lateBy(w, v)
+	if took <= driver.RegionTimeout {
+		w.Sleep(took)
+		i.Busy = ""
+		return i, lookAgain(w, v.Host.BMC, i, driver.RegionTimeout-took)
+	}
+	w.StartOrphan(took, func() { i.Busy = "" })
+	w.Sleep(driver.RegionTimeout)
+	bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: timed out")
+	return nil, &bad
+}
+
+// makeInstance is the new instance in an LXD.
+func makeInstance(w *world.World, v *WantedVM, l *world.LXD, project string) (*world.Instance, error) {
+	if l.Lent != nil {
+		return composeReal(w, v, l)
+	}
+	var disks []world.Volume
+	for _, d := range v.Disks {
+		pool, _ := v.poolOf(l, d)
+		disks = append(disks, world.Volume{SizeBytes: d.sizeBytes, Pool: pool})
+	}
+	i := AddInstance(w, l, project, v.hostname, v.Cores, v.MemoryMiB, disks, v.subnets(w))
+	describeComposed(i, v)
+	return i, nil
+}
+
+// lookAgain is MAAS's read of the instance that it has just asked LXD for. Where
+// that fails, the instance is there and MAAS does not know it.
+func lookAgain(w *world.World, b *world.BMC, i *world.Instance, patience time.Duration) *rest.Reply {
+	l := i.Server
+	if l.State() == world.Hanging {
+		w.Sleep(patience)
+	}
+	problem := ""
+	switch {
+	case w.Rack != world.OK:
+		bad := NoRack("Unable to compose machine because: Unable to connect to any rack controller ; no connections available.")
+		return &bad
+	case l.State() == world.Unreachable:
+		problem = driver.ConnectionProblem(b)
+	case l.State() == world.Hanging:
+		problem = "timed out"
+	case l.Projects[i.Project][i.Name] != i:
+		problem = "Instance not found"
+	default:
+		return nil
+	}
+	bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
+	return &bad
+}
+
+// refusedByLXD is LXD's or its driver's word against a new instance.
+func (v *WantedVM) refusedByLXD(w *world.World, l *world.LXD) string {
+	i := l.Projects[v.Host.BMC.Project][v.hostname]
+	switch {
+	case rest.InstanceNameProblem(v.hostname) != "":
+		return rest.InstanceNameProblem(v.hostname)
+	case repeated(v.pinned):
+		return "Failed creating instance record: Cannot define CPU multiple times"
+	case l.Since(daemon.WithoutSecureBoot):
+		return "Invalid config: Unknown configuration key: security.secureboot"
+	case l.Lent != nil:
+		return "" // it says so itself
+	case i != nil && i.Busy == "create":
+		return `Failed creating instance record: Instance is busy running a "create" operation`
+	case i != nil:
+		return instanceExists
+	}
+	return ""
+}
+
+// leakVolumes leaves the volumes of the data disks: MAAS's driver makes them
+// before it asks LXD for the instance, and removes none when LXD refuses it.
+func leakVolumes(w *world.World, v *WantedVM, l *world.LXD) {
+	if l.Lent != nil {
+		return // a real one has them
+	}
+	for _, d := range v.Disks[min(1, len(v.Disks)):] {
+		pool, _ := v.poolOf(l, d)
+		key := world.VolumeKey{Pool: pool, Project: l.Owner(v.Host.BMC.Project, "features.storage.volumes"), Name: "maas-" + world.NewRandomUUID()}
+		l.Volumes[key] = &world.CustomVolume{SizeBytes: d.sizeBytes, Config: map[string]string{}, Made: time.Now()}
+	}
+}
+
+func repeated(cores []int) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(cores)))) < len(cores)
+}

@@ -1,0 +1,103 @@
+package hosts
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// saveVM is MAAS's part: the second half of the time, then one commit. Where
+// it fails the instance stays in LXD without a machine.
+func saveVM(w *world.World, v *WantedVM, i *world.Instance) (*world.Machine, *rest.Reply) {
+	w.Sleep(w.Latency.Compose - w.Latency.Compose/2)
+	if bad := afterLXD(w, v, i); bad != nil {
+		return nil, bad
+	}
+	if bad := beforeCommit(w, v); bad != nil {
+		return nil, bad
+	}
+	if bad := lostTagRace(w, v, i.Server); bad != nil {
+		return nil, bad
+	}
+	m := newVM(w, v.hostname, v.Host, i)
+	m.Zone, m.Pool, m.Domain = v.Zone, v.Pool, v.Domain
+	m.Pinned, m.Hugepages = v.pinned, v.hugepages
+	for _, d := range v.Disks {
+		pool, _ := v.poolOf(i.Server, d)
+		m.AddDisk(d.sizeBytes, pool, slices.Clone(d.tags), world.LXDDisk)
+	}
+	for n, want := range v.nics {
+		m.NICs[n].Links = []*world.Link{{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}}
+	}
+	if v.Skip {
+		m.LayOut()
+		if len(v.nics) == 0 {
+			m.AutoLinks()
+		}
+		m.Status = world.StatusReady
+	}
+	return m, nil
+}
+
+// beforeCommit is what only the database can say: another one was first.
+func beforeCommit(w *world.World, v *WantedVM) *rest.Reply {
+	var bad rest.Reply
+	switch {
+	case w.Hosts[v.Host.ID] != v.Host:
+		bad = rest.NoObject("Pod")
+	case w.MachineNamed(v.hostname) != nil:
+		bad = rest.BadField("hostname", nameTaken(v.hostname))
+	case !v.Skip && !w.HasImage("ubuntu", w.DefaultSeries()):
+		bad = rest.BadText(NoCommissioningImage(w))
+	default:
+		return takenIP(w, v)
+	}
+	return &bad
+}
+
+// lostTagRace runs a compose again after another one was the first to give MAAS a
+// tag of the host: a machine gets the host's tags, each made where there is none,
+// and PostgreSQL lets one of several transactions do so. MAAS runs the others
+// again from the start, where they meet the instances that they made before.
+func lostTagRace(w *world.World, v *WantedVM, l *world.LXD) *rest.Reply {
+	if len(withoutTag(w, v.newTags)) == len(v.newTags) {
+		return nil
+	}
+	leakVolumes(w, v, l)
+	bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + instanceExists)
+	return &bad
+}
+
+// withoutTag lists the names for which there is no tag.
+func withoutTag(w *world.World, names []string) (missing []string) {
+	for _, name := range names {
+		if w.Tags[name] == nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+func takenIP(w *world.World, v *WantedVM) *rest.Reply {
+	for _, n := range v.nics {
+		if n.ip == "" {
+			continue
+		}
+		ip, err := netip.ParseAddr(n.ip)
+		if err != nil {
+			continue
+		}
+		if r := world.RangeOf(w, ip); r != nil && r.Kind == "dynamic" {
+			bad := rest.Refused(404, fmt.Sprintf("%s is within the dynamic range from %s to %s", n.ip, r.Start, r.End))
+			return &bad
+		}
+		if world.IsTaken(w, ip) {
+			bad := rest.Refused(404, fmt.Sprintf("The IP address %s is already in use.", n.ip))
+			return &bad
+		}
+	}
+	return nil
+}

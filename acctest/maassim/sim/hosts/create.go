@@ -1,0 +1,119 @@
+package hosts
+
+import (
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// createVMHost registers an LXD. It answers 200 for one that it could not
+// reach or that refused it, and keeps the empty record.
+func createVMHost(c *request.Call) rest.Reply {
+	w, errs := c.World, rest.FormErrors{}
+	switch kind := c.Field("type"); kind {
+	case "":
+		return rest.BadField("type", "This field is required.")
+	case "lxd", "virsh":
+	default:
+		return rest.BadField("type", rest.ChoiceProblem(kind))
+	}
+	if c.Field("power_address") == "" {
+		errs.Add("power_address", "This field is required.")
+	}
+	f := readHostForm(c, errs)
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	b, bad := f.newBMC(w)
+	if bad != nil {
+		return *bad
+	}
+	h, bad := hostOn(w, b, f)
+	if bad != nil {
+		return *bad
+	}
+	afterSave(w, h, nil)
+	return rest.OK(view.VMHost(h))
+}
+
+// newBMC is the address and the credentials of a new VM host. Without a
+// certificate MAAS makes one.
+func (f hostForm) newBMC(w *world.World) (*world.BMC, *rest.Reply) {
+	b := &world.BMC{Address: *f.address, Project: "default", HasPassword: true}
+	if f.project != nil && *f.project != "" {
+		b.Project = *f.project
+	}
+	SetGiven(&b.Password, f.password)
+	SetGiven(&b.Certificate, f.certificate)
+	SetGiven(&b.Key, f.key)
+	if b.Certificate != "" || b.Key != "" {
+		return b, checkPair(b.Certificate, b.Key)
+	}
+	var err error
+	if b.Certificate, b.Key, err = NewPair("maas"); err != nil {
+		bad := InternalError(err.Error())
+		return nil, &bad
+	}
+	return b, nil
+}
+
+// hostOn makes the VM host of a BMC. One that exists already with machines
+// enlisted on it is turned into the VM host, and then nothing of the form
+// counts.
+func hostOn(w *world.World, b *world.BMC, f hostForm) (*world.VMHost, *rest.Reply) {
+	old := w.BMCs[b.ID()]
+	switch {
+	case old == nil:
+		h := NewHost(w, hostName(w, f), b)
+		f.apply(h)
+		h.Name = hostName(w, hostForm{name: &h.Name})
+		return h, nil
+	case old.Host == nil:
+		return NewHost(w, w.RandomName(), old), nil
+	}
+	bad := rest.BadText(fmt.Sprintf("Pod %s with type and parameters already exist.", old.Host.Name))
+	return nil, &bad
+}
+
+func hostName(w *world.World, f hostForm) string {
+	if f.name == nil || *f.name == "" {
+		return w.RandomName()
+	}
+	return *f.name
+}
+
+// afterSave is what follows a create or an update: discovery, whose failure is
+// swallowed, and the hardware inventory, which ends later.
+func afterSave(w *world.World, h *world.VMHost, before func(*world.LXD)) {
+	if w.Rack != world.OK {
+		return
+	}
+	l, problem := driver.Reach(w, h.BMC, "")
+	if problem != "" || w.Hosts[h.ID] != h {
+		return
+	}
+	w.Sleep(w.Latency.Refresh)
+	if w.Hosts[h.ID] != h {
+		return
+	}
+	Discover(w, h, l)
+	if before != nil {
+		before(l)
+	}
+	syncInstances(w, h, l, l.Listed(h.BMC.Project))
+	FindHost(w, h, l)
+	startInventory(h, l)
+}
+
+// startInventory asks for the hardware, unless it is known. A host machine
+// that was made anew knows nothing yet.
+func startInventory(h *world.VMHost, l *world.LXD) {
+	if h.Cores > 0 && h.Machine.Cores > 0 || h.Inventory.Pending() {
+		return
+	}
+	h.Inventory = h.World.Later(h.World.Latency.Inventory, func() { TakeInventory(h, l) })
+}

@@ -1,0 +1,239 @@
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// NewHost makes the record of a VM host with MAAS's defaults.
+func NewHost(w *world.World, name string, b *world.BMC) *world.VMHost {
+	h := &world.VMHost{World: w, ID: w.NextID("bmc"), Name: name, BMC: b, Zone: w.DefaultZone(), Pool: w.Pools[0], CPURatio: 1, MemRatio: 1}
+	h.SetTags(nil)
+	b.Host = h
+	w.Hosts[h.ID] = h
+	w.BMCs[b.ID()] = b
+	return h
+}
+
+// Discover takes over what LXD says of itself.
+func Discover(w *world.World, h *world.VMHost, l *world.LXD) {
+	l.EnsureProject(h.BMC.Project)
+	if h.Version == "" {
+		h.BMC.HasPassword = false
+	}
+	h.Version = l.Version
+	h.Capabilities = []string{"composable", "dynamic_local_storage", "over_commit", "storage_pools"}
+	h.Architectures = []string{"amd64/generic"}
+	h.Pools = l.Pools
+	if h.DefaultPool == "" || !l.HasPool(h.DefaultPool) {
+		h.DefaultPool = l.DefaultPool()
+	}
+}
+
+// FindHost ties the VM host to the machine that its LXD runs on.
+func FindHost(w *world.World, h *world.VMHost, l *world.LXD) {
+	if l.HostMachine == nil {
+		l.HostMachine = hostMachine(w, h, l)
+	}
+	h.Machine = l.HostMachine
+}
+
+// hostMachine finds the machine with the server's MAC, or makes one. MAAS puts
+// it into the default zone and pool, and calls it deployed.
+func hostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world.Machine {
+	m := MachineWithMAC(w, l.MAC)
+	if m == nil {
+		name := h.Name
+		if w.MachineNamed(name) != nil {
+			name = w.RandomName()
+		}
+		m = w.NewMachine(name)
+		m.Owner = w.Users[0]
+		m.AddNIC(l.MAC, nil)
+		m.AddDisk(274877906944, "", nil, "")
+		w.EnsureTag("virtual")
+		m.AddTag("virtual")
+	}
+	m.Status = world.StatusDeployed
+	m.CommissioningStatus, m.Commissioning = 2, w.NextID("scriptset")
+	m.Osystem, m.Series = l.Osystem, l.Series
+	return m
+}
+
+// TakeInventory is the hardware inventory, which comes after the answer to the
+// call that asked for it.
+func TakeInventory(h *world.VMHost, l *world.LXD) {
+	h.Inventory = nil
+	h.Cores, h.MemoryMiB = l.Cores, l.MemoryMiB
+	m := l.HostMachine
+	if m == nil {
+		return
+	}
+	m.Cores, m.MemoryMiB, m.CPUModel, m.Commissioned = l.Cores, l.MemoryMiB, "Intel(R) Xeon(R) Processor", true
+	connectNIC(h.World, m, l)
+	if l.Metal == m {
+		lifecycle.FixAddresses(m)
+	}
+	for _, n := range l.Subnets {
+		h.World.Learn(n)
+		if slices.ContainsFunc(m.NICs, func(i *world.NIC) bool { return i.MAC == l.BridgeMACs[n] }) {
+			continue
+		}
+		bridge := m.AddNIC(l.BridgeMACs[n], n)
+		bridge.Kind, bridge.Name, bridge.OnHost = "bridge", fmt.Sprintf("maasbr%d", n.VLAN.Fabric.ID), true
+		bridge.Links = []*world.Link{{ID: h.World.NextID("link"), Mode: "static", Subnet: n, IP: hostAddress(h.World, n, l)}}
+	}
+}
+
+// connectNIC links the server's first NIC, where the model says to what.
+func connectNIC(w *world.World, m *world.Machine, l *world.LXD) {
+	n := l.NICSubnet
+	i := slices.IndexFunc(m.NICs, func(i *world.NIC) bool { return i.MAC == l.MAC })
+	if n == nil || i < 0 {
+		return
+	}
+	w.Learn(n)
+	if nic := m.NICs[i]; nic.VLAN != n.VLAN || len(nic.Links) == 0 {
+		nic.VLAN, nic.Links = n.VLAN, []*world.Link{{ID: w.NextID("link"), Mode: "static", Subnet: n, IP: w.FreeAddress(n)}}
+	}
+}
+
+// hostAddress is the address of a server's bridge: the first host has .1.
+func hostAddress(w *world.World, n *world.Subnet, l *world.LXD) string {
+	for i, other := range rest.Sorted(w.LXDs) {
+		if other != l {
+			continue
+		}
+		if i == 0 {
+			return world.NthAddress(n.CIDR, 1).String()
+		}
+		return w.FreeAddress(n)
+	}
+	return ""
+}
+
+// MachineWithMAC is the machine with a NIC of that address, nil for none.
+func MachineWithMAC(w *world.World, mac string) *world.Machine {
+	for _, m := range w.Machines {
+		if slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.MAC == mac }) {
+			return m
+		}
+	}
+	return nil
+}
+
+// syncInstances makes the host's machines agree with a listing of its instances:
+// unknown instances are adopted, machines that are not in it are removed, and
+// with them, where it can be, the instance of their name.
+func syncInstances(w *world.World, h *world.VMHost, l *world.LXD, listed []*world.Instance) {
+	adopted := map[*world.Instance]bool{}
+	for _, i := range listed {
+		if l.Projects[i.Project][i.Name] == i {
+			adopted[i] = recogniseInstance(w, h, i)
+		}
+	}
+	for _, m := range h.VMs() {
+		if slices.ContainsFunc(listed, m.Has) {
+			continue
+		}
+		i := m.LXDInstance()
+		if i != nil && !adopted[i] && i.Busy == "" {
+			l.Remove(i)
+		}
+		if i != nil && !adopted[i] && m.Power.InFlight() {
+			lifecycle.FinishWithoutRecord(m, i)
+		}
+		m.Forget()
+	}
+}
+
+// recogniseInstance ties an instance to its machine, or adopts it, which it reports.
+func recogniseInstance(w *world.World, h *world.VMHost, i *world.Instance) bool {
+	for _, m := range world.SortedMachines(w.Machines) {
+		if m.Has(i) {
+			moveMachineUnder(m, h, i)
+			return false
+		}
+	}
+	adoptInstance(w, h, i)
+	return true
+}
+
+// moveMachineUnder makes a known machine a VM of the host. The disks lose their pool:
+// MAAS writes that at compose only.
+func moveMachineUnder(m *world.Machine, h *world.VMHost, i *world.Instance) {
+	m.BMC, m.Instance = h.BMC, i.Name
+	m.VMID = cmp.Or(m.VMID, m.World.NextID("virtualmachine"))
+	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
+	for _, d := range m.Disks {
+		d.StoragePool = ""
+	}
+}
+
+// adoptInstance makes a machine of an instance that MAAS does not know, and commissions
+// it: a running VM is power-cycled.
+func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
+	name := i.Name
+	if w.MachineNamed(name) != nil || !rest.ValidLabel(name) || w.Nasty.Strikes("random_names", name) {
+		name = w.RandomName()
+	}
+	m := newVM(w, name, h, i)
+	m.Zone, m.Pool = h.Zone, h.Pool
+	for _, v := range i.Disks {
+		m.AddDisk(v.SizeBytes, v.Pool, nil, world.LXDDisk)
+	}
+	lifecycle.Commission(w, m, w.Users[0], lifecycle.CommissionOptions{})
+	if i.Running {
+		lifecycle.Power(w, m, "cycle")
+	} else {
+		lifecycle.Power(w, m, "on")
+	}
+}
+
+// newVM is the record of an instance: with the host's tags, without disks.
+func newVM(w *world.World, hostname string, h *world.VMHost, i *world.Instance) *world.Machine {
+	m := w.NewMachine(hostname)
+	m.PowerType, m.PowerState, m.UEFI = "lxd", "off", true
+	m.BMC, m.Instance, m.VMID, m.Parent = h.BMC, i.Name, w.NextID("virtualmachine"), h.Machine
+	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
+	if i.Running {
+		m.PowerState = "on"
+	}
+	for n, mac := range i.MACs {
+		m.AddNIC(mac, i.Subnets[n])
+	}
+	for _, name := range h.Tags {
+		w.EnsureTag(name)
+		m.AddTag(name)
+	}
+	return m
+}
+
+// AddInstance makes a VM in an LXD.
+func AddInstance(w *world.World, l *world.LXD, project, name string, cores int, memoryMiB int64, disks []world.Volume, subnets []*world.Subnet) *world.Instance {
+	l.EnsureProject(project)
+	i := &world.Instance{Server: l, Project: project, Name: name, Cores: cores, MemoryMiB: memoryMiB, Disks: disks, Subnets: subnets, Number: w.NextID("instance")}
+	for range subnets {
+		i.MACs = append(i.MACs, w.NewMAC())
+	}
+	l.Projects[project][name] = i
+	i.Describe()
+	w.Measure(l)
+	return i
+}
+
+// NoRack is 503 when MAAS cannot reach a rack controller.
+func NoRack(text string) rest.Reply {
+	rep := rest.Unavailable(text)
+	rep.Header.Set("Retry-After", "10")
+	return rep
+}
+
+// InternalError is 500 with a sentence.
+func InternalError(text string) rest.Reply { return rest.Refused(http.StatusInternalServerError, text) }

@@ -1,0 +1,98 @@
+package hosts
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// GoneText is what MAAS says of VM hosts that it has no more.
+const GoneText = "VM host (KVM) support has been removed from MAAS."
+
+// Routes are the operations on VM hosts: pods is their old name.
+func Routes() []request.Route { return slices.Concat(vmHostRoutes("vm-hosts/"), vmHostRoutes("pods/")) }
+
+// vmHostRoutes are the operations on VM hosts below their path or its old
+// name.
+func vmHostRoutes(root string) []request.Route {
+	one := root + "{id}/"
+	routes := []request.Route{
+		{Method: http.MethodGet, Path: root, Handle: listVMHosts},
+		{Method: http.MethodPost, Path: root, Admin: true, Handle: createVMHost},
+		{Method: http.MethodGet, Path: one, Handle: onVMHost(readVMHost)},
+		{Method: http.MethodPut, Path: one, Admin: true, Handle: onVMHost(updateVMHost)},
+		{Method: http.MethodDelete, Path: one, Admin: true, Handle: onVMHost(deleteVMHost)},
+		{Method: http.MethodGet, Path: one, Op: "parameters", Admin: true, Handle: onVMHost(vmHostParameters)},
+		{Method: http.MethodPost, Path: one, Op: "refresh", Admin: true, Handle: onVMHost(refreshVMHost)},
+		{Method: http.MethodPost, Path: one, Op: "compose", Admin: true, Handle: onVMHost(compose)},
+		{Method: http.MethodPost, Path: one, Op: "add_tag", Admin: true, Handle: onVMHost(addVMHostTag)},
+		{Method: http.MethodPost, Path: one, Op: "remove_tag", Admin: true, Handle: onVMHost(removeVMHostTag)},
+	}
+	for i := range routes {
+		routes[i].Handle = unlessGone(routes[i].Handle)
+	}
+	return routes
+}
+
+// unlessGone answers 410 where VM hosts were removed.
+func unlessGone(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		if c.World.Gone {
+			return rest.Refused(http.StatusGone, GoneText)
+		}
+		return f(c)
+	}
+}
+
+// onVMHost looks up the VM host of the path. MAAS has its own words for a GET,
+// and trips over what is no number.
+func onVMHost(f func(*request.Call, *world.VMHost) rest.Reply) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		id, err := strconv.Atoi(c.Vars["id"])
+		if err != nil {
+			return InternalError("Field 'id' expected a number but got '" + c.Vars["id"] + "'.")
+		}
+		h := c.World.Hosts[id]
+		if h == nil && c.Method == http.MethodGet && c.Op == "" {
+			rep := rest.NoObject("Pod")
+			rep.Body = []byte("Not Found")
+			return rep
+		}
+		if h == nil {
+			return rest.NoObject("Pod")
+		}
+		return f(c, h)
+	}
+}
+
+func listVMHosts(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, h := range world.SortedHosts(c.World.Hosts) {
+		views = append(views, view.VMHost(h))
+		hostSeen(h)
+	}
+	return rest.OK(views)
+}
+
+func readVMHost(_ *request.Call, h *world.VMHost) rest.Reply {
+	rep := rest.OK(view.VMHost(h))
+	hostSeen(h)
+	return rep
+}
+
+// hostSeen ends an inventory that takes no time once a read has shown the empty
+// host.
+func hostSeen(h *world.VMHost) {
+	if h.Inventory.Pending() && h.Inventory.OnSeen {
+		h.Inventory.Finish()
+	}
+}
+
+func vmHostParameters(_ *request.Call, h *world.VMHost) rest.Reply {
+	return rest.OK(view.BMCParameters(h.BMC))
+}

@@ -1,0 +1,143 @@
+package lifecycle
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/boot"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// makesSwap tells whether what boots after a deployment has swap. MAAS leaves it
+// to curtin, which makes /swap.img, unless swap_size is 0; and it passes swap_size
+// on for Ubuntu only (preseed.py). What runs from memory has none, and a script of
+// the user-data may turn it off.
+func makesSwap(m *world.Machine) bool {
+	if m.Ephemeral || m.Osystem == "ubuntu" && m.SwapSize != nil && *m.SwapSize == 0 {
+		return false
+	}
+	return !boot.TurnsSwapOff(m.UserData)
+}
+
+// The types of events that a first boot leaves (provisioningserver/events.py).
+const (
+	CloudInit       = "Node status event"
+	CloudInitFailed = "Node post-installation failure"
+)
+
+// StartFirstBoot lets a machine that was deployed run its user-data. VMs are
+// not looked into.
+func StartFirstBoot(m *world.Machine) {
+	wipeLXD(m)
+	m.Boot.Cancel()
+	if m.BMC != nil || m.FirstBoot == world.BootReal {
+		return
+	}
+	if m.BootHeld = m.FirstBoot == world.BootNever; m.BootHeld {
+		m.Note("DEBUG", CloudInit, "'cloudinit' running modules for final", "")
+		return
+	}
+	m.Boot = m.World.Later(m.World.Latency.FirstBoot, func() { passFirstBoot(m) })
+}
+
+// passFirstBoot is the end of the user-data: with an LXD, if it made one.
+func passFirstBoot(m *world.Machine) {
+	if m.FirstBoot == world.BootFails {
+		m.Note("ERROR", CloudInitFailed, "'cloudinit' "+cmp.Or(m.BootMessage, "running modules for final failed"), "")
+		return
+	}
+	for _, n := range m.NICs {
+		for _, l := range n.Links {
+			if l.Mode == "dhcp" && l.IP == "" && l.Subnet != nil {
+				l.IP = world.LeaseAddress(m.World, l.Subnet)
+			}
+		}
+	}
+	b := runUserData(m)
+	listens := serveLXD(m, b)
+	switch {
+	case len(b.Problems) == 0:
+		m.Note("DEBUG", CloudInit, "'cloudinit' running modules for final: SUCCESS", "")
+	case listens:
+		m.Note("WARNING", CloudInit, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
+	default:
+		m.Note("ERROR", CloudInitFailed, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
+	}
+}
+
+// runUserData is what the user-data makes of the machine's own LXD.
+func runUserData(m *world.Machine) *boot.LXD {
+	b := boot.New(m.Series, m.Addresses())
+	for _, n := range m.NICs {
+		b.Interfaces = append(b.Interfaces, n.Name)
+	}
+	for i, d := range m.Disks {
+		b.Disks = append(b.Disks, boot.Disk{Paths: []string{"/dev/" + d.Name, "/dev/disk/by-dname/" + d.Name, d.IDPath}, SizeBytes: d.SizeBytes, System: i == 0})
+	}
+	b.Run(m.UserData)
+	return b
+}
+
+// serveLXD puts the machine's LXD on the network, where it listens.
+func serveLXD(m *world.Machine, b *boot.LXD) bool {
+	host, port, _ := net.SplitHostPort(b.Listen)
+	if b.Version == "" || b.Listen == "" || daemon.IsLoopback(host) && !slices.Contains(b.Addresses, host) || len(b.Addresses) == 0 {
+		return false
+	}
+	if daemon.IsWildcard(host) {
+		host = b.Addresses[0]
+		b.Listen = port
+	}
+	l := &world.LXD{
+		Address: net.JoinHostPort(host, port), Name: m.Hostname, Condition: world.OK, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
+		Version: b.Version, Pools: b.StoragePools(), Password: b.Password, Trusted: b.Trusted, Osystem: m.Osystem,
+		Series: m.Series, MAC: m.NICs[0].MAC, BridgeMACs: map[*world.Subnet]string{}, Projects: map[string]map[string]*world.Instance{},
+		Metal: m, Listen: b.Listen, Holdings: world.NewHoldings(),
+	}
+	if m.World.LXDs[l.Address] != nil {
+		b.Problem("%s: another server has this address", l.Address)
+		return false
+	}
+	for _, name := range b.Projects {
+		l.EnsureProject(name)
+	}
+	l.Furnish(b)
+	for _, n := range m.NICs {
+		if s := m.World.SubnetOn(n.VLAN); s != nil && n.Kind == "bridge" && !slices.Contains(l.Subnets, s) {
+			l.Subnets, l.BridgeMACs[s] = append(l.Subnets, s), n.MAC
+		}
+	}
+	if !driver.BorrowMetal(m, l, b) {
+		return false
+	}
+	m.World.LXDs[l.Address] = l
+	return true
+}
+
+// wipeLXD takes the machine's LXD away with all that is in it.
+func wipeLXD(m *world.Machine) {
+	for address, l := range m.World.LXDs {
+		if l.Metal == m {
+			l.GiveBack()
+			l.Wiped, l.Projects = true, map[string]map[string]*world.Instance{}
+			delete(m.World.LXDs, address)
+			m.World.Wiped = append(m.World.Wiped, l)
+		}
+	}
+}
+
+// FixAddresses is what the inventory of an LXD makes of the machine's links:
+// the addresses that it finds there are fixed from then on.
+func FixAddresses(m *world.Machine) {
+	for _, n := range m.NICs {
+		for _, l := range n.Links {
+			if l.Mode == "auto" && l.IP != "" {
+				l.Mode = "static"
+			}
+		}
+	}
+}

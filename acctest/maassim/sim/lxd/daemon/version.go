@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Version is a version of LXD as far as its behaviour depends on it.
+type Version struct{ Major, Minor int }
+
+var (
+	// LXD 6.1 dropped core.trust_password: it answers 501 to any password.
+	WithoutPassword = Version{6, 1}
+	// LXD 6.7 dropped security.secureboot, which MAAS sends with each compose.
+	WithoutSecureBoot = Version{6, 7}
+)
+
+// ParseVersion reads "5.21.3" or "6.7".
+func ParseVersion(text string) (v Version, err error) {
+	major, rest, _ := strings.Cut(text, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	if v.Major, err = strconv.Atoi(major); err == nil {
+		v.Minor, err = strconv.Atoi(minor)
+	}
+	if err != nil {
+		return v, fmt.Errorf(`%q is no version of LXD like "5.21.3"`, text)
+	}
+	return v, nil
+}
+
+// Since says whether a version is that one or a later one.
+func Since(version string, v Version) bool {
+	have, err := ParseVersion(version)
+	return err == nil && (have.Major > v.Major || have.Major == v.Major && have.Minor >= v.Minor)
+}

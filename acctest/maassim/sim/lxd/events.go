@@ -1,0 +1,86 @@
+package lxd
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/gorilla/websocket"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// watcherQueue is how many events wait for a slow client; more are lost.
+const watcherQueue = 1024
+
+// Watcher begins to listen, if the client may.
+func (c *Call) Watcher() (*world.Watcher, *rest.Reply) {
+	c.World.Keeper.Lock()
+	defer c.World.Keeper.Unlock()
+	c.trust, c.trusted = daemon.TrustingDER(c.LXD.Trusted, c.Client)
+	if bad := c.admit(InProject); bad != nil {
+		return nil, bad
+	}
+	t := &world.Watcher{Project: c.Project, Trust: c.trust, Queue: make(chan []byte, watcherQueue)}
+	if c.everything() {
+		t.Project = ""
+	}
+	if types := c.Query.Get("type"); types != "" {
+		t.Types = strings.Split(types, ",")
+	}
+	c.LXD.Watchers[t] = true
+	return t, nil
+}
+
+// Forget ends what watcher began.
+func (c *Call) Forget(t *world.Watcher) {
+	c.World.Keeper.Lock()
+	defer c.World.Keeper.Unlock()
+	delete(c.LXD.Watchers, t)
+}
+
+// Send writes what is queued until the connection ends.
+func Send(t *world.Watcher, conn *websocket.Conn) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			if _, _, err := conn.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { _ = conn.Close(); <-gone }()
+	for {
+		select {
+		case <-gone:
+			return
+		case text := <-t.Queue:
+			if conn.WriteMessage(websocket.TextMessage, text) != nil {
+				return
+			}
+		}
+	}
+}
+
+// tellWatchers sends an operation's state to those who listen.
+func tellWatchers(l *world.LXD, o *world.Operation) {
+	if len(l.Watchers) == 0 {
+		return
+	}
+	event := api.Event{Type: api.EventTypeOperation, Timestamp: time.Now(), Metadata: json.RawMessage(rest.Encode(o.Operation)), Location: "none", Project: o.Project}
+	text := rest.Encode(event)
+	for t := range l.Watchers {
+		if t.Project != "" && t.Project != o.Project || !t.Trust.Allows(o.Project) || len(t.Types) > 0 && !slices.Contains(t.Types, event.Type) {
+			continue
+		}
+		select {
+		case t.Queue <- text:
+		default:
+		}
+	}
+}

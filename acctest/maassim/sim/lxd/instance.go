@@ -1,0 +1,129 @@
+package lxd
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+func instanceRoutes() (routes []Route) {
+	for _, all := range []string{"1.0/instances", "1.0/virtual-machines"} {
+		routes = append(routes,
+			Route{http.MethodGet, all, InProject, listInstances},
+			Route{http.MethodPost, all, InProject, createInstance},
+			Route{http.MethodGet, all + "/{name}", InProject, readInstance},
+			Route{http.MethodPut, all + "/{name}", InProject, putInstance},
+			Route{http.MethodPatch, all + "/{name}", InProject, patchInstance},
+			Route{http.MethodPost, all + "/{name}", InProject, renameInstance},
+			Route{http.MethodDelete, all + "/{name}", InProject, deleteInstance},
+			Route{http.MethodGet, all + "/{name}/state", InProject, readInstanceState},
+			Route{http.MethodPut, all + "/{name}/state", InProject, putInstanceState},
+		)
+	}
+	return routes
+}
+
+func viewInstance(i *world.Instance) api.Instance {
+	return api.Instance{
+		Name: i.Name, Description: i.Description, Status: i.InstanceStatus().String(), StatusCode: i.InstanceStatus(), CreatedAt: i.Made,
+		LastUsedAt: i.Started, Location: "none", Type: world.VMType, Project: i.Project, Architecture: "x86_64", Profiles: rest.List(i.Profiles),
+		Config: i.LocalConfig(), Devices: i.Devices, ExpandedConfig: i.ExpandedConfig(), ExpandedDevices: i.ExpandedDevices(),
+	}
+}
+
+// tagOf is what of an instance can be changed.
+func tagOf(i *world.Instance) []any {
+	return []any{"x86_64", i.LocalConfig(), i.Devices, false, i.Profiles}
+}
+
+// viewFull is the instance with its state.
+func viewFull(i *world.Instance) api.InstanceFull {
+	state := viewState(i)
+	return api.InstanceFull{Instance: viewInstance(i), State: &state, Backups: []api.InstanceBackup{}, Snapshots: []api.InstanceSnapshot{}}
+}
+
+// viewState is what the host can see of the guest: as the simulated ones have no
+// agent, no addresses.
+func viewState(i *world.Instance) api.InstanceState {
+	s := api.InstanceState{Status: i.InstanceStatus().String(), StatusCode: i.InstanceStatus(), Disk: map[string]api.InstanceStateDisk{}, Network: map[string]api.InstanceStateNetwork{}, Processes: -1}
+	if !i.Running {
+		s.Processes = 0
+		return s
+	}
+	s.Pid = int64(10000 + i.Number)
+	s.Memory = api.InstanceStateMemory{Usage: i.MemoryMiB << 19, Total: i.MemoryMiB << 20}
+	for n, name := range i.NICNames {
+		s.Network[name] = api.InstanceStateNetwork{
+			Addresses: []api.InstanceStateNetworkAddress{}, Hwaddr: i.MACs[n], HostName: "tap" + i.UUID[:6] + strconv.Itoa(n),
+			Mtu: 1500, State: "up", Type: "broadcast",
+		}
+	}
+	return s
+}
+
+// visible are the instances that the call is about.
+func (c *Call) visible() (found []*world.Instance) {
+	for _, project := range rest.Sorted(world.ProjectNames(c.LXD)) {
+		if c.trust.Allows(project) && (c.everything() || project == c.Project) {
+			found = append(found, c.LXD.Instances(project)...)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *world.Instance) int { return strings.Compare(a.Project+"/"+a.Name, b.Project+"/"+b.Name) })
+	if kind := c.Query.Get("instance-type"); kind != "" && kind != world.VMType {
+		return nil
+	}
+	return found
+}
+
+func listInstances(c *Call) rest.Reply {
+	paths, views, full := []string{}, []api.Instance{}, []api.InstanceFull{}
+	for _, i := range c.visible() {
+		switch c.depth() {
+		case "2":
+			full = append(full, viewFull(i))
+		case "1":
+			views = append(views, viewInstance(i))
+		default:
+			paths = append(paths, (&Call{Project: i.Project}).inProject("/1.0/instances/"+i.Name))
+		}
+	}
+	if c.depth() == "2" {
+		return synced(full)
+	}
+	return c.listed(paths, views)
+}
+
+// instance is the one in the path.
+func (c *Call) instance() (*world.Instance, *rest.Reply) {
+	i := c.LXD.Projects[c.Project][c.Vars["name"]]
+	if i == nil {
+		bad := missing("Instance")
+		return nil, &bad
+	}
+	return i, nil
+}
+
+func readInstance(c *Call) rest.Reply {
+	i, bad := c.instance()
+	switch {
+	case bad != nil:
+		return *bad
+	case c.depth() == "1" || c.depth() == "2":
+		return tagged(viewFull(i), tagOf(i)...)
+	}
+	return tagged(viewInstance(i), tagOf(i)...)
+}
+
+func readInstanceState(c *Call) rest.Reply {
+	i, bad := c.instance()
+	if bad != nil {
+		return *bad
+	}
+	return synced(viewState(i))
+}

@@ -1,0 +1,185 @@
+package lxd
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// vmKeys are the keys of a VM's configuration, and the areas all of whose keys
+// are taken.
+var (
+	vmAreas = []string{"boot", "cloud-init", "environment", "image", "raw", "snapshots", "user", "volatile"}
+	vmKeys  = []string{
+		"agent.nic_config", "cluster.evacuate", "limits.cpu", "limits.cpu.nodes", "limits.cpu.pin_strategy", "limits.memory",
+		"limits.memory.hugepages", "linux.kernel_modules", "migration.stateful", "security.agent.metrics", "security.csm",
+		"security.devlxd", "security.devlxd.images", "security.protection.delete", "security.protection.start",
+		"security.secureboot", "security.sev", "security.sev.policy.es", "security.sev.session.data", "security.sev.session.dh",
+	}
+	// withoutBootMode are the keys that "boot.mode" replaced.
+	withoutBootMode = []string{"security.secureboot", "security.csm"}
+	bootModes       = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
+	// liveKeys may change while a VM runs; areas end in a dot.
+	liveKeys = []string{"limits.cpu", "limits.memory", "security.protection.", "boot.autostart", "boot.stop", "boot.host_shutdown", "cluster.evacuate", "environment.", "image.", "snapshots.", "user.", "volatile."}
+)
+
+// configProblem is LXD's word against a VM's configuration, empty if it has
+// none.
+func configProblem(l *world.LXD, config map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		area, _, _ := strings.Cut(key, ".")
+		value := config[key]
+		replaced := l.Since(daemon.WithoutSecureBoot)
+		switch {
+		case !slices.Contains(vmKeys, key) && !slices.Contains(vmAreas, area),
+			replaced && slices.Contains(withoutBootMode, key), !replaced && key == "boot.mode":
+			return "Invalid config: Unknown configuration key: " + key
+		case key == "boot.mode" && value != "" && !slices.Contains(bootModes, value):
+			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Value %q not one of %q", key, value, bootModes)
+		case key == "limits.cpu" && !validCores(value):
+			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Invalid CPU limit syntax", key)
+		case key == "limits.memory" && !validMemory(value):
+			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Invalid value %q", key, value)
+		}
+	}
+	return ""
+}
+
+func validCores(text string) bool {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n > 0
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if err == nil && isRange {
+			to, err = strconv.Atoi(last)
+		}
+		if text != "" && (err != nil || from < 0 || to < from) {
+			return false
+		}
+	}
+	return true
+}
+
+func validMemory(text string) bool {
+	if share, isShare := strings.CutSuffix(text, "%"); isShare {
+		n, err := strconv.Atoi(share)
+		return err == nil && n > 0 && n <= 100
+	}
+	_, err := daemon.ReadSize(text)
+	return err == nil
+}
+
+// devicesProblem is LXD's word against the devices of an instance.
+func devicesProblem(i *world.Instance) error {
+	devices, roots := i.ExpandedDevices(), 0
+	for _, name := range slices.Sorted(maps.Keys(devices)) {
+		d := devices[name]
+		if world.IsRoot(d) {
+			roots++
+		}
+		if err := deviceProblem(i, d); err != nil {
+			return refusalf("Failed initialising instance: Failed add validation for device %q: %v", name, err)
+		}
+	}
+	switch {
+	case roots == 0:
+		return refusal("Failed initialising instance: Failed getting root disk: No root device could be found")
+	case roots > 1:
+		return refusal("Failed initialising instance: Failed getting root disk: Multiple instance root devices detected")
+	}
+	return nil
+}
+
+func deviceProblem(i *world.Instance, d map[string]string) error {
+	l := i.Server
+	mac := d["hwaddr"]
+	_, badSize := daemon.ReadSize(d["size"])
+	switch d["type"] {
+	case "disk":
+		switch {
+		case d["pool"] != "" && !l.HasPool(d["pool"]):
+			return refusalf("Failed loading storage pool %q: Storage pool not found", d["pool"])
+		case world.IsRoot(d) && d["pool"] == "":
+			return refusal("Root disk entry must have a \"pool\" property set")
+		case badSize != nil:
+			return badSize
+		case d["pool"] != "" && d["source"] != "" && l.VolumeOf(i.Project, d) == nil:
+			return refusalf("Failed loading custom volume: Storage volume not found")
+		}
+	case "nic":
+		_, badMAC := net.ParseMAC(mac)
+		switch {
+		case d["network"] != "" && l.Networks[d["network"]] == nil:
+			return refusalf("Failed loading network %q: Network not found", d["network"])
+		case d["network"] == "" && d["nictype"] == "":
+			return refusal("Unsupported device type")
+		case mac != "" && badMAC != nil:
+			return refusalf("Invalid value for device option \"hwaddr\": %v", badMAC)
+		}
+	case "none", "gpu", "pci", "proxy", "tpm", "unix-char", "unix-block", "usb", "unix-hotplug", "infiniband":
+	default:
+		return refusalf("Unsupported device type %q", d["type"])
+	}
+	return nil
+}
+
+// startProblem is what keeps the instance from starting.
+func startProblem(i *world.Instance) error {
+	names := []string{}
+	for _, known := range i.Server.HostInterfaces() {
+		names = append(names, known.Name)
+	}
+	devices := i.ExpandedDevices()
+	for _, name := range slices.Sorted(maps.Keys(devices)) {
+		d := devices[name]
+		if d["type"] == "nic" && d["parent"] != "" && !slices.Contains(names, d["parent"]) && i.Server.Networks[d["parent"]] == nil {
+			return refusalf("Failed to start device %q: Parent device %q doesn't exist", name, d["parent"])
+		}
+	}
+	if i.ExpandedConfig()["security.protection.start"] == "true" {
+		return refusal("Instance is protected from being started")
+	}
+	return nil
+}
+
+// liveProblem is what LXD says against a change of a VM that runs.
+func liveProblem(i *world.Instance, before, after map[string]string) error {
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		live := slices.ContainsFunc(liveKeys, func(l string) bool { return l == key || strings.HasSuffix(l, ".") && strings.HasPrefix(key, l) })
+		switch {
+		case before[key] == after[key]:
+		case !live:
+			return refusalf("Key %q cannot be updated when VM is running", key)
+		case key == "limits.memory" && i.Server.MemoryIn(after[key]) > i.Server.MemoryIn(before[key]):
+			return refusal("Cannot increase memory size beyond boot time size when VM is running")
+		}
+	}
+	return nil
+}
+
+// shrinkProblem is what LXD says against a smaller root disk.
+func shrinkProblem(before, after map[string]map[string]string) error {
+	size := func(devices map[string]map[string]string) int64 {
+		for _, d := range devices {
+			if world.IsRoot(d) {
+				return world.SizeOr(d["size"], world.VMDefaultDisk)
+			}
+		}
+		return 0
+	}
+	if size(after) < size(before) {
+		return refusal("Failed to update device \"root\": Block volumes cannot be shrunk")
+	}
+	return nil
+}

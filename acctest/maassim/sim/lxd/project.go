@@ -1,0 +1,172 @@
+package lxd
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+func projectRoutes() []Route {
+	return []Route{
+		{http.MethodGet, "1.0/projects", trusted, listProjects},
+		{http.MethodPost, "1.0/projects", admin, createProject},
+		{http.MethodGet, "1.0/projects/{name}", trusted, readProject},
+		{http.MethodPut, "1.0/projects/{name}", admin, putProject},
+		{http.MethodDelete, "1.0/projects/{name}", admin, deleteProject},
+	}
+}
+
+// listed answers a list: paths, or with recursion the objects themselves.
+func (c *Call) listed(paths []string, objects any) rest.Reply {
+	if c.depth() == "" || c.depth() == "0" {
+		return synced(rest.List(paths))
+	}
+	return synced(objects)
+}
+
+// projectView is a project with what is in it, as far as the client may see.
+func projectView(c *Call, name string) api.Project {
+	view := *c.LXD.ProjectInfo[name]
+	view.UsedBy = []string{}
+	suffix := "?project=" + name
+	if name == "default" {
+		suffix = ""
+	}
+	for _, i := range c.LXD.Instances(name) {
+		view.UsedBy = append(view.UsedBy, "/1.0/instances/"+i.Name+suffix)
+	}
+	for key := range c.LXD.Profiles {
+		if key.Project == name {
+			view.UsedBy = append(view.UsedBy, "/1.0/profiles/"+key.Name+suffix)
+		}
+	}
+	for key := range c.LXD.Volumes {
+		if key.Project == name {
+			view.UsedBy = append(view.UsedBy, "/1.0/storage-pools/"+key.Pool+"/volumes/custom/"+key.Name+suffix)
+		}
+	}
+	slices.Sort(view.UsedBy)
+	return view
+}
+
+func listProjects(c *Call) rest.Reply {
+	paths, views := []string{}, []api.Project{}
+	for _, name := range rest.Sorted(world.ProjectNames(c.LXD)) {
+		if c.trust.Allows(name) {
+			paths, views = append(paths, "/1.0/projects/"+name), append(views, projectView(c, name))
+		}
+	}
+	return c.listed(paths, views)
+}
+
+// projectNamed is the project in the path.
+func projectNamed(c *Call) (*api.Project, *rest.Reply) {
+	name := c.Vars["name"]
+	var bad rest.Reply
+	switch {
+	case !c.trust.Allows(name):
+		bad = forbidden()
+	case c.LXD.Projects[name] == nil:
+		bad = missing("Project")
+	default:
+		return c.LXD.ProjectInfo[name], nil
+	}
+	return nil, &bad
+}
+
+func readProject(c *Call) rest.Reply {
+	p, bad := projectNamed(c)
+	if bad != nil {
+		return *bad
+	}
+	return tagged(projectView(c, p.Name), p.Description, p.Config)
+}
+
+func createProject(c *Call) rest.Reply {
+	var in api.ProjectsPost
+	if bad := c.read(&in); bad != nil {
+		return *bad
+	}
+	switch {
+	case in.Name == "" || strings.ContainsAny(in.Name, "/ _'\"") || in.Name == "*":
+		return Bad("Invalid project name %q", in.Name)
+	case c.LXD.Projects[in.Name] != nil:
+		return taken("Project", in.Name)
+	}
+	if bad := projectConfigProblem(in.Config); bad != nil {
+		return *bad
+	}
+	c.LXD.EnsureProject(in.Name)
+	info := c.LXD.ProjectInfo[in.Name]
+	info.Description = in.Description
+	maps.Copy(info.Config, in.Config)
+	return madeAt("/1.0/projects/" + in.Name)
+}
+
+func putProject(c *Call) rest.Reply {
+	p, bad := projectNamed(c)
+	if bad == nil {
+		bad = c.unchanged(p.Description, p.Config)
+	}
+	var in api.ProjectPut
+	if bad == nil {
+		bad = c.read(&in)
+	}
+	if bad == nil {
+		bad = projectConfigProblem(in.Config)
+	}
+	if bad != nil {
+		return *bad
+	}
+	for _, feature := range world.LXDFeatures {
+		if in.Config[feature] != p.Config[feature] && projectInUse(c, p.Name) {
+			return Bad("Project feature %q cannot be changed while the project is in use", feature)
+		}
+	}
+	p.Description, p.Config = in.Description, in.Config
+	if p.Config == nil {
+		p.Config = map[string]string{}
+	}
+	return done()
+}
+
+// projectInUse says whether more than the default profile is in the project.
+func projectInUse(c *Call, name string) bool {
+	used := projectView(c, name).UsedBy
+	return len(used) > 1 || len(used) == 1 && !strings.HasPrefix(used[0], "/1.0/profiles/default")
+}
+
+func projectConfigProblem(config map[string]string) *rest.Reply {
+	for key := range config {
+		area, _, _ := strings.Cut(key, ".")
+		if !slices.Contains([]string{"features", "limits", "restricted", "user", "images", "backups"}, area) && key != "restricted" {
+			bad := Bad("Invalid project configuration key %q", key)
+			return &bad
+		}
+	}
+	return nil
+}
+
+func deleteProject(c *Call) rest.Reply {
+	p, bad := projectNamed(c)
+	switch {
+	case bad != nil:
+		return *bad
+	case p.Name == "default":
+		return forbiddenText(`The "default" project cannot be deleted`)
+	case projectInUse(c, p.Name):
+		return Bad("Only empty projects can be removed")
+	}
+	delete(c.LXD.Projects, p.Name)
+	delete(c.LXD.ProjectInfo, p.Name)
+	delete(c.LXD.Profiles, world.InProject{Project: p.Name, Name: "default"})
+	return c.settle(asyncProjectDelete, "Deleting project", done())
+}
+
+func forbiddenText(text string) rest.Reply { return Refused(http.StatusForbidden, "%s", text) }

@@ -1,0 +1,244 @@
+package lxd
+
+import (
+	"cmp"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// withTrustToken is the LXD that reads tokens from a field of their own.
+var withTrustToken = daemon.Version{Major: 5, Minor: 21}
+
+func trustRoutes() []Route {
+	return []Route{
+		{http.MethodGet, "1.0/certificates", trusted, listCertificates},
+		{http.MethodPost, "1.0/certificates", public, addCertificate},
+		{http.MethodGet, "1.0/certificates/{name}", trusted, readCertificate},
+		{http.MethodPut, "1.0/certificates/{name}", admin, putCertificate},
+		{http.MethodDelete, "1.0/certificates/{name}", admin, deleteCertificate},
+	}
+}
+
+func viewCertificate(t daemon.Trust) api.Certificate {
+	return api.Certificate{
+		Name: t.Name, Type: api.CertificateTypeClient, Restricted: t.Restricted, Projects: rest.List(t.Projects),
+		Certificate: t.Certificate, Fingerprint: daemon.Fingerprint(t.Certificate),
+	}
+}
+
+// certificates are those that the client may see, which stand for clients.
+func certificates(c *Call) []api.Certificate {
+	found := []api.Certificate{}
+	for _, t := range c.LXD.Trusted {
+		mine := daemon.Fingerprint(t.Certificate) == daemon.Fingerprint(c.trust.Certificate)
+		if len(daemon.CertificatesIn(t.Certificate)) > 0 && (mine || !c.trust.Restricted) {
+			found = append(found, viewCertificate(t))
+		}
+	}
+	return found
+}
+
+func listCertificates(c *Call) rest.Reply {
+	found, paths := certificates(c), []string{}
+	if c.depth() == "1" {
+		return synced(found)
+	}
+	for _, v := range found {
+		paths = append(paths, "/1.0/certificates/"+v.Fingerprint)
+	}
+	return synced(paths)
+}
+
+// certificate finds one by its fingerprint or the beginning of it.
+func certificate(c *Call) (api.Certificate, *rest.Reply) {
+	all := certificates(c)
+	i := slices.IndexFunc(all, func(v api.Certificate) bool { return strings.HasPrefix(v.Fingerprint, c.Vars["name"]) })
+	if i < 0 {
+		bad := missing("Certificate")
+		return api.Certificate{}, &bad
+	}
+	return all[i], nil
+}
+
+func readCertificate(c *Call) rest.Reply {
+	v, bad := certificate(c)
+	if bad != nil {
+		return *bad
+	}
+	return tagged(v, v)
+}
+
+func trustIndex(c *Call, v api.Certificate) int {
+	return slices.IndexFunc(c.LXD.Trusted, func(t daemon.Trust) bool { return daemon.Fingerprint(t.Certificate) == v.Fingerprint })
+}
+
+func putCertificate(c *Call) rest.Reply {
+	v, bad := certificate(c)
+	if bad == nil {
+		bad = c.unchanged(v)
+	}
+	var in api.CertificatePut
+	if bad == nil {
+		bad = c.read(&in)
+	}
+	if bad == nil {
+		bad = knownProjects(c, in.Projects)
+	}
+	if bad != nil {
+		return *bad
+	}
+	t := &c.LXD.Trusted[trustIndex(c, v)]
+	t.Name, t.Restricted, t.Projects = in.Name, in.Restricted, in.Projects
+	return done()
+}
+
+func deleteCertificate(c *Call) rest.Reply {
+	v, bad := certificate(c)
+	if bad != nil {
+		return *bad
+	}
+	i := trustIndex(c, v)
+	c.LXD.Trusted = slices.Delete(slices.Clone(c.LXD.Trusted), i, i+1)
+	return done()
+}
+
+func knownProjects(c *Call, names []string) *rest.Reply {
+	for _, name := range names {
+		if c.LXD.Projects[name] == nil {
+			bad := missing("Project")
+			return &bad
+		}
+	}
+	return nil
+}
+
+// addCertificate trusts a certificate: a trusted client's word is enough, any
+// other brings a token or the password.
+func addCertificate(c *Call) rest.Reply {
+	var in api.CertificatesPost
+	if bad := c.read(&in); bad != nil {
+		return *bad
+	}
+	switch {
+	case c.trusted && c.trust.Restricted:
+		return forbidden()
+	case !slices.Contains([]string{"", api.CertificateTypeClient, api.CertificateTypeMetrics}, in.Type):
+		return Bad("Unknown request type %q", in.Type)
+	case in.Token && c.trusted:
+		return newToken(c, in)
+	case c.trusted && in.Certificate == "" && c.Client != nil, c.trusted && (in.Password != "" || in.TrustToken != ""):
+		return Bad("Client is already trusted")
+	}
+	t := daemon.Trust{Name: in.Name, Restricted: in.Restricted, Projects: in.Projects}
+	if !c.trusted {
+		granted, bad := present(c, in)
+		if bad != nil {
+			return *bad
+		}
+		t = granted
+		t.Name = cmp.Or(in.Name, t.Name)
+	}
+	if bad := knownProjects(c, t.Projects); bad != nil {
+		return *bad
+	}
+	return addTrust(c, t, in.Certificate)
+}
+
+// addTrust stores the certificate that was sent, in base64 DER, or that of the
+// connection.
+func addTrust(c *Call, t daemon.Trust, sent string) rest.Reply {
+	der := c.Client
+	if sent != "" {
+		var err error
+		if der, err = base64.StdEncoding.DecodeString(sent); err != nil {
+			return Bad("%v", err)
+		}
+		if _, err = x509.ParseCertificate(der); err != nil {
+			return Bad("Invalid certificate material: %v", err)
+		}
+	}
+	if der == nil {
+		return Bad("No client certificate provided")
+	}
+	t.Certificate = daemon.EncodePEM("CERTIFICATE", der) + "\n"
+	if _, known := daemon.TrustingDER(c.LXD.Trusted, der); known {
+		return Refused(http.StatusConflict, "Certificate already in trust store")
+	}
+	c.LXD.Trusted = append(slices.Clone(c.LXD.Trusted), t)
+	return madeAt("/1.0/certificates/" + daemon.Fingerprint(t.Certificate))
+}
+
+// present checks the token or the password of a client that is not trusted.
+func present(c *Call, in api.CertificatesPost) (daemon.Trust, *rest.Reply) {
+	refuse := func(rep rest.Reply) (daemon.Trust, *rest.Reply) { return daemon.Trust{}, &rep }
+	explicit, passwords := c.LXD.Since(withTrustToken), !c.LXD.Since(daemon.WithoutPassword)
+	switch {
+	case in.Password != "" && !passwords:
+		return refuse(Refused(http.StatusNotImplemented, "Password authentication is no longer supported, please use trust tokens instead"))
+	case in.TrustToken != "" && !explicit:
+		return refuse(forbidden()) // a field that it does not read
+	}
+	if secret, isToken := tokenSecret(cmp.Or(in.TrustToken, in.Password)); isToken {
+		o := tokenWith(c, secret)
+		if o == nil {
+			return refuse(Refused(http.StatusForbidden, "No matching certificate add operation found"))
+		}
+		finishOperation(o, c.World, c.LXD, nil)
+		wanted, _ := o.Metadata["request"].(api.CertificatesPost)
+		return daemon.Trust{Name: wanted.Name, Restricted: wanted.Restricted, Projects: wanted.Projects}, nil
+	}
+	if in.Password == "" || c.LXD.Password != in.Password {
+		return refuse(forbidden())
+	}
+	return daemon.Trust{}, nil
+}
+
+// newToken begins an operation that waits for a client with its secret.
+func newToken(c *Call, in api.CertificatesPost) rest.Reply {
+	if bad := knownProjects(c, in.Projects); bad != nil {
+		return *bad
+	}
+	shown, err := c.LXD.Shown()
+	if err != nil {
+		return Broken("%v", err)
+	}
+	o := c.begin(api.OperationClassToken, "Executing operation", nil)
+	o.Metadata = map[string]any{
+		"secret": world.NewRandomUUID(), "fingerprint": daemon.Fingerprint(shown.Certificate), "addresses": c.LXD.Addresses(), "request": in,
+	}
+	o.MayCancel = true
+	o.Begun = o.Operation
+	return started(o)
+}
+
+// tokenSecret reads a token as "lxc config trust add" prints it.
+func tokenSecret(text string) (string, bool) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", false
+	}
+	var token api.CertificateAddToken
+	if err := json.Unmarshal(raw, &token); err != nil {
+		return "", false
+	}
+	return token.Secret, token.Secret != ""
+}
+
+func tokenWith(c *Call, secret string) *world.Operation {
+	for _, o := range c.LXD.Operations {
+		if o.Class == api.OperationClassToken && !o.StatusCode.IsFinal() && o.Metadata["secret"] == secret {
+			return o
+		}
+	}
+	return nil
+}

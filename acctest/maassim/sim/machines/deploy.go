@@ -1,0 +1,179 @@
+package machines
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// deployMachine installs an image on a machine that is Allocated, or Ready:
+// then MAAS acquires it for the caller.
+func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
+	w := c.World
+	image, bad := readDeployment(c, m)
+	if bad != nil {
+		return *bad
+	}
+	action := wakeAction(m)
+	if lifecycle.PowerBusy(m, action) {
+		return lifecycle.BusyReply(m, action)
+	}
+	m.Query.Cancel()
+	m.Osystem, m.Series, m.Kernel = image.osystem, image.series, image.kernel
+	m.Ephemeral = rest.Truth(c.Field("ephemeral_deploy"))
+	m.UserData = readUserData(c.Field("user_data"))
+	m.AgentName = cmp.Or(m.AgentName, c.Field("agent_name"))
+	if m.MinKernel == nil {
+		m.MinKernel = new(string)
+	}
+	lifecycle.Deploy(w, m, c.User)
+	if rest.Truth(c.Field("bridge_all")) {
+		lifecycle.BridgeAll(m)
+	}
+	rep := machineReply(m)
+	m.AssignAddresses()
+	lifecycle.Power(w, m, action)
+	return rep
+}
+
+// deployment is what is to be installed.
+type deployment struct{ osystem, series, kernel string }
+
+// readDeployment reads what is to be installed, or why nothing can be.
+func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.Reply) {
+	refuse := func(rep rest.Reply) (deployment, *rest.Reply) { return deployment{}, &rep }
+	w := c.World
+	if !world.OneOf(m.Status, world.StatusReady, world.StatusAllocated) {
+		return refuse(rest.Conflict(fmt.Sprintf("Can't deploy a machine that is in the '%s' state", m.Status)))
+	}
+	if w.Gone && (rest.Truth(c.Field("install_kvm")) || rest.Truth(c.Field("register_vmhost"))) {
+		return refuse(rest.BadText(hosts.GoneText))
+	}
+	if d.osystem, d.series, bad = readImage(w, c); bad != nil {
+		return d, bad
+	}
+	if d.kernel, bad = readKernel(c, m, d.osystem, d.series); bad != nil {
+		return d, bad
+	}
+	if !isConfigured(m) {
+		return refuse(rest.BadField("network", "Node must be configured to use a network"))
+	}
+	if w.Rack != world.OK {
+		return refuse(rest.BadText(fmt.Sprintf("Deployment operating system %s %s is unavailable.", d.osystem, d.series)))
+	}
+	return d, nil
+}
+
+// isConfigured says whether an interface is linked to a subnet.
+func isConfigured(m *world.Machine) bool {
+	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool {
+		return slices.ContainsFunc(n.Links, func(l *world.Link) bool { return l.Mode != "link_up" })
+	})
+}
+
+// readImage finds the imported image; osystem of the form does not count.
+func readImage(w *world.World, c *request.Call) (osystem, series string, bad *rest.Reply) {
+	series = c.Field("distro_series")
+	osystem = "ubuntu"
+	if before, after, found := strings.Cut(series, "/"); found {
+		osystem, series = before, after
+	}
+	if series == "" {
+		series = w.DefaultSeries()
+	}
+	if w.HasImage(osystem, series) {
+		return osystem, series, nil
+	}
+	for _, image := range w.Images { // a custom image is named without its system
+		if name, isCustom := strings.CutPrefix(image, "custom/"); isCustom && name == series {
+			return "custom", series, nil
+		}
+	}
+	choices := []string{"''"}
+	for _, image := range slices.Sorted(slices.Values(w.Images)) {
+		choices = append(choices, "'"+image+"'")
+	}
+	refusal := rest.BadField("distro_series", fmt.Sprintf("'%s' is not a valid distro_series.  It should be one of: %s.", c.Field("distro_series"), strings.Join(choices, ", ")))
+	return "", "", &refusal
+}
+
+// ubuntuVersions are the kernels' names of Ubuntu's series.
+var ubuntuVersions = map[string]string{"xenial": "16.04", "bionic": "18.04", "focal": "20.04", "jammy": "22.04", "noble": "24.04"}
+
+// readKernel is the wanted kernel, or the image's general one. An image has
+// kernels for the architectures that it was imported for
+// (utils/osystems.py, validate_hwe_kernel).
+func readKernel(c *request.Call, m *world.Machine, osystem, series string) (string, *rest.Reply) {
+	version, known := ubuntuVersions[series]
+	if osystem != "ubuntu" || !known {
+		return "", nil
+	}
+	wanted := c.Field("hwe_kernel")
+	if short, _, _ := strings.Cut(m.Architecture, "/"); !slices.Contains(c.World.Architectures, short) {
+		problem := series + " has no kernels available."
+		if wanted != "" {
+			problem = fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture)
+		}
+		bad := rest.BadField("hwe_kernel", problem)
+		return "", &bad
+	}
+	if c.Field("distro_series") == "" {
+		// MAAS looks at the kernel only together with a series
+		// (api/machines.py, op_deploy), and installs the general one.
+		return "ga-" + version, nil
+	}
+	switch strings.TrimSuffix(strings.TrimSuffix(wanted, "-edge"), "-lowlatency") {
+	case "":
+		return "ga-" + version, nil
+	case "ga-" + version, "hwe-" + version:
+		return wanted, nil
+	}
+	if !strings.HasPrefix(wanted, "ga-") && !strings.HasPrefix(wanted, "hwe-") {
+		return "ga-" + version, nil // no name of a kernel, which MAAS does not look at
+	}
+	bad := rest.BadField("hwe_kernel", fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture))
+	return "", &bad
+}
+
+// readUserData undoes base64; what is none is kept as it is.
+func readUserData(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return []byte(text)
+	}
+	return data
+}
+
+// readSwapSize reads swap_size, in bytes or with a suffix; nil: it is not given
+// (forms/__init__.py, NodeForm.clean_swap_size).
+func readSwapSize(c *request.Call, errs rest.FormErrors) *int64 {
+	text := c.Field("swap_size")
+	if text == "" {
+		return nil
+	}
+	unit := int64(1)
+	for suffix, bytes := range map[string]int64{"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} {
+		if number, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = number, bytes
+		}
+	}
+	size, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		errs.Add("swap_size", "Invalid size for swap: "+c.Field("swap_size"))
+		return nil
+	}
+	size *= unit
+	return &size
+}

@@ -1,0 +1,222 @@
+package machines
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// CreateMachine enlists a machine, whose VM or hardware is not looked at.
+// Without credentials, or without admin rights, it stays New.
+func CreateMachine(c *request.Call) rest.Reply {
+	w, errs := c.World, rest.FormErrors{}
+	z, p, d := readPlaces(c, errs)
+	params, problem := viewPowerParameters(c)
+	if problem != "" {
+		return rest.BadText(problem)
+	}
+	macs := c.Form["mac_addresses"]
+	checkEnlistment(w, c, macs, params, errs)
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	commission := (!c.Has("commission") || rest.Truth(c.Field("commission"))) && !rest.Truth(c.Field("deployed")) && c.User != nil && c.User.Admin
+	if commission && (w.Rack != world.OK || !w.HasImage("ubuntu", w.DefaultSeries())) {
+		return rest.BadText(hosts.NoCommissioningImage(w))
+	}
+	m := w.NewMachine(cmp.Or(c.Field("hostname"), w.RandomName()))
+	Place(m, z, p, d)
+	m.Description = c.Field("description")
+	for _, mac := range macs {
+		m.AddNIC(strings.ToLower(mac), subnetForMAC(w, strings.ToLower(mac)))
+	}
+	m.PowerType = cmp.Or(c.Field("power_type"), "manual")
+	if bad := attachInstance(w, m, params); bad != nil {
+		m.Forget()
+		return *bad
+	}
+	return enlistMachine(w, c, m, commission)
+}
+
+// enlistMachine is what happens to a new machine next.
+func enlistMachine(w *world.World, c *request.Call, m *world.Machine, commission bool) rest.Reply {
+	if rest.Truth(c.Field("deployed")) && c.User != nil {
+		m.Status, m.Owner = world.StatusDeployed, c.User
+	}
+	if !commission {
+		return machineReply(m)
+	}
+	lifecycle.Commission(w, m, c.User, commissionOptions(c))
+	rep := machineReply(m)
+	if m.PowerType == "lxd" {
+		lifecycle.Power(w, m, "on")
+	}
+	return rep
+}
+
+// viewPowerParameters reads power_parameters={…} and power_parameters_X=….
+func viewPowerParameters(c *request.Call) (map[string]string, string) {
+	params := map[string]string{}
+	if text := c.Field("power_parameters"); text != "" {
+		var all map[string]any
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			return nil, "Failed to parse JSON power_parameters"
+		}
+		for name, value := range all {
+			params[name] = rest.JSONText(value)
+		}
+	}
+	for name := range c.Form {
+		if key, isParam := strings.CutPrefix(name, "power_parameters_"); isParam {
+			params[key] = c.Field(name)
+		}
+	}
+	return params, ""
+}
+
+// checkEnlistment refuses what MAAS's forms refuse: unknown architectures and
+// drivers, MACs and names that machines have.
+func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[string]string, errs rest.FormErrors) {
+	if arch := c.Field("architecture"); arch == "" {
+		errs.Add("architecture", "An architecture must be specified.")
+	} else if !strings.HasPrefix(arch, "amd64") {
+		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: 'amd64/generic'.", arch))
+	}
+	if name := c.Field("hostname"); name != "" {
+		checkRename(c, nil, name, errs)
+	}
+	kind := c.Field("power_type")
+	if !slices.Contains(powerTypes, kind) {
+		errs.Add("power_type", rest.ChoiceProblem(kind))
+	}
+	usable := 0
+	for _, mac := range macs {
+		if problem := macProblem(w, mac); problem != "" {
+			errs.Add("mac_addresses", problem)
+		} else {
+			usable++
+		}
+	}
+	if len(macs) == 0 {
+		errs.Add("mac_addresses", "This field is required.")
+	}
+	if kind == "lxd" {
+		checkLXDParameters(params, usable, errs)
+	}
+}
+
+func macProblem(w *world.World, mac string) string {
+	if _, err := net.ParseMAC(mac); err != nil {
+		return fmt.Sprintf("'%s' is not a valid MAC address.", mac)
+	}
+	if m := hosts.MachineWithMAC(w, strings.ToLower(mac)); m != nil {
+		return fmt.Sprintf("MAC address %s already in use on %s.", strings.ToLower(mac), m.Hostname)
+	}
+	return ""
+}
+
+func checkLXDParameters(params map[string]string, macs int, errs rest.FormErrors) {
+	if macs == 0 {
+		errs.Add("power_type", "Can't set power type to lxd without network interfaces")
+		return
+	}
+	if params["power_address"] == "" {
+		errs.Add("power_parameters", "LXD address: This field is required.")
+	}
+	if params["instance_name"] == "" {
+		errs.Add("power_parameters", "Instance name: This field is required.")
+	}
+}
+
+// subnetForMAC is the network of the instance with that MAC, else the first
+// that has DHCP.
+func subnetForMAC(w *world.World, mac string) *world.Subnet {
+	for _, l := range w.LXDs {
+		l.Look()
+		for _, project := range l.Projects {
+			for _, i := range project {
+				if n := slices.Index(i.MACs, mac); n >= 0 {
+					return i.Subnets[n]
+				}
+			}
+		}
+	}
+	for _, n := range w.Subnets {
+		if n.VLAN.DHCP {
+			return n
+		}
+	}
+	return nil
+}
+
+// attachInstance gives a machine its power parameters. Machines of one LXD, project
+// and certificate share a BMC, and where that is a VM host they are its VMs at
+// once.
+func attachInstance(w *world.World, m *world.Machine, params map[string]string) *rest.Reply {
+	if m.PowerType != "lxd" {
+		m.PowerParams = params
+		return nil
+	}
+	m.Instance, m.UEFI = params["instance_name"], true
+	b := &world.BMC{Address: params["power_address"], Project: cmp.Or(params["project"], "default"), Certificate: params["certificate"], Key: params["key"]}
+	b.Password, b.HasPassword = params["password"], params["password"] != ""
+	if b.Certificate == "" && b.Key == "" {
+		var err error
+		if b.Certificate, b.Key, err = hosts.NewPair("maas"); err != nil {
+			bad := hosts.InternalError(err.Error())
+			return &bad
+		}
+	}
+	if shared := w.BMCs[b.ID()]; shared != nil {
+		b = shared
+	}
+	w.BMCs[b.ID()] = b
+	m.BMC = b
+	return nil
+}
+
+// rewireMachine changes power parameters; those that are not given stay. The
+// BMC is shared, so its other machines move, too, unless there is one of that
+// kind already, which the machine then joins.
+func rewireMachine(w *world.World, c *request.Call, m *world.Machine) *rest.Reply {
+	params, problem := viewPowerParameters(c)
+	if problem != "" {
+		bad := rest.BadText(problem)
+		return &bad
+	}
+	if kind := c.Field("power_type"); kind != "" && kind != m.PowerType {
+		m.PowerType, m.BMC = kind, nil
+		return attachInstance(w, m, params)
+	}
+	if len(params) == 0 {
+		return nil
+	}
+	if m.BMC == nil {
+		m.PowerParams = params
+		return nil
+	}
+	changed := *m.BMC
+	for name, to := range map[string]*string{"power_address": &changed.Address, "project": &changed.Project, "certificate": &changed.Certificate, "key": &changed.Key, "password": &changed.Password, "instance_name": &m.Instance} {
+		if value, given := params[name]; given {
+			*to = value
+		}
+	}
+	changed.HasPassword = true
+	if there := w.BMCs[changed.ID()]; there != nil && there != m.BMC {
+		m.BMC = there
+		return nil
+	}
+	delete(w.BMCs, m.BMC.ID())
+	*m.BMC = changed
+	w.BMCs[m.BMC.ID()] = m.BMC
+	return nil
+}

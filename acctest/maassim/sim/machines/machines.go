@@ -1,0 +1,143 @@
+package machines
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// Routes are the operations on machines, and on the log of what happened
+// to them.
+func Routes() []request.Route { return slices.Concat(machineRoutes, machineOpRoutes, eventRoutes) }
+
+var machineRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "machines/", Handle: listMachines},
+	{Method: http.MethodPost, Path: "machines/", Handle: CreateMachine},
+	{Method: http.MethodPost, Path: "machines/", Op: "allocate", Handle: allocate},
+	{Method: http.MethodGet, Path: "machines/", Op: "list_allocated", Handle: listAllocated},
+	{Method: http.MethodGet, Path: "machines/", Op: "power_parameters", Admin: true, Handle: listPowerParameters},
+	{Method: http.MethodGet, Path: "machines/{id}/", Handle: request.OnMachine(request.ViewAll, readMachine)},
+	{Method: http.MethodPut, Path: "machines/{id}/", Handle: request.OnMachine(request.Edit, updateMachine)},
+	{Method: http.MethodDelete, Path: "machines/{id}/", Handle: request.OnMachine(request.Edit, deleteMachine)},
+	{Method: http.MethodGet, Path: "machines/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, powerParameters)},
+	{Method: http.MethodGet, Path: "machines/{id}/", Op: "query_power_state", Handle: request.OnMachine(request.ViewAll, queryPowerState)},
+	{Method: http.MethodGet, Path: "machines/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, machineDetails)},
+	{Method: http.MethodGet, Path: "nodes/{id}/blockdevices/", Handle: request.OnMachine(request.ViewAll, listBlockDevices)},
+}
+
+// machineReply is a machine as the answer to a call that changed it.
+func machineReply(m *world.Machine) rest.Reply {
+	rep := rest.OK(view.Machine(m))
+	rep.Objects = 1
+	return rep
+}
+
+// readMachine shows the machine; what takes no time is over for the next read.
+func readMachine(_ *request.Call, m *world.Machine) rest.Reply {
+	rep := machineReply(m)
+	m.Seen()
+	return rep
+}
+
+func listMachines(c *request.Call) rest.Reply {
+	found, bad := c.Filter()
+	if bad != nil {
+		return *bad
+	}
+	views := []rest.Object{}
+	for _, m := range found {
+		views = append(views, view.Machine(m))
+		m.Seen()
+	}
+	rep := rest.OK(views)
+	rep.Objects = len(views)
+	return rep
+}
+
+// listAllocated are the machines of the caller.
+func listAllocated(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, m := range world.SortedMachines(c.World.Machines) {
+		if m.Owner == c.User && m.Status == world.StatusAllocated {
+			views = append(views, view.Machine(m))
+		}
+	}
+	rep := rest.OK(views)
+	rep.Objects = len(views)
+	return rep
+}
+
+// listBlockDevices shows the disks as the machine does, but for one key.
+func listBlockDevices(_ *request.Call, m *world.Machine) rest.Reply {
+	views := view.DiskViews(m)
+	for _, v := range views {
+		delete(v, "firmware_version")
+	}
+	return rest.OK(views)
+}
+
+// machineDetails is BSON: lldp and lshw, both empty as in a VM that nobody
+// commissioned, or with an empty list.
+func machineDetails(_ *request.Call, m *world.Machine) rest.Reply {
+	binary := func(name, text string) []byte {
+		b := append([]byte{5}, name...)
+		b = append(b, 0, byte(len(text)), 0, 0, 0, 0)
+		return append(b, text...)
+	}
+	lshw := ""
+	if m.Commissioned {
+		lshw = "<list/>"
+	}
+	doc := append(binary("lldp", ""), binary("lshw", lshw)...)
+	body := append([]byte{byte(len(doc) + 5), 0, 0, 0}, doc...)
+	rep := rest.OK(nil)
+	rep.Kind, rep.Body = "application/bson", append(body, 0)
+	return rep
+}
+
+func listPowerParameters(c *request.Call) rest.Reply {
+	all, wanted := rest.Object{}, c.Query["id"]
+	for _, m := range world.SortedMachines(c.World.Machines) {
+		if len(wanted) == 0 || rest.HasAny(wanted, m.SystemID) {
+			all[m.SystemID] = view.PowerParameters(m)
+		}
+	}
+	return rest.OK(all)
+}
+
+func powerParameters(_ *request.Call, m *world.Machine) rest.Reply {
+	return rest.OK(view.PowerParameters(m))
+}
+
+// deleteMachine removes a machine. For a VM it always answers 204, whether the
+// instance could be removed or not.
+func deleteMachine(c *request.Call, m *world.Machine) rest.Reply {
+	if names := HostedBy(m); names != "" {
+		return rest.BadText("The following VM hosts must be removed first: " + names)
+	}
+	c.World.Sleep(c.World.Latency.Delete + driverDelay(m))
+	if c.World.Machines[m.SystemID] == m {
+		lifecycle.RemoveVM(c.World, m)
+	}
+	return rest.Deleted()
+}
+
+// HostedBy names the VM hosts that run on the machine.
+func HostedBy(m *world.Machine) string {
+	names := ""
+	for _, h := range world.SortedHosts(m.World.Hosts) {
+		if h.Machine != m {
+			continue
+		}
+		if names != "" {
+			names += ", "
+		}
+		names += h.Name
+	}
+	return names
+}

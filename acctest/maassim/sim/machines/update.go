@@ -1,0 +1,95 @@
+package machines
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// powerTypes are the drivers that a machine may name here.
+var powerTypes = []string{"", "manual", "lxd", "ipmi", "redfish", "virsh", "webhook"}
+
+// updateMachine changes the fields that are given. Zone, pool and domain are
+// names.
+func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
+	errs := rest.FormErrors{}
+	z, p, d := readPlaces(c, errs)
+	hostname := hosts.FieldText(c, "hostname")
+	if hostname != nil && *hostname != "" {
+		checkRename(c, m, *hostname, errs)
+	}
+	if arch := c.Field("architecture"); arch != "" && !strings.HasPrefix(arch, "amd64") {
+		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: 'amd64/generic'.", arch))
+	}
+	if kind := c.Field("power_type"); !slices.Contains(powerTypes, kind) {
+		errs.Add("power_type", rest.ChoiceProblem(kind))
+	}
+	swap := readSwapSize(c, errs)
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	if bad := rewireMachine(c.World, c, m); bad != nil {
+		return *bad
+	}
+	if hostname != nil && *hostname != "" {
+		m.Hostname = *hostname
+	}
+	Place(m, z, p, d)
+	hosts.SetGiven(&m.Description, hosts.FieldText(c, "description"))
+	if swap != nil {
+		m.SwapSize = swap
+	}
+	if m.MinKernel == nil {
+		m.MinKernel = new(string)
+	}
+	hosts.SetGiven(m.MinKernel, hosts.FieldText(c, "min_hwe_kernel"))
+	return machineReply(m)
+}
+
+// checkRename refuses names that cannot be and those of others; an FQDN names
+// the domain, too.
+func checkRename(c *request.Call, m *world.Machine, name string, errs rest.FormErrors) {
+	if problem := rest.LabelProblem(name); problem != "" {
+		errs.Add("hostname", problem)
+	} else if other := c.World.MachineNamed(name); other != nil && other != m {
+		errs.Add("hostname", "Node with this Hostname already exists.")
+	}
+}
+
+// readPlaces reads zone, pool and domain by name; nil is not given.
+func readPlaces(c *request.Call, errs rest.FormErrors) (z *world.Zone, p *world.Pool, d *world.Domain) {
+	if name := c.Field("zone"); name != "" {
+		if z = c.World.ZoneNamed(name); z == nil {
+			errs.Add("zone", rest.InvalidChoice)
+		}
+	}
+	if name := c.Field("pool"); name != "" {
+		if p = c.World.PoolNamed(name); p == nil {
+			errs.Add("pool", rest.InvalidChoice)
+		}
+	}
+	if name := c.Field("domain"); name != "" {
+		if d = c.World.DomainNamed(name); d == nil {
+			errs.Add("domain", "Unable to find domain "+name)
+		}
+	}
+	return z, p, d
+}
+
+// Place moves the machine to a zone, a pool and a domain; nil leaves it where it is.
+func Place(m *world.Machine, z *world.Zone, p *world.Pool, d *world.Domain) {
+	if z != nil {
+		m.Zone = z
+	}
+	if p != nil {
+		m.Pool = p
+	}
+	if d != nil {
+		m.Domain = d
+	}
+}

@@ -1,0 +1,76 @@
+package metadata
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// status is what a machine reports of its first boot, step by step: a message
+// of cloud-init's webhook.
+type status struct {
+	EventType   *string `json:"event_type"` // "start", "progress" or "finish"
+	Origin      *string `json:"origin"`
+	Name        *string `json:"name"` // "modules-final/config-lxd"; without a slash it is a stage
+	Description *string `json:"description"`
+	Result      string  `json:"result"` // "SUCCESS", "WARN", "FAIL"
+}
+
+// takeStatus notes a report as MAAS does (metadataserver/api_twisted.py,
+// StatusHandlerResource): what begins, and what fails. A stage that fails while
+// the machine is Deploying ends its deployment.
+func takeStatus(m *world.Machine, systemID string, body []byte) rest.Reply {
+	if i := slices.IndexFunc(body, func(b byte) bool { return b > 0x7f }); i >= 0 {
+		return rest.BadText(fmt.Sprintf("Status payload must be ASCII-only: byte %d", i))
+	}
+	var s status
+	if err := json.Unmarshal(body, &s); err != nil {
+		return rest.BadText("Status payload is not valid JSON:\n" + string(body) + "\n\n")
+	}
+	if missing := s.missing(); len(missing) > 0 {
+		return rest.BadText("Missing parameter(s) " + strings.Join(missing, ", ") + " in status message.")
+	}
+	failed := s.Result == "FAIL" || s.Result == "FAILURE"
+	if systemID == m.SystemID && (*s.EventType == "start" || failed) {
+		noteStatus(m, s)
+	}
+	isStage := !strings.Contains(*s.Name, "/")
+	if failed && isStage && *s.EventType == "finish" && m.Status == world.StatusDeploying {
+		lifecycle.Fail(m, "Installation failed (refer to the installation log for more information).")
+	}
+	return rest.Reply{Status: http.StatusNoContent, Kind: rest.TypeHTML}
+}
+
+func (s status) missing() (names []string) {
+	for _, field := range []struct {
+		name  string
+		value *string
+	}{{"event_type", s.EventType}, {"origin", s.Origin}, {"name", s.Name}, {"description", s.Description}} {
+		if field.value == nil {
+			names = append(names, field.name)
+		}
+	}
+	return names
+}
+
+// noteStatus writes the event (metadataserver/api.py,
+// add_event_to_node_event_log).
+func noteStatus(m *world.Machine, s status) {
+	level, kind := "DEBUG", lifecycle.CloudInit
+	good := s.Result == "" || s.Result == "SUCCESS"
+	switch {
+	case m.Status == world.StatusDeploying && good:
+		kind = "Node installation"
+	case m.Status == world.StatusDeploying:
+		level, kind = "ERROR", "Node installation failure"
+	case m.Status == world.StatusDeployed && s.Result == "FAIL":
+		level, kind = "ERROR", lifecycle.CloudInitFailed
+	}
+	m.Note(level, kind, fmt.Sprintf("'%s' %s", *s.Origin, *s.Description), *s.Name)
+}

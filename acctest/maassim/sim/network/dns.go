@@ -1,0 +1,213 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+var dnsRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "dnsresources/", Handle: listDNS},
+	{Method: http.MethodPost, Path: "dnsresources/", Admin: true, Handle: createDNS},
+	{Method: http.MethodGet, Path: "dnsresources/{id}/", Handle: readDNS},
+	{Method: http.MethodPut, Path: "dnsresources/{id}/", Admin: true, Handle: updateDNS},
+	{Method: http.MethodDelete, Path: "dnsresources/{id}/", Admin: true, Handle: deleteDNS},
+}
+
+func viewResource(r *world.DNSResource, w *world.World) rest.Object {
+	addresses, records := []rest.Object{}, []rest.Object{}
+	for _, ip := range r.IPs {
+		addresses = append(addresses, addressView(w, ip))
+	}
+	for _, l := range r.Links {
+		if m, n := addressHolder(w, l); l.IP == "" && m != nil {
+			addresses = append(addresses, linkedView(m, n, l))
+		}
+	}
+	for _, record := range w.Records {
+		if record.Domain == r.Domain && record.Name == r.Name {
+			records = append(records, viewRecord(record))
+		}
+	}
+	return rest.Object{
+		"id": r.ID, "fqdn": r.Name + "." + r.Domain.Name, "address_ttl": r.TTL, "ip_addresses": addresses,
+		"resource_records": records, "resource_uri": rest.URI("dnsresources", r.ID),
+	}
+}
+
+// splitName finds label and domain of fqdn, or of name and domain; a domain is
+// given by name or id. The longest domain that MAAS knows wins.
+func splitName(c *request.Call) (string, *world.Domain, *rest.Reply) {
+	if fqdn := c.Field("fqdn"); fqdn != "" {
+		label, after, _ := strings.Cut(fqdn, ".")
+		if d := c.World.DomainNamed(after); d != nil {
+			return label, d, nil
+		}
+		rep := rest.NoObject("Domain")
+		return "", nil, &rep
+	}
+	errs := rest.FormErrors{}
+	if c.Field("name") == "" {
+		errs.Add("name", rest.MsgRequired)
+	}
+	if c.Field("domain") == "" {
+		errs.Add("domain", rest.MsgRequired)
+	}
+	if len(errs) > 0 {
+		rep := rest.BadForm(errs)
+		return "", nil, &rep
+	}
+	d := domainCalled(c.World, c.Field("domain"))
+	if d == nil {
+		rep := rest.NoObject("Domain")
+		return "", nil, &rep
+	}
+	return c.Field("name"), d, nil
+}
+
+// domainCalled finds a domain by name or id.
+func domainCalled(w *world.World, text string) *world.Domain {
+	if d := w.DomainNamed(text); d != nil {
+		return d
+	}
+	if id, wrong := rest.Number(text); wrong == nil {
+		return w.Domains[id]
+	}
+	return nil
+}
+
+func listDNS(c *request.Call) rest.Reply {
+	name, in, rep := namesWanted(c)
+	if rep != nil {
+		return *rep
+	}
+	ForgetAddresses(c.World)
+	views := []rest.Object{}
+	byName := func(a, b *world.DNSResource) int { return cmp.Compare(a.Name, b.Name) }
+	for _, r := range slices.SortedStableFunc(slices.Values(c.World.DNS), byName) {
+		if (name == "" || name == r.Name) && (in == nil || in == r.Domain) {
+			views = append(views, viewResource(r, c.World))
+		}
+	}
+	for _, d := range rest.Sorted(c.World.Domains) {
+		if rest.Truth(c.Query.Get("all")) && (in == nil || in == d) {
+			views = append(views, impliedNames(c.World, d, name)...)
+		}
+	}
+	return rest.OK(views)
+}
+
+// namesWanted reads by what a list of names is filtered: name and domain, or
+// fqdn where neither is given. Empty and nil match all.
+func namesWanted(c *request.Call) (name string, in *world.Domain, rep *rest.Reply) {
+	name, called := c.Query.Get("name"), c.Query.Get("domain")
+	if fqdn := c.Query.Get("fqdn"); fqdn != "" && name == "" && called == "" {
+		name, called, _ = strings.Cut(fqdn, ".")
+	}
+	if called == "" {
+		return name, nil, nil
+	}
+	if in = domainCalled(c.World, called); in == nil {
+		missing := rest.NoObject("Domain")
+		return "", nil, &missing
+	}
+	return name, in, nil
+}
+
+// parseAddresses reads a list separated by spaces. Anything else, also a
+// comma, goes through to MAAS's parser: 500.
+func parseAddresses(text string) ([]string, *rest.Reply) {
+	fields := strings.Fields(text)
+	for _, field := range fields {
+		if _, err := netip.ParseAddr(field); err != nil {
+			rep := rest.Refused(http.StatusInternalServerError, fmt.Sprintf("failed to detect a valid IP address from '%s'", field))
+			return nil, &rep
+		}
+	}
+	return fields, nil
+}
+
+func createDNS(c *request.Call) rest.Reply {
+	name, d, wrong := splitName(c)
+	if wrong != nil {
+		return *wrong
+	}
+	ips, wrong := parseAddresses(c.Field("ip_addresses"))
+	if wrong != nil {
+		return *wrong
+	}
+	ttl, problem := readTTL(c.Field("address_ttl"))
+	if problem != "" {
+		return rest.BadField("address_ttl", problem)
+	}
+	ForgetAddresses(c.World)
+	if slices.ContainsFunc(c.World.DNS, func(r *world.DNSResource) bool { return r.Name == name && r.Domain == d }) {
+		return rest.BadField("__all__", "Labels must be unique within their zone.")
+	}
+	r := &world.DNSResource{ID: c.World.NextID("dnsresource"), Name: name, Domain: d, TTL: ttl}
+	c.World.DNS = append(c.World.DNS, r)
+	pointTo(c.World, r, ips, c.User)
+	return rest.OK(viewResource(r, c.World))
+}
+
+func resourceInPath(c *request.Call) (*world.DNSResource, *rest.Reply) {
+	ForgetAddresses(c.World)
+	byID := map[int]*world.DNSResource{}
+	for _, r := range c.World.DNS {
+		byID[r.ID] = r
+	}
+	return request.Numbered(c, byID, "DNSResource")
+}
+
+func readDNS(c *request.Call) rest.Reply {
+	r, wrong := resourceInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	return rest.OK(viewResource(r, c.World))
+}
+
+func updateDNS(c *request.Call) rest.Reply {
+	r, wrong := resourceInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	if c.Has("fqdn") {
+		name, d, wrong := splitName(c)
+		if wrong != nil {
+			return *wrong
+		}
+		r.Name, r.Domain = name, d
+	}
+	if c.Has("address_ttl") {
+		ttl, problem := readTTL(c.Field("address_ttl"))
+		if problem != "" {
+			return rest.BadField("address_ttl", problem)
+		}
+		r.TTL = ttl
+	}
+	if c.Has("ip_addresses") {
+		ips, wrong := parseAddresses(c.Field("ip_addresses"))
+		if wrong != nil {
+			return *wrong
+		}
+		pointTo(c.World, r, ips, c.User)
+	}
+	return rest.OK(viewResource(r, c.World))
+}
+
+func deleteDNS(c *request.Call) rest.Reply {
+	r, wrong := resourceInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	c.World.DNS = slices.DeleteFunc(c.World.DNS, func(other *world.DNSResource) bool { return other == r })
+	return rest.Deleted()
+}

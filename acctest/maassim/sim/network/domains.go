@@ -1,0 +1,165 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+var domainRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "domains/", Handle: listDomains},
+	{Method: http.MethodPost, Path: "domains/", Admin: true, Handle: createDomain},
+	{Method: http.MethodGet, Path: "domains/{id}/", Handle: readDomain},
+	{Method: http.MethodPut, Path: "domains/{id}/", Admin: true, Handle: updateDomain},
+	{Method: http.MethodDelete, Path: "domains/{id}/", Admin: true, Handle: deleteDomain},
+}
+
+func listDomains(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, d := range rest.Sorted(c.World.Domains) {
+		views = append(views, view.Domain(d, c.World))
+	}
+	return rest.OK(views)
+}
+
+var domainName = regexp.MustCompile(`^([a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)*$`)
+
+// checkDomainName is MAAS's complaints: one about the name and one about each
+// label at fault.
+func checkDomainName(w *world.World, name string, self *world.Domain) []string {
+	if name == "" {
+		return []string{rest.MsgRequired}
+	}
+	if other := w.DomainNamed(name); other != nil && other != self {
+		return []string{"Domain with this Name already exists."}
+	}
+	if domainName.MatchString(name) {
+		return nil
+	}
+	problems := []string{fmt.Sprintf("Invalid domain name: %s.", name)}
+	for label := range strings.SplitSeq(name, ".") {
+		if strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			problems = append(problems, fmt.Sprintf("Label cannot start or end with hyphen: '%s'.", label))
+		}
+	}
+	return problems
+}
+
+// maxTTL is a week, in seconds.
+const maxTTL = 604800
+
+// readTTL reads an optional TTL in seconds; empty means none.
+func readTTL(text string) (*int, string) {
+	if text == "" {
+		return nil, ""
+	}
+	ttl, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return nil, rest.MsgWhole
+	case ttl < 1:
+		return nil, "Ensure this value is greater than or equal to 1."
+	case ttl > maxTTL:
+		return nil, fmt.Sprintf("Ensure this value is less than or equal to %d.", maxTTL)
+	}
+	return &ttl, ""
+}
+
+func createDomain(c *request.Call) rest.Reply {
+	errs := rest.FormErrors{}
+	for _, problem := range checkDomainName(c.World, c.Field("name"), nil) {
+		errs.Add("name", problem)
+	}
+	ttl, problem := readTTL(c.Field("ttl"))
+	if problem != "" {
+		errs.Add("ttl", problem)
+	}
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	d := c.World.AddDomain(c.Field("name"))
+	d.TTL = ttl
+	if c.Has("authoritative") {
+		d.Authoritative = rest.Truth(c.Field("authoritative"))
+	}
+	return rest.OK(view.Domain(d, c.World))
+}
+
+func readDomain(c *request.Call) rest.Reply {
+	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	if wrong != nil {
+		return *wrong
+	}
+	return rest.OK(view.Domain(d, c.World))
+}
+
+func updateDomain(c *request.Call) rest.Reply {
+	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	if wrong != nil {
+		return *wrong
+	}
+	errs := rest.FormErrors{}
+	if c.Has("name") {
+		for _, problem := range checkDomainName(c.World, c.Field("name"), d) {
+			errs.Add("name", problem)
+		}
+	}
+	ttl, problem := readTTL(c.Field("ttl"))
+	if problem != "" {
+		errs.Add("ttl", problem)
+	}
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	if c.Has("ttl") {
+		d.TTL = ttl
+	}
+	if c.Has("authoritative") {
+		d.Authoritative = rest.Truth(c.Field("authoritative"))
+	}
+	d.Name = cmp.Or(c.Field("name"), d.Name)
+	return rest.OK(view.Domain(d, c.World))
+}
+
+// deleteDomain lets the database's complaint through as 500 where names or
+// machines still use the domain, as MAAS does.
+func deleteDomain(c *request.Call) rest.Reply {
+	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	if wrong != nil {
+		return *wrong
+	}
+	if d.ID == 0 {
+		return rest.BadText("This domain is the default domain, it cannot be deleted.")
+	}
+	if users, field := usersOf(c.World, d); len(users) > 0 {
+		return rest.Refused(http.StatusInternalServerError, fmt.Sprintf(
+			`("Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: '%s'.", {%s})`,
+			field, strings.Join(users, ", ")))
+	}
+	delete(c.World.Domains, d.ID)
+	return rest.Deleted()
+}
+
+// usersOf lists what refers to a domain, and through which of MAAS's fields.
+func usersOf(w *world.World, d *world.Domain) (users []string, field string) {
+	for _, m := range world.SortedMachines(w.Machines) {
+		if m.Domain == d {
+			users = append(users, fmt.Sprintf("<Machine: %s (%s)>", m.SystemID, m.Hostname+"."+d.Name))
+		}
+	}
+	if len(users) > 0 {
+		return users, "Node.domain"
+	}
+	for _, name := range world.NamesIn(w, d) {
+		users = append(users, fmt.Sprintf("<DNSResource: name=%s>", name))
+	}
+	return users, "DNSResource.domain"
+}

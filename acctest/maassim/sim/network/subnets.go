@@ -1,0 +1,193 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+func viewSpan(s world.Span, n *world.Subnet) rest.Object {
+	return rest.Object{"start": world.NthAddress(n.CIDR, s.Start).String(), "end": world.NthAddress(n.CIDR, s.End).String(), "num_addresses": s.Count()}
+}
+
+// subnetRoutes find a subnet by id, by CIDR ("subnets/10.77.0.0%2F24/": two
+// segments once decoded), or by "cidr:…" and "name:…".
+var subnetRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "subnets/", Handle: listSubnets},
+	{Method: http.MethodPost, Path: "subnets/", Admin: true, Handle: createSubnet},
+	{Method: http.MethodGet, Path: "subnets/{id}/", Handle: readSubnet},
+	{Method: http.MethodGet, Path: "subnets/{id}/{bits}/", Handle: readSubnet},
+	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "ip_addresses", Handle: listSubnetAddresses},
+	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "statistics", Handle: countAddresses},
+	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "reserved_ip_ranges", Handle: listUsedRanges},
+	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "unreserved_ip_ranges", Handle: listFreeRanges},
+	{Method: http.MethodGet, Path: "fabrics/", Handle: listFabrics},
+	{Method: http.MethodGet, Path: "fabrics/{id}/", Handle: readFabric},
+	{Method: http.MethodGet, Path: "fabrics/{id}/vlans/", Handle: listVLANs},
+}
+
+func listSubnets(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, n := range c.World.Subnets {
+		views = append(views, view.Subnet(n, c.World))
+	}
+	return rest.OK(views)
+}
+
+// subnetInPath is the one that the call's path names.
+func subnetInPath(c *request.Call) (*world.Subnet, *rest.Reply) {
+	text := c.Vars["id"]
+	if bits := c.Vars["bits"]; bits != "" {
+		text += "/" + bits
+	}
+	n := world.SubnetCalled(c.World, text)
+	if n == nil {
+		rep := rest.NoObject("Subnet")
+		return nil, &rep
+	}
+	return n, nil
+}
+
+func readSubnet(c *request.Call) rest.Reply {
+	n, wrong := subnetInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	return rest.OK(view.Subnet(n, c.World))
+}
+
+// createSubnet makes a subnet on a VLAN of a fabric of its own, as in models.
+func createSubnet(c *request.Call) rest.Reply {
+	text := c.Field("cidr")
+	network, err := netip.ParsePrefix(text)
+	switch {
+	case text == "":
+		return rest.BadField("cidr", rest.MsgRequired)
+	case err != nil:
+		return rest.BadField("cidr", "Required format: <network>/<prefixlen>.")
+	case world.SubnetCalled(c.World, network.Masked().String()) != nil:
+		return rest.BadField("cidr", "Subnet with this Cidr already exists.")
+	case !network.Addr().Is4() || network.Bits() > world.LeastNetwork:
+		return rest.BadField("cidr", "Only IPv4 networks of at least 4 addresses are simulated.")
+	}
+	if problem := gatewayProblem(network, c.Field("gateway_ip")); problem != "" {
+		return rest.BadField("gateway_ip", problem)
+	}
+	network = network.Masked()
+	n := c.World.AddNetwork(cmp.Or(c.Field("name"), network.String()), network, c.Field("gateway_ip"), false)
+	c.World.Learn(n)
+	return rest.OK(view.Subnet(n, c.World))
+}
+
+func gatewayProblem(network netip.Prefix, text string) string {
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case text == "":
+	case err != nil:
+		return "Enter a valid IPv4 or IPv6 address."
+	case !network.Contains(ip):
+		return "Gateway IP must be within CIDR range."
+	}
+	return ""
+}
+
+func countAddresses(c *request.Call) rest.Reply {
+	n, wrong := subnetInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	free, largest, total := 0, 0, n.Size()
+	for _, run := range world.FreeSpans(c.World, n) {
+		free += run.Count()
+		largest = max(largest, run.Count())
+	}
+	usage := float64(total-free) / float64(total)
+	return rest.OK(rest.Object{
+		"num_available": free, "largest_available": largest, "num_unavailable": total - free, "total_addresses": total,
+		"usage": rest.Float(usage), "usage_string": percent(usage), "available_string": percent(1 - usage),
+		"first_address": world.NthAddress(n.CIDR, 1).String(), "last_address": world.NthAddress(n.CIDR, total).String(), "ip_version": 4,
+	})
+}
+
+func percent(part float64) string { return fmt.Sprintf("%.0f%%", part*100) }
+
+func listFreeRanges(c *request.Call) rest.Reply {
+	n, wrong := subnetInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	views := []rest.Object{}
+	for _, run := range world.FreeSpans(c.World, n) {
+		views = append(views, viewSpan(run, n))
+	}
+	return rest.OK(views)
+}
+
+func listUsedRanges(c *request.Call) rest.Reply {
+	n, wrong := subnetInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	views := []rest.Object{}
+	for _, run := range world.Condensed(world.UsedSpans(c.World, n)) {
+		view := viewSpan(run, n)
+		view["purpose"] = strings.Split(run.Purpose, " ")
+		views = append(views, view)
+	}
+	return rest.OK(views)
+}
+
+func viewFabric(f *world.Fabric, w *world.World) rest.Object {
+	vlans := []rest.Object{}
+	for _, v := range w.VLANs {
+		if v.Fabric == f {
+			vlans = append(vlans, view.VLAN(v, w))
+		}
+	}
+	return rest.Object{"id": f.ID, "name": f.Name, "class_type": nil, "vlans": vlans, "resource_uri": rest.URI("fabrics", f.ID)}
+}
+
+func listFabrics(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, f := range c.World.Fabrics {
+		views = append(views, viewFabric(f, c.World))
+	}
+	return rest.OK(views)
+}
+
+func fabricInPath(c *request.Call) (*world.Fabric, *rest.Reply) {
+	byID := map[int]*world.Fabric{}
+	for _, f := range c.World.Fabrics {
+		byID[f.ID] = f
+	}
+	return request.Numbered(c, byID, "Fabric")
+}
+
+func readFabric(c *request.Call) rest.Reply {
+	f, wrong := fabricInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	return rest.OK(viewFabric(f, c.World))
+}
+
+func listVLANs(c *request.Call) rest.Reply {
+	f, wrong := fabricInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	vlans := slices.DeleteFunc(slices.Clone(c.World.VLANs), func(v *world.VLAN) bool { return v.Fabric != f })
+	views := []rest.Object{}
+	for _, v := range vlans {
+		views = append(views, view.VLAN(v, c.World))
+	}
+	return rest.OK(views)
+}

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/machines"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// Condition says how an LXD, or the rack controller, answers.
+type Condition string
+
+// The conditions. A hanging LXD takes connections and never answers; MAAS
+// gives up after 120 s. A rack is "ok" or "unreachable".
+const (
+	OK          = Condition(world.OK)
+	Unreachable = Condition(world.Unreachable)
+	Slow        = Condition(world.Slow)
+	Hanging     = Condition(world.Hanging)
+)
+
+// operator is what somebody else does, to MAAS and to its LXDs, behind the
+// client's back.
+type operator struct {
+	*region
+	lxds *lxdEndpoints
+}
+
+// MachineEdit is a change that somebody else makes; nil fields stay.
+type MachineEdit struct {
+	Hostname    *string            `json:"hostname,omitempty"`
+	Description *string            `json:"description,omitempty"`
+	Zone        *string            `json:"zone,omitempty"`
+	Pool        *string            `json:"pool,omitempty"`
+	Domain      *string            `json:"domain,omitempty"`
+	Tags        *[]string          `json:"tags,omitempty"`
+	PowerState  *string            `json:"power_state,omitempty"` // on or off, in LXD, too; unknown or error
+	StatusName  *string            `json:"status_name,omitempty"`
+	Locked      *bool              `json:"locked,omitempty"`
+	OwnerData   *map[string]string `json:"owner_data,omitempty"`
+}
+
+// Finish ends the machine's transition, and its power action, well and now; of
+// a Deployed machine, its first boot.
+// The machine is named by system id or hostname.
+func (o *operator) Finish(systemID string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	if m.Power.Pending() {
+		m.Power.Finish()
+	}
+	if !m.Progress.Pending() && m.Boot.Pending() {
+		m.Boot.Finish()
+		return nil
+	}
+	if !m.Progress.Pending() {
+		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
+	}
+	for m.Progress.Pending() {
+		m.Progress.Finish()
+	}
+	return nil
+}
+
+// Fail ends the machine's transition badly and now, with MAAS's status for it:
+// Failed commissioning, Failed deployment, …
+func (o *operator) Fail(systemID, message string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	if m.Power.Pending() {
+		m.Power.Finish()
+	}
+	if !lifecycle.Fail(m, message) {
+		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
+	}
+	return nil
+}
+
+// SetRack connects or disconnects the rack controller: "ok" or "unreachable".
+func (o *operator) SetRack(c Condition) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	if c != OK && c != Unreachable {
+		return fmt.Errorf("condition %q is neither ok nor unreachable", c)
+	}
+	o.world.Rack = world.Condition(c)
+	return nil
+}
+
+// SetFirstBoot says how the user-data of a machine ends: "ok", "fails" or
+// "never", from now on and each time that it is deployed. One that is under way
+// ends so, too; one that never ended begins anew. The message is for the
+// machine's events.
+func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(machine)
+	if err != nil {
+		return err
+	}
+	if outcome == "" || !outcome.valid() {
+		return fmt.Errorf("outcome %q is none of ok, fails, never, real", outcome)
+	}
+	waiting := m.Boot.Pending() || m.BootHeld
+	m.FirstBoot, m.BootMessage = world.FirstBoot(outcome), message
+	if waiting && (m.BootHeld || outcome == BootNever) {
+		lifecycle.StartFirstBoot(m)
+	}
+	return nil
+}
+
+// EditMachine changes a machine as an operator would, without MAAS's rules. A
+// status ends what is under way; one that is itself a passage, as Deploying,
+// stays until it is edited again or fails.
+func (o *operator) EditMachine(systemID string, e MachineEdit) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	z, p, d, status, err := resolveEdit(o.world, e)
+	if err != nil {
+		return fmt.Errorf("cannot edit %s: %w", m.Hostname, err)
+	}
+	machines.Place(m, z, p, d)
+	hosts.SetGiven(&m.Hostname, e.Hostname)
+	hosts.SetGiven(&m.Description, e.Description)
+	hosts.SetGiven(&m.Locked, e.Locked)
+	hosts.SetGiven(&m.OwnerData, e.OwnerData)
+	if status != nil {
+		m.Progress.Cancel()
+		m.Query.Cancel()
+		m.Status = *status
+	}
+	if e.Tags != nil {
+		for _, name := range *e.Tags {
+			o.world.EnsureTag(name)
+		}
+		m.Tags = slices.Clone(*e.Tags)
+	}
+	if e.PowerState != nil {
+		turn(m, *e.PowerState)
+	}
+	return nil
+}
+
+// turn ends a power action and leaves MAAS and LXD agreeing on the power. LXD
+// knows no other states than on and off.
+func turn(m *world.Machine, state string) {
+	m.Power.Cancel()
+	m.PowerAction, m.PowerState = "", state
+	if i := m.LXDInstance(); i != nil && (state == "on" || state == "off") {
+		i.Turn(state == "on")
+	}
+}
+
+// powerStates are those that MAAS remembers (enum.py, POWER_STATE).
+var powerStates = []string{"on", "off", "unknown", "error"}
+
+func resolveEdit(w *world.World, e MachineEdit) (z *world.Zone, p *world.Pool, d *world.Domain, status *world.Status, err error) {
+	if e.Zone != nil {
+		if z = w.ZoneNamed(*e.Zone); z == nil {
+			return nil, nil, nil, nil, fmt.Errorf("no zone %q", *e.Zone)
+		}
+	}
+	if e.Pool != nil {
+		if p = w.PoolNamed(*e.Pool); p == nil {
+			return nil, nil, nil, nil, fmt.Errorf("no pool %q", *e.Pool)
+		}
+	}
+	if e.Domain != nil {
+		if d = w.DomainNamed(*e.Domain); d == nil {
+			return nil, nil, nil, nil, fmt.Errorf("no domain %q", *e.Domain)
+		}
+	}
+	if e.PowerState != nil && !slices.Contains(powerStates, *e.PowerState) {
+		return nil, nil, nil, nil, fmt.Errorf("power_state %q is none of %s", *e.PowerState, strings.Join(powerStates, ", "))
+	}
+	if e.StatusName == nil {
+		return z, p, d, nil, nil
+	}
+	i := slices.IndexFunc(world.StatusWords, func(w world.StatusWord) bool {
+		return strings.EqualFold(w.Name, *e.StatusName) || w.Filter == *e.StatusName
+	})
+	if i < 0 {
+		return nil, nil, nil, nil, fmt.Errorf("no status %q", *e.StatusName)
+	}
+	s := world.Status(i)
+	return z, p, d, &s, nil
+}
+
+// DeleteMachine deletes a machine as an operator would in the UI, with its
+// instance where LXD can be reached. A machine that VM hosts run on stays, as
+// there.
+func (o *operator) DeleteMachine(systemID string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	if names := machines.HostedBy(m); names != "" {
+		return fmt.Errorf("cannot delete %s: the VM hosts %s run on it", m.Hostname, names)
+	}
+	lifecycle.RemoveVM(o.world, m)
+	return nil
+}

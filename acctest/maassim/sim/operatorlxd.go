@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// AddInstance makes a VM in the LXD of a host behind MAAS's back: the next
+// refresh adopts it. Empty project is the host's; cores and memory are 1 and
+// 2048 if zero. It has one NIC where the LXD has a bridge, whose MAC is made up
+// unless it is given.
+func (o *operator) AddInstance(i Instance) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	l, err := o.lxdFor(i.Host)
+	if err != nil {
+		return err
+	}
+	i.Project = cmp.Or(i.Project, o.projectOf(i.Host))
+	if problem := rest.InstanceNameProblem(i.Name); problem != "" {
+		return fmt.Errorf("cannot add instance %q: %s", i.Name, problem)
+	}
+	l.Look()
+	if l.Projects[i.Project][i.Name] != nil {
+		return fmt.Errorf("cannot add instance %q: it exists", i.Name)
+	}
+	subnets := l.Subnets[:min(1, len(l.Subnets))]
+	if len(i.MACs) > len(subnets) {
+		return fmt.Errorf("cannot add instance %q: it has %d NICs, and macs are %d", i.Name, len(subnets), len(i.MACs))
+	}
+	if i.Cores < 0 || i.MemoryMiB < 0 {
+		return fmt.Errorf("cannot add instance %q: cores and memory_mib are positive", i.Name)
+	}
+	if l.Lent != nil {
+		return driver.AddReal(o.world, l, driver.Newcomer{Project: i.Project, Name: i.Name, Cores: i.Cores, MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs}, subnets)
+	}
+	made := hosts.AddInstance(o.world, l, i.Project, i.Name, cmp.Or(i.Cores, 1), cmp.Or(i.MemoryMiB, 2048),
+		[]world.Volume{{SizeBytes: 8e9, Pool: l.DefaultPool()}}, subnets)
+	made.Running = i.Running
+	for n, mac := range i.MACs {
+		made.MACs[n] = strings.ToLower(mac)
+	}
+	return nil
+}
+
+// RemoveInstance removes a VM from an LXD behind MAAS's back. Empty project is
+// the host's.
+func (o *operator) RemoveInstance(host, project, name string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	i, err := o.instanceFor(host, project, name)
+	if err != nil {
+		return err
+	}
+	i.Server.Remove(i)
+	return nil
+}
+
+// SetRunning starts or stops a VM in an LXD behind MAAS's back, which goes on
+// showing the power that it knew. Empty project is the host's.
+func (o *operator) SetRunning(host, project, name string, running bool) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	i, err := o.instanceFor(host, project, name)
+	if err != nil {
+		return err
+	}
+	i.Turn(running)
+	return nil
+}
+
+// RefreshHost is the Refresh button of MAAS's UI. Unlike the API's refresh it
+// lists the instances first and syncs in a transaction of its own, a
+// Latency.Refresh later: a VM composed in between is not in the list, so it is
+// removed with its instance.
+func (o *operator) RefreshHost(name string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	o.keeper.Begin()
+	defer o.keeper.Ended()
+	w := o.world
+	h := w.HostNamed(name)
+	if h == nil {
+		return fmt.Errorf("no VM host %q", name)
+	}
+	return hosts.PressRefresh(w, h)
+}
+
+// TrustCertificate makes the LXD of a host trust a PEM certificate, as
+// "lxc config trust add" on the host would.
+func (o *operator) TrustCertificate(host, certificate string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	l, err := o.lxdFor(host)
+	if err != nil {
+		return err
+	}
+	t := daemon.Trust{Certificate: certificate}
+	if l.Lent != nil {
+		if err := driver.LentTo(l).Trust(t); err != nil {
+			return err
+		}
+	}
+	l.Trusted = append(l.Trusted, t)
+	return nil
+}
+
+// DistrustCertificate makes the LXD of a host forget a PEM certificate, as
+// "lxc config trust remove" on the host would.
+func (o *operator) DistrustCertificate(host, certificate string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	l, err := o.lxdFor(host)
+	if err != nil {
+		return err
+	}
+	if _, known := daemon.Trusting(l.Trusted, certificate); !known {
+		return fmt.Errorf("the LXD of %s does not trust that certificate", host)
+	}
+	if l.Lent != nil {
+		if err := driver.LentTo(l).Distrust(certificate); err != nil {
+			return err
+		}
+	}
+	l.Trusted = slices.DeleteFunc(l.Trusted, func(t daemon.Trust) bool { return daemon.SameCertificate(t.Certificate, certificate) })
+	return nil
+}
+
+// RenewCertificate lets the LXD of a host show another certificate, as one that
+// was installed anew, or something else at its address, would. Connections of
+// before are cut. It returns the new certificate, in PEM.
+func (o *operator) RenewCertificate(host string) (string, error) {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	l, err := o.lxdFor(host)
+	if err != nil {
+		return "", err
+	}
+	if l.Lent != nil {
+		return "", fmt.Errorf("the LXD of %s is a real one, which keeps its certificate", host)
+	}
+	if e := o.lxds.endpoints[l]; e != nil {
+		delete(o.lxds.endpoints, l) // made anew when the world is left, or asked for
+		e.close()
+	}
+	l.Identity = nil
+	shown, err := l.Shown()
+	if err != nil {
+		return "", err
+	}
+	return shown.Certificate, nil
+}
+
+// SetLXD changes how the LXD of a host answers: "ok", "unreachable", "slow" or
+// "hanging".
+func (o *operator) SetLXD(host string, c Condition) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	l, err := o.lxdFor(host)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]Condition{OK, Unreachable, Slow, Hanging}, c) {
+		return fmt.Errorf("condition %q is none of ok, unreachable, slow, hanging", c)
+	}
+	l.Condition = world.Condition(c)
+	return nil
+}

@@ -1,0 +1,160 @@
+package request
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// TimestampThreshold is how far back an OAuth timestamp may lie. Nobody checks
+// the future.
+const TimestampThreshold = 300
+
+// Authenticate finds the user of a request, or the 401 that MAAS answers:
+// plain "Forbidden" without OAuth, a sentence with it.
+func Authenticate(w *world.World, c *Call, r *http.Request) (*world.User, *rest.Reply) {
+	return AuthenticateAs(w, c, r, w.Users)
+}
+
+// AuthenticateAs finds the user among some.
+func AuthenticateAs(w *world.World, c *Call, r *http.Request, among []*world.User) (*world.User, *rest.Reply) {
+	params := OauthParams(r.Header.Get("Authorization"))
+	for _, name := range []string{"oauth_consumer_key", "oauth_token", "oauth_signature_method", "oauth_signature", "oauth_timestamp", "oauth_nonce"} {
+		if params[name] == "" {
+			return nil, &rest.Reply{Status: http.StatusUnauthorized, Kind: rest.TypePlain, Header: rest.APIHeader(), Body: []byte("Forbidden")}
+		}
+	}
+	u, problem := checkOAuth(w, c, r, params, among)
+	if problem == "" {
+		return u, nil
+	}
+	rep := rest.Reply{Status: http.StatusUnauthorized, Kind: rest.TypeHTML, Header: rest.ErrHeader(), Body: []byte("Authorization Error: " + problem)}
+	rep.Header.Set("WWW-Authenticate", `OAuth realm="OAuth"`)
+	return nil, &rep
+}
+
+// OauthParams reads an OAuth header, nothing if it is none.
+func OauthParams(header string) map[string]string {
+	rest, isOAuth := strings.CutPrefix(header, "OAuth ")
+	if !isOAuth {
+		return nil
+	}
+	params := map[string]string{}
+	for field := range strings.SplitSeq(rest, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		text, err := url.PathUnescape(strings.Trim(value, `"`))
+		if err != nil {
+			return nil
+		}
+		params[name] = text
+	}
+	return params
+}
+
+// checkOAuth is the user of a valid signature, or the problem in MAAS's words,
+// which echo the token's secret.
+func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, among []*world.User) (*world.User, string) {
+	byConsumer := slices.IndexFunc(among, func(u *world.User) bool { return u.Consumer == p["oauth_consumer_key"] })
+	if byConsumer < 0 {
+		return nil, "Invalid API key."
+	}
+	u := among[byConsumer]
+	if u.Token != p["oauth_token"] {
+		return nil, fmt.Sprintf("'Invalid access token: %s'", p["oauth_token"])
+	}
+	stamp, err := strconv.ParseInt(p["oauth_timestamp"], 10, 64)
+	if err != nil {
+		return nil, fmt.Sprintf("'Invalid timestamp: %s'", p["oauth_timestamp"])
+	}
+	if now := time.Now().Unix(); now-stamp > TimestampThreshold {
+		return nil, fmt.Sprintf("'Expired timestamp: given %d and now %d has a greater difference than threshold %d'", stamp, now, TimestampThreshold)
+	}
+	if nonceUsed(&w.Nonces, nonceKey(p)) {
+		return nil, fmt.Sprintf("'Nonce already used: %s'", p["oauth_nonce"])
+	}
+	if problem := checkSignature(c, r, p, u.Secret); problem != "" {
+		return nil, problem
+	}
+	addNonce(&w.Nonces, nonceKey(p), stamp)
+	return u, ""
+}
+
+func nonceUsed(n *world.Nonces, key string) bool { return n.Seen[key] > 0 }
+
+// addNonce keeps a nonce, and drops those that expired timestamps keep out.
+func addNonce(n *world.Nonces, key string, stamp int64) {
+	now := time.Now().Unix()
+	if now >= n.Sweep {
+		maps.DeleteFunc(n.Seen, func(_ string, until int64) bool { return until < now })
+		n.Sweep = now + TimestampThreshold
+	}
+	n.Seen[key] = max(stamp, now) + TimestampThreshold
+}
+
+func nonceKey(p map[string]string) string { return p["oauth_token"] + " " + p["oauth_nonce"] }
+
+func checkSignature(c *Call, r *http.Request, p map[string]string, secret string) string {
+	var want, base string
+	switch method := p["oauth_signature_method"]; method {
+	case "PLAINTEXT":
+		want = "&" + secret
+		base = want
+	case "HMAC-SHA1":
+		base = signatureBase(c, r, p)
+		mac := hmac.New(sha1.New, []byte("&"+escape(secret)))
+		mac.Write([]byte(base))
+		want = base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	default:
+		return fmt.Sprintf("'Signature method %s not supported try one of the following: PLAINTEXT, HMAC-SHA1'", method)
+	}
+	if !hmac.Equal([]byte(want), []byte(p["oauth_signature"])) {
+		return fmt.Sprintf("'Invalid signature. Expected signature base string: %s'", base)
+	}
+	return ""
+}
+
+// signatureBase is RFC 5849 §3.4.1: method, address and sorted parameters.
+// Fields of the body are among them only if it is urlencoded.
+func signatureBase(c *Call, r *http.Request, p map[string]string) string {
+	var pairs []string
+	for name, value := range p {
+		if name != "oauth_signature" && name != "realm" {
+			pairs = append(pairs, escape(name)+"="+escape(value))
+		}
+	}
+	signed := []url.Values{c.Query}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "application/x-www-form-urlencoded" {
+		signed = append(signed, c.Form)
+	}
+	for _, fields := range signed {
+		for name, values := range fields {
+			for _, value := range values {
+				pairs = append(pairs, escape(name)+"="+escape(value))
+			}
+		}
+	}
+	slices.Sort(pairs)
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	address := scheme + "://" + strings.ToLower(r.Host) + r.URL.EscapedPath()
+	return strings.Join([]string{r.Method, escape(address), escape(strings.Join(pairs, "&"))}, "&")
+}
+
+// escape is RFC 5849 §3.6.
+func escape(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+}

@@ -1,0 +1,75 @@
+package request
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// Call is one request to the API, as its handler sees it.
+type Call struct {
+	World   *world.World
+	User    *world.User // nil: anonymous
+	Method  string
+	Pattern string // "machines/{id}/"
+	Vars    map[string]string
+	Query   url.Values
+	Form    url.Values // the body's fields; what a handler of POST and PUT reads
+	Op      string
+	LXD     bool // of an LXD; then it is only what faults match
+}
+
+// Field is the last value of a form field, as Django reads it.
+func (c *Call) Field(name string) string { return rest.Last(c.Form[name]) }
+
+// Has says whether the form has the field, be it empty.
+func (c *Call) Has(name string) bool { return len(c.Form[name]) > 0 }
+
+// UnknownEndpoint is 404 for a path that is no resource.
+func UnknownEndpoint(path string) rest.Reply {
+	rep := rest.Refused(http.StatusNotFound, fmt.Sprintf("Unknown API endpoint: %s.", path))
+	rep.Header.Del("Vary")
+	return rep
+}
+
+// MethodNotAllowed is 405 with the methods of the resource.
+func MethodNotAllowed(res Resource) rest.Reply {
+	rep := rest.Reply{Status: http.StatusMethodNotAllowed, Kind: rest.TypeHTML, Header: rest.APIHeader()}
+	rep.Header.Set("Allow", res.allowed())
+	return rep
+}
+
+// BadSignature is 400 for an op that a resource does not have.
+func BadSignature(c *Call) rest.Reply {
+	op := cmp.Or(c.Op, "None")
+	return rest.BadText(fmt.Sprintf("Unrecognised signature: method=%s op=%s", c.Method, op))
+}
+
+// Numbered finds the object of a path's id, or the reply that says why not.
+func Numbered[V any](c *Call, all map[int]V, kind string) (V, *rest.Reply) {
+	var none V
+	id, wrong := rest.Number(c.Vars["id"])
+	if wrong != nil {
+		return none, wrong
+	}
+	found, exists := all[id]
+	if !exists {
+		rep := rest.NoObject(kind)
+		return none, &rep
+	}
+	return found, nil
+}
+
+// Number is a field's whole part, within what a database column holds.
+func (c *Call) Number(field string, missing int) int {
+	n, isNumber := rest.ReadFloat(c.Field(field))
+	if !isNumber {
+		return missing
+	}
+	return int(max(math.MinInt32, min(n, math.MaxInt32)))
+}

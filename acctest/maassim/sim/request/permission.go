@@ -1,0 +1,45 @@
+package request
+
+import (
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// Permission is what a user needs on a machine.
+type Permission int
+
+// The permissions.
+const (
+	ViewAll Permission = iota // see it
+	Use                       // act on it: unowned, his, or he is admin
+	Edit                      // change it: his, or he is admin
+)
+
+// OnMachine looks up the machine of the path and checks the permission. A lock
+// forbids changes to everybody.
+func OnMachine(need Permission, f func(*Call, *world.Machine) rest.Reply) func(*Call) rest.Reply {
+	return func(c *Call) rest.Reply {
+		m := c.World.Machines[c.Vars["id"]]
+		if m == nil {
+			return rest.NoObject("Machine")
+		}
+		if !c.May(need, m) || need == Edit && m.Locked {
+			return rest.Forbidden()
+		}
+		return f(c, m)
+	}
+}
+
+// May says whether the caller has the permission on the machine.
+func (c *Call) May(need Permission, m *world.Machine) bool {
+	switch {
+	case c.User.Admin:
+		return true
+	case need == Edit:
+		return m.Owner == c.User
+	}
+	return m.Owner == nil || m.Owner == c.User
+}
+
+// MayView says whether the caller sees the machine.
+func (c *Call) MayView(m *world.Machine) bool { return c.May(ViewAll, m) }

@@ -1,0 +1,56 @@
+package request
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+)
+
+// Route ties a method, a path below /MAAS/api/2.0/ and an op to a handler.
+type Route struct {
+	Method string
+	Path   string // "machines/{id}/"
+	Op     string // "" for the plain method
+	Admin  bool   // reserved for admin users
+	Anon   bool   // needs no credentials, and ignores wrong ones
+	Handle func(*Call) rest.Reply
+}
+
+// Resource is the routes of one path.
+type Resource struct {
+	Pattern string
+	Vars    map[string]string
+	Routes  []Route
+}
+
+// Anonymous says that the resource needs no credentials at all.
+func (r Resource) Anonymous() bool {
+	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Anon })
+}
+
+// Operation is the route of a method and an op.
+func (r Resource) Operation(method, op string) (Route, bool) {
+	i := slices.IndexFunc(r.Routes, func(r Route) bool { return r.Method == method && r.Op == op })
+	if i < 0 {
+		return Route{}, false
+	}
+	return r.Routes[i], true
+}
+
+// Allows says whether the resource has a route of the method.
+func (r Resource) Allows(method string) bool {
+	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Method == method })
+}
+
+// allowed is the Allow header: the methods in MAAS's order.
+func (r Resource) allowed() string {
+	var methods []string
+	for _, m := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete} {
+		if r.Allows(m) {
+			methods = append(methods, m)
+		}
+	}
+	return strings.Join(methods, ", ")
+}

@@ -1,0 +1,163 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sort"
+	"strconv"
+)
+
+// Object is a JSON object of an answer.
+type Object = map[string]any
+
+// Float is a number that MAAS writes with a fraction even if it is whole.
+type Float float64
+
+// MarshalJSON writes 4 as 4.0.
+func (f Float) MarshalJSON() ([]byte, error) {
+	text := strconv.FormatFloat(float64(f), 'f', -1, 64)
+	if !bytes.ContainsRune([]byte(text), '.') {
+		text += ".0"
+	}
+	return []byte(text), nil
+}
+
+// Reply is an answer of MAAS.
+type Reply struct {
+	Status  int
+	Kind    string // content type
+	Body    []byte
+	Header  http.Header
+	Objects int  // machine objects in the body
+	Lost    bool // on its way
+}
+
+// Content types of answers.
+const (
+	TypeJSON = "application/json; charset=utf-8"
+	TypeText = "text/plain; charset=utf-8"
+	TypeHTML = "text/html; charset=utf-8"
+	// TypePlain is what the API library itself says, without a character set.
+	TypePlain = "text/plain"
+)
+
+// APIHeader is on answers of the API itself.
+func APIHeader() http.Header {
+	return http.Header{
+		"Vary":            {"Authorization, Cookie"},
+		"X-Frame-Options": {"DENY"},
+		"X-Maas-Api-Hash": {"29b8898cd6164c9b0adae16fe79c9932fe40e145"},
+	}
+}
+
+// ErrHeader is on answers of MAAS's error handling around the API.
+func ErrHeader() http.Header {
+	return http.Header{"Vary": {"Cookie"}, "X-Frame-Options": {"DENY"}}
+}
+
+// OK is 200 with a JSON body.
+func OK(body any) Reply {
+	return Reply{Status: http.StatusOK, Kind: TypeJSON, Body: Encode(body), Header: APIHeader()}
+}
+
+// Deleted is 204: MAAS's answer to every successful delete.
+func Deleted() Reply {
+	return Reply{Status: http.StatusNoContent, Kind: TypePlain, Header: APIHeader()}
+}
+
+// Refused is an error with a sentence as plain text.
+func Refused(status int, text string) Reply {
+	return Reply{Status: status, Kind: TypeText, Body: []byte(text), Header: ErrHeader()}
+}
+
+// Conflict is 409 with a sentence.
+func Conflict(text string) Reply { return Refused(http.StatusConflict, text) }
+
+// Unavailable is 503 with a sentence.
+func Unavailable(text string) Reply { return Refused(http.StatusServiceUnavailable, text) }
+
+// BadText is 400 with a sentence: checks outside MAAS's forms.
+func BadText(text string) Reply { return Refused(http.StatusBadRequest, text) }
+
+// Forbidden is 403 without a body: no permission on this object.
+func Forbidden() Reply { return Refused(http.StatusForbidden, "") }
+
+// NoObject is 404 for an object: "No Machine matches the given query."
+func NoObject(kind string) Reply {
+	return Reply{Status: http.StatusNotFound, Kind: TypePlain, Header: APIHeader(),
+		Body: []byte("No " + kind + " matches the given query.")}
+}
+
+// BadForm is 400 with the messages of a form, by field.
+func BadForm(errs FormErrors) Reply {
+	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(errs), Header: ErrHeader()}
+}
+
+// BadField is BadForm with one message.
+func BadField(field, message string) Reply { return BadForm(FormErrors{field: {message}}) }
+
+// FormErrors are messages by field of a form; "__all__" is the form itself.
+type FormErrors map[string][]string
+
+// Add adds a message to a field.
+func (e FormErrors) Add(field, message string) { e[field] = append(e[field], message) }
+
+// Encode writes JSON without HTML escapes.
+func Encode(body any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(body); err != nil {
+		panic("sim: an answer that is no JSON: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Sorted lists a map's values by key.
+func Sorted[K int | string, V any](m map[K]V) []V {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	out := make([]V, 0, len(m))
+	for _, k := range keys {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+// APIRoot is where MAAS's API begins.
+const APIRoot = "/MAAS/api/2.0/"
+
+// List is a JSON array: [] where Go has nil.
+func List[T any](values []T) []T {
+	if values == nil {
+		return []T{}
+	}
+	return values
+}
+
+// URI is the resource_uri of an object.
+func URI(kind string, id any) string {
+	return APIRoot + kind + "/" + url.PathEscape(fmt.Sprint(id)) + "/"
+}
+
+// TextOrNull is null for an empty text.
+func TextOrNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// IDOrNull is null for 0.
+func IDOrNull(id int) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// decode reads a steering body and refuses fields that it does not know.
+func decode(body []byte, to any) error {
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return fmt.Errorf("cannot read the body: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("cannot read the body: something follows it")
+	}
+	return nil
+}
+
+func steerAccess(s *Sim, _ map[string]string, _ []byte) (any, error) {
+	return map[string]string{"api_key": s.APIKey(), "user_api_key": s.UserAPIKey()}, nil
+}
+
+func steerEdit(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var e MachineEdit
+	if err := decode(body, &e); err != nil {
+		return nil, err
+	}
+	return nil, s.EditMachine(vars["id"], e)
+}
+
+func steerFail(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Message string `json:"message"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.Fail(vars["id"], in.Message)
+}
+
+func steerNastyNow(s *Sim, _ map[string]string, _ []byte) (any, error) {
+	return map[string]any{"nasty": s.Nasty(), "struck": s.NastyStruck()}, nil
+}
+
+func steerNasty(s *Sim, _ map[string]string, body []byte) (any, error) {
+	var n Nasty
+	if err := decode(body, &n); err != nil {
+		return nil, err
+	}
+	return nil, s.SetNasty(n)
+}
+
+func steerFirstBoot(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Outcome FirstBoot `json:"outcome"`
+		Message string    `json:"message"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.SetFirstBoot(vars["id"], in.Outcome, in.Message)
+}
+
+func steerUserData(s *Sim, vars map[string]string, _ []byte) (any, error) {
+	data, err := s.UserData(vars["id"])
+	return map[string]string{"user_data": string(data)}, err
+}
+
+func steerAddInstance(s *Sim, _ map[string]string, body []byte) (any, error) {
+	var i Instance
+	if err := decode(body, &i); err != nil {
+		return nil, err
+	}
+	return nil, s.AddInstance(i)
+}
+
+func steerInstance(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Running *bool `json:"running"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	if in.Running == nil {
+		return nil, errors.New(`running: want true or false`)
+	}
+	return nil, s.SetRunning(vars["host"], vars["project"], vars["name"], *in.Running)
+}
+
+func readCondition(body []byte) (Condition, error) {
+	var in struct {
+		Condition Condition `json:"condition"`
+	}
+	return in.Condition, decode(body, &in)
+}
+
+func steerLXD(s *Sim, vars map[string]string, body []byte) (any, error) {
+	c, err := readCondition(body)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.SetLXD(vars["host"], c)
+}
+
+func steerRack(s *Sim, _ map[string]string, body []byte) (any, error) {
+	c, err := readCondition(body)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.SetRack(c)
+}
+
+func steerTrust(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var in struct {
+		Certificate string `json:"certificate"`
+	}
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	return nil, s.TrustCertificate(vars["host"], in.Certificate)
+}
+
+func steerAddFault(s *Sim, _ map[string]string, body []byte) (any, error) {
+	var f Fault
+	if err := json.Unmarshal(body, &f); err != nil {
+		return nil, fmt.Errorf("cannot read the fault: %w", err)
+	}
+	id, err := s.addFault(f)
+	return map[string]int{"id": id}, err
+}
+
+func steerJournal(s *Sim, vars map[string]string, _ []byte) (any, error) {
+	j := s.Journal()
+	switch calls := vars["?calls"]; calls {
+	case "0":
+		j.Calls, j.LXD.Calls = nil, nil
+	case "", "1":
+	default:
+		return nil, fmt.Errorf("calls: %q is neither 0 nor 1", calls)
+	}
+	return j, nil
+}
+
+func steerRemoveFault(s *Sim, vars map[string]string, _ []byte) (any, error) {
+	id, err := strconv.Atoi(vars["id"])
+	if err != nil {
+		return nil, fmt.Errorf("%q is no id of a fault", vars["id"])
+	}
+	s.RemoveFault(id)
+	return nil, nil
+}

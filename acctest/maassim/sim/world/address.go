@@ -1,0 +1,139 @@
+package world
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+)
+
+// Addresses are the machine's addresses: those of its links or, while it has
+// none, what commissioning discovered.
+func (m *Machine) Addresses() []string {
+	var assigned, discovered []string
+	for _, n := range m.NICs {
+		for _, l := range n.Links {
+			if l.IP != "" {
+				assigned = append(assigned, l.IP)
+			}
+		}
+		for _, d := range n.Discovered {
+			discovered = append(discovered, d.IP)
+		}
+	}
+	if len(assigned) > 0 {
+		return assigned
+	}
+	return discovered
+}
+
+// Gateways is the default route: the first link whose subnet has a gateway.
+func (m *Machine) Gateways() rest.Object {
+	v4 := rest.Object{"gateway_ip": nil, "link_id": nil}
+	for _, n := range m.NICs {
+		for _, l := range n.Links {
+			if l.Subnet != nil && l.Subnet.Gateway != "" && v4["link_id"] == nil {
+				v4 = rest.Object{"gateway_ip": l.Subnet.Gateway, "link_id": l.ID}
+			}
+		}
+	}
+	return rest.Object{"ipv4": v4, "ipv6": rest.Object{"gateway_ip": nil, "link_id": nil}}
+}
+
+// AssignAddresses gives every auto link an address, as a deployment does.
+func (m *Machine) AssignAddresses() {
+	for _, n := range m.NICs {
+		for _, l := range n.Links {
+			if l.Mode == "auto" && l.IP == "" && l.Subnet != nil {
+				l.IP = m.World.FreeAddress(l.Subnet)
+			}
+		}
+	}
+}
+
+// ReleaseAddresses gives the addresses of auto links back, and those that DHCP
+// lent.
+func (m *Machine) ReleaseAddresses() {
+	for _, n := range m.NICs {
+		for _, l := range n.Links {
+			if l.Mode == "auto" || l.Mode == "dhcp" {
+				l.IP = ""
+			}
+		}
+	}
+}
+
+// Unlink takes all links away: what commissioning begins with.
+func (m *Machine) Unlink() {
+	for _, n := range m.NICs {
+		n.Links = nil
+	}
+}
+
+// AutoLinks replaces all links by an auto one each: what commissioning leaves.
+func (m *Machine) AutoLinks() {
+	for _, n := range m.NICs {
+		if s := m.World.SubnetOn(n.VLAN); s != nil {
+			n.Links = []*Link{{ID: m.World.NextID("link"), Mode: "auto", Subnet: s}}
+		}
+	}
+}
+
+// IsTaken says whether somebody has the address: a machine's link, a user, the
+// gateway, a server of ours.
+func IsTaken(w *World, ip netip.Addr) bool {
+	text := ip.String()
+	for _, m := range w.Machines {
+		for _, n := range m.NICs {
+			for _, l := range n.Links {
+				if l.IP == text {
+					return true
+				}
+			}
+		}
+	}
+	for _, r := range w.Reserved {
+		if r.IP == ip {
+			return true
+		}
+	}
+	n := w.SubnetOf(ip)
+	return n != nil && (n.Gateway == text || n.VLAN.DHCP && ip == RackAddress(w, n))
+}
+
+// RackAddress is the address of MAAS's own server on a subnet with DHCP.
+func RackAddress(w *World, n *Subnet) netip.Addr { return NthAddress(n.CIDR, 2) }
+
+// RangeOf is the range that an address lies in, nil for none.
+func RangeOf(w *World, ip netip.Addr) *IPRange {
+	for _, r := range w.Ranges {
+		if r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// FreeAddress is the address that MAAS gives away next: the first of the
+// smallest gap between those that are used. Empty when the subnet is full.
+func (w *World) FreeAddress(n *Subnet) string {
+	gaps := FreeSpans(w, n)
+	if len(gaps) == 0 {
+		return ""
+	}
+	smallest := slices.MinFunc(gaps, func(a, b Span) int { return cmp.Compare(a.Count(), b.Count()) })
+	return NthAddress(n.CIDR, smallest.Start).String()
+}
+
+// LeaseAddress is an address of the dynamic range, as DHCP gives it to a
+// guest; one after the other, and then again from the start.
+func LeaseAddress(w *World, n *Subnet) string {
+	for _, r := range w.Ranges {
+		if r.Subnet == n && r.Kind == "dynamic" {
+			size := n.position(r.End) - n.position(r.Start) + 1
+			return NthAddress(netip.PrefixFrom(r.Start, 32), w.NextID("lease "+n.Name)%size).String()
+		}
+	}
+	return ""
+}

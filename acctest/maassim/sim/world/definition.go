@@ -1,0 +1,199 @@
+package world
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
+)
+
+// Definition is how LXD's API tells an instance: what was written, of which
+// cores, memory, disks and NICs of the instance are the meaning.
+type Definition struct {
+	Made, Started time.Time
+	Description   string
+	Profiles      []string
+	Config        map[string]string // without volatile keys
+	Devices       map[string]map[string]string
+	NICNames      []string // devices of macs and subnets
+	UUID          string
+	Waiting       []func() // for the instance to stop
+}
+
+// NewRandomUUID is an id that no seed decides.
+func NewRandomUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Describe writes the definition of an instance that was not made by the API.
+func (i *Instance) Describe() {
+	i.Made, i.UUID, i.Profiles = time.Now(), NewRandomUUID(), []string{"default"}
+	i.Config = map[string]string{
+		"limits.cpu": strconv.Itoa(i.Cores), "limits.memory": strconv.FormatInt(i.MemoryMiB<<20, 10),
+	}
+	i.Devices = map[string]map[string]string{}
+	for n, d := range i.Disks {
+		name, device := "root", map[string]string{"type": "disk", "pool": d.Pool, "boot.priority": "0"}
+		if n == 0 {
+			device["path"], device["size"] = "/", strconv.FormatInt(d.SizeBytes, 10)
+		} else {
+			name = "disk" + strconv.Itoa(n)
+			device["source"] = i.Name + "-" + name
+			key := VolumeKey{d.Pool, i.Server.Owner(i.Project, "features.storage.volumes"), device["source"]}
+			i.Server.Volumes[key] = &CustomVolume{SizeBytes: d.SizeBytes, Config: map[string]string{}, Made: i.Made, By: i}
+		}
+		i.Devices[name] = device
+	}
+	for n, s := range i.Subnets {
+		name := "eth" + strconv.Itoa(n)
+		device := map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": i.Server.InterfaceOn(s)}
+		if n == 0 {
+			device["boot.priority"] = "1"
+		}
+		i.NICNames = append(i.NICNames, name)
+		i.Devices[name] = device
+	}
+}
+
+// LocalConfig is the configuration with what LXD itself keeps there.
+func (i *Instance) LocalConfig() map[string]string {
+	config := maps.Clone(i.Config)
+	config["volatile.uuid"] = i.UUID
+	config["volatile.uuid.generation"] = i.UUID
+	config["volatile.last_state.power"] = strings.ToUpper(i.InstanceStatus().String())
+	for n, name := range i.NICNames {
+		if i.Devices[name]["hwaddr"] == "" {
+			config["volatile."+name+".hwaddr"] = i.MACs[n]
+		}
+	}
+	return config
+}
+
+// ExpandedConfig is that of the profiles with the instance's own on top.
+func (i *Instance) ExpandedConfig() map[string]string {
+	config := map[string]string{}
+	for _, name := range i.Profiles {
+		if p := i.Server.Profile(i.Project, name); p != nil {
+			maps.Copy(config, p.Config)
+		}
+	}
+	maps.Copy(config, i.LocalConfig())
+	return config
+}
+
+// ExpandedDevices are those of the profiles, replaced by the instance's own.
+func (i *Instance) ExpandedDevices() map[string]map[string]string {
+	devices := map[string]map[string]string{}
+	for _, name := range i.Profiles {
+		if p := i.Server.Profile(i.Project, name); p != nil {
+			maps.Copy(devices, p.Devices)
+		}
+	}
+	maps.Copy(devices, i.Devices)
+	maps.DeleteFunc(devices, func(_ string, d map[string]string) bool { return d["type"] == "none" })
+	return devices
+}
+
+// Mean reads the definition: what MAAS and the counts of use see of it. NICs
+// keep their MACs.
+func (i *Instance) Mean(w *World) {
+	config, devices := i.ExpandedConfig(), i.ExpandedDevices()
+	i.Cores = CoresIn(config["limits.cpu"])
+	i.MemoryMiB = i.Server.MemoryIn(config["limits.memory"])
+	macs := map[string]string{}
+	for n, name := range i.NICNames {
+		macs[name] = i.MACs[n]
+	}
+	i.Disks, i.NICNames, i.MACs, i.Subnets = nil, nil, nil, nil
+	for _, name := range slices.Sorted(maps.Keys(devices)) {
+		switch d := devices[name]; {
+		case d["type"] == "nic":
+			mac := cmp.Or(cmp.Or(strings.ToLower(d["hwaddr"]), i.Config["volatile."+name+".hwaddr"]), macs[name])
+			i.NICNames, i.MACs = append(i.NICNames, name), append(i.MACs, cmp.Or(mac, w.NewMAC()))
+			i.Subnets = append(i.Subnets, i.Server.SubnetOf(d))
+		case IsRoot(d):
+			i.Disks = slices.Insert(i.Disks, 0, Volume{SizeBytes: SizeOr(d["size"], VMDefaultDisk), Pool: d["pool"]})
+		case d["type"] == "disk" && d["pool"] != "":
+			if v := i.Server.VolumeOf(i.Project, d); v != nil {
+				i.Disks = append(i.Disks, Volume{SizeBytes: v.SizeBytes, Pool: d["pool"]})
+			}
+		}
+	}
+	maps.DeleteFunc(i.Config, func(key, _ string) bool { return strings.HasPrefix(key, "volatile.") && !keptVolatile(key, devices) })
+	w.Measure(i.Server)
+}
+
+// keptVolatile tells that LXD keeps a volatile key as it was given: one of a device
+// that the VM does not have means nothing to it.
+func keptVolatile(key string, devices map[string]map[string]string) bool {
+	name, ok := strings.CutSuffix(strings.TrimPrefix(key, "volatile."), ".hwaddr")
+	return ok && devices[name] == nil
+}
+
+// IsRoot says whether a device is a root disk.
+func IsRoot(device map[string]string) bool {
+	return device["type"] == "disk" && device["path"] == "/" && device["source"] == ""
+}
+
+// VolumeOf is the custom volume that a disk device attaches, nil for none.
+func (l *LXD) VolumeOf(project string, device map[string]string) *CustomVolume {
+	return l.Volumes[VolumeKey{device["pool"], l.Owner(project, "features.storage.volumes"), device["source"]}]
+}
+
+// SubnetOf is the network that a NIC is attached to, as far as MAAS knows it.
+func (l *LXD) SubnetOf(device map[string]string) *Subnet {
+	for _, i := range l.HostInterfaces() {
+		if device["parent"] == i.Name {
+			return i.Subnet
+		}
+	}
+	return nil
+}
+
+// CoresIn reads limits.cpu: a number, or a set like "0-3,7"; nothing is one.
+func CoresIn(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	count := 0
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.Atoi(strings.TrimSpace(first))
+		if err != nil {
+			continue
+		}
+		to := from
+		if isRange {
+			to, _ = strconv.Atoi(strings.TrimSpace(last))
+		}
+		count += max(to-from+1, 0)
+	}
+	return max(count, 1)
+}
+
+// MemoryIn reads limits.memory in MiB: a size, or a share of the machine's.
+func (l *LXD) MemoryIn(text string) int64 {
+	if share, isShare := strings.CutSuffix(text, "%"); isShare {
+		n, _ := strconv.ParseInt(share, 10, 64)
+		return l.MemoryMiB * n / 100
+	}
+	return SizeOr(text, vmDefaultMemoryMiB<<20) >> 20
+}
+
+// SizeOr is a size in bytes; where none is given, another.
+func SizeOr(text string, otherwise int64) int64 {
+	n, err := daemon.ReadSize(text)
+	if err != nil || n == 0 {
+		return otherwise
+	}
+	return n
+}

@@ -1,0 +1,37 @@
+package world
+
+import (
+	"net"
+	"slices"
+)
+
+// FirstBoot says how the user-data of a deployed machine ends.
+type FirstBoot string
+
+// How a first boot ends. One that fails leaves no LXD, and one that never ends
+// stays without: MAAS says Deployed in all cases.
+const (
+	BootOK    FirstBoot = "ok"
+	BootFails FirstBoot = "fails"
+	BootNever FirstBoot = "never"
+	// BootReal is not simulated: something outside boots what the installer left,
+	// asks the metadata service, and is Deployed once it has asked for its
+	// user-data. An LXD is looked for at the machine's address when MAAS does.
+	BootReal FirstBoot = "real"
+)
+
+// listensAt says whether an LXD on a machine answers at host:port: at each of
+// the machine's addresses and names, unless it is bound to one.
+func (l *LXD) listensAt(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || l.Metal == nil || l.Listen != port {
+		return false
+	}
+	m := l.Metal
+	return slices.Contains(m.Addresses(), host) || m.IsNamed(host)
+}
+
+// runsSystem says whether the machine runs what was deployed on it.
+func (m *Machine) runsSystem() bool {
+	return m.Status == StatusDeployed && m.PowerState != "off" && m.PowerState != "error"
+}

@@ -1,0 +1,38 @@
+package world
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Release is what is known of an Ubuntu series.
+type Release struct{ Version, Title string }
+
+// Releases are the series of Ubuntu.
+var Releases = map[string]Release{
+	"xenial": {"16.04", "16.04 LTS"}, "bionic": {"18.04", "18.04 LTS"}, "focal": {"20.04", "20.04 LTS"},
+	"jammy": {"22.04", "22.04 LTS"}, "noble": {"24.04", "24.04 LTS"},
+}
+
+// DefaultSeries is what MAAS commissions with, and deploys unless it is told
+// otherwise: the oldest imported Ubuntu, as its own default is older than what
+// one imports.
+func (w *World) DefaultSeries() string {
+	series := ""
+	for _, image := range w.Images {
+		if s, isUbuntu := strings.CutPrefix(image, "ubuntu/"); isUbuntu && (series == "" || Releases[s].Version < Releases[series].Version) {
+			series = s
+		}
+	}
+	return cmp.Or(series, "focal")
+}
+
+// HasImage says whether an image is imported.
+func (w *World) HasImage(osystem, series string) bool {
+	for _, image := range w.Images {
+		if image == osystem+"/"+series {
+			return true
+		}
+	}
+	return false
+}

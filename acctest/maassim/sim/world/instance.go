@@ -1,0 +1,53 @@
+package world
+
+import "github.com/canonical/lxd/shared/api"
+
+// Instance is a VM in an LXD.
+type Instance struct {
+	Server        *LXD
+	Project, Name string
+	Cores         int
+	MemoryMiB     int64
+	Disks         []Volume
+	MACs          []string
+	Subnets       []*Subnet
+	Running       bool
+	Busy          string // "create", "start", …: an operation that refuses others
+	Number        int    // order of creation
+	Definition
+}
+
+// Volume is a disk of an instance.
+type Volume struct {
+	SizeBytes int64
+	Pool      string
+	Source    string // its name in a real LXD, empty for a root disk
+}
+
+// Turn starts or stops an instance, at once. Where the VMs of a real LXD cannot be
+// started, they are taken as it.
+func (i *Instance) Turn(on bool) {
+	i.Busy = ""
+	if i.Running != on && i.Server.Lent != nil && i.Server.Lent.Boots() {
+		i.Server.Lent.Turn(i, on)
+	}
+	i.Running = on
+}
+
+const (
+	// vmDefaultMemoryMiB is what LXD gives a VM without limits.memory.
+	vmDefaultMemoryMiB = 1024
+	// VMDefaultDisk is the root disk of a VM without a size (LXD, 10 GiB).
+	VMDefaultDisk = 10 << 30
+)
+
+// InstanceStatus is the instance's power as LXD says it.
+func (i *Instance) InstanceStatus() api.StatusCode {
+	if i.Running {
+		return api.Running
+	}
+	return api.Stopped
+}
+
+// VMType is the type of all instances here.
+const VMType = string(api.InstanceTypeVM)

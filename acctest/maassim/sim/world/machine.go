@@ -1,0 +1,197 @@
+package world
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Machine is a node of MAAS that is a machine.
+type Machine struct {
+	World                     *World
+	SystemID, Hostname        string
+	Domain                    *Domain
+	Zone                      *Zone
+	Pool                      *Pool
+	Status, Previous          Status
+	Owner                     *User
+	AgentName, Description    string
+	OwnerData                 map[string]string
+	Tags                      []string
+	Locked, Netboot           bool
+	Dynamic                   bool // made by allocate: release deletes it
+	Commissioned              bool // once passed commissioning
+	Ephemeral, UEFI           bool
+	SwapSize                  *int64 // that deployments make; nil: curtin decides
+	SwapOn                    bool   // what runs on it has swap
+	PowerState                string // as MAAS remembers it
+	PowerType                 string
+	PowerParams               map[string]string // of manual and other types; lxd keeps them in bmc
+	BMC                       *BMC
+	Instance                  string   // instance_name of power type lxd
+	Parent                    *Machine // the host machine when this one was made
+	VMID                      int      // virtualmachine_id, 0 for none
+	Architecture              string
+	Cores                     int
+	Pinned                    []int
+	MemoryMiB                 int64
+	Hugepages                 bool
+	CPUModel                  string
+	Disks                     []*Disk
+	NICs                      []*NIC
+	Osystem, Series, Kernel   string
+	MinKernel                 *string
+	UserData                  []byte
+	Commissioning, Installing int // ids of script sets, 0 for none
+	Testing                   int
+	CommissioningStatus       int // -1 unknown, 0 pending, 2 passed, 3 failed
+	TestingStatus             int // -1 unknown, 0 pending
+	Message, Action           *string
+
+	FirstBoot   FirstBoot // how user-data ends
+	VendorData  string    // what MAAS adds to it
+	BootMessage string    // why it fails
+	BootHeld    bool      // it is under way for ever
+
+	Progress, Power, Query *Job
+	Boot                   *Job   // user-data, after Deployed
+	PowerAction            string // "on", "off", "cycle" while power is pending
+}
+
+// Event is a line of MAAS's event log.
+type Event struct {
+	ID                 int
+	Machine            *Machine
+	Level              string
+	Kind, Text, action string
+	Created            time.Time
+}
+
+// Jobs are the pending jobs of the machine.
+func (m *Machine) Jobs() []*Job {
+	return slices.DeleteFunc([]*Job{m.Power, m.Progress, m.Query, m.Boot}, func(j *Job) bool { return !j.Pending() })
+}
+
+// Seen ends what takes no time, now that a read has shown it. A transition
+// takes at least as long as the power action that it waits for.
+func (m *Machine) Seen() {
+	for _, j := range []*Job{m.Power, m.Progress, m.Boot} {
+		if j.Pending() && j.OnSeen && !m.Power.InFlight() {
+			j.Finish()
+		}
+	}
+}
+
+// Forget stops everything that is under way for a machine that goes away.
+func (m *Machine) Forget() {
+	for _, j := range m.Jobs() {
+		j.Cancel()
+	}
+	delete(m.World.Machines, m.SystemID)
+	m.leaveBMC()
+	m.leaveHosts()
+	m.World.Events = slices.DeleteFunc(m.World.Events, func(e *Event) bool { return e.Machine == m })
+}
+
+// leaveHosts makes VM hosts and LXDs forget the machine that they ran on. A VM
+// host has none then until it is refreshed.
+func (m *Machine) leaveHosts() {
+	for _, h := range m.World.Hosts {
+		if h.Machine == m {
+			h.Machine = nil
+		}
+	}
+	for _, l := range m.World.LXDs {
+		if l.HostMachine == m {
+			l.HostMachine = nil
+		}
+	}
+}
+
+// leaveBMC removes a BMC that is no VM host with its last machine.
+func (m *Machine) leaveBMC() {
+	if m.BMC == nil || m.BMC.Host != nil {
+		return
+	}
+	for _, other := range m.World.Machines {
+		if other.BMC == m.BMC {
+			return
+		}
+	}
+	delete(m.World.BMCs, m.BMC.ID())
+}
+
+// Host is the VM host that the machine is a VM of, nil for none.
+func (m *Machine) Host() *VMHost {
+	if m.BMC == nil {
+		return nil
+	}
+	return m.BMC.Host
+}
+
+// AddTag tags the machine, once.
+func (m *Machine) AddTag(name string) {
+	if !slices.Contains(m.Tags, name) {
+		m.Tags = append(m.Tags, name)
+	}
+}
+
+// RemoveTag takes a tag from the machine.
+func (m *Machine) RemoveTag(name string) {
+	m.Tags = slices.DeleteFunc(m.Tags, func(t string) bool { return t == name })
+}
+
+// Note writes an event.
+func (m *Machine) Note(level, kind, text, action string) {
+	w := m.World
+	w.Events = append(w.Events, &Event{ID: w.NextID("event"), Machine: m, Level: level, Kind: kind, Text: text, action: action, Created: time.Now()})
+}
+
+// Log writes an event; its text becomes the machine's status message.
+func (m *Machine) Log(kind, text, action string) {
+	m.Note("INFO", kind, text, action)
+	message := kind
+	if text != "" {
+		message += " - " + text
+	}
+	m.Message, m.Action = &message, &action
+}
+
+// SortedMachines lists machines in order of creation.
+func SortedMachines(machines map[string]*Machine) []*Machine {
+	return slices.SortedFunc(maps.Values(machines), func(a, b *Machine) int {
+		return cmp.Compare(a.order(), b.order())
+	})
+}
+
+// order is the row's age: MAAS lists machines by hostname only if asked to.
+func (m *Machine) order() int {
+	if len(m.NICs) > 0 {
+		return m.NICs[0].ID
+	}
+	return 0
+}
+
+const (
+	// allotment is the unit in which MAAS's storage layouts cut disks.
+	allotment = 4 << 20
+	// efiBytes is the EFI partition of the flat layout.
+	efiBytes = 512 << 20
+)
+
+// RackHostname and rackNIC name MAAS's one server: region and rack.
+const (
+	RackHostname = "maas"
+	RackNIC      = "eth0"
+)
+
+// IsNamed says whether a machine goes by a name: hostname, FQDN or system id.
+func (m *Machine) IsNamed(name string) bool {
+	return name == m.Hostname || name == m.SystemID || name == m.Hostname+"."+m.Domain.Name
+}
+
+// Has says whether the instance is the machine's, which MAAS knows by MAC.
+func (m *Machine) Has(i *Instance) bool {
+	return slices.ContainsFunc(m.NICs, func(n *NIC) bool { return slices.Contains(i.MACs, n.MAC) })
+}

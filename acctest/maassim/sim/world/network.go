@@ -1,0 +1,131 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SubnetOn is the subnet on a VLAN, nil for none.
+func (w *World) SubnetOn(v *VLAN) *Subnet {
+	for _, n := range w.Subnets {
+		if v != nil && n.VLAN == v {
+			return n
+		}
+	}
+	return nil
+}
+
+// SubnetOf is the subnet of an address, nil if it is outside all.
+func (w *World) SubnetOf(ip netip.Addr) *Subnet {
+	for _, n := range w.Subnets {
+		if n.CIDR.Contains(ip) {
+			return n
+		}
+	}
+	return nil
+}
+
+// AddNetwork makes a network that MAAS has yet to learn of, alone on the untagged
+// VLAN of a fabric of its own.
+func (w *World) AddNetwork(name string, cidr netip.Prefix, gateway string, dhcp bool) *Subnet {
+	i := len(w.Networks)
+	f := &Fabric{ID: i, Name: "fabric-" + strconv.Itoa(i)}
+	v := &VLAN{ID: i + 1, MTU: 1500, Name: "untagged", Fabric: f, DHCP: dhcp}
+	n := &Subnet{ID: i + 1, Name: name, CIDR: cidr, Gateway: gateway, VLAN: v}
+	w.Networks = append(w.Networks, n)
+	return n
+}
+
+// Learn makes a network known to MAAS, once.
+func (w *World) Learn(n *Subnet) {
+	if !slices.Contains(w.Subnets, n) {
+		w.Fabrics, w.VLANs, w.Subnets = append(w.Fabrics, n.VLAN.Fabric), append(w.VLANs, n.VLAN), append(w.Subnets, n)
+	}
+}
+
+// AddRange makes a range of a subnet, unless an end is empty.
+func AddRange(w *World, kind string, n *Subnet, start, end string) {
+	if start == "" || end == "" {
+		return
+	}
+	w.Ranges = append(w.Ranges, &IPRange{ID: w.NextID("iprange"), Kind: kind, Start: netip.MustParseAddr(start), End: netip.MustParseAddr(end), Subnet: n})
+}
+
+// UpperPart is the last third of a network, without its broadcast address.
+func UpperPart(network netip.Prefix) (start, end string) {
+	size := 1 << (32 - network.Bits())
+	return NthAddress(network, size-size/3).String(), NthAddress(network, size-2).String()
+}
+
+// NthAddress is the nth address of a network.
+func NthAddress(network netip.Prefix, n int) netip.Addr {
+	b := network.Addr().As4()
+	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+	v += uint32(n)
+	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+}
+
+// SubnetCalled finds a subnet by what its path or a form says.
+func SubnetCalled(w *World, text string) *Subnet {
+	kind, rest, isSpecified := strings.Cut(text, ":")
+	if isSpecified {
+		text = rest
+	}
+	for _, n := range w.Subnets {
+		byCIDR, byName := n.CIDR.String() == text, n.Name == text
+		if isSpecified && (kind == "cidr" && byCIDR || kind == "name" && byName) || !isSpecified && (byCIDR || byName || strconv.Itoa(n.ID) == text) {
+			return n
+		}
+	}
+	return nil
+}
+
+// LeastNetwork is the longest prefix of a network that is simulated: two of its
+// four addresses can be given away.
+const LeastNetwork = 30
+
+// Fabric is what VLANs lie in. fabric, vlan and subnet are one to one here: a
+// subnet model makes all three.
+type Fabric struct {
+	ID   int
+	Name string
+}
+
+// VLAN is a VLAN of a fabric.
+type VLAN struct {
+	ID, VID, MTU int
+	Name         string
+	Fabric       *Fabric
+	DHCP         bool
+}
+
+// Subnet is a network that MAAS knows, or has yet to learn of.
+type Subnet struct {
+	ID         int
+	Name       string
+	CIDR       netip.Prefix
+	Gateway    string
+	DNSServers []string
+	VLAN       *VLAN
+}
+
+// IPRange is a dynamic or a reserved range of a subnet, both ends included.
+type IPRange struct {
+	ID         int
+	Kind       string // "dynamic" or "reserved"
+	Start, End netip.Addr
+	Subnet     *Subnet
+	Comment    string
+}
+
+// ReservedIP is an address that a user reserved, or that a DNS record left
+// behind.
+type ReservedIP struct {
+	IP      netip.Addr
+	Subnet  *Subnet // nil for an address outside all subnets
+	Owner   *User
+	Created time.Time
+}

@@ -1,0 +1,110 @@
+package world
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Span is a run of a subnet's addresses, counted from its network address;
+// both ends included.
+type Span struct {
+	Start, End int
+	Purpose    string // why it is not free
+}
+
+// Count is how many addresses the span has.
+func (s Span) Count() int { return s.End - s.Start + 1 }
+
+// Size is the number of addresses of a subnet that a computer can have.
+func (n *Subnet) Size() int { return 1<<(32-n.CIDR.Bits()) - 2 }
+
+// position is an address's number within the subnet.
+func (n *Subnet) position(ip netip.Addr) int {
+	return int(asNumber(ip) - asNumber(n.CIDR.Addr()))
+}
+
+func asNumber(ip netip.Addr) uint32 {
+	b := ip.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// UsedSpans are the addresses that MAAS does not give away: ranges, and what
+// users, machines, the gateway and MAAS's own server have.
+func UsedSpans(w *World, n *Subnet) []Span {
+	var spans []Span
+	add := func(ip netip.Addr) {
+		spans = append(spans, Span{Start: n.position(ip), End: n.position(ip), Purpose: "assigned-ip"})
+	}
+	for _, r := range w.Ranges {
+		if r.Subnet == n {
+			spans = append(spans, Span{Start: n.position(r.Start), End: n.position(r.End), Purpose: r.Kind})
+		}
+	}
+	for _, r := range w.Reserved {
+		if r.Subnet == n {
+			add(r.IP)
+		}
+	}
+	EachLink(w, n, func(_ *Machine, _ *NIC, _ *Link, ip netip.Addr) { add(ip) })
+	if gateway, err := netip.ParseAddr(n.Gateway); err == nil {
+		at := n.position(gateway)
+		spans = append(spans, Span{Start: at, End: at, Purpose: "gateway-ip"})
+	}
+	if n.VLAN.DHCP {
+		add(RackAddress(w, n))
+	}
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	return slices.CompactFunc(spans, func(a, b Span) bool { return a.Start == b.Start && a.End == b.End })
+}
+
+// FreeSpans are the runs between the used ones.
+func FreeSpans(w *World, n *Subnet) (free []Span) {
+	next := 1
+	for _, used := range UsedSpans(w, n) {
+		if used.Start > next {
+			free = append(free, Span{Start: next, End: used.Start - 1})
+		}
+		next = max(next, used.End+1)
+	}
+	if next <= n.Size() {
+		free = append(free, Span{Start: next, End: n.Size()})
+	}
+	return free
+}
+
+// Condensed joins spans that overlap, and those that follow each other for the
+// same purpose, as MAAS lists them (utils/network.py, MAASIPSet). Several
+// purposes are separated by spaces.
+func Condensed(spans []Span) (joined []Span) {
+	for _, s := range spans {
+		last := len(joined) - 1
+		switch {
+		case last >= 0 && s.Start <= joined[last].End:
+			joined[last].End = max(joined[last].End, s.End)
+			if !slices.Contains(strings.Fields(joined[last].Purpose), s.Purpose) {
+				joined[last].Purpose += " " + s.Purpose
+			}
+		case last >= 0 && s.Start == joined[last].End+1 && s.Purpose == joined[last].Purpose:
+			joined[last].End = s.End
+		default:
+			joined = append(joined, s)
+		}
+	}
+	return joined
+}
+
+// EachLink visits the addresses that machines have on a subnet.
+func EachLink(w *World, n *Subnet, visit func(*Machine, *NIC, *Link, netip.Addr)) {
+	for _, m := range SortedMachines(w.Machines) {
+		for _, i := range m.NICs {
+			for _, l := range i.Links {
+				if ip, err := netip.ParseAddr(l.IP); err == nil && l.Subnet == n {
+					visit(m, i, l, ip)
+				}
+			}
+		}
+	}
+}

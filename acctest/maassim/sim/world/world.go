@@ -1,0 +1,130 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// World is everything that MAAS's database and the LXDs hold. The lock guards
+// it. Reset replaces it; what was under way in an old one ends there.
+type World struct {
+	Keeper        *Keeper
+	Latency       Latency
+	Version       string   // of MAAS
+	Architectures []string // for which images are imported
+	Rand          *rand.Rand
+	Gone          bool          // VM hosts were removed from this MAAS
+	Ended         bool          // replaced or closed: its timers do nothing any more
+	Done          chan struct{} // closed then
+
+	Problem error // that kept it from being built
+	Rack    Condition
+
+	LastID   map[string]int // the last id of each kind of object
+	Users    []*User
+	Zones    map[int]*Zone
+	Pools    map[int]*Pool
+	Domains  map[int]*Domain
+	Tags     map[string]*Tag
+	Fabrics  []*Fabric
+	VLANs    []*VLAN
+	Subnets  []*Subnet
+	Networks []*Subnet // also those that MAAS has yet to learn of
+	Ranges   []*IPRange
+	Reserved []*ReservedIP
+	DNS      []*DNSResource
+	Records  []*DNSRecord
+	Images   []string // "ubuntu/jammy", in order of import
+	RackID   string   // the rack controller's system id
+
+	Machines  map[string]*Machine // by system id
+	Hosts     map[int]*VMHost
+	BMCs      map[string]*BMC
+	LXDs      map[string]*LXD // by host:port
+	Wiped     []*LXD          // that were there once
+	Nasty     *Nastiness
+	NextSync  *Job
+	Events    []*Event
+	Nonces    Nonces
+	Timers    map[*time.Timer]bool
+	Orphans   []*Job          // of LXDs, without a machine
+	UsedNames map[string]bool // random names that were given out
+}
+
+// NextID is the next id of a kind of object, from 1.
+func (w *World) NextID(kind string) int {
+	w.LastID[kind]++
+	return w.LastID[kind]
+}
+
+const idAlphabet = "48abcdefghkmnpqrstwxy"
+
+// NewSystemID is MAAS's way to name a node: six letters and digits.
+func (w *World) NewSystemID() string {
+	for {
+		id := make([]byte, 6)
+		for i := range id {
+			id[i] = idAlphabet[w.Rand.IntN(len(idAlphabet))]
+		}
+		if w.Machines[string(id)] == nil && string(id) != w.RackID {
+			return string(id)
+		}
+	}
+}
+
+// NewMAC is an address of LXD's range.
+func (w *World) NewMAC() string {
+	n := w.Rand.Uint32()
+	return fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(n), byte(n>>8), byte(n>>16))
+}
+
+var (
+	adjectives = []string{"able", "brisk", "calm", "daring", "eager", "fond", "gentle", "happy", "ideal", "jolly", "keen", "lively", "merry", "neat", "open", "polite", "quiet", "rapid", "smart", "tidy", "upbeat", "valid", "warm", "young"}
+	animals    = []string{"ant", "bear", "crane", "deer", "eagle", "ferret", "gecko", "heron", "ibex", "jay", "koala", "lark", "mole", "newt", "otter", "panda", "quail", "raven", "seal", "toad", "urchin", "vole", "wren", "yak"}
+)
+
+// RandomName is what MAAS calls a machine that nobody gave a name.
+func (w *World) RandomName() string {
+	for i := 0; ; i++ {
+		name := adjectives[w.Rand.IntN(len(adjectives))] + "-" + animals[w.Rand.IntN(len(animals))]
+		if i > 1000 {
+			name += fmt.Sprint(i)
+		}
+		if !w.UsedNames[name] && w.MachineNamed(name) == nil {
+			w.UsedNames[name] = true
+			return name
+		}
+	}
+}
+
+// User is a MAAS user with one API key.
+type User struct {
+	Name, Email             string
+	Admin                   bool
+	Consumer, Token, Secret string
+}
+
+// NewUser is a user with an API key, "consumer:token:secret".
+func NewUser(name, key string, admin bool) *User {
+	parts := strings.Split(key, ":")
+	return &User{Name: name, Email: name + "@example.com", Admin: admin, Consumer: parts[0], Token: parts[1], Secret: parts[2]}
+}
+
+// Latency says how long things take: Latency of the simulator's model says which.
+type Latency struct {
+	Call, Compose, Commission time.Duration
+	Deploy, FirstBoot         time.Duration
+	Release                   time.Duration
+	PowerOn, PowerOff         time.Duration
+	Refresh, Inventory        time.Duration
+	Delete                    time.Duration
+}
+
+// Nonces are those that were used, with the time until which their header
+// would be taken again but for them.
+type Nonces struct {
+	Seen  map[string]int64 // by nonceKey, in seconds
+	Sweep int64            // when the old ones are dropped next
+}

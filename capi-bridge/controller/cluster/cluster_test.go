@@ -1,0 +1,415 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
+)
+
+// TestNothingIsDone: who paused a cluster, or keeps it in hands of his own, finds
+// it as it was.
+func TestNothingIsDone(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(*clusterv1.Cluster, *infrav1.MaasCluster)
+		paused bool
+	}{
+		"ClusterPaused": {
+			reason: "CAPMaaS went on while the Cluster was paused, as during a move.",
+			change: func(c *clusterv1.Cluster, _ *infrav1.MaasCluster) { c.Spec.Paused = ptr.To(true) }, paused: true,
+		},
+		"ObjectPaused": {
+			reason: "The annotation on the object holds it, too.",
+			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
+				m.Annotations = map[string]string{clusterv1.PausedAnnotation: "true"}
+			}, paused: true,
+		},
+		"ExternallyManaged": {
+			reason: "Somebody else keeps it, status included.",
+			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
+				m.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
+			},
+		},
+		"NoOwner": {
+			reason: "Without its Cluster nothing is known of it.",
+			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.OwnerReferences = nil },
+		},
+		"OtherFilter": {
+			reason: "Another manager has the objects with another label.",
+			change: func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
+				m.Labels = map[string]string{clusterv1.WatchLabel: "blue"}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newClusterWorld(t, sim.Model{}, tc.change)
+			if name == "OtherFilter" {
+				w.WatchFilter = "green"
+			}
+			w.add("m1", member{addresses: []string{"10.77.0.11"}})
+			before := w.object()
+			c := w.settle()
+			if n := w.maas.Journal().Total(); n > 0 {
+				t.Errorf("%s\n%d calls of MAAS", tc.reason, n)
+			}
+			if diff := cmp.Diff(before.Spec, c.Spec); diff != "" || len(c.Finalizers) > 0 {
+				t.Errorf("%s\nfinalizers %v, spec -want +got:\n%s", tc.reason, c.Finalizers, diff)
+			}
+			if tc.paused {
+				wantCondition(t, c, infrav1.PausedCondition, isTrue, clusterv1.PausedReason, "")
+			} else if len(c.Status.Conditions) > 0 {
+				t.Errorf("%s\nthere are conditions: %v", tc.reason, c.Status.Conditions)
+			}
+		})
+	}
+}
+
+// TestWatchFilter: with its label an object is reconciled.
+func TestWatchFilter(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
+		m.Labels = map[string]string{clusterv1.WatchLabel: "green"}
+	})
+	w.WatchFilter = "green"
+	if c := w.settle(); !c.Status.Ready {
+		t.Errorf("it is not ready: %+v", c.Status)
+	}
+}
+
+// TestDeletion: machines go first, then the name, then the object; a name that was
+// never made needs no MAAS.
+func TestDeletion(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	w.add("m2", member{addresses: []string{"10.77.0.12"}})
+	w.add("w1", member{worker: true})
+	w.settle()
+	w.remove(w.object())
+	c := w.settle()
+	wantCondition(t, c, infrav1.DeletingCondition, isTrue, infrav1.WaitingForMachinesReason, "3 MaasMachines")
+	wantCondition(t, c, infrav1.ReadyCondition, isFalse, infrav1.DeletingReason, "m1, m2, w1")
+
+	// CAPMaaS no longer wrote the record by then, and a machine that waited for
+	// that was stuck.
+	w.remove(w.member("m1"))
+	w.settle()
+	if got := w.record(testHost); got != "10.77.0.12" {
+		t.Errorf("the name points to %s, while one of two machines is going", got)
+	}
+	for _, name := range []string{"m2", "w1"} {
+		w.remove(w.member(name))
+	}
+	for _, name := range []string{"m1", "m2", "w1"} {
+		w.release(name)
+	}
+	// CAPMaaS left the name behind for ever.
+	if c := w.settle(); c != nil {
+		t.Errorf("it is still there: %+v", c.Status.Conditions)
+	}
+	if got := w.record(testHost); got != "none" {
+		t.Errorf("the name points to %s", got)
+	}
+}
+
+// TestDeletionWaitsForMAAS: a record that cannot be removed holds the object, and
+// says why.
+func TestDeletionWaitsForMAAS(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	w.settle()
+	w.remove(w.member("m1"))
+	w.release("m1")
+	fault := w.maas.AddFault(sim.Fault{Path: "ipaddresses/", Op: "release", Kind: sim.FaultStatus, Status: 409, Body: "no"})
+	w.remove(w.object())
+	c := w.settle()
+	wantCondition(t, c, infrav1.DeletingCondition, isTrue, infrav1.RemovingDNSReason, testHost)
+	w.maas.RemoveFault(fault)
+	if c := w.settle(); c != nil {
+		t.Errorf("it is still there: %+v", c.Status.Conditions)
+	}
+}
+
+// TestDeletionWithoutCredentials: what nobody can remove any more does not hold the
+// object without saying what leads out of it.
+func TestDeletionWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	w.settle()
+	w.remove(w.member("m1"))
+	w.release("m1")
+	w.remove(controllertest.Credentials(w.maas)[0])
+	w.now = w.now.Add(10 * time.Minute)
+	w.remove(w.object())
+	wantCondition(t, w.settle(), infrav1.DeletingCondition, isTrue, infrav1.DeletionBlockedReason, infrav1.ClusterFinalizer)
+}
+
+// TestDeletionWithoutCluster: what is left in MAAS goes even where the Cluster was
+// taken away by force.
+func TestDeletionWithoutCluster(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	w.settle()
+	w.remove(newCluster())
+	w.remove(w.object())
+	wantCondition(t, w.settle(), infrav1.DeletingCondition, isTrue, infrav1.WaitingForMachinesReason, "m1")
+	w.remove(w.member("m1"))
+	w.release("m1")
+	if c := w.settle(); c != nil || w.record(testHost) != "none" {
+		t.Errorf("left: %v, and the name points to %s", c, w.record(testHost))
+	}
+}
+
+// TestDeletionOfWhatNeverWas: a cluster without a record goes without MAAS.
+func TestDeletionOfWhatNeverWas(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
+		m.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.1.2.3", Port: 6443}
+	})
+	w.settle()
+	for _, o := range controllertest.Credentials(w.maas) {
+		w.remove(o)
+	}
+	w.now = w.now.Add(time.Hour)
+	w.remove(w.object())
+	if c := w.settle(); c != nil {
+		t.Errorf("it is still there: %+v", c.Status.Conditions)
+	}
+}
+
+// TestFailureDomains: the zones of the spec, or those with room.
+func TestFailureDomains(t *testing.T) {
+	t.Parallel()
+	model := sim.Model{
+		Zones:    []string{"az1", "az2", "az3", "empty"},
+		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}, {Name: "h3", Cores: 8, MemoryMiB: 16384, Zone: "az3"}},
+		Machines: []sim.MachineModel{{Hostname: "bm2", Zone: "az2"}, {Hostname: "gone", Zone: "empty", Status: "Broken"}},
+	}
+	cases := map[string]struct {
+		reason  string
+		given   []string
+		machine member
+		want    []string
+		failure string
+	}{
+		"Discovered": {reason: "Hosts and Ready machines are room; a Broken machine is none.", want: []string{"az1", "az2", "az3"}},
+		"Given":      {reason: "The spec's zones count, whatever is in them.", given: []string{"empty", "az1"}, want: []string{"az1", "empty"}},
+		"Missing": {
+			reason: "A zone that MAAS does not have is a mistake.", given: []string{"az1", "az9"}, want: []string{"az1"},
+			failure: infrav1.ZoneNotFoundReason,
+		},
+		"InUse": {
+			reason: "A zone without room stays while machines of the cluster are there.", machine: member{zone: "empty"},
+			want: []string{"az1", "az2", "az3", "empty"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newClusterWorld(t, model, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = tc.given })
+			if tc.machine.zone != "" {
+				w.add("m1", tc.machine)
+			}
+			c := w.settle()
+			var want infrav1.FailureDomains
+			for _, zone := range tc.want {
+				want = append(want, clusterv1.FailureDomain{Name: zone, ControlPlane: ptr.To(true)})
+			}
+			if diff := cmp.Diff(want, c.Status.FailureDomains); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+			if tc.failure == "" {
+				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "")
+			} else {
+				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, tc.failure, "az9")
+			}
+			if c.Status.Ready != (tc.failure == "") {
+				t.Errorf("%s\nready: %v", tc.reason, c.Status.Ready)
+			}
+		})
+	}
+}
+
+// TestZoneThatIsMadeLater: who makes the missing zone need not wait for a cache.
+func TestZoneThatIsMadeLater(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1"} })
+	w.change(func(m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1", "az7"} })
+	wantCondition(t, w.settle(), infrav1.FailureDomainsReadyCondition, isFalse, infrav1.ZoneNotFoundReason, "az7")
+	w.change(func(m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1", "default"} })
+	if c := w.settle(); !c.Status.Ready {
+		t.Errorf("it is not ready: %+v", c.Status)
+	}
+}
+
+// TestFailureDomainsOfOlderVersions: a stored status may have a map in the place
+// of the list; it is read, and a list is written.
+func TestFailureDomainsOfOlderVersions(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
+		stored := `{"failureDomains": {"az1": {"controlPlane": true}, "old": {"controlPlane": true}}, "ready": true}`
+		if err := json.Unmarshal([]byte(stored), &m.Status); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if len(w.object().Status.FailureDomains) != 2 {
+		t.Fatalf("the map was not read: %+v", w.object().Status)
+	}
+	want := infrav1.FailureDomains{{Name: "az1", ControlPlane: ptr.To(true)}}
+	if diff := cmp.Diff(want, w.settle().Status.FailureDomains); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestMAASOutageChangesNothing: a MAAS that does not answer takes nothing back
+// that was provisioned.
+func TestMAASOutageChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	before := w.settle()
+	w.now = w.now.Add(time.Hour)
+	w.Reconciler.Sites = w.sites() // nothing is cached
+	w.maas.AddFault(sim.Fault{Kind: sim.FaultStatus, Status: 400, Body: "broken"})
+	c := w.settle()
+	wantCondition(t, c, infrav1.ReadyCondition, isFalse, infrav1.NotReadyReason, "")
+	if diff := cmp.Diff(before.Status.FailureDomains, c.Status.FailureDomains); diff != "" || !c.Status.Ready || !*c.Status.Initialization.Provisioned {
+		t.Errorf("ready %v, zones -want +got:\n%s", c.Status.Ready, diff)
+	}
+}
+
+// TestLXDReadyCounts: CAPMaaS said True of nodes whose LXD was not initialised,
+// and crashed on one without a hostname.
+func TestLXDReadyCounts(t *testing.T) {
+	t.Parallel()
+	ready := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: isTrue, Reason: infrav1.LXDReadyReason}
+	pending := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: isFalse, Reason: infrav1.LXDSetupPendingReason}
+	failed := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: isFalse, Reason: infrav1.LXDFailedReason, Message: "the pool could not be made"}
+	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.LXDControlPlaneCluster = ptr.To(true) })
+	steps := []struct {
+		do             func()
+		status         metav1.ConditionStatus
+		reason, saying string
+	}{
+		{func() {}, isFalse, infrav1.LXDSetupPendingReason, "0 of 0"},
+		{func() { w.add("m1", member{bareMetal: true}) }, isFalse, infrav1.LXDSetupPendingReason, "0 of 1"},
+		{func() { w.add("m2", member{bareMetal: true, host: ready}) }, isFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
+		{func() { w.add("vm", member{}) }, isFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
+		{func() { w.see("m1", member{bareMetal: true, host: pending}) }, isFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
+		{func() { w.see("m1", member{bareMetal: true, host: failed}) }, isFalse, infrav1.LXDFailedReason, "1 of 2 machines are LXD hosts; m1: the pool"},
+		{func() { w.see("m1", member{bareMetal: true, host: ready}) }, isTrue, infrav1.LXDReadyReason, "2 of 2"},
+	}
+	for _, step := range steps {
+		step.do()
+		wantCondition(t, w.settle(), infrav1.LXDReadyCondition, step.status, step.reason, step.saying)
+	}
+	w.change(func(m *infrav1.MaasCluster) { m.Spec.LXDControlPlaneCluster = nil })
+	if c := w.settle(); conditions.Has(c, infrav1.LXDReadyCondition) {
+		t.Error("it is still said of a cluster whose machines shall be no hosts")
+	}
+}
+
+// workloads are the API servers of workload clusters, up or down.
+type workloads struct{ err error }
+
+func (w workloads) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+	return nil, w.err
+}
+
+// TestAPIServerAvailable: it is, when it can be reached.
+func TestAPIServerAvailable(t *testing.T) {
+	t.Parallel()
+	up := func(c *clusterv1.Cluster, _ *infrav1.MaasCluster) {
+		c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	}
+	cases := map[string]struct {
+		reason    string
+		change    func(*clusterv1.Cluster, *infrav1.MaasCluster)
+		workloads controller.Workloads
+		status    metav1.ConditionStatus
+	}{
+		"NotInitialised": {"Before kubeadm is done there is none.", nil, workloads{}, isFalse},
+		"Down":           {"It cannot be reached.", up, workloads{errors.New("no route")}, isFalse},
+		"Up":             {"It answers.", up, workloads{}, isTrue},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newClusterWorld(t, sim.Model{}, tc.change)
+			w.Workloads = tc.workloads
+			c := w.settle()
+			if got := conditions.Get(c, infrav1.APIServerAvailableCondition); got == nil || got.Status != tc.status {
+				t.Errorf("%s\n%+v", tc.reason, got)
+			}
+			if !c.Status.Ready {
+				t.Errorf("%s\nmachines cannot be made", tc.reason)
+			}
+		})
+	}
+}
+
+// TestEvents: each change is told once.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az9"} })
+	w.settle()
+	w.settle()
+	var got []string
+	for len(w.recorder.Events) > 0 {
+		got = append(got, <-w.recorder.Events)
+	}
+	if len(got) != 1 || !strings.Contains(got[0], "Warning ZoneNotFound MAAS has no zone az9") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestEventsOfAClusterComeOnce: what could not be written down is told once, when
+// it is.
+func TestEventsOfAClusterComeOnce(t *testing.T) {
+	t.Parallel()
+	w := newClusterWorld(t, sim.Model{}, nil)
+	w.settle()
+	w.change(func(c *infrav1.MaasCluster) { c.Spec.FailureDomains = []string{"az9"} })
+	w.dead = true
+	for range 3 {
+		if _, err := w.reconcile(); !errors.Is(err, errDead) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if n := len(w.recorder.Events); n > 0 {
+		t.Errorf("%d events tell what was never written: %s", n, <-w.recorder.Events)
+	}
+	w.dead = false
+	w.settle()
+	if n := len(w.recorder.Events); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	w.change(func(c *infrav1.MaasCluster) { c.Spec.FailureDomains = nil })
+	w.settle()
+	var told []string
+	for len(w.recorder.Events) > 0 {
+		told = append(told, <-w.recorder.Events)
+	}
+	controllertest.WantSentences(t, told)
+}

@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// deletion lets a cluster go.
+type deletion struct{ *scope }
+
+// reconcile waits for the cluster's machines, whose DNS record is kept until then,
+// removes the record, and lets the object go.
+func (s deletion) reconcile(ctx context.Context) error {
+	if !controllerutil.ContainsFinalizer(s.maasCluster, infrav1.ClusterFinalizer) {
+		return nil
+	}
+	if len(s.machines) > 0 {
+		return s.awaitMachines(ctx)
+	}
+	s.Published.Forget(client.ObjectKeyFromObject(s.maasCluster))
+	removed, err := apiRecord(s).remove(ctx)
+	if removed {
+		s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionCompletedReason, "")
+		controllerutil.RemoveFinalizer(s.maasCluster, infrav1.ClusterFinalizer)
+		s.requeueAfter = 0
+	}
+	return err
+}
+
+// awaitMachines keeps the record up to date meanwhile: a machine that goes while
+// others serve is taken out of it first.
+func (s deletion) awaitMachines(ctx context.Context) error {
+	s.requeueWithin(requeue.Jittered(requeue.RetryAfter)) // they wake us when they are gone
+	s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForMachinesReason, fmt.Sprintf("waiting for %d MaasMachines to go: %s", len(s.machines), s.firstMachineNames()))
+	name, published := s.dnsName()
+	record, claim := apiRecord(s), nameClaim(s)
+	if !published || s.maasCluster.Annotations[DNSNameAnnotation] != name.String() || !s.findSite(ctx) || !record.checkDomainAllowed() {
+		return nil
+	}
+	if may, err := claim.check(ctx, name); !may || err != nil {
+		return err
+	}
+	if !claim.take(ctx, name) {
+		return nil // it came from elsewhere, and the record is not known to be its own
+	}
+	return record.publish(ctx, name)
+}
+
+// firstMachineNames are those of the first machines.
+func (s deletion) firstMachineNames() string {
+	const most = 5
+	var names []string
+	for i := range s.machines {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, s.machines[i].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ownedName is the name whose record is the cluster's: the one that was written down,
+// or that an earlier provider published for a cluster which we see only as it goes.
+// Under the annotation that somebody else publishes the endpoint there is none.
+func (s apiRecord) ownedName() (engine.DNSName, bool) {
+	return endpoint.PublishedName(s.maasCluster, cmp.Or(s.maasCluster.Annotations[DNSNameAnnotation], earlierName(s.maasCluster)))
+}
+
+// remove removes the record that is the cluster's, if there ever was one, and
+// reports whether nothing is left of it. The error is the API server's.
+func (s apiRecord) remove(ctx context.Context) (bool, error) {
+	name, ok := s.ownedName()
+	if !ok {
+		return true, nil
+	}
+	if s.isUnproven() {
+		ctrl.LoggerFrom(ctx).Info("only the object's annotations say that the DNS record is the cluster's: it is left as it is", "name", name.String())
+		return true, nil
+	}
+	if !s.findSite(ctx) {
+		s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, fmt.Sprintf(
+			"cannot remove the DNS record %s without credentials for MAAS. Bring them back; or remove the record in MAAS, and take the finalizer %s off", name, infrav1.ClusterFinalizer))
+		return false, nil
+	}
+	rival, err := nameClaim(s).findRival(ctx, name)
+	switch {
+	case err != nil:
+		return false, err
+	case rival != nil:
+		ctrl.LoggerFrom(ctx).Info("the DNS record is another cluster's, and is left as it is", "name", name.String(), "MaasCluster", client.ObjectKeyFromObject(rival))
+		return true, nil
+	}
+	if err := s.site.DNS.RemoveDNS(ctx, name); err != nil && !isNoDomain(err) {
+		s.reportError(infrav1.DNSReadyCondition, err)
+		s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.RemovingDNSReason, problem.Explain(err).Message)
+		return false, nil
+	}
+	ctrl.LoggerFrom(ctx).Info("removed the DNS record of the cluster", "name", name.String())
+	return true, nil
+}

@@ -1,0 +1,214 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/demand"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// apiRecord keeps the DNS record of a cluster's API.
+type apiRecord struct{ *scope }
+
+// endpointTTLSeconds is how long an answer for the API's name may be kept: a
+// machine of the control plane that goes is forgotten soon.
+const endpointTTLSeconds = 10
+
+// reconcile keeps the record of the API's name, where it is ours, and reports
+// whether machines can be made that will look for the API by it. The error is
+// the API server's.
+func (s apiRecord) reconcile(ctx context.Context) (bool, error) {
+	host := s.maasCluster.Spec.ControlPlaneEndpoint.Host
+	name, published := s.dnsName()
+	claim := nameClaim(s)
+	switch {
+	case host == "":
+		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.WaitForDNSNameReason,
+			"the annotation "+infrav1.CustomEndpointAnnotation+" says that somebody else names the API: set spec.controlPlaneEndpoint.host")
+		return false, nil
+	case !published:
+		s.maasCluster.Status.Network.DNSName = host
+		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionTrue, infrav1.DNSReadyReason, host+" is not in the domain "+s.maasCluster.Spec.DNSDomain+" or is published by somebody else")
+		return true, nil
+	}
+	if !s.checkDomainAllowed() {
+		return false, nil
+	}
+	if !s.checkDomainExists(ctx) {
+		return false, nil
+	}
+	if may, err := claim.check(ctx, name); !may || err != nil {
+		return false, err
+	}
+	if !claim.take(ctx, name) {
+		return false, nil
+	}
+	s.maasCluster.Status.Network.DNSName = host
+	return true, s.publish(ctx, name)
+}
+
+// checkDomainAllowed tells whether the identity allows the cluster's domain. Otherwise a
+// condition says so.
+func (s apiRecord) checkDomainAllowed() bool {
+	_, err := demand.Allowed("spec.dnsDomain", s.maasCluster.Spec.DNSDomain, s.site.Limits.Domains)
+	if err != nil {
+		s.reportError(infrav1.DNSReadyCondition, err)
+	}
+	return err == nil
+}
+
+// checkDomainExists tells whether MAAS has the cluster's domain.
+func (s apiRecord) checkDomainExists(ctx context.Context) bool {
+	domain := s.maasCluster.Spec.DNSDomain
+	has, err := s.listsName(ctx, s.site.Names.Domains, domain)
+	switch {
+	case err != nil:
+		s.reportError(infrav1.DNSReadyCondition, err)
+	case !has:
+		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.DNSDomainNotFoundReason,
+			fmt.Sprintf("MAAS has no domain %s; make it there, for dnsDomain cannot change", domain))
+		s.requeueWithin(requeue.Jittered(requeue.RetryAfter))
+	}
+	return has && err == nil
+}
+
+// listsName looks for a name in one of MAAS's lists, twice where it is not there:
+// somebody may just have made it.
+func (s apiRecord) listsName(ctx context.Context, list func(context.Context) ([]string, error), name string) (bool, error) {
+	names, err := list(ctx)
+	if err == nil && !slices.Contains(names, name) {
+		s.site.Names.Refresh()
+		names, err = list(ctx)
+	}
+	return slices.Contains(names, name), err
+}
+
+// publish writes the addresses of the control plane, where there are any. A
+// record is never emptied: where no address is known, what was published stays.
+// Nor is it changed while the Cluster is being deleted: MAAS takes out of it what
+// it releases, and what is left goes with the MaasCluster.
+func (s apiRecord) publish(ctx context.Context, name engine.DNSName) error {
+	if s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	preferred, err := s.preferredSubnets(ctx)
+	if err != nil {
+		return err
+	}
+	subnets, ok := s.resolveSubnets(ctx, preferred)
+	if !ok {
+		return nil
+	}
+	addresses, err := s.addresses(ctx, name, subnets)
+	if err != nil {
+		s.reportError(infrav1.DNSReadyCondition, err)
+		return nil
+	}
+	if len(addresses) == 0 {
+		s.reportUnpublished(preferred)
+		return nil
+	}
+	if err := s.update(ctx, name, addresses); err != nil {
+		s.reportError(infrav1.DNSReadyCondition, err)
+		return nil
+	}
+	s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionTrue, infrav1.DNSReadyReason, fmt.Sprintf("%s points to %s", name, joinAddresses(addresses)))
+	return nil
+}
+
+// reportUnpublished says why no machine is published. One that is being deployed may
+// get an address in the preferred subnets still; one that serves will not.
+func (s apiRecord) reportUnpublished(preferred []string) {
+	if len(endpoint.ServingAddresses(s.machines, nil)) == 0 {
+		message := "no machine of the control plane has an address yet"
+		if endpoint.AnyControlPlane(s.machines, endpoint.IsProvisionedAndStays) && !endpoint.AnyControlPlane(s.machines, endpoint.IsServing) {
+			message = "all machines of the control plane that served are lost; what was published stays until they are deleted. See MachineDeployed of the MaasMachines"
+		}
+		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneReason, message)
+		return
+	}
+	reason := infrav1.WaitingForControlPlaneReason
+	if endpoint.AnyControlPlane(s.machines, endpoint.IsServing) {
+		reason = infrav1.InvalidSpecReason
+	}
+	s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, reason, fmt.Sprintf(
+		"no machine of the control plane has an address in the preferred subnets (%s); mend spec.preferredSubnets, or the ConfigMap %s of the namespace",
+		strings.Join(preferred, ", "), infrav1.PreferredSubnetConfigMap))
+}
+
+// update makes the name point to the addresses, unless it is known to.
+func (s apiRecord) update(ctx context.Context, name engine.DNSName, addresses []netip.Addr) error {
+	is := endpoint.Publication{Site: s.site, Name: name, Addresses: addresses, At: s.now()}
+	if had, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, is.At); ok && slices.Equal(had, addresses) {
+		return nil
+	}
+	s.Published.Forget(client.ObjectKeyFromObject(s.maasCluster))
+	changed, err := s.site.DNS.PublishDNS(ctx, name, engine.DNSRecord{Addresses: addresses, TTLSeconds: endpointTTLSeconds})
+	if err != nil {
+		return err
+	}
+	if changed {
+		ctrl.LoggerFrom(ctx).Info("published the API of the cluster", "name", name.String(), "addresses", addresses)
+	}
+	s.Published.Remember(s.maasCluster, is)
+	return nil
+}
+
+// addresses are those that the API's name points to. Where all machines
+// of the control plane are being deleted, those of them stay that are in the
+// record still; one that was taken out does not come back. What a machine had that
+// is lost does not count. With nothing left, the record stays as it is.
+func (s apiRecord) addresses(ctx context.Context, name engine.DNSName, subnets []netip.Prefix) ([]netip.Addr, error) {
+	serving := endpoint.ServingAddresses(s.machines, subnets)
+	unseen := endpoint.AnyControlPlane(s.machines, isUnseen)
+	if len(serving) > 0 && !unseen {
+		return serving, nil
+	}
+	leaving := endpoint.ControlPlaneAddresses(s.machines, subnets, func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() && !endpoint.IsLost(m) })
+	if len(leaving) == 0 && !unseen {
+		return nil, nil
+	}
+	have, err := s.site.DNS.DNSRecord(ctx, name)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return nil, err
+	}
+	if unseen {
+		left := s.addressesOfMachines(func(m *infrav1.MaasMachine) bool {
+			return !m.DeletionTimestamp.IsZero() || endpoint.IsLost(m) || endpoint.IsDown(m)
+		})
+		kept := slices.DeleteFunc(slices.Clone(have.Addresses), func(ip netip.Addr) bool { return slices.Contains(left, ip) })
+		serving = append(serving, kept...)
+		slices.SortFunc(serving, netip.Addr.Compare)
+	}
+	if len(serving) > 0 {
+		return slices.Compact(serving), nil
+	}
+	return slices.DeleteFunc(leaving, func(ip netip.Addr) bool { return !slices.Contains(have.Addresses, ip) }), nil
+}
+
+// isUnseen tells of a machine that there is, and of which no address is known, as
+// after a move to another management cluster, which status does not survive: an
+// address of the record may be its own.
+func isUnseen(m *infrav1.MaasMachine) bool {
+	return m.DeletionTimestamp.IsZero() && !endpoint.IsLost(m) && ptr.Deref(m.Spec.ProviderID, "") != "" && len(endpoint.IPs(m)) == 0
+}
+
+// isNoDomain tells that MAAS does not have the domain of a name, and so nothing in
+// it.
+func isNoDomain(err error) bool {
+	spec, ok := errors.AsType[*engine.SpecError](err)
+	return ok && spec.Field == "domain"
+}

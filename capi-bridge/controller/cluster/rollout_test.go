@@ -1,0 +1,189 @@
+package cluster_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/failuredomains"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
+)
+
+// kcp does what KubeadmControlPlane 1.14.2 does about failure domains
+// (controlplane/kubeadm/pkg/control_plane.go), over the status that the bridge writes.
+type kcp struct {
+	t    *testing.T
+	w    *clusterWorld
+	all  collections.Machines
+	new  collections.Machines
+	on   map[string]string // MAAS's machine of each
+	next int
+}
+
+func (k *kcp) offered() []clusterv1.FailureDomain {
+	var res []clusterv1.FailureDomain
+	for _, d := range k.w.object().Status.FailureDomains {
+		if ptr.Deref(d.ControlPlane, false) {
+			res = append(res, d)
+		}
+	}
+	return res
+}
+
+func (k *kcp) names() []string {
+	var names []string
+	for _, d := range k.offered() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// ready finds a Ready machine of MAAS in a zone.
+func (k *kcp) ready(zone string, hosts []string) string {
+	for _, h := range hosts {
+		if m, _ := k.w.maas.Machine(h); m.StatusName == "Ready" && m.Zone == zone {
+			return h
+		}
+	}
+	return ""
+}
+
+func (k *kcp) status(host, status string) {
+	m, _ := k.w.maas.Machine(host)
+	if err := k.w.maas.EditMachine(m.SystemID, sim.MachineEdit{StatusName: &status}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *kcp) add(zone, host string, old bool) {
+	k.next++
+	name := fmt.Sprintf("cp-%d", k.next)
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(k.w.now)}, Spec: clusterv1.MachineSpec{FailureDomain: zone}}
+	k.all.Insert(m)
+	if !old {
+		k.new.Insert(m)
+	}
+	k.on[name] = host
+	k.status(host, "Deployed")
+	k.w.add(name, member{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", k.next)}})
+}
+
+// rollout rolls a control plane out. Things take their time, and KubeadmControlPlane
+// goes on after a pause.
+func rollout(t *testing.T, model sim.Model, hosts []string, step, pause time.Duration) map[string]int {
+	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), machineTemplate(controllertest.MetalMachine()))
+	k := &kcp{t: t, w: w, all: collections.New(), new: collections.New(), on: map[string]string{}}
+	for n, zone := range []string{"az1", "az2", "az3"} {
+		k.add(zone, hosts[n], true)
+		w.now = w.now.Add(time.Minute)
+	}
+	w.settle()
+	t.Logf("before the rollout a control plane is offered %v", k.names())
+	for k.new.Len() < 3 {
+		// scale up
+		zone := failuredomains.PickFewest(t.Context(), k.offered(), k.all, k.new)
+		host := k.ready(zone, hosts)
+		t.Logf("KCP makes a machine in %s, of %v that are offered", zone, k.names())
+		if host == "" {
+			t.Fatalf("the rollout stands: the new Machine waits for a Ready machine in %s, and there is none", zone)
+		}
+		k.add(zone, host, false)
+		for range 6 { // it deploys
+			w.now = w.now.Add(step)
+			w.settle()
+		}
+		// scale down: outdated ones in domains that are not offered first
+		old := k.all.Filter(func(m *clusterv1.Machine) bool { return k.new[m.Name] == nil })
+		var ids []string
+		ids = append(ids, k.names()...)
+		victim := old.Filter(collections.Not(collections.InFailureDomains(ids...))).Oldest()
+		if victim == nil {
+			fd := failuredomains.PickMost(t.Context(), k.offered(), k.all, old)
+			victim = old.Filter(collections.InFailureDomains(fd)).Oldest()
+		}
+		t.Logf("KCP deletes %s in %s", victim.Name, victim.Spec.FailureDomain)
+		w.remove(w.member(victim.Name)) // its finalizer holds it
+		k.status(k.on[victim.Name], "Releasing")
+		for range 3 {
+			w.settle()
+			w.now = w.now.Add(step / 3)
+		}
+		k.status(k.on[victim.Name], "Ready")
+		w.release(victim.Name)
+		delete(k.all, victim.Name)
+		// Its going wakes KubeadmControlPlane and the MaasCluster: either may be first.
+		if w.now = w.now.Add(pause); pause > 0 {
+			w.settle()
+		}
+	}
+	in := map[string]int{}
+	for _, m := range k.all {
+		in[m.Spec.FailureDomain]++
+	}
+	w.now = w.now.Add(2 * time.Minute)
+	if c := conditions.Get(w.settle(), infrav1.ControlPlaneSpreadCondition); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("the spread of %v is told as %v", in, c)
+	}
+	return in
+}
+
+// TestRolloutOfBareMetalControlPlane rolls out a control plane of bare metal that has a
+// machine in each of three zones, where only az1 has Ready machines to spare: in the
+// end each zone has one again, and the rollout never stands.
+func TestRolloutOfBareMetalControlPlane(t *testing.T) {
+	for name, spares := range map[string]int{"OneSpare": 1, "ThreeSpares": 3} {
+		for _, pace := range []struct{ step, pause time.Duration }{{time.Minute, 0}, {time.Minute, 5 * time.Second}, {time.Minute, 3 * time.Minute}, {time.Second, 0}, {time.Second, time.Second}} {
+			t.Run(fmt.Sprintf("%s/%s/%s", name, pace.step, pace.pause), func(t *testing.T) {
+				model := sim.Model{Zones: []string{"az1", "az2", "az3"}, Hosts: []sim.HostModel{{Name: "h", Cores: 1, MemoryMiB: 1024, Zone: "az1"}}}
+				hosts := []string{"m1", "m2", "m3"}
+				for n, h := range hosts {
+					model.Machines = append(model.Machines, sim.MachineModel{Hostname: h, Cores: 4, MemoryMiB: 8192, DiskGB: 100, Zone: fmt.Sprintf("az%d", n+1)})
+				}
+				for n := range spares {
+					h := fmt.Sprintf("spare%d", n)
+					hosts = append(hosts, h)
+					model.Machines = append(model.Machines, sim.MachineModel{Hostname: h, Cores: 4, MemoryMiB: 8192, DiskGB: 100, Zone: "az1"})
+				}
+				in := rollout(t, model, hosts, pace.step, pace.pause)
+				if len(in) != 3 {
+					t.Errorf("after the rollout the control plane is in %v; it was in three zones, and each had a machine for it", in)
+				}
+			})
+		}
+	}
+}
+
+// TestSpreadOfControlPlane: who looks at the MaasCluster sees that a zone would be
+// lost with two machines where another one has room.
+func TestSpreadOfControlPlane(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		zones  []string // of the machines; az2 has room for one more
+		status metav1.ConditionStatus
+	}{
+		"Uneven": {"Zone az2 has room, and none of it.", []string{"az1", "az1", "az3"}, metav1.ConditionFalse},
+		"Even":   {"Another machine more in one zone is as good as it gets.", []string{"az1", "az2", "az2", "az3"}, metav1.ConditionTrue},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := sim.Model{Zones: []string{"az1", "az2", "az3"}, Hosts: []sim.HostModel{{Name: "h", Cores: 1, MemoryMiB: 1024, Zone: "az1"}}, Machines: []sim.MachineModel{{Hostname: "spare", Cores: 4, MemoryMiB: 8192, DiskGB: 100, Zone: "az2"}}}
+			w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), machineTemplate(controllertest.MetalMachine()))
+			for n, zone := range tc.zones {
+				w.add(fmt.Sprintf("cp-%d", n), member{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", n+1)}})
+			}
+			if c := conditions.Get(w.settle(), infrav1.ControlPlaneSpreadCondition); c == nil || c.Status != tc.status {
+				t.Errorf("%s\nthe condition is %v", tc.reason, c)
+			}
+		})
+	}
+}

@@ -1,0 +1,19 @@
+package condition
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestBounded: the API server refuses a condition whose message is longer than 32768
+// characters, and with it all that was seen.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"Long": strings.Repeat("A", 40000), "CutWithinALetter": "a" + strings.Repeat("é", 40000), "Short": "short"} {
+		got := truncate(text)
+		if len(got) > maxMessage || !utf8.ValidString(got) || len(text) < maxMessage && got != text {
+			t.Errorf("%s: %d bytes, valid: %v", name, len(got), utf8.ValidString(got))
+		}
+	}
+}

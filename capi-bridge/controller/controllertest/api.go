@@ -1,0 +1,102 @@
+package controllertest
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clientgotesting "k8s.io/client-go/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// controlPlanes are the kinds of them that the API server has.
+var controlPlanes = []string{"KubeadmControlPlane", "OldControlPlane", "HostedControlPlane", SecretKind}
+
+// controlPlaneKinds finds them by their kind.
+func controlPlaneKinds() meta.RESTMapper {
+	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{AnyControlPlane("").GroupVersionKind().GroupVersion()})
+	for _, kind := range controlPlanes {
+		known.Add(AnyControlPlane(kind).GroupVersionKind(), meta.RESTScopeNamespace)
+	}
+	return known
+}
+
+// AnyControlPlane is what makes the machines of the cluster's control plane, from a
+// template that stands at a path of its spec.
+func AnyControlPlane(kind string, path ...string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
+	o.SetKind(kind)
+	o.SetNamespace(ControlPlaneNamespace)
+	o.SetName("cp")
+	if len(path) > 0 {
+		ref := map[string]any{"apiGroup": infrav1.GroupVersion.Group, "kind": "MaasMachineTemplate", "name": "cp"}
+		if err := unstructured.SetNestedMap(o.Object, ref, path...); err != nil {
+			panic(err)
+		}
+	}
+	return o
+}
+
+// SecretKind is a control plane that the manager may not read.
+const SecretKind = "SecretControlPlane"
+
+// kinds are those that the controllers know, and what decodes them. All worlds
+// share them: they cost more than the rest of a world.
+var kinds = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, kind := range controlPlanes { // else the client of a world that meets one would add it
+		scheme.AddKnownTypeWithName(AnyControlPlane(kind).GroupVersionKind(), &unstructured.Unstructured{})
+	}
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme))
+})
+
+var decoder = sync.OnceValue(func() runtime.Decoder {
+	scheme, _ := kinds()
+	return serializer.NewCodecFactory(scheme).UniversalDecoder()
+})
+
+// Scheme has the kinds that the controllers know.
+func Scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+// FakeAPI is an API server in memory. It does not keep who manages which field:
+// nothing here applies on the server's side, and it doubles the price of a world.
+func FakeAPI(t *testing.T, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	scheme := Scheme(t)
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(controlPlaneKinds()).
+		WithObjectTracker(clientgotesting.NewObjectTracker(scheme, decoder())).
+		WithStatusSubresource(&infrav1.MaasCluster{}, &infrav1.MaasMachine{}, &clusterv1.Cluster{}, &clusterv1.Machine{}).
+		WithObjects(objects...).Build()
+}
+
+// ControlPlaneNamespace is where the control planes of tests are.
+const ControlPlaneNamespace = "team-a"
+
+// Credentials are what the manager's own MAAS is found by.
+func Credentials(s *sim.Server) []client.Object {
+	return []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.CredentialsSecret}, Data: map[string][]byte{infrav1.CredentialsKey: []byte(s.APIKey() + "\n")}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.EndpointConfigMap}, Data: map[string]string{infrav1.EndpointKey: s.URL}},
+	}
+}

@@ -1,0 +1,62 @@
+// Package controllertest is what tests of several controllers share.
+package controllertest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// ConditionRows are the rows of the documentation about conditions.
+func ConditionRows(t *testing.T) []string {
+	t.Helper()
+	var rows []string
+	for file, begin := range map[string]string{"states.md": "## MaasMachine\n", "manager.md": "## Conditions of a MaasCluster\n"} {
+		text, err := os.ReadFile(filepath.Join(documentation(t), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, ok := strings.Cut(string(text), begin)
+		if !ok {
+			t.Fatalf("%s has no section %q", file, begin)
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for line := range strings.Lines(section) {
+			if strings.HasPrefix(line, "|") {
+				rows = append(rows, line)
+			}
+		}
+	}
+	return rows
+}
+
+// documentation is the folder of the documentation.
+func documentation(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range strings.Count(dir, string(filepath.Separator)) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Join(dir, "docs")
+}
+
+var capitalised = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
+
+// Words are the capitalised words of rows.
+func Words(rows []string) map[string]bool {
+	all := map[string]bool{}
+	for _, row := range rows {
+		for _, word := range capitalised.FindAllString(row, -1) {
+			all[word] = true
+		}
+	}
+	return all
+}

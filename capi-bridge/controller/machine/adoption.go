@@ -1,0 +1,191 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/demand"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// adoption takes over machines that run already.
+type adoption struct{ *scope }
+
+func (s *scope) adoption() adoption { return adoption{s} }
+
+// adopt marks what runs as the object's: what another provider, another management
+// cluster or a former version made. From then on it is ours to release, and ours
+// alone.
+func (s adoption) adopt(ctx context.Context, seen observation) time.Duration {
+	marked, own := seen.MarkedBy(), s.OwnKey()
+	if marked == own {
+		delete(s.MaasMachine.Annotations, controller.UnprovenAnnotation)
+	}
+	settled := s.EngineKey() == own && !s.IsAdoptionPending() && (marked == own || s.Kind() != ownership.KindVM)
+	if settled || seen.Status.Phase() != engine.PhaseDeployed || s.isForeign(seen) {
+		return 0
+	}
+	if limited := s.deniedError(seen); limited != nil {
+		return s.report().problem(observation{}, limited)
+	}
+	if marked == "" && s.Kind() != ownership.KindVM {
+		if pause, done := s.adoptUnmarked(ctx, seen); !done {
+			return pause
+		}
+	} else if err := s.site.Marks.Remark(ctx, seen.SystemID, marked, own); err != nil {
+		p := problem.Explain(err)
+		ctrl.LoggerFrom(ctx).Info("cannot mark the machine as this object's", "systemID", seen.SystemID, "reason", p.Reason, "error", p.Message)
+		return requeue.Jittered(p.After)
+	}
+	s.RecordOwnership()
+	ctrl.LoggerFrom(ctx).Info("took the machine over", "systemID", seen.SystemID, "from", string(marked))
+	return 0
+}
+
+// adoptUnmarked takes over bare metal that another provider deployed; done tells
+// that it says so itself.
+func (s adoption) adoptUnmarked(ctx context.Context, seen observation) (pause time.Duration, done bool) {
+	res, err := s.site.Machines.Reconcile(ctx, engine.Ref{Key: s.OwnKey(), SystemID: seen.SystemID}, s.adoptionSpec())
+	if err != nil {
+		p := problem.Explain(err)
+		ctrl.LoggerFrom(ctx).Info("cannot take the machine over", "systemID", seen.SystemID, "reason", p.Reason, "error", p.Message)
+		return requeue.Jittered(p.After), false
+	}
+	return res.After, res.Done
+}
+
+// observe looks at a machine that another provider made. One that is not Deployed
+// is gone on with by the name that it was given.
+func (s adoption) observe(ctx context.Context, d driver) (observation, error) {
+	seen, err := d.observe(ctx, s.engineRef())
+	switch {
+	case err != nil:
+		return observation{}, err
+	case s.isForeign(seen):
+		return observation{}, &problem.Blocked{
+			Reason:  infrav1.ConflictReason,
+			Message: fmt.Sprintf("spec.systemID: machine %s (%s) is somebody else's: it is marked as made for %s", seen.Hostname, seen.SystemID, seen.MarkedBy()),
+			Hint:    "Name a machine that this cluster may have.",
+		}
+	}
+	if limited := s.deniedError(seen); limited != nil {
+		return observation{}, limited
+	}
+	if !s.isAdoptable(seen) {
+		s.MaasMachine.Annotations[infrav1.VMNameAnnotation] = seen.Hostname
+	}
+	return seen, nil
+}
+
+// beforeRelease takes a machine over that another provider made and that is to be
+// released now: the engine does not release what is not ours.
+func (s adoption) beforeRelease(ctx context.Context, d driver) error {
+	if !s.IsAdoptionPending() || s.Kind() == ownership.KindVM {
+		return nil
+	}
+	seen, err := d.observe(ctx, s.engineRef())
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	switch seen.Status.Phase() {
+	case engine.PhaseReady, engine.PhaseCommissioning, engine.PhaseReleasing:
+		return nil // it was released
+	case engine.PhaseDeployed:
+		if pause := s.adopt(ctx, seen); s.IsAdoptionPending() {
+			return &problem.Blocked{Reason: infrav1.ReleasingReason, Passing: true, After: max(pause, time.Second), Message: "it is being taken over from another provider"}
+		}
+		return nil
+	}
+	return &problem.Blocked{
+		Reason:  infrav1.DeletionBlockedReason,
+		Message: fmt.Sprintf("machine %s (%s) is %s, and another provider left it so", seen.Hostname, seen.SystemID, seen.StatusName),
+		Hint:    "Release it in MAAS; then this goes on.",
+		After:   time.Minute,
+	}
+}
+
+// checkLimits tells whether a machine that runs is one that the identity allows.
+func (s adoption) checkLimits(seen observation) error {
+	limits := s.site.Limits
+	if _, err := demand.Allowed("the machine's resource pool", seen.Pool, limits.ResourcePools); err != nil {
+		return err
+	}
+	if _, err := demand.Allowed("the machine's zone", seen.Zone, limits.Zones); err != nil || s.Kind() != ownership.KindVM {
+		return err
+	}
+	if seen.HostName != "" { // else MAAS does not tell it for the moment
+		if _, err := demand.Allowed("the VM's host", seen.HostName, limits.Hosts); err != nil {
+			return err
+		}
+	}
+	_, err := demand.Allowed("the VM's domain", seen.Domain, limits.Domains)
+	return err
+}
+
+// deniedError is why a machine may not be taken over; nil: it may be, or bears the
+// object's mark.
+func (s adoption) deniedError(seen observation) *problem.Blocked {
+	key := s.EngineKey()
+	_, isMark := ownership.ParseMark(string(key))
+	marked := seen.MarkedBy()
+	if !s.IsTakeOver() || marked == s.OwnKey() || isMark && marked == key && !s.IsAdoptionPending() {
+		return nil
+	}
+	err := s.checkLimits(seen)
+	if err == nil {
+		return nil
+	}
+	return &problem.Blocked{
+		Reason:  infrav1.ConflictReason,
+		Message: fmt.Sprintf("machine %s (%s) is not taken over: %s", seen.Hostname, seen.SystemID, problem.Explain(err).Message),
+		Hint:    "Delete this object: nothing is done to the machine for that.",
+	}
+}
+
+// takeOverDeniedError is why a machine that may not be taken over is left as it is.
+type takeOverDeniedError struct{ *problem.Blocked }
+
+// Unwrap lets explain find the reason.
+func (e takeOverDeniedError) Unwrap() error { return e.Blocked }
+
+// checkAllowed looks at a machine that would be taken over. The error is a takeOverDeniedError
+// where that is not allowed, and any other one where it cannot be told.
+func (s adoption) checkAllowed(ctx context.Context, d driver) error {
+	if !s.IsTakeOver() {
+		return nil
+	}
+	seen, err := d.observe(ctx, s.engineRef())
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	if limited := s.deniedError(seen); limited != nil {
+		return takeOverDeniedError{limited}
+	}
+	return nil
+}
+
+// isAdoptable tells that a machine which another provider made is there already,
+// and only to be taken over.
+func (s *scope) isAdoptable(seen observation) bool {
+	return s.IsAdoptionPending() && seen.Status.Phase() == engine.PhaseDeployed
+}
+
+// adoptionSpec is a machine that runs already, and is to be taken over as it is.
+func (s *scope) adoptionSpec() engine.MachineSpec {
+	return engine.MachineSpec{Machine: s.SystemID(), Adopt: true, Inherit: true}
+}

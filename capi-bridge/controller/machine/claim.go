@@ -1,0 +1,122 @@
+package machine
+
+import (
+	"context"
+
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+)
+
+// claim notes in the object, before anything is asked of the engine, by which key that
+// knows the machine.
+type claim struct{ *scope }
+
+// ensure puts the finalizer on the object and, once it is about to be made, notes
+// by which key the engine knows the machine and of which kind it is. That is
+// written before the engine is asked for anything. A machine that another provider
+// made is held whatever its spec says, which can no longer change. It fails where the
+// object has changed since it was read: it may be going by now.
+func (s claim) ensure(ctx context.Context) error {
+	if s.IsDeleting() {
+		return nil
+	}
+	before := s.MaasMachine.DeepCopy()
+	changed := controllerutil.AddFinalizer(s.MaasMachine, infrav1.MachineFinalizer)
+	if changed && !s.IsClaimed() {
+		annotations.AddAnnotations(s.MaasMachine, map[string]string{ownership.AdoptionAnnotation: ownership.AdoptionNone}) // no provider held the object before
+	}
+	if s.ownerUnknown = s.checkOwnership(ctx); s.mayClaim() {
+		s.write(s.MaasMachine)
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	return s.Client.Patch(ctx, s.MaasMachine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// mayClaim tells that the engine is about to be asked for the machine for the first
+// time.
+func (s claim) mayClaim() bool {
+	return !s.IsClaimed() && s.refused == nil && s.ownerUnknown == nil && s.provisioning().checkPrerequisites() == nil &&
+		(s.resolveSpec() == nil || s.SystemID() != "")
+}
+
+// noteOrigin writes down that an object came from elsewhere with what says that it has
+// a machine: another management cluster, a backup, or a user who made it up. Such an
+// object has no status: the API server takes none from who makes an object. Objects
+// that another provider left in this management cluster have one. done tells that the
+// object was changed.
+func (s claim) noteOrigin(ctx context.Context) (done bool, err error) {
+	m := s.MaasMachine
+	name, value := controller.UnprovenAnnotation, "true"
+	if !s.IsClaimed() {
+		name, value = ownership.AdoptionAnnotation, ownership.AdoptionArrived
+	}
+	held := s.IsClaimed() || controllerutil.ContainsFinalizer(m, infrav1.MachineFinalizer)
+	if !held || m.Annotations[name] != "" || ownership.HasStatus(m) && !s.IsNamedLate() {
+		return false, nil
+	}
+	before := m.DeepCopy()
+	annotations.AddAnnotations(m, map[string]string{name: value})
+	return true, s.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// noteArrival writes down that a paused object came from another management
+// cluster: once it is no longer paused, its machine is this one's. An object that
+// somebody else changed meanwhile is looked at again, before it may be unpaused.
+func (s claim) noteArrival(ctx context.Context) (ctrl.Result, error) {
+	own := s.Mark()
+	made, ok := ownership.ParseMark(string(s.EngineKey()))
+	if !ok || made.Management == own.Management || s.MaasMachine.Annotations[ownership.ArrivalAnnotation] == own.Management {
+		return ctrl.Result{}, nil
+	}
+	before := s.MaasMachine.DeepCopy()
+	annotations.AddAnnotations(s.MaasMachine, map[string]string{ownership.ArrivalAnnotation: own.Management})
+	err := s.Client.Patch(ctx, s.MaasMachine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return ctrl.Result{RequeueAfter: requeue.StaleCacheAfter}, problem.IgnoreConflict(err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// write writes the annotations of claim.
+func (s claim) write(m *infrav1.MaasMachine) {
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[ownership.KeyAnnotation] = string(s.OwnKey())
+	m.Annotations[ownership.KindAnnotation] = s.wantedKind()
+	if id := ownership.SystemIDOf(m); id != "" {
+		m.Annotations[ownership.SystemIDAnnotation] = id
+		m.Annotations[ownership.AdoptionAnnotation] = ownership.AdoptionPending
+	}
+}
+
+// wantedKind is the kind that the specs ask for.
+func (s claim) wantedKind() string {
+	switch {
+	case s.want.Mode == infrav1.ProvisioningModeLXD:
+		return ownership.KindVM
+	case s.hosts != nil:
+		return ownership.KindHost
+	default:
+		return ownership.KindMachine
+	}
+}
+
+// checkOwnership finds out whether the object has a right to the machine that it names.
+// The error is that this cannot be told.
+func (s claim) checkOwnership(ctx context.Context) error {
+	verdict, err := ownership.Check{Record: s.Record, Client: s.Client, Sites: s.Sites, Indexed: s.indexed, MaasCluster: s.maasCluster}.Run(ctx)
+	s.rival, s.refused = verdict.Rival, verdict.Refused
+	return err
+}

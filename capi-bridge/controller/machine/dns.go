@@ -1,0 +1,138 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// dnsAttachment says whether the machine is in the DNS record of its cluster's API.
+type dnsAttachment struct{ *scope }
+
+const (
+	// dnsLook is how often the cluster's DNS record is read while a machine's
+	// address is still to come into it, or to leave it.
+	dnsLook = 10 * time.Second
+	// detachWithin is how long a machine that is being deleted waits for its
+	// address to leave the DNS record: it does not stay for ever because nobody
+	// writes the record.
+	detachWithin = 2 * time.Minute
+)
+
+// reconcile says whether the machine's address is in the DNS record of the
+// cluster's API. The record is written for the cluster, not here. Once it is
+// attached, that is not asked again until its addresses change, or it is lost or down.
+// Of a record that somebody else writes nothing is said.
+func (s dnsAttachment) reconcile(ctx context.Context, _ observation) time.Duration {
+	if !s.isControlPlane() {
+		return 0
+	}
+	kind := infrav1.DNSAttachedCondition
+	if s.hasCustomEndpoint() {
+		s.MaasMachine.Status.DNSAttached = false
+		conditions.Delete(s.MaasMachine, kind)
+		return 0
+	}
+	mine, leaves := strings.Join(endpoint.InternalIPs(s.MaasMachine), ", "), endpoint.IsLost(s.MaasMachine) || endpoint.IsDown(s.MaasMachine)
+	if s.isAttachedWith(mine) && !leaves {
+		return 0
+	}
+	var published []netip.Addr
+	if leaves || conditions.IsTrue(s.maasCluster, infrav1.DNSReadyCondition) { // else there is nothing to see yet
+		var err error
+		if published, err = s.apiAddresses(ctx); err != nil {
+			ctrl.LoggerFrom(ctx).Info("cannot read the DNS record of the cluster", "error", err.Error())
+			return requeue.Jittered(requeue.RetryAfter)
+		}
+	}
+	s.MaasMachine.Status.DNSAttached = s.isPublished(published)
+	switch {
+	case s.MaasMachine.Status.DNSAttached && leaves: // the last one that served stays
+		s.setTrue(kind, infrav1.DNSAttachedReason, mine)
+		return s.lookAgainWhileNew(infrav1.MachineDeployedCondition, s.now(), dnsLook)
+	case s.MaasMachine.Status.DNSAttached:
+	case leaves:
+		s.setFalse(kind, infrav1.DNSDetachedReason, "")
+		return 0
+	default:
+		s.setFalse(kind, infrav1.DNSAttachPendingReason, "the DNS record of the cluster's API does not have the machine's address yet")
+		return s.lookAgainWhileNew(kind, s.now(), dnsLook)
+	}
+	s.setTrue(kind, infrav1.DNSAttachedReason, mine)
+	return 0
+}
+
+// detach tells whether a machine that is being deleted may go on: its address
+// is no longer in the DNS record, or nobody is going to take it out. The last
+// address stays: a cluster whose API has none could not come back.
+func (s dnsAttachment) detach(ctx context.Context) bool {
+	switch {
+	case !s.isControlPlane(), s.hasCustomEndpoint(), s.maasCluster == nil, s.cluster == nil, len(endpoint.InternalIPs(s.MaasMachine)) == 0,
+		!s.maasCluster.DeletionTimestamp.IsZero(), !s.cluster.DeletionTimestamp.IsZero(),
+		s.now().Sub(s.MaasMachine.DeletionTimestamp.Time) > detachWithin:
+		return true
+	}
+	published, err := s.apiAddresses(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("cannot read the DNS record of the cluster", "error", err.Error())
+		return false
+	}
+	attached := s.isPublished(published)
+	s.MaasMachine.Status.DNSAttached = attached
+	if !attached {
+		s.setFalse(infrav1.DNSAttachedCondition, infrav1.DNSDetachedReason, "")
+		return true
+	}
+	s.setTrue(infrav1.DNSAttachedCondition, infrav1.DNSDetachPendingReason, "the DNS record of the cluster's API still has the machine's address")
+	mine := endpoint.InternalIPs(s.MaasMachine)
+	return !slices.ContainsFunc(published, func(ip netip.Addr) bool { return !slices.Contains(mine, ip.String()) })
+}
+
+// hasCustomEndpoint tells that somebody else publishes the cluster's endpoint.
+func (s dnsAttachment) hasCustomEndpoint() bool {
+	if s.maasCluster == nil {
+		return false
+	}
+	host := s.maasCluster.Status.Network.DNSName
+	_, published := endpoint.PublishedName(s.maasCluster, host)
+	return endpoint.IsCustom(s.maasCluster) || host != "" && !published
+}
+
+// isAttachedWith tells that the machine was attached with these addresses.
+func (s dnsAttachment) isAttachedWith(addresses string) bool {
+	m, kind := s.MaasMachine, infrav1.DNSAttachedCondition
+	return m.Status.DNSAttached && conditions.GetReason(m, kind) == infrav1.DNSAttachedReason && conditions.GetMessage(m, kind) == addresses
+}
+
+// apiAddresses are the addresses of the cluster's DNS record, none if there is no
+// such record.
+func (s dnsAttachment) apiAddresses(ctx context.Context) ([]netip.Addr, error) {
+	name, ok := endpoint.PublishedName(s.maasCluster, s.maasCluster.Status.Network.DNSName)
+	if !ok {
+		return nil, nil
+	}
+	if addresses, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, s.now()); ok {
+		return addresses, nil
+	}
+	record, err := s.site.DNS.DNSRecord(ctx, name)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, nil
+	}
+	return record.Addresses, err
+}
+
+func (s dnsAttachment) isPublished(published []netip.Addr) bool {
+	mine := endpoint.InternalIPs(s.MaasMachine)
+	return slices.ContainsFunc(published, func(ip netip.Addr) bool { return slices.Contains(mine, ip.String()) })
+}

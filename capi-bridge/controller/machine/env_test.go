@@ -1,0 +1,298 @@
+package machine_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/machine"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/assembly"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/maas"
+)
+
+// pollEvery is how often machines are looked at that are in flight.
+const pollEvery = 200 * time.Millisecond
+
+// envWorld is a real API server with a cluster in it, a manager with the
+// controller of machines, and a simulated MAAS, in real time.
+type envWorld struct {
+	t      *testing.T
+	sim    *sim.Server
+	client client.Client
+	site   *controller.Site
+}
+
+// Site implements controller.Sites.
+func (w *envWorld) Site(context.Context, *infrav1.MaasCluster) (*controller.Site, error) {
+	return w.site, nil
+}
+
+func newEnvWorld(t *testing.T, watchFilter string) *envWorld {
+	t.Helper()
+	plane := kubetest.For(t, kubetest.Options{})
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no kinds of ours: %v", err)
+	}
+	objects, err := kubetest.ReadManifestFiles(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.InstallCAPIKinds(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plane.InstallCRDs(t.Context(), objects...); err != nil {
+		t.Fatal(err)
+	}
+	model := machineModel()
+	model.Latency = sim.Latency{Compose: 50 * time.Millisecond, Commission: 2 * time.Second, Deploy: 2 * time.Second, Release: 200 * time.Millisecond}
+	w := &envWorld{t: t, sim: sim.Start(t, model)}
+	w.connect()
+	ctrl.SetLogger(logr.Discard())
+	mgr, err := ctrl.NewManager(plane.Config, ctrl.Options{
+		Scheme: controllertest.Scheme(t), Metrics: server.Options{BindAddress: "0"}, LeaderElection: false,
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &machine.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Sites: w, WatchFilter: watchFilter, Recorder: mgr.GetEventRecorder("maasmachine"),
+	}
+	if err := r.SetupWithManager(t.Context(), mgr, ctrlcontroller.Options{MaxConcurrentReconciles: 20, SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+	if w.client, err = client.New(plane.Config, client.Options{Scheme: controllertest.Scheme(t)}); err != nil {
+		t.Fatal(err)
+	}
+	w.makeCluster()
+	return w
+}
+
+func (w *envWorld) connect() {
+	w.t.Helper()
+	rows := ledger.NewMemory(nil)
+	w.t.Cleanup(func() { _ = rows.Close() })
+	m, err := maas.New(maas.Config{URL: w.sim.URL, APIKey: w.sim.APIKey(), Tag: rows.Tag, Interval: pollEvery})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(m.Close)
+	e, err := assembly.New(engine.Config{Machines: m.Machines, Composer: m.Hosts, Names: m.Names, Catalog: m.Catalog, Metal: m.Machines, Registrar: m.Hosts, Reports: m.Events, Ledger: rows})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.site = &controller.Site{VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Hosts, DNS: m.DNS, Names: m.Names, Catalog: m.Catalog, Inventory: m.Hosts, Projects: e, Marks: e, RegionMarks: m.Tags, Credentials: fleetKey()}
+}
+
+func (w *envWorld) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		if err := w.client.Create(w.t.Context(), o); err != nil {
+			w.t.Fatalf("cannot make %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func (w *envWorld) makeCluster() {
+	w.t.Helper()
+	objects := fleetObjects()
+	cluster, maasCluster := objects[0].(*clusterv1.Cluster), objects[1].(*infrav1.MaasCluster)
+	cluster.UID, cluster.ResourceVersion = "", ""
+	status := cluster.Status
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetSpace}}, cluster, maasCluster)
+	cluster.Status = status
+	if err := w.client.Status().Update(w.t.Context(), cluster); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// add makes a MaasMachine with all that it hangs on.
+func (w *envWorld) add(name string, spec infrav1.MaasMachineSpec, labels map[string]string) {
+	w.t.Helper()
+	all := map[string]string{clusterv1.ClusterNameLabel: fleetCluster}
+	maps.Copy(all, labels)
+	machine := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name, Labels: all},
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       fleetCluster,
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-boot")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "MaasMachine", Name: name},
+		},
+	}
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name + "-boot"}, Data: map[string][]byte{"value": []byte(bootstrapText)},
+	}, machine)
+	w.create(&infrav1.MaasMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name, Labels: all, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
+		}}},
+		Spec: spec,
+	})
+}
+
+func (w *envWorld) machines() []infrav1.MaasMachine {
+	w.t.Helper()
+	list := &infrav1.MaasMachineList{}
+	if err := w.client.List(w.t.Context(), list, client.InNamespace(fleetSpace)); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+func (w *envWorld) eventually(what string, within time.Duration, holds func() bool) time.Duration {
+	w.t.Helper()
+	begun := time.Now()
+	for !holds() {
+		if time.Since(begun) > within {
+			w.t.Fatalf("%s: not within %s", what, within)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return time.Since(begun)
+}
+
+func (w *envWorld) allReady() bool {
+	for _, m := range w.machines() {
+		if !conditions.IsTrue(&m, infrav1.ReadyCondition) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestKubeMachines takes VMs and bare metal through their lives with a real
+// manager on a real API server: they are woken when MAAS has done its part, and
+// left alone once they are as wanted.
+func TestKubeMachines(t *testing.T) {
+	t.Parallel()
+	w := newEnvWorld(t, "")
+	for n := range 6 {
+		w.add(fmt.Sprintf("vm-%d", n), controllertest.VMMachine(), nil)
+	}
+	w.add("metal-1", controllertest.MetalMachine(), nil)
+	took := w.eventually("all are ready", 2*time.Minute, w.allReady)
+	journal := w.sim.Journal()
+	looks := journal.Count("GET machines/")
+	t.Logf("7 machines after %s, %d looks at machines, %d other calls of MAAS", took.Round(100*time.Millisecond), looks, journal.Total()-looks)
+	if took > 25*time.Second {
+		t.Errorf("nobody was woken: it took %s, and MAAS 4 s", took)
+	}
+	if calls := journal.Total() - looks; calls > 7*8 {
+		t.Errorf("%d calls of MAAS for 7 machines: %v", calls, journal.Routes)
+	}
+	// On a busy machine the steps of machines share fewer looks.
+	if most := int(took/pollEvery) + 7*14; looks > most {
+		t.Errorf("%d looks at machines, where polls and those of the steps are at most %d", looks, most)
+	}
+	w.atRest()
+	w.events()
+	for _, m := range w.machines() {
+		if err := w.client.Delete(t.Context(), &m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.eventually("all are gone", time.Minute, func() bool { return len(w.machines()) == 0 })
+	if left := w.sim.Instances(); len(left) > 0 {
+		t.Errorf("left in LXD: %v", left)
+	}
+	if n := acquired(w.sim.Sim); n > 0 {
+		t.Errorf("%d machines are not given back", n)
+	}
+}
+
+// atRest checks that nothing is written, and MAAS not asked, once all is done.
+func (w *envWorld) atRest() {
+	w.t.Helper()
+	time.Sleep(time.Second)
+	versions := map[string]string{}
+	for _, m := range w.machines() {
+		versions[m.Name] = m.ResourceVersion
+	}
+	w.sim.ResetJournal()
+	time.Sleep(3 * time.Second)
+	for _, m := range w.machines() {
+		if versions[m.Name] != m.ResourceVersion {
+			w.t.Errorf("%s was written at rest: %s", m.Name, summaryOf(&m))
+		}
+	}
+	for _, c := range w.sim.Journal().Calls {
+		if !strings.HasPrefix(c.Route, "GET ") {
+			w.t.Errorf("at rest MAAS was asked for %s", c.Route)
+		}
+	}
+}
+
+// events checks that what happened is told, and no secret.
+func (w *envWorld) events() {
+	w.t.Helper()
+	list := &eventsv1.EventList{}
+	if err := w.client.List(w.t.Context(), list, client.InNamespace(fleetSpace)); err != nil {
+		w.t.Fatal(err)
+	}
+	ready := 0
+	for _, e := range list.Items {
+		if e.Reason == infrav1.MachineDeployedReason {
+			ready++
+		}
+		if strings.Contains(e.Note, "kubeadm") || strings.Contains(e.Note, w.sim.APIKey()) {
+			w.t.Errorf("a secret is told: %s", e.Note)
+		}
+	}
+	if ready < 7 {
+		w.t.Errorf("%d machines told that they are deployed, of %d events", ready, len(list.Items))
+	}
+}
+
+// TestKubeWatchFilter: only what carries the label is reconciled.
+func TestKubeWatchFilter(t *testing.T) {
+	t.Parallel()
+	w := newEnvWorld(t, "ours")
+	w.add("theirs", controllertest.VMMachine(), nil)
+	w.add("ours", controllertest.VMMachine(), map[string]string{clusterv1.WatchLabel: "ours"})
+	w.eventually("ours is ready", time.Minute, func() bool {
+		for _, m := range w.machines() {
+			if m.Name == "ours" {
+				return conditions.IsTrue(&m, infrav1.ReadyCondition)
+			}
+		}
+		return false
+	})
+	for _, m := range w.machines() {
+		if m.Name == "theirs" && (len(m.Finalizers) > 0 || len(m.Status.Conditions) > 0) {
+			t.Errorf("theirs was reconciled: %s", summaryOf(&m))
+		}
+	}
+}

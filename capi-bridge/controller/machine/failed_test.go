@@ -1,0 +1,64 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
+)
+
+// TestFailedMetalComesLast: a machine that cannot be installed is released with its
+// object, as a MachineHealthCheck has it deleted. The next object gets another one,
+// also from another manager, as long as there is one; the one that failed longest ago
+// is tried again then. Whatever is installed in the end is as good as any.
+func TestFailedMetalComesLast(t *testing.T) {
+	t.Parallel()
+	alike := machineModel()
+	for n := range alike.Machines {
+		alike.Machines[n].Cores, alike.Machines[n].MemoryMiB = 8, 32768
+	}
+	for name, model := range map[string]sim.Model{"SmallestFails": machineModel(), "Alike": alike} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, model, func(t *testing.T, w *machineWorld) {
+				last := ""
+				for _, name := range []string{"one", "two", "three", "four", "five"} {
+					w.restart() // another manager
+					id := w.failDeployment(name)
+					if id == last {
+						t.Errorf("%s is made of the machine again that could not be installed, and another one is Ready", name)
+					}
+					last = id
+					w.remove(name)
+				}
+				w.add("good", controllertest.MetalMachine(), nil)
+				id := *w.ready("good").Spec.SystemID
+				if id == last || strings.Contains(w.known(id).Description, "failed") {
+					t.Errorf("installed on %+v, after %s failed last", w.known(id), last)
+				}
+				w.remove("good")
+			})
+		})
+	}
+}
+
+// failDeployment makes a machine whose deployment fails, and returns its system id.
+func (w *machineWorld) failDeployment(name string) string {
+	w.t.Helper()
+	w.add(name, controllertest.MetalMachine(), nil)
+	m := w.until(name, infrav1.ReadyCondition, infrav1.MachineDeployingReason)
+	const annotation = "infrastructure.cluster.x-k8s.io/maas-system-id"
+	for m.Annotations[annotation] == "" || *m.Status.MachineState != "Deploying" {
+		time.Sleep(time.Second)
+		w.once(name)
+		m = w.get(name)
+	}
+	if err := w.sim.Fail(m.Annotations[annotation], "disk is broken"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until(name, infrav1.ReadyCondition, infrav1.MachineDeployFailedReason)
+	return m.Annotations[annotation]
+}

@@ -1,0 +1,207 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+)
+
+// TestIdentityLimits: what the identity does not allow is refused before MAAS is asked
+// to make or allocate anything; where it allows one thing, that is taken.
+func TestIdentityLimits(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		limits infrav1.IdentityLimits
+		spec   infrav1.MaasMachineSpec
+		says   string // empty: it is made
+	}{
+		"Pool":       {"Another tenant's pool.", infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, controllertest.With(controllertest.MetalMachine(), func(s *infrav1.MaasMachineSpec) { s.ResourcePool = ptr.To("metal") }), "spec.resourcePool"},
+		"PoolOpen":   {"Several pools: which one is the tenant's to say.", infrav1.IdentityLimits{ResourcePools: []string{"vms", "metal"}}, controllertest.MetalMachine(), "wants one to be named"},
+		"PoolOnly":   {"The one pool has no machine.", infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, controllertest.MetalMachine(), "pool metal"},
+		"Zone":       {"Another zone.", infrav1.IdentityLimits{Zones: []string{"az1"}}, controllertest.With(controllertest.VMMachine(), func(s *infrav1.MaasMachineSpec) { s.FailureDomain = ptr.To("az2") }), "spec.failureDomain"},
+		"ZoneOnly":   {"The one zone is taken.", infrav1.IdentityLimits{Zones: []string{"az2"}}, controllertest.VMMachine(), ""},
+		"Host":       {"Another host.", infrav1.IdentityLimits{Hosts: []string{"host1"}}, controllertest.With(controllertest.VMMachine(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host2")} }), "spec.lxdConfig.vmHost"},
+		"HostOnly":   {"The one host is taken.", infrav1.IdentityLimits{Hosts: []string{"host2"}}, controllertest.VMMachine(), ""},
+		"Domain":     {"Another domain.", infrav1.IdentityLimits{Domains: []string{"maas"}}, controllertest.With(controllertest.VMMachine(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{Domain: "corp"} }), "spec.lxdConfig.domain"},
+		"DomainOpen": {"The cluster's own is taken.", infrav1.IdentityLimits{Domains: []string{"maas", "corp"}}, controllertest.VMMachine(), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.site.Limits = tc.limits
+				w.add("m", tc.spec, nil)
+				if tc.says == "" {
+					m := w.ready("m")
+					got := w.known(*m.Spec.SystemID)
+					if len(tc.limits.Hosts) > 0 && got.Host != tc.limits.Hosts[0] || len(tc.limits.Zones) > 0 && got.Zone != tc.limits.Zones[0] {
+						t.Errorf("%s\nMAAS has %+v", tc.reason, got)
+					}
+					return
+				}
+				for range 4 {
+					w.once("m")
+					time.Sleep(5 * time.Second)
+				}
+				if got := summaryOf(w.get("m")); !strings.Contains(got, tc.says) {
+					t.Errorf("%s\nit does not say %q:\n%s", tc.reason, tc.says, got)
+				}
+				if n := acquired(w.sim); n > 0 || len(w.sim.Instances()) > 0 {
+					t.Errorf("%s\nmade all the same: %d machines, %v", tc.reason, n, w.sim.Instances())
+				}
+			})
+		})
+	}
+}
+
+// TestTakeOverWithinLimits: nor is anything taken over that the identity does not
+// allow. The object is not Provisioned, and goes without touching the machine.
+func TestTakeOverWithinLimits(t *testing.T) {
+	t.Parallel()
+	incumbents := map[string]func(*machineWorld) (string, infrav1.MaasMachineSpec){
+		"VM": (*machineWorld).incumbentVM,
+		"Metal": func(w *machineWorld) (string, infrav1.MaasMachineSpec) {
+			return w.deployed("metal").SystemID, controllertest.MetalMachine()
+		},
+	}
+	cases := map[string]struct {
+		reason  string
+		limits  infrav1.IdentityLimits
+		ready   bool // as the other provider left it
+		forged  bool // it came with a key, and the identity allows take-over
+		deleted bool // before anything else is seen
+		says    string
+	}{
+		"Ready":   {reason: "The other provider said that it is ready.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, says: "pool"},
+		"Begun":   {reason: "The other provider had not said so.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, says: "pool"},
+		"Zone":    {reason: "Another zone.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, says: "zone"},
+		"Forged":  {reason: "Its own annotations are no better than another provider's.", limits: infrav1.IdentityLimits{Zones: []string{"az9"}}, forged: true, says: "zone"},
+		"Deleted": {reason: "The deletion is the first that is seen of it.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, ready: true, deleted: true},
+	}
+	for kind, make := range incumbents {
+		for name, tc := range cases {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+					id, spec := make(w)
+					w.site.Limits, w.site.AllowTakeOver = tc.limits, tc.forged
+					w.add("old", spec, func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
+						older(id, tc.ready)(c, m)
+						if tc.limits.ResourcePools != nil {
+							m.Spec.ResourcePool = ptr.To("vms")
+						}
+						m.Status.MachineState = ptr.To(infrav1.MachineState("Deployed"))
+						if tc.forged {
+							m.Status = infrav1.MaasMachineStatus{}
+							m.Annotations = map[string]string{
+								ownership.KeyAnnotation: "uid", ownership.KindAnnotation: map[string]string{"VM": "vm", "Metal": "machine"}[kind],
+								ownership.SystemIDAnnotation: id, ownership.AdoptionAnnotation: "none",
+							}
+							m.Spec.ProviderID = nil
+						}
+					})
+					w.sim.ResetJournal()
+					if !tc.deleted {
+						m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+						w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, tc.says)
+						for range 3 {
+							time.Sleep(w.once("old").RequeueAfter)
+						}
+						if m = w.get("old"); ptr.Deref(m.Status.Initialization.Provisioned, false) || m.Status.Ready {
+							t.Errorf("%s\nit is provisioned: %+v", tc.reason, m.Status)
+						}
+					}
+					w.remove("old")
+					w.onlyLooked()
+					w.stillDeployed(id, tc.reason)
+				})
+			})
+		}
+	}
+}
+
+// TestTakeOverOfVMsWithinLimits: of a VM, its host and its domain count, too.
+func TestTakeOverOfVMsWithinLimits(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]infrav1.IdentityLimits{
+		"host": {Hosts: []string{"host9"}}, "domain": {Domains: []string{"corp"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				id, spec := w.incumbentVM()
+				w.site.Limits = limits
+				w.add("old", spec, older(id, true))
+				w.sim.ResetJournal()
+				m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+				w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, name)
+				w.remove("old")
+				w.onlyLooked()
+				w.stillDeployed(id, "It is outside of the limits.")
+			})
+		})
+	}
+}
+
+// TestRegisterWithinLimits: nor does a node that runs already become an LXD host in a
+// zone or a resource pool that the identity does not allow.
+func TestRegisterWithinLimits(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		limits infrav1.IdentityLimits
+		hosts  infrav1.LXDHostConfig
+		begun  bool // its LXD was waited for before the limits came
+		says   string
+	}{
+		"Zone":        {reason: "Another tenant's zone.", limits: infrav1.IdentityLimits{Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{Zone: "az2"}, says: "zone"},
+		"Pool":        {reason: "Another tenant's pool.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, says: "resourcePool"},
+		"Begun":       {reason: "The limits came later.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}, begun: true, says: "resourcePool"},
+		"MachinePool": {reason: "The LXD host would be in the machine's own pool.", limits: infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, says: "resourcePool"},
+		"Allowed":     {reason: "Both are allowed.", limits: infrav1.IdentityLimits{ResourcePools: []string{"vms"}, Zones: []string{"az1"}}, hosts: infrav1.LXDHostConfig{ResourcePool: "vms"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
+				w.changeCluster(func(c *infrav1.MaasCluster) {
+					c.Spec.LXDConfig = &tc.hosts
+					c.Spec.LXDConfig.Enabled, c.Spec.LXDConfig.StorageBackend = ptr.To(true), "dir"
+				})
+				if tc.begun {
+					w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+				}
+				w.site.Limits = tc.limits
+				w.initHost(id)
+				w.sim.ResetJournal()
+				if tc.says == "" {
+					w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+					return
+				}
+				m := w.until("db", infrav1.LXDReadyCondition, infrav1.LXDFailedReason)
+				w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, tc.says)
+				w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+				for range 3 {
+					time.Sleep(w.once("db").RequeueAfter)
+				}
+				w.onlyLooked()
+				if got := w.hostsOn(id); len(got) != 0 {
+					t.Errorf("%s\nregistered: %+v", tc.reason, got)
+				}
+				w.remove("db")
+				if got := w.known(id); got.StatusName != "Ready" || got.Owner != "" {
+					t.Errorf("%s\ngiven back as %+v", tc.reason, got)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// lxdHost makes an LXD host of a machine.
+type lxdHost struct{ *scope }
+
+// reconcile takes a Deployed machine that is to be an LXD host one step
+// further, and says how far it is. The machine itself is Ready whatever comes of
+// it.
+func (s lxdHost) reconcile(ctx context.Context, seen observation) time.Duration {
+	switch {
+	case s.Kind() == ownership.KindVM:
+		return 0
+	case s.wantsRegistration() || s.IsRegistering():
+		return s.reconcileRegistration(ctx, seen)
+	case s.Kind() != ownership.KindHost:
+		s.forget()
+		return 0
+	case seen.Status.Phase() != engine.PhaseDeployed, seen.finished, !seen.ours:
+		s.reportInventory(seen.host, "")
+		return 0
+	}
+	s.fillDefaults(seen)
+	d, err := s.driver(ctx)
+	if err != nil {
+		return s.reportError(err)
+	}
+	seen, err = s.step(ctx, d)
+	switch {
+	case err != nil:
+		return s.reportError(err)
+	case seen.done:
+		s.reportInventory(seen.host, "")
+		return 0
+	}
+	s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("%s: %s", seen.reason, seen.message))
+	return requeue.Jittered(seen.after)
+}
+
+// wantsRegistration tells that the machine is to be an LXD host and was not begun as one: its
+// cluster has asked for hosts since, or another provider made the machine.
+func (s lxdHost) wantsRegistration() bool { return s.hosts != nil && s.Kind() == ownership.KindMachine }
+
+// forget forgets that the machine was to be an LXD host, of which nothing was done.
+func (s lxdHost) forget() {
+	delete(s.MaasMachine.Annotations, ownership.HostAnnotation)
+	conditions.Delete(s.MaasMachine, infrav1.LXDReadyCondition)
+}
+
+// fillDefaults fills in what a host takes over from its machine.
+func (s lxdHost) fillDefaults(seen observation) {
+	if s.hosts == nil {
+		return
+	}
+	hosts := *s.hosts
+	if hosts.Zone == "" {
+		hosts.Zone = seen.Zone
+	}
+	if hosts.ResourcePool == "" {
+		hosts.ResourcePool = seen.Pool
+	}
+	s.hosts = &hosts
+}
+
+// reportInventory says whether VMs can be made on the host, as MAAS's own inventory of
+// its LXD has it; more ends the sentence about one on which they can. MAAS may list
+// the VM host of a machine that was released, that is switched off or that is
+// somebody else's by now: that one counts for nothing.
+func (s lxdHost) reportInventory(h engine.VMHost, more string) {
+	switch {
+	case !conditions.IsTrue(s.MaasMachine, infrav1.MachineDeployedCondition):
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, conditions.GetMessage(s.MaasMachine, infrav1.MachineDeployedCondition))
+	case h.Version != "" && h.Cores.Total > 0 && len(h.StoragePools) > 0:
+		s.setTrue(infrav1.LXDReadyCondition, infrav1.LXDReadyReason, fmt.Sprintf("VM host %s, LXD %s%s", h.Name, h.Version, more))
+	case h.Name != "":
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("MAAS does not know what VM host %s has", h.Name))
+	default:
+		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, "it is not, or no longer, a VM host of MAAS")
+	}
+}
+
+func (s lxdHost) reportError(err error) time.Duration {
+	p := problem.Explain(err)
+	reason := infrav1.LXDFailedReason
+	if p.Passing {
+		reason = infrav1.LXDSetupPendingReason
+	}
+	s.setFalse(infrav1.LXDReadyCondition, reason, p.Message)
+	return requeue.Jittered(p.After)
+}

@@ -1,0 +1,137 @@
+// Package machine keeps MaasMachines as they are wanted. A reconcile lets the engine take
+// one step, and writes down what it saw.
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/outbox"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+)
+
+// Reconciler keeps MaasMachines as they are wanted. One reconcile takes
+// one step of the engine. SetupWithManager makes it a controller.
+type Reconciler struct {
+	Client client.Client
+	// APIReader reads past the cache: bootstrap data are Secrets, which are
+	// fetched one by one and never kept.
+	APIReader client.Reader
+	Sites     controller.Sites
+	// Workloads reaches the Nodes of clusters. Nil: their providerIDs are left
+	// to others.
+	Workloads controller.Workloads
+	// Published is what is known of the names of clusters, by whose reconcilers
+	// they are published. Nil: MAAS is asked each time.
+	Published *endpoint.Publications
+	Recorder  events.EventRecorder
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
+	// objects must have; empty: all are reconciled.
+	WatchFilter string
+	// ManagementCluster tells this cluster from others, whoever calls it what: the
+	// UID of its namespace kube-system. Machines are marked with it.
+	ManagementCluster string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	indexed bool // MaasMachines can be listed by systemIDIndex
+	wakeups wakeups
+	outbox  outbox.Outbox
+}
+
+func (r *Reconciler) now() time.Time {
+	if r.Now == nil {
+		return time.Now()
+	}
+	return r.Now()
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	m := &infrav1.MaasMachine{}
+	if err := r.Client.Get(ctx, req.NamespacedName, m); err != nil {
+		r.wakeups.forget(req.NamespacedName)
+		if apierrors.IsNotFound(err) {
+			r.outbox.Forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(m, r.WatchFilter) {
+		r.wakeups.forget(req.NamespacedName) // what wakes it need not carry its label
+		return ctrl.Result{}, nil
+	}
+	s, err := r.newScope(ctx, m)
+	if s == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	ctx = s.withLogKeys(ctx)
+	isPaused, written, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, m)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, problem.IgnoreConflict(err)
+	case isPaused:
+		r.wakeups.forget(req.NamespacedName)
+		return claim{s}.noteArrival(ctx)
+	case written:
+		return ctrl.Result{RequeueAfter: requeue.StaleCacheAfter}, nil
+	}
+	if noted, err := (claim{s}).noteOrigin(ctx); noted || err != nil {
+		return ctrl.Result{RequeueAfter: requeue.StaleCacheAfter}, problem.IgnoreConflict(err)
+	}
+	if s.maasCluster == nil && !s.IsDeleting() {
+		return s.reportMissingMaasCluster(ctx)
+	}
+	return s.reconcileAndPatch(ctx)
+}
+
+// reconcileAndPatch does what is to be done and writes down, in one patch, what
+// came of it.
+func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
+	if s.IsDeleting() {
+		if s.ownerUnknown = (claim{s}).checkOwnership(ctx); s.ownerUnknown == nil && (s.IsUntouched() || s.refused != nil) {
+			return deletion{s}.deleteUntouched(ctx)
+		}
+	}
+	if err := (claim{s}).ensure(ctx); err != nil {
+		return ctrl.Result{RequeueAfter: requeue.StaleCacheAfter}, problem.IgnoreConflict(err)
+	}
+	helper, err := patch.NewHelper(s.MaasMachine, s.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := s.MaasMachine.DeepCopy()
+	var pause time.Duration
+	if s.IsDeleting() {
+		pause = deletion{s}.reconcile(ctx)
+	} else {
+		pause = s.reconcileNormal(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return ctrl.Result{}, err // what was seen is of a manager that is going away
+	}
+	s.setReady()
+	s.events = append(s.events, machineEvents(before, s.MaasMachine)...)
+	outbox.LogWarnings(ctx, s.events)
+	err = helper.Patch(ctx, s.MaasMachine, patch.WithOwnedConditions{Conditions: ownedConditions})
+	if s.IsDeleting() {
+		err = s.ignoreGoneObject(ctx, s.MaasMachine, err)
+	}
+	s.outbox.Send(s.Recorder, s.MaasMachine, s.events, err)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("cannot write down what was seen: %w", err)
+	}
+	return ctrl.Result{RequeueAfter: pause}, nil
+}

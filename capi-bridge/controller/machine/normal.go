@@ -1,0 +1,130 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// reconcileNormal takes the machine towards what is wanted, or looks how it is
+// once it was there. It returns when to come back.
+func (s *scope) reconcileNormal(ctx context.Context) time.Duration {
+	s.setNotDeleting()
+	switch {
+	case s.ownerUnknown != nil:
+		return s.report().lookError(ctx, s.ownerUnknown)
+	case s.refused != nil:
+		ctrl.LoggerFrom(ctx).Info("the object has no right to the machine that it names", "systemID", s.SystemID(), "reason", s.refused.Message)
+		return s.report().problem(observation{}, s.refused)
+	}
+	if s.IsProvisioned() {
+		return s.reconcileProvisioned(ctx)
+	}
+	seen, err := s.provisioning().advance(ctx)
+	if seen.SystemID != "" {
+		s.report().observed(seen)
+	}
+	if s.provisioning().isInfrastructureReady(seen) {
+		err = errors.Join(err, s.provisioning().setProviderID(seen))
+	}
+	if err != nil {
+		return s.report().problem(seen, err)
+	}
+	if s.IsProvisioned() {
+		s.report().health(seen)
+		return s.reconcileSteadyState(ctx, seen)
+	}
+	s.report().progress(seen)
+	return requeue.Jittered(seen.after)
+}
+
+// step takes one step, and sees to it that the machine's next change wakes us.
+func (s *scope) step(ctx context.Context, d driver) (observation, error) {
+	stepCtx, returned := s.wakeups.begin(ctx, s.ObjectKey())
+	defer returned()
+	ref := s.engineRef()
+	seen, err := d.step(stepCtx, ref)
+	s.wakeups.wakeOn(stepCtx, s.ObjectKey(), seen.changed)
+	if seen.moved {
+		delete(s.MaasMachine.Annotations, ownership.SystemIDAnnotation)
+	}
+	if _, misspelled := errors.AsType[*engine.SpecError](err); errors.Is(err, engine.ErrNotFound) && !misspelled && ref.SystemID != "" {
+		err = s.machineNotFoundError()
+	}
+	return seen, err
+}
+
+// reconcileProvisioned looks at a machine that was provisioned once. Nothing is done to it,
+// whatever state it is in, but to take it over from another provider, or to make
+// its LXD known.
+func (s *scope) reconcileProvisioned(ctx context.Context) time.Duration {
+	if !s.IsAdoptionPending() { // else the identity may not allow it
+		s.MaasMachine.Status.Initialization.Provisioned = ptr.To(true)
+	}
+	if err := s.resolveSpec(); err != nil && s.Kind() == "" {
+		return s.report().problem(observation{}, err)
+	}
+	d, err := s.driver(ctx)
+	if err != nil {
+		return s.report().lookError(ctx, err)
+	}
+	seen, err := d.observe(ctx, s.engineRef())
+	if err != nil {
+		pause := s.report().lookError(ctx, err)
+		if errors.Is(err, engine.ErrNotFound) {
+			dnsAttachment{s}.reconcile(ctx, seen) // what it had is taken out of the record
+		}
+		return pause
+	}
+	if limited := s.adoption().deniedError(seen); limited != nil {
+		return s.report().problem(observation{}, limited)
+	}
+	s.report().observed(seen)
+	if err := s.provisioning().setProviderID(seen); err != nil {
+		return s.report().problem(seen, err)
+	}
+	s.report().health(seen)
+	return s.reconcileSteadyState(ctx, seen)
+}
+
+// reconcileSteadyState does what is left to do for a machine that is provisioned.
+func (s *scope) reconcileSteadyState(ctx context.Context, seen observation) time.Duration {
+	pause := requeue.UntilSteadyLook(s.now())
+	for _, sooner := range []time.Duration{
+		s.adoption().adopt(ctx, seen),
+		lxdHost{s}.reconcile(ctx, seen),
+		s.reconcileLXDProject(ctx, seen),
+		dnsAttachment{s}.reconcile(ctx, seen),
+		nodeLink{s}.reconcile(ctx, seen),
+	} {
+		if sooner > 0 {
+			pause = min(pause, sooner)
+		}
+	}
+	return pause
+}
+
+// reconcileLXDProject writes down in which LXD project the VM is, which the spec may
+// leave open, once the machine was Ready: that may take a call for each host,
+// which nothing should wait for. It is nobody's trouble while it cannot be told.
+func (s *scope) reconcileLXDProject(ctx context.Context, seen observation) time.Duration {
+	if s.Kind() != ownership.KindVM || !s.MaasMachine.Status.Ready || s.MaasMachine.Status.LXDProject != nil {
+		return 0
+	}
+	project, err := s.site.Projects.ProjectOf(ctx, seen.Machine)
+	switch {
+	case err != nil:
+		ctrl.LoggerFrom(ctx).Info("cannot tell the LXD project", "systemID", seen.SystemID, "error", problem.Explain(err).Message)
+	case project != "":
+		s.MaasMachine.Status.LXDProject = ptr.To(project)
+	}
+	return 0
+}

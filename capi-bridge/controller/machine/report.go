@@ -1,0 +1,109 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// reporter writes down in the object what was seen of its machine, and what is wrong.
+type reporter struct{ *scope }
+
+func (s *scope) report() reporter { return reporter{s} }
+
+// progress says how far a machine is that nothing is wrong with, and that is not
+// provisioned yet.
+func (s reporter) progress(seen observation) {
+	reason, message := s.progressReason(seen)
+	message = seen.stageMessage(message)
+	s.setFalse(infrav1.MachineDeployedCondition, reason, message)
+	if s.Kind() == ownership.KindVM {
+		s.vmProgress(seen, reason, message)
+	}
+}
+
+// stageMessage is the sentence of a stage, and what MAAS does at the moment: its
+// words alone would say it of nothing. A sentence of the engine's says more.
+func (seen observation) stageMessage(sentence string) string {
+	switch words := seen.StatusMessage; {
+	case seen.message != words && seen.message != "":
+		return seen.message
+	case seen.message == "", !seen.isUnderway(), slices.Contains(stateWords, words):
+		return sentence
+	default:
+		return sentence + ": " + words
+	}
+}
+
+// stateWords are messages of MAAS's that only name a state, and often the one
+// before: its message is that of the last event which the machine had.
+var stateWords = []string{
+	"New", "Commissioning", "Testing", "Ready", "Allocated", "Deploying", "Deployed", "Releasing", "Released", "Broken",
+}
+
+// isUnderway tells that MAAS does something with the machine, so that its message is
+// about that.
+func (seen observation) isUnderway() bool {
+	switch seen.Status.Phase() {
+	case engine.PhaseCommissioning, engine.PhaseDeploying, engine.PhaseReleasing:
+		return true
+	}
+	return false
+}
+
+// progressReason is the reason of MachineDeployed for a machine that nothing is wrong
+// with.
+func (s reporter) progressReason(seen observation) (reason, message string) {
+	name := fmt.Sprintf("machine %s (%s)", seen.Hostname, seen.SystemID)
+	switch seen.Status.Phase() {
+	case engine.PhaseDeployed:
+		return infrav1.MachineDeployingReason, "MAAS has installed " + name + ", which is about to be finished"
+	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseDeploying:
+		return infrav1.MachineDeployingReason, "MAAS installs " + name
+	}
+	switch {
+	case seen.SystemID != "" && s.Kind() == ownership.KindVM:
+		return infrav1.MachineCommissioningReason, "MAAS takes stock of " + name
+	case seen.SystemID != "":
+		return infrav1.MachineDeployingReason, fmt.Sprintf("%s is %s", name, seen.StatusName)
+	case s.Kind() == ownership.KindVM:
+		return infrav1.WaitingForVMReason, "the VM is being made"
+	}
+	return infrav1.WaitingForMachineReason, "no machine is allocated yet"
+}
+
+// vmProgress says how far a VM is.
+func (s reporter) vmProgress(seen observation, reason, message string) {
+	if seen.SystemID == "" {
+		s.setFalse(infrav1.LXDHostSelectedCondition, infrav1.WaitingForLXDHostReason, message)
+		s.setFalse(infrav1.LXDResourcesAllocatedCondition, infrav1.WaitingForLXDHostReason, message)
+		s.setFalse(infrav1.LXDVMCreatedCondition, infrav1.LXDVMCreatingReason, message)
+		s.setFalse(infrav1.LXDVMDeployedCondition, infrav1.WaitingForVMReason, message)
+		return
+	}
+	s.vmExists(seen)
+	if reason != infrav1.MachineCommissioningReason {
+		s.setFalse(infrav1.LXDVMDeployedCondition, reason, message)
+		return
+	}
+	s.setFalse(infrav1.LXDVMCreatedCondition, infrav1.LXDVMCreatingReason, message)
+	s.setFalse(infrav1.LXDVMDeployedCondition, infrav1.WaitingForVMReason, message)
+}
+
+// vmExists says that the VM is there, on a host that has room for it.
+func (s reporter) vmExists(seen observation) {
+	host := ""
+	if seen.HostName != "" {
+		host = "on VM host " + seen.HostName
+	}
+	s.setTrue(infrav1.LXDHostSelectedCondition, infrav1.LXDHostSelectedReason, host)
+	s.setTrue(infrav1.LXDResourcesAllocatedCondition, infrav1.LXDResourcesAllocatedReason, host)
+	created := ""
+	if seen.leftover != "" {
+		created = "it was composed more than once, or copied; now " + seen.leftover + ": look there, and delete it if nobody needs it"
+	}
+	s.setTrue(infrav1.LXDVMCreatedCondition, infrav1.LXDVMCreatedReason, created)
+}

@@ -1,0 +1,96 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// powerOn is MAAS's word for a machine that is switched on.
+const powerOn = "on"
+
+// observed writes down what was seen of the machine. One that is somebody else's by now
+// keeps the names and addresses that it had in the cluster: what it has now is not
+// the cluster's to publish.
+func (s reporter) observed(seen observation) {
+	m := s.MaasMachine
+	status := &m.Status
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[ownership.SystemIDAnnotation] = seen.SystemID
+	status.MachineState = ptr.To(infrav1.MachineState(seen.StatusName))
+	status.MachinePowered = seen.PowerState == powerOn
+	status.FailureDomain = seen.Zone
+	if !s.isForeign(seen) {
+		status.Hostname = ptr.To(seen.Hostname)
+		status.Addresses = keepOrder(status.Addresses, machineAddresses(seen.Machine))
+	}
+	mode := infrav1.ProvisioningModeBareMetal
+	if s.Kind() == ownership.KindVM {
+		mode = infrav1.ProvisioningModeLXD
+		s.vmObserved(seen)
+	}
+	status.ProvisioningMode = &mode
+}
+
+// vmObserved writes down what the VM takes of its host. What MAAS does not tell for
+// the moment stays.
+func (s reporter) vmObserved(seen observation) {
+	status := &s.MaasMachine.Status
+	if seen.HostName != "" {
+		status.LXDHost = ptr.To(seen.HostName)
+	}
+	if s.want.VM != nil && s.want.VM.Project != "" {
+		status.LXDProject = ptr.To(s.want.VM.Project)
+	}
+	if seen.Cores == 0 {
+		return
+	}
+	disk := int64(0)
+	for _, d := range seen.Disks {
+		disk += d.SizeGB
+	}
+	status.VMResourceUsage = &infrav1.VMResourceUsage{
+		AllocatedCores: seen.Cores, AllocatedMemory: int(seen.MemoryMiB), AllocatedDisk: int(disk),
+	}
+}
+
+// machineAddresses are those that Cluster API knows a machine by: its names, and each
+// of its IPs both as an external one, which older versions published, and as an
+// internal one, which MAAS's networks usually are.
+func machineAddresses(m engine.Machine) []clusterv1.MachineAddress {
+	var all []clusterv1.MachineAddress
+	add := func(kind clusterv1.MachineAddressType, address string) {
+		if address != "" {
+			all = append(all, clusterv1.MachineAddress{Type: kind, Address: address})
+		}
+	}
+	add(clusterv1.MachineHostName, m.Hostname)
+	add(clusterv1.MachineInternalDNS, m.FQDN)
+	for _, ip := range m.IPAddresses {
+		add(clusterv1.MachineExternalIP, ip)
+		add(clusterv1.MachineInternalIP, ip)
+	}
+	return all
+}
+
+// keepOrder keeps the order of addresses that are the same in another order: MAAS
+// promises none, and nothing is written for it.
+func keepOrder(before, now []clusterv1.MachineAddress) []clusterv1.MachineAddress {
+	sorted := func(list []clusterv1.MachineAddress) []clusterv1.MachineAddress {
+		return slices.SortedFunc(slices.Values(list), func(a, b clusterv1.MachineAddress) int {
+			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Address, b.Address))
+		})
+	}
+	if slices.Equal(sorted(before), sorted(now)) {
+		return before
+	}
+	return now
+}

@@ -1,0 +1,131 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
+)
+
+// Check finds out whether an object has a right to the machine that it names.
+type Check struct {
+	Record
+	Client client.Client
+	Sites  controller.Sites
+	// Indexed tells that MaasMachines can be listed by SystemIDIndex.
+	Indexed bool
+	// MaasCluster is that of the object; nil: it is gone.
+	MaasCluster *infrav1.MaasCluster
+}
+
+// Verdict is what came of a Check.
+type Verdict struct {
+	// Rival is another object with the better right to the machine; nil: there is none.
+	Rival *infrav1.MaasMachine
+	// Refused is why the object has no right to the machine; nil: it has. Then nothing
+	// is done for the object: neither to make it ready, nor as it goes.
+	Refused *problem.Blocked
+}
+
+// Run checks the object. The error is that its right cannot be told.
+func (s Check) Run(ctx context.Context) (v Verdict, err error) {
+	if s.SystemID() == "" && !s.IsClaimed() {
+		return v, nil
+	}
+	if v.Rival, err = s.findRival(ctx, s.MaasMachine); err != nil {
+		return v, err
+	}
+	key := s.EngineKey()
+	_, isMark := ParseMark(string(key))
+	switch {
+	case IsUnproven(s.MaasMachine) && (s.IsAdoptionPending() || !isMark), s.IsNamedLate() && !s.IsDeleting():
+		v.Refused, err = s.refuseUnproven(ctx)
+	case key == s.OwnKey():
+		return v, nil // the machine's own mark says whose it is
+	case v.Rival != nil:
+		v.Refused = s.ownedByOtherError(v.Rival)
+	case key == "" && s.namesForeignMachine():
+		v.Refused, err = s.refuseTakeOver(ctx)
+	case key != "":
+		v.Refused, err = s.refuseForeignKey(ctx)
+	}
+	return v, err
+}
+
+// ownedByOtherError says that another object has the machine.
+func (s *Record) ownedByOtherError(other *infrav1.MaasMachine) *problem.Blocked {
+	return &problem.Blocked{
+		Reason: infrav1.ConflictReason,
+		Message: fmt.Sprintf("machine %s is that of the MaasMachine %s: one machine has one object, and this one was made later, or is a copy",
+			s.SystemID(), client.ObjectKeyFromObject(other)),
+		Hint: "Delete this object: nothing is done to the machine for that.",
+	}
+}
+
+// refuseTakeOver is why a new object may not have the machine that it names.
+func (s Check) refuseTakeOver(ctx context.Context) (*problem.Blocked, error) {
+	if !s.wantsTakeOver() {
+		return s.foreignMachineError(), nil
+	}
+	return s.refuseUnlessAllowed(ctx, fmt.Sprintf("machine %s was not made for this object, and the cluster's identity allows no take-over", s.SystemID()))
+}
+
+// refuseForeignKey is why an object may not have what was made by its key. Former
+// versions' keys name nobody: there the object without a rival has it.
+func (s Check) refuseForeignKey(ctx context.Context) (*problem.Blocked, error) {
+	made, ok := ParseMark(string(s.EngineKey()))
+	if !ok {
+		return nil, nil
+	}
+	own := s.Mark()
+	message := fmt.Sprintf("its machine was made for the MaasMachine %s/%s of cluster %s", made.namespace, made.name, made.cluster)
+	if made.Management != own.Management {
+		message += " of another management cluster"
+		moved := made
+		moved.Management = own.Management
+		switch {
+		case moved == own && s.MaasMachine.Annotations[ArrivalAnnotation] == own.Management:
+			return nil, nil
+		case moved == own:
+			message += "; if that cluster no longer has it, pause the Cluster for a moment"
+			return s.refuseUnlessAllowed(ctx, message)
+		}
+	}
+	return s.refuseUnlessAllowed(ctx, message+", of which this object is a copy")
+}
+
+// refuseUnlessAllowed refuses, unless the identity of the cluster allows to take over.
+func (s Check) refuseUnlessAllowed(ctx context.Context, message string) (*problem.Blocked, error) {
+	if s.MaasCluster == nil {
+		return nil, nil // its deletion is blocked, which says so
+	}
+	site, err := s.Sites.Site(ctx, s.MaasCluster)
+	if err != nil || site.AllowTakeOver {
+		return nil, err
+	}
+	return &problem.Blocked{
+		Reason: infrav1.ConflictReason, Message: message,
+		Hint: "Delete this object: nothing is done to the machine for that. Or let the administrator allow it, by allowTakeOver of the MaasClusterIdentity, or the manager's --allow-take-over.",
+	}, nil
+}
+
+// foreignMachineError is why nothing is done for such an object.
+func (s *Record) foreignMachineError() *problem.Blocked {
+	return &problem.Blocked{
+		Reason: infrav1.ConflictReason,
+		Message: fmt.Sprintf("spec.providerID and spec.systemID: machine %s was not made for this object, which is new, "+
+			"and whose deletion would release it", s.SystemID()),
+		Hint: "Leave both out to get a machine; or, if it is to be taken over as it is, set the annotation " + infrav1.TakeOverAnnotation +
+			": \"true\", which the cluster's identity must allow.",
+	}
+}
+
+// refuseUnproven is why an object may not have a machine whose mark, if it has one,
+// does not name the object.
+func (s Check) refuseUnproven(ctx context.Context) (*problem.Blocked, error) {
+	return s.refuseUnlessAllowed(ctx, "only this object's annotations say that its machine was made for it")
+}

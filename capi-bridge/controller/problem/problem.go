@@ -1,0 +1,201 @@
+// Package problem turns errors into what people are told: the reason and message of a
+// condition, and when to try again.
+package problem
+
+import (
+	"cmp"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Problem is an error as a condition tells it.
+type Problem struct {
+	Reason  string
+	Message string
+	// After is when to try again.
+	After time.Duration
+	// Passing tells of what needs nobody: no event is worth it.
+	Passing bool
+	// Kind is the engine's type of the error, empty if it has none.
+	Kind engine.ErrorType
+}
+
+// Blocked is an error of the controllers' own: what an object says cannot be
+// done.
+type Blocked struct {
+	Reason  string
+	Message string
+	Hint    string
+	After   time.Duration // zero: mendAfter
+	Passing bool
+}
+
+func (b *Blocked) Error() string { return b.Message }
+
+// Explain turns an error into what people are told, and when to try again. What
+// has no type of its own may pass.
+func Explain(err error) Problem {
+	if own, ok := errors.AsType[*Blocked](err); ok {
+		return Problem{Reason: own.Reason, Message: own.Message, After: cmp.Or(own.After, requeue.ManualAfter), Passing: own.Passing}.WithHint(own.Hint)
+	}
+	p := problemOfType(err)
+	switch {
+	case errors.Is(err, engine.ErrBusy):
+		p.After = requeue.BusyAfter
+	case engine.IsTerminal(err):
+		p.After = requeue.ManualAfter
+	}
+	return p
+}
+
+// problemOfType tells of an error by its type, which says most, else by what it stands
+// for.
+func problemOfType(err error) Problem {
+	p := Problem{Reason: infrav1.MAASUnavailableReason, Message: WithoutLocalPort(err.Error()), After: requeue.RetryAfter}
+	if missing, ok := errors.AsType[*controller.CredentialsError](err); ok {
+		p.Reason, p.After = infrav1.IdentityNotReadyReason, cmp.Or(missing.Anew, requeue.CredentialsAfter)
+		return p.WithHint(missing.Hint)
+	}
+	if lxd, ok := errors.AsType[*engine.Error](err); ok {
+		p.Reason, p.Kind = string(lxd.Type), lxd.Type
+		return p.WithHint(lxd.Hint)
+	}
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		p.Reason, p.Message = specReason(spec), specMessage(err)
+		return p
+	}
+	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
+		p = p.WithHint(refusal.Hint)
+		p.Reason = infrav1.MAASRefusedReason
+		if errors.Is(err, engine.ErrConflict) {
+			p.Reason = infrav1.ConflictReason
+		}
+		return p
+	}
+	return p.problemOfSentinel(err)
+}
+
+// problemOfSentinel tells of an error by the sentinel that it wraps.
+func (p Problem) problemOfSentinel(err error) Problem {
+	switch {
+	case errors.Is(err, engine.ErrForbidden):
+		p.Reason = infrav1.IdentityNotReadyReason
+		return p.WithHint("See that the key is one of MAAS, and of an administrator of it.")
+	case errors.Is(err, engine.ErrNotFound):
+		p.Reason = infrav1.MachineNotFoundReason
+	case errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrUnclear):
+		p.After, p.Passing = requeue.BusyAfter, true
+	case engine.IsTerminal(err):
+		p.Reason = infrav1.MAASRefusedReason
+	}
+	return p
+}
+
+// ownPort is the port at this end of a connection, another one each time.
+var ownPort = regexp.MustCompile(`([\d\]]):\d+->`)
+
+// WithoutLocalPort is a text that is the same when the same happens again: an object is
+// written, and an event told, when it says something new.
+func WithoutLocalPort(text string) string { return ownPort.ReplaceAllString(text, "$1->") }
+
+// WithHint adds what to do about it.
+func (p Problem) WithHint(hint string) Problem {
+	if hint != "" {
+		p.Message = strings.TrimRight(p.Message, ".") + ". " + hint
+	}
+	return p
+}
+
+// specFields are the fields of a MaasMachine that the engine's fields come
+// from, by their beginnings. The longest that fits counts.
+var specFields = map[string]string{
+	"name": "metadata.name", "cores": "spec.minCPU", "pinned_cores": "spec.lxdConfig.pinnedCores",
+	"memory_mib": "spec.minMemory", "hugepages": "spec.lxdConfig.hugepages", "profile": "spec.lxdConfig.profile",
+	"disks": "spec.lxdConfig.storage", "interfaces": "spec.lxdConfig.network.interfaces",
+	"zone": "spec.failureDomain", "placement.zone": "spec.failureDomain", "selector.zone": "spec.failureDomain",
+	"pool": "spec.resourcePool", "placement.pool": "spec.resourcePool", "selector.pool": "spec.resourcePool",
+	"placement.tags": "spec.tags", "selector": "spec (minCPU, minMemory, minDiskSize, tags, resourcePool, failureDomain)",
+	"domain": "spec.lxdConfig.domain", "vm_host": "spec.lxdConfig.vmHost", "project": "spec.lxdConfig.project",
+	"interfaces." + StaticNIC: "spec.staticIP", "placement.project": "spec.lxdConfig.project",
+	"machine": "spec.systemID", "address": "spec.staticIP",
+	"deploy.image": "spec.image", "deploy.user_data": "the bootstrap data",
+	"lxd": "spec.lxdConfig of the MaasCluster", "bridge": "spec.lxdConfig of the MaasCluster",
+	"lxd_client_cert": "the manager's LXD key",
+}
+
+// specMessage says all that a spec cannot be met for, by the fields of the
+// object.
+func specMessage(err error) string {
+	var said []string
+	for _, e := range unjoinErrors(err) {
+		var spec *engine.SpecError
+		if !errors.As(e, &spec) {
+			said = append(said, e.Error())
+			continue
+		}
+		field := specField(spec.Field)
+		text := field + ": " + strings.TrimPrefix(spec.Error(), spec.Field+": ")
+		said = append(said, Problem{Message: text}.WithHint(spec.Hint).Message)
+	}
+	return strings.Join(said, "; ")
+}
+
+// specReason tells apart what is wrong with a spec by itself from what is in its
+// way in MAAS.
+func specReason(spec *engine.SpecError) string {
+	switch {
+	case strings.HasPrefix(spec.Field, "interfaces."+StaticNIC), strings.HasPrefix(spec.Field, "interfaces.") && strings.HasSuffix(spec.Field, ".ip"):
+		return infrav1.StaticIPUnavailableReason
+	case spec.Field == "project":
+		return infrav1.ProjectNotFoundReason
+	case spec.Field == "profile":
+		return infrav1.ProfileNotFoundReason
+	case errors.Is(spec, engine.ErrConflict):
+		return infrav1.ConflictReason
+	}
+	return infrav1.InvalidSpecReason
+}
+
+func specField(field string) string {
+	best := ""
+	for begin := range specFields {
+		if (field == begin || strings.HasPrefix(field, begin+".")) && len(begin) > len(best) {
+			best = begin
+		}
+	}
+	if best == "" {
+		return field
+	}
+	return specFields[best] + bracketed(strings.TrimPrefix(strings.TrimPrefix(field, best), "."))
+}
+
+func bracketed(rest string) string {
+	if rest == "" {
+		return ""
+	}
+	return " (" + rest + ")"
+}
+
+// unjoinErrors are the errors that errors.Join put together, or the error itself.
+func unjoinErrors(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, unjoinErrors(e)...)
+	}
+	return all
+}
+
+// StaticNIC is by what the engine's errors call the NIC with the static address
+// of a bare-metal machine.
+const StaticNIC = "static"

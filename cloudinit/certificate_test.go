@@ -1,0 +1,22 @@
+package cloudinit_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+// TestCertificateComesAlone: a file may have more in it than the certificate, and user-data
+// are no place for that.
+func TestCertificateComesAlone(t *testing.T) {
+	t.Parallel()
+	text := "password: canary\n" + string(testdata(t, "current.crt"))
+	rendered, err := certified(t, cloudinit.Host{TrustedCertificates: []string{text}}).Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(rendered, []byte("canary")) {
+		t.Error("what stands before the certificate is in the user-data")
+	}
+}

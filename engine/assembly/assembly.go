@@ -1,0 +1,80 @@
+// Package assembly puts the kinds of one MAAS together, on ports that somebody else has chosen.
+package assembly
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/engine/host"
+	"github.com/maaslxd/maaslxd/engine/machine"
+	"github.com/maaslxd/maaslxd/engine/region"
+	"github.com/maaslxd/maaslxd/engine/vm"
+)
+
+// Engine is the kinds of one MAAS, and what reads the whole of it.
+type Engine struct {
+	// VMs are LXD virtual machines that MAAS knows.
+	VMs engine.Kind[engine.VMSpec, engine.VM]
+	// Machines are bare-metal machines of MAAS, allocated and deployed.
+	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
+	// Hosts are VM hosts: machines that run LXD, or LXD servers that run
+	// already.
+	Hosts engine.Kind[engine.HostSpec, engine.Host]
+	// Reader reads the whole fleet.
+	*fleet.Reader
+
+	cfg   engine.Config
+	in    *region.Region
+	maker *compose.Maker
+}
+
+// New returns an Engine on these ports. It makes no call.
+func New(cfg engine.Config) (*Engine, error) { return NewIn(region.New(), cfg) }
+
+// NewIn is New for one of several engines of a MAAS in this process, which share the
+// region.
+func NewIn(in *region.Region, cfg engine.Config) (*Engine, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return assemble(cfg, in), nil
+}
+
+// Probing is an engine that asks LXD servers by p, whatever Config.Probe is. It shares the
+// region with this one.
+func (e *Engine) Probing(p engine.Probe) *Engine {
+	cfg := e.cfg
+	cfg.Probe = p
+	return assemble(cfg, e.in)
+}
+
+func assemble(cfg engine.Config, in *region.Region) *Engine {
+	maker, machines := compose.New(cfg, in), machine.New(cfg, in)
+	return &Engine{
+		VMs:      engine.NewKind(vm.New(maker, in).Verbs()),
+		Machines: engine.NewKind(machines.Verbs()),
+		Hosts:    engine.NewKind(host.New(machines, in).Verbs()),
+		Reader:   fleet.NewReader(cfg),
+		cfg:      cfg, in: in, maker: maker,
+	}
+}
+
+// ProjectOf is the LXD project of a VM, as of compose.Maker.
+func (e *Engine) ProjectOf(ctx context.Context, m engine.Machine) (string, error) {
+	return e.maker.ProjectOf(ctx, m)
+}
+
+// SubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
+// there are several. The error is a *engine.SpecError of the field ip if there is none.
+func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, error) {
+	return e.cfg.FindSubnetOf(ctx, "ip", ip)
+}
+
+// Remark makes a machine that is Deployed another key's, as of engine.Config.
+func (e *Engine) Remark(ctx context.Context, systemID string, from, to engine.Key) error {
+	return e.cfg.Remark(ctx, systemID, from, to)
+}

@@ -1,0 +1,163 @@
+package assembly_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+)
+
+// breakage is a way in which one call goes wrong.
+type breakage struct {
+	name  string
+	after bool // the call takes effect first
+	amid  bool // the call is under way when it breaks, and takes effect later
+	// deadly breakages end the process: it makes no further call.
+	deadly bool
+	// cancels ends the run's ctx, before the call or after its effect. What the
+	// engine makes independent of that ctx goes on.
+	cancels bool
+	// breaks makes the answer; die ends the process that made the call.
+	breaks func(r *http.Request, die context.CancelFunc) (*http.Response, error)
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func unavailable(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
+	return &http.Response{
+		Status: "503 Service Unavailable", StatusCode: http.StatusServiceUnavailable,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
+		Body:   io.NopCloser(strings.NewReader("Unable to connect to any rack controller ; no connections available.")),
+	}, nil
+}
+
+func reset(*http.Request, context.CancelFunc) (*http.Response, error) { return nil, errReset }
+
+func hang(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func death(_ *http.Request, die context.CancelFunc) (*http.Response, error) {
+	die()
+	return nil, context.Canceled
+}
+
+// writesOnly: a call that only reads has no effect before or after which it
+// could break.
+func (b breakage) writesOnly() bool { return b.after || b.amid }
+
+// breaker breaks the call number nth, counted from 1, and passes the others.
+// Where only writes can break in its way, only they count.
+type breaker struct {
+	next http.RoundTripper
+	nth  int
+	with breakage
+	die  context.CancelFunc
+
+	// compose is called at the first compose, before it is sent; may be nil.
+	compose func()
+
+	mu    sync.Mutex
+	calls int
+	sent  []string // methods
+	dead  bool     // its process has died: nothing leaves it any more
+	hit   string   // the call that was broken
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	if b.dead {
+		b.mu.Unlock()
+		return nil, context.Canceled
+	}
+	counts := r.Method != http.MethodGet || !b.with.writesOnly()
+	if counts {
+		b.calls++
+	}
+	b.sent = append(b.sent, r.Method)
+	if b.compose != nil && r.URL.Query().Get("op") == "compose" {
+		b.compose()
+		b.compose = nil
+	}
+	broken := counts && b.calls == b.nth
+	b.dead = broken && b.with.deadly
+	if broken {
+		b.hit = r.Method + " " + r.URL.RequestURI()
+	}
+	b.mu.Unlock()
+	if !broken {
+		return b.next.RoundTrip(r)
+	}
+	if b.with.amid {
+		cut, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		defer cancel()
+		b.begin(r.WithContext(cut))
+	}
+	if b.with.cancels {
+		return b.cancel(r)
+	}
+	if b.with.after {
+		res, err := b.next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			return nil, err
+		}
+		if err := res.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return b.with.breaks(r, b.die)
+}
+
+// begin sends a call and does not wait for its answer. The connection goes with
+// the process; MAAS finishes the call. It is on its way when begin returns: on a
+// busy machine it might else reach MAAS after all that the next process does.
+func (b *breaker) begin(r *http.Request) {
+	away := make(chan struct{})
+	var once sync.Once
+	leave := func() { once.Do(func() { close(away) }) }
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }}
+	go func() {
+		defer leave()
+		if res, err := b.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace))); err == nil {
+			res.Body.Close() //nolint:errcheck // nobody reads it
+		}
+	}()
+	if _, wire := b.next.(*http.Transport); wire {
+		<-away
+	}
+	time.Sleep(time.Millisecond)
+}
+
+// cancel ends the run's ctx around a call.
+func (b *breaker) cancel(r *http.Request) (*http.Response, error) {
+	if !b.with.after {
+		b.die()
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		return b.next.RoundTrip(r)
+	}
+	res, err := b.next.RoundTrip(r)
+	b.die()
+	if ended := r.Context().Err(); ended != nil && err == nil {
+		res.Body.Close() //nolint:errcheck // nobody reads it
+		return nil, ended
+	}
+	return res, err
+}
+
+func (b *breaker) broken() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hit
+}

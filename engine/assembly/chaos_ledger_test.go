@@ -1,0 +1,231 @@
+package assembly_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// book is a ledger with its history: it can be lost, and be restored from a
+// copy that was taken earlier.
+type book struct {
+	s    *schedule
+	kind string
+	dir  string // empty: in memory
+
+	mu        sync.Mutex
+	rows      *ledger.Ledger
+	edition   int // another one for each ledger that was lost
+	path      string
+	yesterday string // a copy; empty: there is none
+	users     map[*life]bool
+}
+
+func newBook(s *schedule, kind string, onDisk bool) *book {
+	b := &book{s: s, kind: kind, users: map[*life]bool{}}
+	if onDisk {
+		b.kind += ", on disk"
+		b.dir = scratch(s)
+		b.path = filepath.Join(b.dir, "0.db")
+	}
+	b.open()
+	s.t.Cleanup(b.close)
+	return b
+}
+
+// scratch is a folder in memory where there is one: what is written there is
+// not waited for.
+func scratch(s *schedule) string {
+	dir, err := os.MkdirTemp("/dev/shm", "chaos")
+	if err != nil {
+		return s.t.TempDir()
+	}
+	s.t.Cleanup(func() { s.must(os.RemoveAll(dir)) })
+	return dir
+}
+
+func (b *book) open() {
+	if b.dir == "" {
+		b.rows = ledger.NewMemory(nil)
+		return
+	}
+	rows, err := ledger.Open(context.Background(), b.path)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	b.rows = rows
+}
+
+func (b *book) close() { b.s.must(b.rows.Close()) }
+
+// lend gives the ledger to a program, until it returns it.
+func (b *book) lend(l *life) (rows *ledger.Ledger, edition int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.users[l] = true
+	return b.rows, b.edition
+}
+
+func (b *book) giveBack(l *life) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.users, l)
+}
+
+// copyAside keeps a copy of the ledger as it is.
+func (b *book) copyAside() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	copied := filepath.Join(b.dir, fmt.Sprintf("copy-%d.db", b.edition))
+	if b.dir == "" || b.yesterday == copied {
+		return
+	}
+	db, err := sql.Open("sqlite", b.path)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`VACUUM INTO ?`, copied); err != nil {
+		b.s.t.Fatal(err)
+	}
+	b.yesterday = copied
+	b.s.note("world", "the ledger (%s) was copied", b.kind)
+}
+
+// lose puts an empty ledger, or yesterday's, in the place of the one that
+// there is. Nobody survives that.
+func (b *book) lose() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for l := range b.users {
+		l.perish("with its ledger")
+	}
+	b.close()
+	b.edition++
+	what := "empty"
+	if b.dir != "" {
+		b.path = filepath.Join(b.dir, fmt.Sprintf("%d.db", b.edition))
+	}
+	if b.yesterday != "" {
+		what = "yesterday's"
+		b.s.must(os.Rename(b.yesterday, b.path))
+		b.yesterday = ""
+	}
+	b.open()
+	b.s.note("world", "the ledger (%s) is lost: an %s one is in its place", b.kind, what)
+}
+
+// loseLedgers does so at random times in some schedules.
+func (s *schedule) loseLedgers(stop <-chan struct{}) {
+	for _, o := range s.owners {
+		d := s.dice("ledger", o.name)
+		if d.IntN(3) > 0 {
+			continue
+		}
+		if !s.pause(stop, time.Duration(d.IntN(120_000))*time.Millisecond) {
+			return
+		}
+		o.book.copyAside()
+		if !s.pause(stop, time.Duration(d.IntN(120_000))*time.Millisecond) {
+			return
+		}
+		o.book.lose()
+	}
+}
+
+// pause sleeps, and reports whether the schedule still goes on.
+func (s *schedule) pause(stop <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-stop:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// mortal is the ledger as a program sees it: what is dead writes nothing, and
+// some die just before or after they have written.
+type mortal struct {
+	engine.Ledger
+	life *life
+}
+
+func (m mortal) write(what string, key engine.Key, do func() error) error {
+	if m.life.dead.Load() {
+		return context.Canceled
+	}
+	d := m.life.throw("ledger " + what + " " + string(key))
+	fate := d.Float64()
+	if !m.life.calm && fate < m.life.s.weather.death/2 {
+		m.life.perish("before " + what + " " + string(key))
+		return context.Canceled
+	}
+	err := do()
+	if !m.life.calm && fate > 1-m.life.s.weather.death/2 {
+		m.life.perish("after " + what + " " + string(key))
+		return context.Canceled
+	}
+	return err
+}
+
+// Tag implements engine.Ledger.
+func (m mortal) Tag(ctx context.Context) (tag engine.Tag, err error) {
+	if m.life.dead.Load() {
+		return engine.Tag{}, context.Canceled
+	}
+	return m.Ledger.Tag(ctx)
+}
+
+// Row implements engine.Ledger.
+func (m mortal) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
+	if m.life.dead.Load() {
+		return engine.Row{}, context.Canceled
+	}
+	return m.Ledger.Row(ctx, key)
+}
+
+// Place implements engine.Ledger.
+func (m mortal) Place(ctx context.Context, r engine.Reservation) (row engine.Row, fresh bool, err error) {
+	m.life.s.witness.reserved(r.Key)
+	err = m.write("place", r.Key, func() error {
+		row, fresh, err = m.Ledger.Place(ctx, r)
+		m.life.s.note(m.life.name, "placed %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostKey, row.Attempt, row.State, fresh, err)
+		return err
+	})
+	return row, fresh, err
+}
+
+// Move implements engine.Ledger.
+func (m mortal) Move(ctx context.Context, attempt int, r engine.Reservation) (row engine.Row, fresh bool, err error) {
+	m.life.s.witness.reserved(r.Key)
+	err = m.write("move", r.Key, func() error {
+		row, fresh, err = m.Ledger.Move(ctx, attempt, r)
+		m.life.s.note(m.life.name, "moved %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostKey, row.Attempt, row.State, fresh, err)
+		return err
+	})
+	return row, fresh, err
+}
+
+// Bind implements engine.Ledger.
+func (m mortal) Bind(ctx context.Context, row engine.Row) error {
+	return m.write("bind", row.Key, func() error { return m.Ledger.Bind(ctx, row) })
+}
+
+// Leaving implements engine.Ledger.
+func (m mortal) Leaving(ctx context.Context, key engine.Key) error {
+	return m.write("leaving", key, func() error { return m.Ledger.Leaving(ctx, key) })
+}
+
+// Drop implements engine.Ledger.
+func (m mortal) Drop(ctx context.Context, row engine.Row) error {
+	return m.write("drop", row.Key, func() error { return m.Ledger.Drop(ctx, row) })
+}

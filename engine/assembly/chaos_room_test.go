@@ -1,0 +1,69 @@
+package assembly_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// known is how old what MAAS shows must be before every engine has heard of it:
+// an inventory is read for up to a minute and a half, and kept for a while.
+const known = 3 * time.Minute
+
+// overCommitted checks a newborn's host against all that the one who placed it
+// could know of.
+func (w *observer) overCommitted(n *birth) {
+	if n.asked == nil {
+		return
+	}
+	var (
+		host      sim.HostModel
+		cores     int
+		memoryMiB int64
+		bytes     = map[string]int64{}
+		counted   []string
+	)
+	for _, h := range w.s.model.Hosts {
+		if h.Name == n.Host {
+			host = h
+		}
+	}
+	for _, b := range w.order {
+		if b.gone || b.Host != n.Host || b != n && !w.counts(b, n.asked) {
+			continue
+		}
+		cores += b.Cores
+		memoryMiB += b.MemoryMiB
+		disks := map[string]int64{"default": 8e9} // an operator's
+		if b.asked != nil {
+			disks = b.asked.bytes
+		}
+		for pool, size := range disks {
+			bytes[pool] += size
+		}
+		counted = append(counted, fmt.Sprintf("%s (%s)", b.Name, b.key()))
+	}
+	over := cores > host.Cores || memoryMiB > host.MemoryMiB
+	for _, p := range host.StoragePools {
+		over = over || n.asked.bytes[p.Name] > 0 && bytes[p.Name] > p.SizeGB*1e9
+	}
+	if over {
+		w.figures.overCommits++
+		w.s.wrong("%s is over-committed by %s: %d of %d cores, %d of %d MiB, bytes %v of %+v, by %v",
+			host.Name, n.Name, cores, host.Cores, memoryMiB, host.MemoryMiB, bytes, host.StoragePools, counted)
+	}
+}
+
+// counts reports whether the one who reserved room for a compose had to know of
+// an instance: it is of the same ledger and not lost from sight, or MAAS has
+// shown it for long enough.
+func (w *observer) counts(b *birth, a *asked) bool {
+	if o := b.asked; o != nil && b.lost.IsZero() && o.life.owner.book == a.life.owner.book && o.life.edition == a.life.edition {
+		adopted := !o.to.IsZero() && b.visible.After(o.to)
+		if !adopted && (o.to.IsZero() || !b.visible.IsZero()) {
+			return true
+		}
+	}
+	return !b.visible.IsZero() && b.visible.Before(a.placed.Add(-known))
+}

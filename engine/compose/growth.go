@@ -1,0 +1,91 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// growing is the end of the key of what a VM grows by, which has a row of its own
+// in the ledger while the size is changed: the VM's says what it was made with.
+const growing = "#growing"
+
+// growthOf is what a VM takes of its host in addition. What it gives back is not
+// counted: nobody has it before the size is changed.
+func growthOf(s engine.VMSpec, have engine.Machine) engine.Need {
+	want := needOf(s)
+	n := engine.Need{Cores: max(0, want.Cores-int64(have.Cores)), MemoryMiB: max(0, want.MemoryMiB-have.MemoryMiB)}
+	for i, d := range s.Disks {
+		if i < len(have.Disks) && d.SizeGB > have.Disks[i].SizeGB {
+			if n.DiskBytes == nil {
+				n.DiskBytes = map[string]int64{}
+			}
+			n.DiskBytes[have.Disks[i].Pool] += (d.SizeGB - have.Disks[i].SizeGB) * 1e9
+		}
+	}
+	return n
+}
+
+// isNothing tells that nothing is needed.
+func isNothing(n engine.Need) bool { return n.Cores == 0 && n.MemoryMiB == 0 && len(n.DiskBytes) == 0 }
+
+// Grow changes the size of a VM on its host by resize. What it grows by is reserved
+// first, as for a VM that is made.
+func (mk *Maker) Grow(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost, resize func() error) error {
+	row, err := mk.reserveGrowth(ctx, key, want, have, host)
+	if err != nil {
+		return err
+	}
+	unlock, err := mk.region.Locks.Share(ctx, host)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = resize()
+	return errors.Join(err, mk.endGrowth(ctx, row, err))
+}
+
+// reserveGrowth puts what a VM grows by into the ledger, before its LXD is told.
+// The row has no system id, so it counts besides every inventory. One that was
+// left by a run that was cut off is taken if it is the same, else given up. The
+// row is empty where the VM does not grow.
+func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost) (engine.Row, error) {
+	need := growthOf(want, have)
+	if isNothing(need) {
+		return engine.Row{}, nil
+	}
+	r := engine.Reservation{
+		Key: key + growing, Name: have.Hostname, Need: need, Candidates: []engine.Candidate{hostCandidate(host)}, Inventory: host.Inventory,
+	}
+	row, _, err := mk.Ledger.Place(ctx, r)
+	if err == nil && (row.HostKey != host.HostKey || row.Need.Cores != need.Cores || row.Need.MemoryMiB != need.MemoryMiB || !maps.Equal(row.Need.DiskBytes, need.DiskBytes)) {
+		if err = mk.Ledger.Drop(ctx, row); err == nil {
+			err = fmt.Errorf("an earlier change of its size was cut off: %w", engine.ErrBusy) // it may have been made
+		}
+	}
+	if err == nil {
+		err = mk.Ledger.Renew(ctx, row)
+	}
+	if err != nil {
+		return engine.Row{}, mk.unreserved(ctx, want, err)
+	}
+	return row, nil
+}
+
+// endGrowth gives the row of what a VM has grown by up, whatever came of it:
+// inventories from before serve no more then, and newer ones show what it has. As
+// long as nobody knows whether LXD is still at it, the row stays.
+func (mk *Maker) endGrowth(ctx context.Context, row engine.Row, outcome error) error {
+	if row.Key == "" || errors.Is(outcome, engine.ErrUnclear) {
+		return nil
+	}
+	ctx, cancel := engine.WithGrace(ctx)
+	defer cancel()
+	if err := mk.dropAttempt(ctx, row); err != nil {
+		return fmt.Errorf("cannot note in the ledger that %s has its size: %w", row.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// namedSite is the one host that the spec names.
+func (f *Finder) namedSite(ctx context.Context, want engine.VMSpec) (Sites, error) {
+	host, err := f.Host(ctx, want.Host)
+	if err != nil {
+		return Sites{}, err
+	}
+	if err := CheckSuits(host, want.Placement); err != nil {
+		f.Names.Refresh(engine.ListHosts)
+		return Sites{}, err
+	}
+	if host, err = f.restoreNamed(ctx, host); err != nil {
+		return Sites{}, err
+	}
+	if err := host.UsableError(); err != nil {
+		f.Names.Refresh(engine.ListHosts)
+		return Sites{}, err
+	}
+	if _, err := f.InProject(ctx, []engine.VMHost{host}, want.Placement.Project); err != nil {
+		return Sites{}, err
+	}
+	// A VM host that was just registered shows no cores until its inventory
+	// has come, a second or two later.
+	if !host.InventoryKnown() {
+		f.Names.Refresh(engine.ListHosts)
+		return Sites{}, fmt.Errorf("nothing tells yet how many cores VM host %s has: %w", host.Name, engine.ErrBusy)
+	}
+	if host, err = f.refit(ctx, host, want); err != nil {
+		return Sites{}, err
+	}
+	return Sites{hosts: []engine.VMHost{host}, candidates: []engine.Candidate{hostCandidate(host)}}, nil
+}
+
+// CheckSuits says why a host that is named is none that will do: by a *SpecError of
+// vm_host for its zone, its pool and its tags each. The VM would be made there,
+// whatever was asked for beside the name, and whoever asked would think that it is
+// elsewhere.
+func CheckSuits(h engine.VMHost, want engine.Placement) error {
+	var errs []error
+	refuse := func(is, wanted, other string) {
+		errs = append(errs, &engine.SpecError{
+			Field: "vm_host", Message: fmt.Sprintf("VM host %s %s, and %s is wanted", h.Name, is, wanted),
+			Hint: fmt.Sprintf("Name a VM host %s, or none: then one is chosen.", other),
+		})
+	}
+	if want.Zone != "" && h.Zone != want.Zone {
+		refuse("is in zone "+h.Zone, "zone "+want.Zone, "of that zone")
+	}
+	if want.Pool != "" && h.Pool != want.Pool {
+		refuse("is in resource pool "+h.Pool, "resource pool "+want.Pool, "of that pool")
+	}
+	missing := slices.DeleteFunc(slices.Clone(want.Tags), func(tag string) bool { return slices.Contains(h.Tags, tag) })
+	if len(missing) > 0 {
+		refuse("does not carry all tags", strings.Join(missing, ", "), "that carries them")
+	}
+	return errors.Join(errs...)
+}
+
+// restoreNamed restores a VM host that a spec names and that lost its machine. Others
+// are left alone: nothing tells whose they are, and MAAS adopts what it finds there.
+func (f *Finder) restoreNamed(ctx context.Context, host engine.VMHost) (engine.VMHost, error) {
+	if !host.LostMachine() || !f.restoring.Due("machine of "+host.SpecID(), region.RestoreEvery, f.Now()) {
+		return host, nil
+	}
+	if err := f.region.RestoreMachine(ctx, f.Config, host); err != nil {
+		return host, err
+	}
+	return f.Host(ctx, host.SpecID())
+}

@@ -1,0 +1,98 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// networksTTL is how long a host's networks are taken for the same. They
+// change with cables.
+const networksTTL = 5 * time.Minute
+
+// hostNetworks remembers to which subnets the machines of VM hosts are attached.
+type hostNetworks struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	known map[string]hostNetwork
+}
+
+type hostNetwork struct {
+	cidrs []string
+	until time.Time
+}
+
+func newHostNetworks(now func() time.Time) *hostNetworks {
+	return &hostNetworks{now: now, known: map[string]hostNetwork{}}
+}
+
+// of lists the CIDRs of the subnets that machines are attached to, by their
+// system ids; none for a machine that MAAS does not have. What is not known
+// yet is read all at once, so that the reads share calls.
+func (n *hostNetworks) of(ctx context.Context, machines engine.Machines, systemIDs []string) (map[string][]string, error) {
+	found := map[string][]string{}
+	var missing []string
+	n.mu.Lock()
+	for _, id := range systemIDs {
+		if known, ok := n.known[id]; ok && n.now().Before(known.until) {
+			found[id] = known.cidrs
+		} else if id != "" {
+			missing = append(missing, id)
+		}
+	}
+	n.mu.Unlock()
+	var reads errgroup.Group
+	for _, id := range missing {
+		reads.Go(func() error {
+			m, err := machines.Machine(ctx, id)
+			if err != nil && !errors.Is(err, engine.ErrNotFound) {
+				return err
+			}
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			found[id] = networksOf(m)
+			n.known[id] = hostNetwork{cidrs: found[id], until: n.now().Add(networksTTL)}
+			return nil
+		})
+	}
+	return found, reads.Wait()
+}
+
+// expire drops what is older than age: somebody may just have linked a host.
+func (n *hostNetworks) expire(age time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, known := range n.known {
+		if read := known.until.Add(-networksTTL); n.now().Sub(read) >= age {
+			delete(n.known, id)
+		}
+	}
+}
+
+// networksOf lists the CIDRs of the subnets that the machine's interfaces and
+// bridges are linked to, sorted.
+func networksOf(m engine.Machine) []string {
+	var cidrs []string
+	add := func(links []engine.InterfaceLink) {
+		for _, l := range links {
+			if l.Subnet != "" {
+				cidrs = append(cidrs, l.Subnet)
+			}
+		}
+	}
+	for _, i := range m.Interfaces {
+		add(i.Links)
+	}
+	for _, b := range m.Bridges {
+		add(b.Links)
+	}
+	slices.Sort(cidrs)
+	return slices.Compact(cidrs)
+}

@@ -1,0 +1,154 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// aftermath is what there is of a VM after a compose that failed with a clear
+// answer: ours, or a stranger that has its name, or neither.
+type aftermath struct{ ours, stranger *engine.Machine }
+
+// lookAfter looks what there is, also where the caller gives up meanwhile: what
+// the answer proves is forgotten with this step.
+func (a *Attempt) lookAfter(ctx context.Context, t trial) (aftermath, error) {
+	ctx, cancel := engine.WithGrace(ctx)
+	defer cancel()
+	m, stranger, err := a.Look(ctx, engine.Ref{Key: a.key, Name: a.madeAs()})
+	switch {
+	case err == nil:
+		return aftermath{ours: &m}, nil
+	case !errors.Is(err, engine.ErrNotFound):
+		return aftermath{}, err
+	case stranger == nil:
+		return aftermath{}, nil
+	}
+	ours, err := a.isNewborn(ctx, t, *stranger)
+	if err != nil || !ours {
+		return aftermath{stranger: stranger}, err
+	}
+	return a.claim(ctx, *stranger)
+}
+
+// maxLooksOn is how many looks, lookPause apart, follow on a name that LXD has. They
+// add up to half a minute.
+const maxLooksOn = 10
+
+// lookOn looks on where LXD has an instance of the name, and MAAS shows none. It may
+// be ours: e.g. a run has died in its compose, its ledger is lost, and MAAS is still
+// at it. Nothing is composed meanwhile, as LXD would refuse it again.
+func (a *Attempt) lookOn(ctx context.Context, t *trial) error {
+	for range maxLooksOn {
+		if t.left.ours != nil || t.left.stranger != nil || ctx.Err() != nil {
+			break
+		}
+		pauseBeforeLook(ctx)
+		var err error
+		if t.left, err = a.lookAfter(ctx, *t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim takes a newborn that has no mark, and looks again whose it is after a
+// while. Another owner, with a ledger of his own, may have asked for the same
+// name and size on the same host at the same moment, and take it for his as
+// well: then it goes to the one who marked it last, and nobody has used it yet.
+// It is bound first: where the mark fails, the next look finds it by the row,
+// unless another one has marked it by then.
+func (a *Attempt) claim(ctx context.Context, m engine.Machine) (aftermath, error) {
+	if err := a.Bind(ctx, a.key, a.want.Placement.Group, m); err != nil {
+		return aftermath{}, err
+	}
+	text := engine.DescriptionWithMark(m.Description, a.key, false)
+	soon, cancel := context.WithTimeout(ctx, claimWithin)
+	defer cancel()
+	if err := a.Machines.Update(soon, m.SystemID, engine.MachineUpdate{Description: &text}); err != nil {
+		return aftermath{}, fmt.Errorf("cannot mark %s (%s): %w", m.Hostname, m.SystemID, err)
+	}
+	pauseBeforeLook(ctx)
+	now, err := a.Machines.Machine(ctx, m.SystemID)
+	switch {
+	case err != nil:
+		return aftermath{}, fmt.Errorf("cannot read %s again after it was marked: %w", m.Hostname, err)
+	case now.MarkedByAnother(a.key):
+		return aftermath{stranger: &now}, nil
+	}
+	return aftermath{ours: &now}, nil
+}
+
+// claimWithin is how long a mark may take. Who saw the newborn without a mark
+// has set his own, or failed, before another one who marked it looks again.
+const claimWithin = lookPause * 2 / 3
+
+// isNewborn reports whether a machine without any marker is the fruit of the
+// compose that just failed: a sync of the host ended inside it, MAAS adopted the
+// newborn, and refused its name afterwards. By then LXD had made our instance,
+// and it admits a name once, so that a machine of that name on that host is it.
+// Only an adopted one has no tags on its disks: compose gives every disk at
+// least its pool's. A name that was taken just before the compose is refused in
+// the same words; then the machine is of another size, or another key's, as far
+// as the ledger knows. After a lost reply nothing proves whose it is.
+func (a *Attempt) isNewborn(ctx context.Context, t trial, m engine.Machine) (bool, error) {
+	var complaint engine.FieldError
+	if !errors.As(t.failure, &complaint) || len(complaint.Fields()["hostname"]) == 0 || !t.host.MAASMakesVMs() || m.HostID != t.host.ID {
+		return false, nil
+	}
+	owner, _ := engine.MarkerIn(m.Description)
+	tagged := slices.ContainsFunc(m.Disks, func(d engine.MachineDisk) bool { return len(d.Tags) > 0 })
+	wanted := a.want
+	wanted.Host = m.HostName
+	if field, _, _ := DifferenceFromBegun(wanted, m); owner != "" || tagged || field != "" {
+		return false, nil
+	}
+	rows, err := a.Ledger.Rows(ctx)
+	if err != nil {
+		return false, fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	return !slices.ContainsFunc(rows, func(other engine.Row) bool {
+		return other.Key != a.key && (other.SystemID == m.SystemID || other.SystemID == "" && other.Name == a.want.Name && other.HostKey == t.host.HostKey)
+	}), nil
+}
+
+// MemoryBlockMiB is by how much the memory that a VM reports may differ from
+// what it was given: what commissioning finds is counted in Linux's memory
+// blocks, 128 MiB on x86.
+const MemoryBlockMiB = 128
+
+// DifferenceFromBegun compares what cannot be changed any more, as far as MAAS
+// shows it, and says what differs; an empty field if nothing does.
+func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field, had, wanted string) {
+	cores := max(want.Cores, len(want.PinnedCores))
+	switch {
+	case want.Host != "" && !IsOnHost(m, want.Host):
+		return "vm_host", "VM host " + m.HostName, want.Host
+	case m.Cores != 0 && m.Cores != cores:
+		return "cores", fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
+	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-MemoryBlockMiB):
+		return "memory_mib", fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
+	case len(want.Interfaces) > 0 && len(want.Interfaces) != len(m.Interfaces):
+		return "interfaces", fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
+	case m.Image != "" && want.Deploy == nil:
+		return "deploy", m.Image + " installed", "left Ready"
+	case m.Image != "" && want.Deploy.Image != "" && m.Image != want.Deploy.Image && !strings.HasSuffix(m.Image, "/"+want.Deploy.Image):
+		return "deploy.image", m.Image, want.Deploy.Image
+	}
+	var sizes, wishes []int64
+	for _, d := range m.Disks {
+		sizes = append(sizes, d.SizeGB)
+	}
+	for _, d := range want.Disks {
+		wishes = append(wishes, d.SizeGB)
+	}
+	// Of a VM that was enlisted, MAAS knows the disks by commissioning it.
+	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
+		return "disks", fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
+	}
+	return "", "", ""
+}

@@ -1,0 +1,127 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// hostProjects remembers the LXD projects of VM hosts. Theirs cannot change; a
+// machine that was released and deployed anew is another VM host with the same
+// HostKey.
+type hostProjects struct {
+	flight singleflight.Group
+
+	mu    sync.Mutex
+	known map[registeredHost]string
+}
+
+// registeredHost is one VM host of MAAS, which never gives a number twice.
+type registeredHost struct {
+	key string // VMHost.HostKey
+	id  int    // VMHost.ID
+}
+
+func registrationOf(h engine.VMHost) registeredHost { return registeredHost{h.HostKey, h.ID} }
+
+func newHostProjects() *hostProjects { return &hostProjects{known: map[registeredHost]string{}} }
+
+// of is the project of each host, by HostKey, where one is wanted. A host that is
+// gone meanwhile has none.
+func (p *hostProjects) of(ctx context.Context, registrar engine.Registrar, hosts []engine.VMHost) (map[string]string, error) {
+	found := map[string]string{}
+	var reads errgroup.Group
+	reads.SetLimit(8)
+	for _, h := range hosts {
+		p.mu.Lock()
+		project, ok := p.known[registrationOf(h)]
+		p.mu.Unlock()
+		if h.Project != "" {
+			project, ok = h.Project, true
+		}
+		if ok {
+			found[h.HostKey] = project
+			continue
+		}
+		reads.Go(func() error {
+			project, err := p.ask(ctx, registrar, h)
+			if errors.Is(err, engine.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("cannot tell the project of VM host %s: %w", h.Name, err)
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.known[registrationOf(h)] = project
+			return nil
+		})
+	}
+	err := reads.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range hosts {
+		if project, ok := p.known[registrationOf(h)]; ok {
+			found[h.HostKey] = project
+		}
+	}
+	return found, err
+}
+
+// ask reads the project of a host, once for all who ask at the same moment.
+func (p *hostProjects) ask(ctx context.Context, registrar engine.Registrar, h engine.VMHost) (string, error) {
+	asked := p.flight.DoChan(fmt.Sprint(registrationOf(h)), func() (any, error) {
+		e, err := registrar.Endpoint(context.WithoutCancel(ctx), h)
+		return e.Project, err
+	})
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case answer := <-asked:
+		return answer.Val.(string), answer.Err
+	}
+}
+
+// ProjectOf is the LXD project of a VM. Where MAAS makes the VMs it takes a call
+// for each host, once. ErrConflict for a machine that is on no host; empty where
+// the host is gone meanwhile.
+func (f *Finder) ProjectOf(ctx context.Context, m engine.Machine) (string, error) {
+	host, err := f.HostOf(ctx, m)
+	if err != nil || host.Project != "" {
+		return host.Project, err
+	}
+	projects, err := f.projects.of(ctx, f.Registrar, []engine.VMHost{host})
+	return projects[host.HostKey], err
+}
+
+// InProject says of each host which project it has, and refuses a project that
+// none has: that is a slip of the pen rather than a lack of room.
+func (f *Finder) InProject(ctx context.Context, hosts []engine.VMHost, wanted string) (map[string]string, error) {
+	if wanted == "" || len(hosts) == 0 {
+		return nil, nil
+	}
+	projects, err := f.projects.of(ctx, f.Registrar, hosts)
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	for _, project := range projects {
+		have = append(have, project)
+	}
+	if slices.Contains(have, wanted) {
+		return projects, nil
+	}
+	slices.Sort(have)
+	return nil, engine.Terminal(&engine.Error{
+		Type: engine.ProjectNotFound, Message: fmt.Sprintf("no VM host makes VMs in the project %q", wanted),
+		Hint: "They do in: " + strings.Join(slices.Compact(have), ", ") + ". A VM host has one project; register the LXD with another for that.",
+	})
+}

@@ -1,0 +1,218 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
+
+// withProfile refuses a profile that no host has: that is a slip of the pen
+// rather than a lack of room. Where a host does not tell yet what it has,
+// placement waits for that.
+func withProfile(hosts []engine.VMHost, profile string) error {
+	const most = 5
+	var refusal error
+	var lines []string
+	for _, h := range hosts {
+		err := h.CheckProfile(profile)
+		switch {
+		case err == nil:
+			return nil
+		case h.MAASMakesVMs():
+			return err
+		case h.WhyUnusable() != "":
+			continue
+		case !h.InventoryKnown():
+			return nil
+		}
+		refusal = err
+		lines = append(lines, fmt.Sprintf("host %s, project %q: %s", h.Name, h.Project, engine.ListNames(h.Profiles)))
+	}
+	if len(lines) < 2 {
+		return refusal
+	}
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", len(lines)-most))
+	}
+	return engine.Terminal(&engine.Error{
+		Type: engine.ProfileNotFound, Message: fmt.Sprintf("no host has a profile %q in its project", profile),
+		Hint: fmt.Sprintf("There are: %s. Make one on a host: lxc profile create %s --project PROJECT.", strings.Join(lines, "; "), profile),
+	})
+}
+
+// withStoragePools refuses a storage pool that no host has, as withProfile does a profile.
+func withStoragePools(hosts []engine.VMHost, disks []engine.Disk) error {
+	var known []string
+	for _, h := range hosts {
+		switch {
+		case h.WhyUnusable() != "":
+			continue
+		case !h.InventoryKnown():
+			return nil
+		}
+		for _, p := range h.StoragePools {
+			known = append(known, p.Name)
+		}
+	}
+	slices.Sort(known)
+	for _, d := range disks {
+		if d.Pool != "" && len(known) > 0 && !slices.Contains(known, d.Pool) {
+			return engine.NoStoragePoolError("disks."+d.Name+".pool", "", d.Pool, slices.Compact(known))
+		}
+	}
+	return nil
+}
+
+// mayHaveCome tells that an error is about what no host has, and which may just have been
+// made: room, a profile, a storage pool.
+func mayHaveCome(err error) bool {
+	if _, ok := errors.AsType[*placement.FitError](err); ok {
+		return true
+	}
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		return errors.Is(spec, engine.ErrNotFound)
+	}
+	typed, ok := errors.AsType[*engine.Error](err)
+	return ok && typed.Type == engine.ProfileNotFound
+}
+
+// Sites are the VM hosts on which a VM may be made, of one inventory.
+type Sites struct {
+	hosts      []engine.VMHost // the best one first
+	candidates []engine.Candidate
+}
+
+func (s Sites) host(key string) (engine.VMHost, bool) {
+	i := slices.IndexFunc(s.hosts, func(h engine.VMHost) bool { return h.HostKey == key })
+	if i < 0 {
+		return engine.VMHost{}, false
+	}
+	return s.hosts[i], true
+}
+
+// FindSites finds the hosts on which the VM fits, without those that are excluded.
+func (f *Finder) FindSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
+	if want.Host != "" {
+		return f.namedSite(ctx, want)
+	}
+	return f.PlacedSites(ctx, key, want, exclude)
+}
+
+// PlacedSites asks placement, once more on a fresh inventory if nothing fits:
+// VMs may just have gone, or hosts and profiles come.
+func (f *Finder) PlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
+	need, err := f.placementNeed(ctx, key, want, exclude)
+	if err != nil {
+		return Sites{}, err
+	}
+	found, err := f.place(ctx, need, want.Disks)
+	if mayHaveCome(err) {
+		f.Names.Refresh(engine.ListHosts)
+		f.networks.expire(time.Second)
+		found, err = f.place(ctx, need, want.Disks)
+	}
+	return found, engine.PlacementError(want.Name, err)
+}
+
+// placementNeed is the VM as placement sees it. Networks go by CIDR. What a plan does not
+// know yet is taken to be as small as can be.
+func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (placement.Need, error) {
+	need := placement.Need{
+		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags, Project: want.Placement.Project,
+		Profile: want.Profile, Cores: max(1, want.Cores), PinnedCores: want.PinnedCores, MemoryMiB: max(1, want.MemoryMiB),
+		HugePages: want.HugePages, Strategy: want.Placement.Strategy, Excluded: exclude, Disks: engine.PlacementDisks(want.Disks),
+	}
+	for _, i := range want.Interfaces {
+		subnet, err := f.FindSubnet(ctx, "interfaces."+i.Name, i.Subnet)
+		if err != nil {
+			return need, err
+		}
+		need.Networks = append(need.Networks, subnet.CIDR)
+	}
+	return need, nil
+}
+
+// place lists the hosts that fit by one inventory, with what the ledger needs
+// to choose among them. The group is the ledger's matter: only it knows the
+// members that are being made.
+func (f *Finder) place(ctx context.Context, need placement.Need, disks []engine.Disk) (Sites, error) {
+	hosts, err := f.Composer.Hosts(ctx)
+	if err != nil {
+		return Sites{}, err
+	}
+	networks, err := f.attached(ctx, hosts, need.Networks)
+	if err != nil {
+		return Sites{}, err
+	}
+	projects, err := f.InProject(ctx, hosts, need.Project)
+	if err != nil {
+		return Sites{}, err
+	}
+	if err := errors.Join(withProfile(hosts, need.Profile), withStoragePools(hosts, disks)); err != nil {
+		return Sites{}, err
+	}
+	// Where no host tells of huge pages, only its LXD can refuse the VM.
+	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.TellsHugePages)
+	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
+	for n, h := range hosts {
+		byID[h.HostKey], placeable[n] = h, placementHost(h, networks[h.MachineID], projects[h.HostKey])
+	}
+	fitting, err := placement.Fit(placeable, need)
+	if err != nil {
+		return Sites{}, err
+	}
+	var s Sites
+	for n, f := range fitting {
+		host := byID[f.HostID]
+		c := hostCandidate(host)
+		c.Rank, c.Step = rank(f, need.Strategy, n)
+		s.hosts, s.candidates = append(s.hosts, host), append(s.candidates, c)
+	}
+	return s, nil
+}
+
+// placementHost is the host as placement sees it, with its networks and its project, each
+// where one is asked for.
+func placementHost(h engine.VMHost, networks []string, project string) placement.Host {
+	p := h.PlacementHost()
+	p.Networks = networks
+	if project != "" {
+		p.Projects = []string{project}
+	}
+	return p
+}
+
+// attached lists the networks of the hosts, by the system ids of their
+// machines, where any network is wanted.
+func (f *Finder) attached(ctx context.Context, hosts []engine.VMHost, wanted []string) (map[string][]string, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	machines := make([]string, len(hosts))
+	for n, h := range hosts {
+		machines[n] = h.MachineID
+	}
+	networks, err := f.networks.of(ctx, f.Machines, machines)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the networks of the VM hosts: %w", err)
+	}
+	return networks, nil
+}
+
+// rank orders a candidate by how full the VM makes its host, in millionths,
+// and says how much fuller each further VM makes it that the inventory cannot
+// show yet. Equal hosts keep placement's order, which differs from VM to VM.
+func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, step int64) {
+	const millionths, ties = 1_000_000, 1 << 12
+	full, share := int64(c.Fullness*millionths), int64(c.Share*millionths)
+	if strategy == placement.Pack {
+		full, share = -full, -share
+	}
+	return full*ties + int64(min(place, ties-1)), share * ties
+}

@@ -1,0 +1,119 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// sweepEvery is how often one process looks for what others left in the ledger.
+// Wait tries at least every 15 s, and for 20 s longer than a compose may still
+// bear fruit: one of those tries has to sweep, so that the next one finds room.
+const sweepEvery = 5 * time.Second
+
+// groupEvery is how long the members of a group are taken for alive.
+const groupEvery = 10 * time.Minute
+
+// sweep ends what runs that were cut off, and never repeated, left in the
+// ledger: reservations whose compose never bore fruit, and rows of VMs that
+// were being deleted and are gone. Their room would stay taken for ever. It is
+// only worth the looks when room is missing.
+func (mk *Maker) sweep(ctx context.Context) {
+	if !mk.sweeps.Due("ledger", sweepEvery, mk.Now()) {
+		return
+	}
+	rows, err := mk.Ledger.Rows(ctx)
+	for _, row := range rows {
+		if err == nil && row.State != engine.RowBound && mk.ComposeRemaining(row) == 0 {
+			err = mk.sweepRow(ctx, row)
+		}
+	}
+	if err != nil {
+		mk.Log.DebugContext(ctx, "cannot clear old rows off the ledger", slog.Any("error", err))
+	}
+}
+
+// sweepGroup drops the rows of a group whose VMs somebody deleted elsewhere:
+// they would count among its members for ever.
+func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
+	if group == "" || !mk.sweeps.Due("group "+group, groupEvery, mk.Now()) {
+		return nil
+	}
+	rows, err := mk.Ledger.Rows(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	var looks errgroup.Group // which share calls
+	for _, row := range rows {
+		if row.Group == group && row.State == engine.RowBound {
+			looks.Go(func() error { return mk.sweepRow(ctx, row) })
+		}
+	}
+	return looks.Wait()
+}
+
+func (mk *Maker) sweepRow(ctx context.Context, row engine.Row) error {
+	m, err := mk.ofRow(ctx, row)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return mk.sweepAway(ctx, row)
+	case err != nil || row.State == engine.RowBound:
+		return err
+	case row.State == engine.RowLeaving:
+		return mk.takeBack(ctx, row, m)
+	}
+	bound, err := mk.boundTo(ctx, row.Key, row.Group, m)
+	if err != nil {
+		return err
+	}
+	if err := mk.Ledger.Bind(ctx, bound); !errors.Is(err, engine.ErrBusy) {
+		return err
+	}
+	return nil // it is being deleted by now
+}
+
+// leavingFor is how long a delete may take until MAAS shows that it has begun. A
+// row that is leaving takes the VM's room beside every inventory, which shows it
+// as well.
+const leavingFor = 10 * time.Minute
+
+// takeBack binds the row of a VM anew whose delete was given up: it is there, and
+// nobody has released it. A delete that goes on after all marks it again.
+func (mk *Maker) takeBack(ctx context.Context, row engine.Row, m engine.Machine) error {
+	if row.SystemID == "" || mk.Now().Sub(row.Since) < leavingFor || m.Status.Phase() == engine.PhaseReleasing || m.MarkedByAnother(row.Key) {
+		return nil
+	}
+	bound, err := mk.boundTo(ctx, row.Key, row.Group, m)
+	if err != nil {
+		return err
+	}
+	bound.Need, bound.Attempt, bound.Excluded = row.Need, row.Attempt, row.Excluded
+	if err := mk.Ledger.Drop(ctx, row); err != nil {
+		return err
+	}
+	mk.Log.InfoContext(ctx, "a VM stays whose delete was given up", "key", row.Key, "name", row.Name)
+	return mk.Ledger.Bind(ctx, bound)
+}
+
+// ofRow finds the machine of a row: by system id, else by name and mark.
+func (mk *Maker) ofRow(ctx context.Context, row engine.Row) (engine.Machine, error) {
+	if row.SystemID != "" {
+		return mk.Machines.Machine(ctx, row.SystemID)
+	}
+	named, err := mk.Machines.MachinesNamed(ctx, row.Name)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	for _, m := range named {
+		if AsVM(m, row.Key).Ours {
+			return m, nil
+		}
+	}
+	return engine.Machine{}, engine.ErrNotFound
+}

@@ -1,0 +1,204 @@
+// Package fleetkey keeps the client key pair by which the LXD servers of a fleet
+// know who manages them. LXD knows it by the SHA-256 of its certificate, which no
+// authority signs, and trusts it on each host from the first boot on.
+package fleetkey
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// The settings that give a key pair, as the front ends spell them.
+const (
+	certField = "lxd_client_cert"
+	keyField  = "lxd_client_key"
+)
+
+// Key is the client key pair of a fleet. Its certificate is public, and the
+// only thing that hosts are given.
+type Key struct {
+	engine.Credentials
+	// Fingerprint of the certificate: its SHA-256, in hex.
+	Fingerprint string
+	// NotAfter is when LXD servers stop to accept it.
+	NotAfter time.Time
+}
+
+// Parse checks a key pair given as PEM text: one certificate, valid at now,
+// and its private key, not encrypted. The error is an *engine.SpecError of
+// field lxd_client_cert or lxd_client_key, and shows nothing of the key.
+func Parse(certificate, key string, now time.Time) (Key, error) {
+	public, err := parseCertificate(certificate, now)
+	if err != nil {
+		return Key{}, err
+	}
+	private, err := keyBlock(key)
+	if err != nil {
+		return Key{}, err
+	}
+	k := Key{
+		Credentials: engine.Credentials{Certificate: encodeCertificate(public), Key: string(pem.EncodeToMemory(private))},
+		Fingerprint: fingerprint(public), NotAfter: public.NotAfter,
+	}
+	if _, err := tls.X509KeyPair([]byte(k.Certificate), []byte(k.Key)); err != nil {
+		return Key{}, bad(keyField, "is not the private key of the certificate in "+certField, "Give both halves of one pair, in PEM.")
+	}
+	return k, nil
+}
+
+// Fingerprint is the SHA-256, in hex, of a certificate in PEM, by which LXD
+// names it. The error is an *engine.SpecError of field lxd_client_cert.
+func Fingerprint(certificate string) (string, error) {
+	public, err := onlyCertificate(certificate)
+	if err != nil {
+		return "", err
+	}
+	return fingerprint(public), nil
+}
+
+// Trusted is the list of public certificates, in PEM, that a host is to trust:
+// the current one, and those that may follow it, so that the key can be
+// changed while the host runs. Empty ones are left out, and repetitions.
+func Trusted(now time.Time, current string, next ...string) ([]string, error) {
+	var trusted []string
+	for _, certificate := range append([]string{current}, next...) {
+		if certificate == "" {
+			continue
+		}
+		public, err := parseCertificate(certificate, now)
+		if err != nil {
+			return nil, err
+		}
+		if text := encodeCertificate(public); !slices.Contains(trusted, text) {
+			trusted = append(trusted, text)
+		}
+	}
+	return trusted, nil
+}
+
+// SameKey fails unless the key at hand is one of those that a host was made to
+// trust. Both are fingerprints. A host of which none is noted passes.
+func SameKey(atHand string, noted ...string) error {
+	noted = slices.DeleteFunc(slices.Clone(noted), func(s string) bool { return s == "" })
+	same := func(s string) bool { return NormalFingerprint(s) == NormalFingerprint(atHand) }
+	if len(noted) == 0 || slices.ContainsFunc(noted, same) {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the LXD client certificate at hand is %s, but the host was made to trust %s", atHand, strings.Join(noted, ", ")),
+		Hint: fmt.Sprintf("Give the pair that the host trusts as %s and %s, or use the ledger beside which it was made. "+
+			"If it is lost, trust the one at hand on the host (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.", certField, keyField),
+		Err: engine.ErrForbidden,
+	}
+}
+
+// NormalFingerprint is a fingerprint in small letters and without colons: OpenSSL
+// writes it otherwise.
+func NormalFingerprint(s string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
+}
+
+func fingerprint(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+func encodeCertificate(certificate *x509.Certificate) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: certificate.Raw}))
+}
+
+func bad(field, message, hint string) error {
+	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
+}
+
+// parseCertificate wants one that is valid now: LXD looks at nothing else.
+func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
+	certificate, err := onlyCertificate(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case now.After(certificate.NotAfter):
+		return nil, bad(certField, fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
+			certificate.NotAfter.UTC().Format(time.DateOnly), fingerprint(certificate)),
+			"Make a new pair, and let the hosts trust it: lxc config trust add FILE on each of them.")
+	case now.Before(certificate.NotBefore):
+		return nil, bad(certField, fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
+			"Check this machine's clock, or make a pair that is valid now.")
+	}
+	return certificate, nil
+}
+
+const certificateBlock = "CERTIFICATE"
+
+// onlyCertificate reads the one certificate of a PEM text, and may find a key
+// in the wrong place.
+func onlyCertificate(text string) (*x509.Certificate, error) {
+	var found []*pem.Block
+	for _, block := range blocks(text) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return nil, bad(certField, "holds a private key", "Give the certificate here, and the key as "+keyField+".")
+		}
+		if block.Type == certificateBlock {
+			found = append(found, block)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, bad(certField, "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
+	case 1:
+	default:
+		return nil, bad(certField, fmt.Sprintf("holds %d certificates", len(found)),
+			"Give the client's alone: LXD trusts that one, not who signed it.")
+	}
+	certificate, err := x509.ParseCertificate(found[0].Bytes)
+	if err != nil {
+		return nil, bad(certField, "holds a damaged certificate", "Copy it again, or make a new pair.")
+	}
+	return certificate, nil
+}
+
+// keyBlock finds the private key in a PEM text.
+func keyBlock(text string) (*pem.Block, error) {
+	found := blocks(text)
+	at := slices.IndexFunc(found, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
+	if at < 0 {
+		return nil, bad(keyField, "holds no private key in PEM", `Give the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
+	}
+	block := found[at]
+	if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+		return nil, bad(keyField, "is encrypted with a passphrase", "Give the key without one: openssl pkey -in FILE.")
+	}
+	return block, nil
+}
+
+func blocks(text string) []*pem.Block {
+	var found []*pem.Block
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return found
+		}
+		found = append(found, block)
+	}
+}
+
+// split parts the text of a file into what is public and what is not.
+func split(text []byte) (certificate, key string) {
+	for _, block := range blocks(string(text)) {
+		if block.Type == certificateBlock {
+			certificate += string(pem.EncodeToMemory(block))
+		} else {
+			key += string(pem.EncodeToMemory(block))
+		}
+	}
+	return certificate, key
+}

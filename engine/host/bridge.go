@@ -1,0 +1,160 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// bridge sees that MAAS has the wanted bridge on the allocated machine, and
+// that it is linked to a subnet with DHCP. MAAS keeps it over release and
+// deployment, so it may be there from an earlier life.
+func (h *bridges) bridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (engine.Machine, error) {
+	place, err := h.bridging(ctx, m, want)
+	if err != nil {
+		return m, err
+	}
+	nic, have := place.nic, place.have
+	if have == nil {
+		if err := h.Metal.CreateBridge(ctx, m.SystemID, nic.ID, want.Name); err != nil {
+			return m, fmt.Errorf("cannot make bridge %s on %s of %s: %w", want.Name, nic.Name, m.Hostname, h.JudgeRefusal(ctx, m, err))
+		}
+		h.Log.InfoContext(ctx, "made bridge", "bridge", want.Name, "interface", nic.Name, "name", m.Hostname)
+		if m, err = h.Machines.Machine(ctx, m.SystemID); err != nil {
+			return m, err
+		}
+		if have, err = bridgeOn(m, nic, want); err != nil || have == nil {
+			return m, errors.Join(err, fmt.Errorf("MAAS does not show bridge %s of %s yet: %w", want.Name, m.Hostname, engine.ErrBusy))
+		}
+	}
+	if slices.ContainsFunc(have.Links, isAddressed) {
+		return m, nil
+	}
+	if err := h.Machines.Link(ctx, m.SystemID, have.ID, place.subnet, ""); err != nil {
+		return m, fmt.Errorf("cannot link bridge %s of %s to %s: %w", want.Name, m.Hostname, place.subnet.CIDR, err)
+	}
+	return h.Machines.Machine(ctx, m.SystemID)
+}
+
+// bridging is where a bridge belongs.
+type bridging struct {
+	nic    engine.MachineInterface
+	have   *engine.MachineBridge // nil: it is still to be made
+	subnet engine.Subnet
+}
+
+// bridging looks where the wanted bridge belongs, and changes nothing.
+func (h *bridges) bridging(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (bridging, error) {
+	nic, err := nicFor(m, want)
+	if err != nil {
+		return bridging{}, err
+	}
+	have, err := bridgeOn(m, nic, want)
+	if err != nil {
+		return bridging{}, err
+	}
+	subnet, err := h.bridgeSubnet(ctx, m, nic, have, want)
+	return bridging{nic, have, subnet}, err
+}
+
+// isAddressed reports whether the link gives its interface an address.
+func isAddressed(l engine.InterfaceLink) bool { return l.Mode != "link_up" && l.Subnet != "" }
+
+// nicFor finds the interface below the bridge.
+func nicFor(m engine.Machine, want engine.BridgeSpec) (engine.MachineInterface, error) {
+	i := slices.IndexFunc(m.Interfaces, func(i engine.MachineInterface) bool {
+		return want.NIC == "" && (i.ID == m.BootInterface || m.BootInterface == 0) || want.NIC == i.Name
+	})
+	if i >= 0 {
+		return m.Interfaces[i], nil
+	}
+	names := make([]string, len(m.Interfaces))
+	for n, i := range m.Interfaces {
+		names[n] = i.Name
+	}
+	if want.NIC == "" {
+		return engine.MachineInterface{}, &engine.SpecError{Field: "bridge.nic", Message: fmt.Sprintf("machine %s has no interface that it boots from", m.Hostname), Hint: "Commission it in MAAS, or name an interface."}
+	}
+	return engine.MachineInterface{}, engine.UnknownNameError("bridge.nic", "interface of "+m.Hostname, want.NIC, names)
+}
+
+// bridgeOn finds the bridge on an interface, nil if there is none.
+func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeSpec) (*engine.MachineBridge, error) {
+	for n, b := range m.Bridges {
+		switch {
+		case slices.Contains(b.Parents, nic.Name) && b.Name == want.Name:
+			return &m.Bridges[n], nil
+		case slices.Contains(b.Parents, nic.Name):
+			return nil, &engine.SpecError{
+				Field: "bridge.name", Message: fmt.Sprintf("interface %s of %s is below bridge %s already", nic.Name, m.Hostname, b.Name),
+				Hint: fmt.Sprintf("Use %q, or remove that bridge in MAAS.", b.Name), Err: engine.ErrConflict,
+			}
+		}
+	}
+	taken := slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.Name == want.Name }) ||
+		slices.ContainsFunc(m.Bridges, func(b engine.MachineBridge) bool { return b.Name == want.Name })
+	if taken {
+		return nil, &engine.SpecError{
+			Field: "bridge.name", Message: fmt.Sprintf("machine %s has another interface %s", m.Hostname, want.Name),
+			Hint: "Choose another name for the bridge.", Err: engine.ErrConflict,
+		}
+	}
+	return nil, nil
+}
+
+// bridgeSubnet is the subnet that gives the host its address, and its VMs
+// theirs: the one that is named, else that of the bridge or interface, else the
+// only one on the interface's VLAN. Once the bridge is made, the interface's
+// own link is gone.
+func (h *bridges) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine.MachineInterface, have *engine.MachineBridge, want engine.BridgeSpec) (engine.Subnet, error) {
+	wanted := want.Subnet
+	if links := nic.Links; wanted == "" {
+		if have != nil {
+			links = have.Links
+		}
+		if i := slices.IndexFunc(links, isAddressed); i >= 0 {
+			wanted = links[i].Subnet
+		}
+	}
+	if wanted == "" {
+		on, all, err := engine.FindInList(ctx, h.Names, engine.ListSubnets, h.Names.Subnets, func(s engine.Subnet) bool { return s.VLAN == nic.VLAN && nic.VLAN != 0 })
+		switch {
+		case err != nil:
+			return engine.Subnet{}, err
+		case len(on) != 1:
+			return engine.Subnet{}, &engine.SpecError{
+				Field: "bridge.subnet", Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and %d are on its VLAN", nic.Name, m.Hostname, len(on)),
+				Hint: fmt.Sprintf("Name one of %v.", engine.SubnetCIDRs(all)),
+			}
+		}
+		wanted = on[0].CIDR
+	}
+	subnet, err := h.FindSubnet(ctx, "bridge", wanted)
+	if err == nil && have != nil {
+		err = sameSubnet(*have, subnet, m)
+	}
+	if err == nil && !subnet.DHCP {
+		err = &engine.SpecError{
+			Field: "bridge.subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
+			Hint: "VMs on this host boot from it: turn DHCP on for that VLAN, or use another interface or subnet.",
+		}
+	}
+	return subnet, err
+}
+
+// sameSubnet refuses a bridge from an earlier life that is linked elsewhere: the
+// links of a machine are not ours to move.
+func sameSubnet(have engine.MachineBridge, wanted engine.Subnet, m engine.Machine) error {
+	for _, l := range have.Links {
+		if isAddressed(l) && l.Subnet != wanted.CIDR {
+			return &engine.SpecError{
+				Field: "bridge.subnet", Message: fmt.Sprintf("bridge %s of %s is linked to %s, and not to %s", have.Name, m.Hostname, l.Subnet, wanted.CIDR),
+				Hint: "Use that subnet, or change the link in MAAS.", Err: engine.ErrConflict,
+			}
+		}
+	}
+	return nil
+}

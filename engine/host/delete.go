@@ -1,0 +1,316 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// delete implements Kind.Delete: see that no VM is left, make MAAS forget the
+// VM host, give the machine back. MAAS is never asked to do both at once: its
+// forced release deletes the VM host with all machines on it.
+func (h *removal) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.Host], error) {
+	m, err := h.find(ctx, ref)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Result[engine.Host]{}, err
+	}
+	ref.Key = m.CurrentKey(ref.Key)
+	h.leaveName(ref, "")
+	if owner, marked := m.OwnerData[engine.KeyData]; marked && engine.Key(owner) != ref.Key {
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), engine.NotOursError(m, "release")
+	}
+	record, err := h.record(ctx, ref.Key, m)
+	if err != nil && !errors.Is(err, engine.ErrGone) && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Result[engine.Host]{}, err
+	}
+	if err != nil {
+		if err := h.unseen(ctx, ref, m, err); err != nil {
+			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		}
+	}
+	return actsIn(situationOf(record, err == nil)).delete.step(h, ctx, ref, m, record)
+}
+
+// giveBack gives the machine of a host back that MAAS has no VM host of any more.
+func (h *removal) giveBack(ctx context.Context, ref engine.Ref, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
+	if engine.Key(m.OwnerData[engine.KeyData]) == ref.Key { // a delete was cut off
+		if err := h.untagged(ctx, m); err != nil {
+			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		}
+	}
+	res, err := h.Kind.Delete(ctx, ref)
+	if res.Done {
+		h.region.Names.EndLeave(ref.SystemID, ref.Key, h.Now())
+	}
+	return hostResult(ref.Key, res, engine.VMHost{}), err
+}
+
+// find is look, and where the caller never learned the system id it also finds
+// the machine that carries the key's mark without having been allocated by us:
+// an adopted one, or that of an LXD which ran already.
+func (h *removal) find(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
+	m, err := h.Look(ctx, ref)
+	if !errors.Is(err, engine.ErrNotFound) || ref.SystemID != "" {
+		return m, err
+	}
+	all, listErr := h.Composer.Hosts(ctx)
+	if listErr != nil && !errors.Is(listErr, engine.ErrGone) {
+		return engine.Machine{}, listErr
+	}
+	ids := make([]string, 0, len(all))
+	for _, r := range all {
+		if r.MachineID != "" {
+			ids = append(ids, r.MachineID)
+		}
+	}
+	found := make([]engine.Machine, len(ids))
+	var reads errgroup.Group // which share calls
+	for n, id := range ids {
+		reads.Go(func() (err error) {
+			if found[n], err = h.Machines.Machine(ctx, id); errors.Is(err, engine.ErrNotFound) {
+				err = nil
+			}
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return engine.Machine{}, err
+	}
+	if n := slices.IndexFunc(found, func(m engine.Machine) bool { return engine.Key(m.OwnerData[engine.KeyData]) == ref.Key }); n >= 0 {
+		return found[n], nil
+	}
+	return m, err
+}
+
+// unseen refuses to give a machine back whose VM host is not found, for the
+// given reason, where VMs may go with it.
+func (h *removal) unseen(ctx context.Context, ref engine.Ref, m engine.Machine, why error) error {
+	if m.SystemID == "" || m.IsAdopted() {
+		return nil
+	}
+	if mine, err := h.IsMine(ctx, ref.Key, m); err != nil || !mine {
+		return err
+	}
+	switch {
+	case ref.Release.Force:
+	case errors.Is(why, engine.ErrGone) && m.OwnerData[engine.AddressData] != "":
+		return &engine.Refusal{
+			Message: fmt.Sprintf("will not release machine %s: it runs the LXD at %s, and this MAAS no longer tells which VMs are on it", m.Hostname, m.OwnerData[engine.AddressData]),
+			Hint:    `Set composer = "auto", so that the LXD is asked; or set force_destroy, if whatever is on it may be lost.`, Err: engine.ErrGone,
+		}
+	default:
+		if err := h.unknown(ctx, ref, m); err != nil {
+			return err
+		}
+	}
+	return h.unshared(ctx, m)
+}
+
+// unshared refuses where MAAS has other VM hosts on the machine: their VMs would
+// go with it.
+func (h *removal) unshared(ctx context.Context, m engine.Machine) error {
+	all, err := h.Composer.Hosts(ctx)
+	if errors.Is(err, engine.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.MachineID == m.SystemID {
+			return &engine.Refusal{
+				Message: fmt.Sprintf("will not release machine %s: MAAS has another VM host on it, %s%s", m.Hostname, r.Name, numberOf(r)),
+				Hint:    "Remove that VM host first, if nobody needs it.", Err: engine.ErrConflict,
+			}
+		}
+	}
+	return nil
+}
+
+// numberOf is how MAAS calls the VM host, for people.
+func numberOf(h engine.VMHost) string {
+	if !h.MAASMakesVMs() {
+		return ""
+	}
+	return fmt.Sprintf(" (id %d)", h.ID)
+}
+
+// forgetting is the pause after a VM host was removed: MAAS has forgotten it when
+// it answers, and what was listed before is listed no more.
+const forgetting = 200 * time.Millisecond
+
+// unregister makes MAAS forget a VM host on which no VM is left.
+func (h *removal) unregister(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
+	res := waiting(ref.Key, m, record, "Unregistering", "")
+	closed, err := h.region.CloseHost(ctx, h.Config, record, "")
+	if err != nil {
+		return res, err
+	}
+	defer closed.End()
+	ctx = closed.Context()
+	m, err = h.checkEmpty(ctx, ref, m, record)
+	if on, ok := errors.AsType[*leavingError](err); ok {
+		res.Reason, res.Message, res.After = "WaitingForVMs", on.Error(), engine.Shortly
+		return res, nil
+	}
+	if err != nil {
+		return res, err
+	}
+	if err := errors.Join(h.letGoFirst(ctx, ref.Key, m, record), h.untagged(ctx, m)); err != nil {
+		return res, err
+	}
+	others := h.beside(ctx, record)
+	if err := closed.Ask(func(ctx context.Context) error { return h.Registrar.Unregister(ctx, record) }); err != nil {
+		return res, fmt.Errorf("cannot remove VM host %s: %w", record.Name, err)
+	}
+	closed.NoteGone()
+	h.restoreAll(ctx, others)
+	h.Log.InfoContext(ctx, "removed VM host", "name", record.Name, "id", record.ID)
+	res.Object.VMHost, res.After, res.Message = engine.VMHost{}, forgetting, "MAAS has forgotten VM host "+record.Name
+	return res, nil
+}
+
+// checkEmpty refuses while VMs are on the VM host, or on others that would lose them with
+// it. The error is a *leavingError where they are about to go. It returns the machine of
+// the VM host, where MAAS has one.
+func (h *removal) checkEmpty(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Machine, error) {
+	if !ref.Release.Force {
+		err := h.empty(ctx, ref.Key, record)
+		if _, going := errors.AsType[*leavingError](err); going {
+			return m, err
+		}
+		if err := errors.Join(err, h.unknown(ctx, ref, m)); err != nil {
+			return m, err
+		}
+	}
+	if m.SystemID == "" && record.MachineID != "" {
+		var err error
+		if m, err = h.Machines.Machine(ctx, record.MachineID); err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return m, err
+		}
+	}
+	return m, h.requireEmptyBeside(ctx, ref.Key, m, record)
+}
+
+// letGoFirst takes our marks off a machine that is not ours to release, while
+// its VM host can still be found: once that is gone, nothing leads to them.
+func (h *removal) letGoFirst(ctx context.Context, key engine.Key, m engine.Machine, record engine.VMHost) error {
+	if engine.Key(m.OwnerData[engine.KeyData]) != key || !m.IsAdopted() || m.Owner == "" {
+		return nil
+	}
+	if record.MAASMakesVMs() && !slices.Contains(record.Tags, engine.MarkerOf(key)) { // others are found by their machine
+		if err := h.Registrar.TagHost(ctx, record, engine.MarkerOf(key)); err != nil {
+			return fmt.Errorf("cannot tag VM host %s: %w", record.Name, err)
+		}
+	}
+	_, err := h.Annotate(ctx, m, m.MarkRemoval())
+	return err
+}
+
+// unknown refuses while the LXD holds instances in the host's project of which
+// MAAS may not know: they would go with the machine. An LXD that cannot be asked
+// does not keep its host for ever.
+func (h *removal) unknown(ctx context.Context, ref engine.Ref, m engine.Machine) error {
+	e := engine.Endpoint{Address: m.OwnerData[engine.AddressData], Project: m.OwnerData[engine.ProjectData]}
+	if h.Probe == nil || ref.Release.Credentials.Key == "" || e.Address == "" || m.IsAdopted() {
+		return nil
+	}
+	server, err := h.Probe.Server(ctx, e, ref.Release.Credentials, pinnedFingerprint(m, ref, ""))
+	switch {
+	case errors.Is(err, engine.ErrOtherServer):
+		return fmt.Errorf("will not release machine %s without a look at what its LXD holds: %w", m.Hostname, err)
+	case err != nil:
+		h.Log.InfoContext(ctx, "cannot ask the LXD what it holds", "address", e.Address, "error", err)
+		return ctx.Err()
+	}
+	if len(server.Instances) == 0 {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("will not release machine %s: project %q of its LXD holds %s", m.Hostname, e.Project, strings.Join(server.Instances, ", ")),
+		Hint:    "Delete them first, or move them away. Instances of other projects cannot be seen from here.", Err: engine.ErrConflict,
+	}
+}
+
+// blind says that only its LXD knows what is on a host, and what lets it tell.
+func blind(record engine.VMHost, cause error) error {
+	hint := "Bring its LXD back"
+	if errors.Is(cause, engine.ErrInvalid) || errors.Is(cause, engine.ErrForbidden) { // it is there, and lets nobody in
+		cause = engine.Terminal(errors.New(cause.Error())) // whose hint knows nothing of the host
+		hint = "Give a client key pair that has not expired and that its LXD trusts (on the host: lxc config trust add FILE.crt --restricted --projects PROJECT)"
+	}
+	return &engine.Error{
+		Type: engine.HostUnavailable, Host: record.Name, Message: "cannot tell which VMs are on it", Err: cause,
+		Hint: hint + ", and destroy again; or set force_destroy, if whatever is on it may be lost.",
+	}
+}
+
+// leavingError says that VMs are on a host which go, or may: they are waited for.
+type leavingError struct{ message string }
+
+func (e *leavingError) Error() string { return e.message }
+
+// residentLooks is the look at a host from which on its VMs of this program block its
+// removal. The looks before give them time to show that they are being deleted: a front
+// end may take them away at the same moment.
+const residentLooks = 4
+
+// empty refuses while MAAS has VMs on the host, and says whose they are. Those that
+// are being deleted are waited for.
+func (h *removal) empty(ctx context.Context, key engine.Key, record engine.VMHost) error {
+	listed, err := h.Composer.VMs(ctx, []engine.VMHost{record})
+	if errors.Is(err, engine.ErrUnavailable) && record.OnlyLXDKnowsVMs() {
+		return blind(record, err)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list the VMs on VM host %s: %w", record.Name, err)
+	}
+	var ours, leaving, foreign []string
+	for _, m := range listed {
+		switch key, _ := engine.KeyIn(m.Description); {
+		case m.SystemID == "":
+			foreign = append(foreign, m.Hostname+" (an instance that MAAS does not know)")
+		case key != "" && h.leaves(ctx, key, m.Machine):
+			leaving = append(leaving, m.Hostname)
+		case key != "":
+			ours = append(ours, fmt.Sprintf("%s (%s, of %s)", m.Hostname, m.SystemID, key))
+		default:
+			foreign = append(foreign, fmt.Sprintf("%s (%s)", m.Hostname, m.SystemID))
+		}
+	}
+	switch {
+	case len(ours)+len(leaving)+len(foreign) == 0:
+		h.residents.Forget(key)
+		return nil
+	case len(foreign) == 0 && len(leaving) > 0: // a front end may come to the others once these are gone
+		h.residents.Forget(key)
+		return &leavingError{fmt.Sprintf("VM host %s goes once its VMs are deleted: %s", record.Name, strings.Join(append(leaving, ours...), ", "))}
+	case len(foreign) == 0 && h.residents.Count(key) < residentLooks:
+		return &leavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
+	}
+	message := fmt.Sprintf("will not remove VM host %s, which has VMs", record.Name)
+	if len(ours) > 0 {
+		message += "; of this program: " + strings.Join(ours, ", ")
+	}
+	if len(foreign) > 0 {
+		message += "; of others: " + strings.Join(foreign, ", ")
+	}
+	return &engine.Refusal{Message: message, Hint: "Delete them first, or move them away.", Err: engine.ErrConflict}
+}
+
+// leaves tells whether the VM of a key is being deleted: by this process, by MAAS, or
+// by one with the same ledger. A runner that is thrown away has no row of the VM.
+func (h *neighbours) leaves(ctx context.Context, key engine.Key, m engine.Machine) bool {
+	if m.Status.Phase() == engine.PhaseReleasing || h.region.Names.IsDeleting(m.SystemID, h.Now()) {
+		return true
+	}
+	row, err := h.Ledger.Row(ctx, key)
+	return err == nil && row.State == engine.RowLeaving
+}

@@ -1,0 +1,90 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// unprovable refuses to demand a certificate that nobody looks at.
+func unprovable(why string) error {
+	return &engine.SpecError{
+		Field: "server_fingerprint", Message: "the certificate of the LXD cannot be checked: " + why,
+		Hint: `MAAS never looks at it. Let the LXD be asked from here (probe = "direct" or "auto"), or leave the fingerprint out.`, Err: engine.ErrInvalid,
+	}
+}
+
+// pinnedFingerprint is the fingerprint of the certificate that the machine's LXD must show:
+// the one that is demanded, else the one that it was first seen with, as the
+// machine says or else the caller remembers. Empty: it was never seen.
+func pinnedFingerprint(m engine.Machine, ref engine.Ref, demanded string) string {
+	return cmp.Or(demanded, m.OwnerData[engine.ServerData], ref.ServerFingerprint)
+}
+
+// probe asks the LXD itself; nil where that cannot be done from here.
+func (h *parts) probe(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, e engine.Endpoint) (*engine.LXDServer, error) {
+	if h.Probe == nil {
+		return nil, nil
+	}
+	server, err := h.Probe.Server(ctx, e, want.Credentials, pinnedFingerprint(m, ref, want.ServerFingerprint))
+	if err != nil {
+		return nil, onHost(err, nameOf(want, m))
+	}
+	return &server, nil
+}
+
+// onHost names the host whose LXD another server stands in for.
+func onHost(err error, host string) error {
+	other, ok := errors.AsType[*engine.Error](err)
+	if !ok || !errors.Is(err, engine.ErrOtherServer) || other.Host != "" {
+		return err
+	}
+	named := *other
+	named.Host = host
+	return &named
+}
+
+// noteServer writes on our machine which certificate its LXD was seen with,
+// before anybody else is told of it.
+func (h *parts) noteServer(ctx context.Context, key engine.Key, m engine.Machine, server *engine.LXDServer) (engine.Machine, error) {
+	if server == nil || server.Fingerprint == "" || engine.Key(m.OwnerData[engine.KeyData]) != key {
+		return m, nil
+	}
+	return h.Annotate(ctx, m, engine.ServerNote(server.Fingerprint))
+}
+
+// recognize asks the LXD of a registered host whether it is still the one that
+// it was, and returns the fingerprint to be noted, empty if nobody knows it.
+// Where the LXD cannot be asked, what makes the VMs may have seen its certificate;
+// MAAS does not look at it.
+func (h *parts) recognize(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (string, error) {
+	known := cmp.Or(pinnedFingerprint(m, ref, ""), record.ServerFingerprint)
+	atHand := want.Credentials.Fingerprint()
+	unproven := want.ServerFingerprint != "" && want.ServerFingerprint != m.OwnerData[engine.ServerData]
+	e, err := endpointOf(want, m)
+	switch {
+	case want.ServerFingerprint != "" && atHand == "":
+		return "", unprovable("nobody has told by which client certificate the host is managed")
+	case unproven && err != nil:
+		return "", fmt.Errorf("cannot ask the LXD of %s for its certificate: %w", nameOf(want, m), err)
+	case h.Probe == nil, atHand == "", err != nil:
+		return known, nil
+	}
+	server, err := h.probe(ctx, ref, want, m, e)
+	noted := m.OwnerData[engine.FingerprintData]
+	switch {
+	case err == nil:
+		return cmp.Or(server.Fingerprint, known), nil
+	case ctx.Err() != nil, errors.Is(err, engine.ErrOtherServer):
+		return "", err
+	case errors.Is(err, engine.ErrForbidden) && noted != "" && noted != atHand: // MAAS would be locked out with it
+		return "", untrustedError(want, e, err)
+	case unproven:
+		return "", fmt.Errorf("cannot tell whether the LXD of %s shows the certificate %s: %w", nameOf(want, m), want.ServerFingerprint, err)
+	}
+	h.Log.InfoContext(ctx, "cannot ask the LXD which certificate it shows", "address", e.Address, "error", err)
+	return known, nil
+}

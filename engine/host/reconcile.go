@@ -1,0 +1,254 @@
+// Package host is the kind Host: machines that run LXD, or LXD servers that run already,
+// registered as VM hosts. Until its machine is Deployed, a host is a machine
+// (package machine).
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// Kind does what engine.Kind promises, for hosts: a Machine, and its VM host in MAAS.
+type Kind struct {
+	*parts
+	neighbours
+	bridges
+	registration
+	removal
+}
+
+// parts is what all steps of the kind use.
+type parts struct {
+	*machine.Kind
+	region    *region.Region
+	looks     *region.Tries // at inventories that do not come
+	residents *region.Tries // at VMs on a host that is to go
+	absences  *region.Tries // looks at LXDs that do not answer yet
+	reports   reports
+}
+
+// The steps, by what they are about: the other VM hosts of an LXD, the bridge below the
+// VMs, a VM host that comes, and one that goes.
+type (
+	neighbours   struct{ *parts }
+	bridges      struct{ *parts }
+	registration struct {
+		*parts
+		neighbours
+	}
+	removal struct {
+		*parts
+		neighbours
+	}
+)
+
+// New returns the kind Host on the kind Machine. It makes no call.
+func New(machines *machine.Kind, in *region.Region) *Kind {
+	p := &parts{Kind: machines, region: in, looks: region.NewTries(), residents: region.NewTries(), absences: region.NewTries()}
+	n := neighbours{p}
+	return &Kind{parts: p, neighbours: n, bridges: bridges{p}, registration: registration{p, n}, removal: removal{p, n}}
+}
+
+// Verbs are what the kind Host does.
+func (h *Kind) Verbs() engine.Verbs[engine.HostSpec, engine.Host] {
+	return engine.Verbs[engine.HostSpec, engine.Host]{Observe: h.observe, Reconcile: h.reconcile, Delete: h.delete, Check: h.obstacles}
+}
+
+// observe implements Kind.Observe.
+func (h *Kind) observe(ctx context.Context, ref engine.Ref) (engine.Host, error) {
+	m, err := h.Look(ctx, ref)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Host{}, err
+	}
+	ref.Key = m.CurrentKey(ref.Key)
+	record, findErr := h.record(ctx, ref.Key, m)
+	if findErr != nil && !errors.Is(findErr, engine.ErrNotFound) {
+		return engine.Host{}, findErr
+	}
+	if err != nil && findErr != nil {
+		return engine.Host{}, fmt.Errorf("neither machine nor VM host of %s: %w", ref.Key, engine.ErrNotFound)
+	}
+	return hostAs(m, record, ref.Key), nil
+}
+
+func hostAs(m engine.Machine, record engine.VMHost, key engine.Key) engine.Host {
+	seen := machine.AsBareMetal(m, key)
+	return engine.Host{
+		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished, Registered: isRegisteredFor(record, key, m),
+		Key: engine.Key(m.OwnerData[engine.KeyData]), FormerKey: engine.Key(m.OwnerData[engine.FormerData]), Address: m.OwnerData[engine.AddressData], Fingerprint: m.OwnerData[engine.FingerprintData],
+		ServerFingerprint: m.OwnerData[engine.ServerData],
+	}
+}
+
+// hostResult turns what was seen of the machine into what was seen of the
+// host.
+func hostResult(key engine.Key, res engine.Result[engine.BareMetal], record engine.VMHost) engine.Result[engine.Host] {
+	return engine.Result[engine.Host]{
+		Object: hostAs(res.Object.Machine, record, key), SystemID: res.SystemID, Changed: res.Changed,
+		Done: res.Done, After: res.After, Reason: res.Reason, Message: res.Message,
+	}
+}
+
+// reconcile implements Kind.Reconcile.
+func (h *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.HostSpec) (engine.Result[engine.Host], error) {
+	if err := h.checkWish(ctx, ref, want); err != nil {
+		return engine.Result[engine.Host]{}, err
+	}
+	h.leaveName(ref, ref.CurrentKey())
+	if want.Address != "" {
+		return h.reconcileServer(ctx, ref, want)
+	}
+	if res, waits := h.waitForName(ref, want, nil); waits {
+		return res, nil
+	}
+	res, err := h.Reach(ctx, ref, want.Machine, h.preparation(want))
+	if res, waits := h.waitForName(ref, want, err); waits {
+		return res, nil
+	}
+	if err != nil || !res.Done {
+		return hostResult(ref.Key, res, engine.VMHost{}), err
+	}
+	m := res.Object.Machine
+	if m.Status.Phase() != engine.PhaseDeployed || ref.Finished && !res.Object.Ours {
+		// It was finished once, and now it is in a state that is for people, or
+		// someone else's.
+		record, err := h.record(ctx, ref.Key, m)
+		if errors.Is(err, engine.ErrNotFound) {
+			err = nil
+		}
+		return hostResult(ref.Key, res, record), err
+	}
+	ref.SystemID, ref.Key = m.SystemID, m.CurrentKey(ref.Key)
+	return h.registered(ctx, ref, want, m)
+}
+
+// checkWish refuses what cannot be brought about, whatever state the host is in.
+func (h *Kind) checkWish(ctx context.Context, ref engine.Ref, want engine.HostSpec) error {
+	if err := want.Validate(); err != nil {
+		return err
+	}
+	if want.ServerFingerprint != "" && h.Probe == nil {
+		return unprovable("only MAAS reaches it")
+	}
+	if err := h.CheckMayCompose(ctx); err != nil {
+		return err
+	}
+	if err := h.checkHostNames(ctx, want); err != nil {
+		return err
+	}
+	if h.MayTravel != nil && want.Credentials.Key != "" && !ref.Finished {
+		return h.MayTravel()
+	}
+	return nil
+}
+
+// preparation is what a machine needs to become a VM host.
+func (h *Kind) preparation(want engine.HostSpec) machine.Preparation {
+	return machine.Preparation{
+		Fits: func(ctx context.Context, m engine.Machine) error { return h.fits(ctx, sizedFor(want, m), m) },
+		Network: func(ctx context.Context, m engine.Machine) (engine.Machine, error) {
+			if err := checkFit(sizedFor(want, m), m); err != nil {
+				return m, err
+			}
+			if want.Bridge != nil {
+				var err error
+				if m, err = h.bridge(ctx, m, *want.Bridge); err != nil {
+					return m, err
+				}
+			}
+			return h.Annotate(ctx, m, map[string]string{engine.FingerprintData: want.Credentials.Fingerprint()})
+		},
+		Deployment: func(m engine.Machine) (*engine.Deployment, error) {
+			what := *want.Machine.Deploy
+			data, err := sizedFor(want, m).UserData()
+			what.UserData = data
+			return &what, errors.Join(err, what.Validate())
+		},
+	}
+}
+
+// reconcileServer registers an LXD server that runs already. Its machine is
+// one that MAAS finds, or makes, when it registers it.
+func (h *Kind) reconcileServer(ctx context.Context, ref engine.Ref, want engine.HostSpec) (engine.Result[engine.Host], error) {
+	var m engine.Machine
+	if ref.SystemID != "" {
+		var err error
+		if m, err = h.Machines.Machine(ctx, ref.SystemID); err != nil {
+			if errors.Is(err, engine.ErrNotFound) {
+				err = engine.Terminal(err)
+			}
+			return engine.Result[engine.Host]{}, err
+		}
+		ref.Key = m.CurrentKey(ref.Key)
+	}
+	return h.registered(ctx, ref, want, m)
+}
+
+// endpointOf is where the host's LXD listens.
+func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error) {
+	if want.Address != "" {
+		return engine.Endpoint{Address: canonical(want.Address), Project: want.Project}, nil
+	}
+	ip := addressOf(m, want.Bridge)
+	if only, err := netip.ParseAddr(want.LXD.ListenAddress); err == nil && !only.IsUnspecified() {
+		ip = only.String()
+	}
+	if ip == "" {
+		return engine.Endpoint{}, fmt.Errorf("MAAS knows no address of %s yet: %w", m.Hostname, engine.ErrBusy)
+	}
+	port := cmp.Or(want.LXD.ListenPort, cloudinit.DefaultPort)
+	return engine.Endpoint{Address: "https://" + net.JoinHostPort(ip, strconv.Itoa(port)), Project: want.Project}, nil
+}
+
+// canonical spells an address in full, as we do for all hosts. MAAS compares
+// addresses as texts, and would make two VM hosts of one LXD.
+func canonical(address string) string {
+	_, rest, found := strings.Cut(address, "://")
+	if !found {
+		rest = address
+	}
+	rest = strings.ToLower(strings.TrimSuffix(rest, "/"))
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, port = strings.Trim(rest, "[]"), strconv.Itoa(cloudinit.DefaultPort)
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// addressOf is where the machine can be reached: on its bridge, else on the
+// interface that it boots from, else at the first address that MAAS knows.
+func addressOf(m engine.Machine, bridge *engine.BridgeSpec) string {
+	first := func(links []engine.InterfaceLink) string {
+		for _, l := range links {
+			if l.IP != "" {
+				return l.IP
+			}
+		}
+		return ""
+	}
+	for _, b := range m.Bridges {
+		if ip := first(b.Links); ip != "" && (bridge == nil || bridge.Name == b.Name) {
+			return ip
+		}
+	}
+	for _, i := range m.Interfaces {
+		if ip := first(i.Links); ip != "" && i.ID == m.BootInterface {
+			return ip
+		}
+	}
+	if len(m.IPAddresses) > 0 {
+		return m.IPAddresses[0]
+	}
+	return ""
+}

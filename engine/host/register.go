@@ -1,0 +1,270 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
+)
+
+// probeAgain is how often an LXD is asked that does not answer yet.
+const probeAgain = 10 * time.Second
+
+// probeAfter is the pause before the next look at an LXD that has not answered at
+// so many looks: 1, 1, 1, 2, 2, 4, 4, 8, 8 and then 10 s. A first boot may be over
+// soon, and else takes minutes.
+func probeAfter(looks int) time.Duration {
+	return min(probeAgain, time.Second<<min(max(0, looks-2)/2, 4))
+}
+
+// record finds the VM host of a key: by the tag that Register left with it, by
+// what its machine says, or by the machine itself. It is ErrNotFound if there
+// is none.
+func (h *parts) record(ctx context.Context, key engine.Key, m engine.Machine) (engine.VMHost, error) {
+	all, err := h.Composer.Hosts(ctx)
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	noted, _ := strconv.Atoi(m.OwnerData[engine.VMHostData])
+	var onMachine []engine.VMHost
+	for _, r := range all {
+		switch {
+		case slices.Contains(r.Tags, engine.MarkerOf(key)), noted != 0 && r.ID == noted && (r.MachineID == "" || r.MachineID == m.SystemID):
+			return r, nil
+		case m.SystemID != "" && r.MachineID == m.SystemID:
+			onMachine = append(onMachine, r)
+		}
+	}
+	return h.sameProject(ctx, m, onMachine)
+}
+
+// isRegisteredFor tells that the VM host, where there is one, is the key's. Where
+// MAAS has no VM hosts, it is what its machine says.
+func isRegisteredFor(h engine.VMHost, key engine.Key, m engine.Machine) bool {
+	ours := engine.Key(m.OwnerData[engine.KeyData]) == key
+	if h.MAASMakesVMs() {
+		return slices.Contains(h.Tags, engine.MarkerOf(key)) || ours && m.OwnerData[engine.VMHostData] == strconv.Itoa(h.ID)
+	}
+	return ours && h.MachineID != "" && h.MachineID == m.SystemID
+}
+
+// sameProject finds the VM host of the machine's project. A machine may have
+// several VM hosts, of a project each.
+func (h *parts) sameProject(ctx context.Context, m engine.Machine, found []engine.VMHost) (engine.VMHost, error) {
+	project := m.OwnerData[engine.ProjectData]
+	for _, r := range found {
+		if project == "" {
+			break
+		}
+		e, err := h.Registrar.Endpoint(ctx, r)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return engine.VMHost{}, err
+		}
+		if err == nil && e.Project == project {
+			return r, nil
+		}
+	}
+	return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on %s: %w", m.Hostname, engine.ErrNotFound)
+}
+
+// registered takes the VM host one step towards the spec: known to MAAS, with
+// version, pools and cores, set as wanted. The machine is unknown for an LXD
+// server that MAAS has not seen yet.
+func (h *registration) registered(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine) (engine.Result[engine.Host], error) {
+	m, err := h.noteProject(ctx, ref.Key, want, m)
+	if err != nil {
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+	}
+	record, err := h.record(ctx, ref.Key, m)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+	}
+	return actsIn(situationOf(record, err == nil)).reconcile.step(h, ctx, ref, want, m, record)
+}
+
+// noteProject writes on our machine which project it is registered with, before
+// it is.
+func (h *parts) noteProject(ctx context.Context, key engine.Key, want engine.HostSpec, m engine.Machine) (engine.Machine, error) {
+	if engine.Key(m.OwnerData[engine.KeyData]) != key {
+		return m, nil
+	}
+	return h.Annotate(ctx, m, map[string]string{engine.ProjectData: want.Project})
+}
+
+func waiting(key engine.Key, m engine.Machine, record engine.VMHost, reason, message string) engine.Result[engine.Host] {
+	return engine.Result[engine.Host]{
+		Object: hostAs(m, record, key), SystemID: m.SystemID, After: probeAgain, Reason: reason, Message: message,
+	}
+}
+
+// register makes the VM host, unless its project holds VMs: MAAS would take
+// them over and power-cycle them.
+func (h *registration) register(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
+	e, err := endpointOf(want, m)
+	if err != nil {
+		return waiting(ref.Key, m, engine.VMHost{}, "NoAddress", err.Error()), nil
+	}
+	if err := checkTrust(want, m); err != nil {
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+	}
+	if m.SystemID == "" { // or an address that is nobody's would be waited for
+		if err := h.Registrar.Locate(ctx, e); err != nil {
+			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		}
+	}
+	server, err := h.probe(ctx, ref, want, m, e)
+	switch {
+	case errors.Is(err, engine.ErrForbidden) && want.Address != "":
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), untrustedError(want, e, err)
+	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrForbidden): // a first boot trusts late
+		res := waiting(ref.Key, m, engine.VMHost{}, "WaitingForLXD", h.absent(ctx, want, m, e, err))
+		res.After = probeAfter(h.absences.Count(ref.Key))
+		return res, nil
+	case err == nil:
+		err = h.checkInstances(ctx, want, m, e, server)
+	}
+	if err != nil {
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+	}
+	if m.SystemID == "" {
+		if err := h.checkOwners(ctx, ref.Key, e, server); err != nil {
+			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		}
+	}
+	if m, err = h.noteServer(ctx, ref.Key, m, server); err != nil {
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+	}
+	return h.post(ctx, ref, want, m, e)
+}
+
+// checkInstances refuses to register an LXD whose project holds instances, or may hold
+// them, unless that is asked for.
+func (h *registration) checkInstances(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, server *engine.LXDServer) error {
+	takesOver, err := h.Registrar.TakesOver(ctx)
+	installedByUs := m.OwnerData[engine.StateData] == engine.StateInProgress && !want.Machine.Adopt
+	switch {
+	case err != nil:
+		return err
+	case want.AdoptExistingVMs, !takesOver:
+		return nil
+	case server == nil && !installedByUs:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("cannot see whether project %q of the LXD at %s holds VMs already, which MAAS would take over and power-cycle", want.Project, e.Address),
+			Hint:    "Let the LXD be reached from here, or set adopt_existing_vms if that is what you want.", Err: engine.ErrConflict,
+		}
+	case server != nil && len(server.Instances) > 0:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("project %q of the LXD at %s holds instances already: %s", want.Project, e.Address, strings.Join(server.Instances, ", ")),
+			Hint: "MAAS would take them over and power-cycle them. Delete them, or move them to another project; if that is what you want, set adopt_existing_vms (Terraform), " +
+				"or register the host in MAAS yourself (Cluster API).", Err: engine.ErrConflict,
+		}
+	}
+	return nil
+}
+
+// absent says what is waited for where an LXD does not let us in. On a machine
+// that somebody else deployed no first boot of ours tells more.
+func (h *registration) absent(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, cause error) string {
+	message := fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, cause)
+	switch {
+	case want.Machine.Adopt && errors.Is(cause, engine.ErrForbidden):
+		return fmt.Sprintf("LXD at %s is there, and does not trust the client certificate %s yet", e.Address, want.Credentials.Fingerprint())
+	case want.Machine.Adopt:
+		return message
+	}
+	return h.firstBootSays(ctx, message, m)
+}
+
+func (h *registration) post(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, e engine.Endpoint) (engine.Result[engine.Host], error) {
+	r := engine.Registration{
+		Name: nameOf(want, m), MachineID: m.SystemID, Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
+		Tags:          append(slices.Clone(want.Tags), engine.MarkerOf(ref.Key)), // by which the next look finds it, whatever is lost
+		CPUOvercommit: want.CPUOvercommit, MemoryOvercommit: want.MemoryOvercommit,
+	}
+	ctx, cancel := engine.WithGrace(ctx)
+	defer cancel()
+	made, err := h.Registrar.Register(ctx, r)
+	switch {
+	case errors.Is(err, engine.ErrConflict):
+		return h.registeredBefore(ctx, ref.Key, m, r, err)
+	case err != nil:
+		return waiting(ref.Key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", e.Address, refusedHost(err))
+	}
+	h.Log.InfoContext(ctx, "registered VM host", "name", r.Name, "address", e.Address, "id", made.ID)
+	res := waiting(ref.Key, m, made, "Registered", "the inventory of "+r.Name+" is taken")
+	res.After = engine.Shortly
+	return res, nil
+}
+
+func nameOf(want engine.HostSpec, m engine.Machine) string {
+	switch {
+	case want.Name != "":
+		return want.Name
+	case m.Hostname != "":
+		return m.Hostname
+	}
+	return lxdName(want.Address)
+}
+
+// lxdName is a name for a server that is known by its address only.
+func lxdName(address string) string {
+	_, host, found := strings.Cut(address, "://")
+	if !found {
+		host = address
+	}
+	return "lxd-" + strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(strings.TrimSuffix(host, ":8443"))), "-")
+}
+
+// registeredBefore names the VM host that MAAS has for an address already, or
+// finds that it is ours by now.
+func (h *registration) registeredBefore(ctx context.Context, key engine.Key, m engine.Machine, r engine.Registration, refusal error) (engine.Result[engine.Host], error) {
+	h.Names.Refresh(engine.ListHosts)
+	if _, err := h.record(ctx, key, m); err == nil {
+		res := waiting(key, m, engine.VMHost{}, "Registered", r.Name+" is registered by now")
+		res.After = engine.Shortly
+		return res, nil
+	}
+	all, err := h.Composer.Hosts(ctx)
+	if err != nil {
+		return waiting(key, m, engine.VMHost{}, "", ""), err
+	}
+	for _, other := range all {
+		e, err := h.Registrar.Endpoint(ctx, other)
+		if err != nil || e.Project != r.Project || canonical(e.Address) != r.Address {
+			continue
+		}
+		if res, ours := h.begun(ctx, key, other); ours {
+			return res, nil
+		}
+		return waiting(key, m, other, "", ""), &engine.SpecError{
+			Field:   "address",
+			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s%s", e.Project, e.Address, other.Name, numberOf(other)),
+			Hint:    fmt.Sprintf("Import it by the system id of its machine, %s, or remove that VM host in MAAS.", other.MachineID), Err: engine.ErrConflict,
+		}
+	}
+	return waiting(key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
+}
+
+// begun goes on with a VM host that has lost the tag of its birth, where a run
+// died before it noted on the machine that it was finished.
+func (h *registration) begun(ctx context.Context, key engine.Key, record engine.VMHost) (engine.Result[engine.Host], bool) {
+	m, err := h.Machines.Machine(ctx, record.MachineID)
+	seen := machine.AsBareMetal(m, key)
+	if err != nil || !seen.Ours || seen.Finished {
+		return engine.Result[engine.Host]{}, false
+	}
+	res := waiting(key, m, record, "Registered", record.Name+" was registered by an earlier run")
+	res.After = engine.Shortly
+	return res, true
+}

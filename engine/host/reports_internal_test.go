@@ -1,0 +1,74 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// reported are first boots that reported something, by system id.
+type reported map[string][]string
+
+func (f reported) FirstBootFailures(_ context.Context, systemID string) ([]string, error) {
+	if f == nil {
+		return nil, errors.New("MAAS is not there")
+	}
+	return f[systemID], nil
+}
+
+func TestFirstBootSays(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		from   engine.Reports
+		want   string
+	}{
+		"Nobody":  {"Without a source the message stays.", nil, "not there"},
+		"Nothing": {"Nothing failed.", reported{"other": {"maaslxd: no"}}, "not there"},
+		"Absent":  {"What cannot be asked does not matter.", reported(nil), "not there"},
+		"Ours": {
+			"Our own sentences say more than cloud-init's, each once.",
+			reported{"abc": {"running config-lxd", "maaslxd: there is no pool", "maaslxd: there is no pool", "running config-scripts-user"}},
+			"not there. Its first boot reports: there is no pool",
+		},
+		"Modules": {"Else those are all that is known.", reported{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
+		"Hostile": {"It is one line, of bounded length.", reported{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
+			"not there. Its first boot reports: a  [0m" + strings.Repeat("b", maxReport-6) + "…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := New(machine.New(engine.Config{Reports: tc.from, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, region.New()), region.New())
+			for range 2 { // the second look is answered from the first
+				if got := h.firstBootSays(t.Context(), "not there", engine.Machine{SystemID: "abc"}); got != tc.want {
+					t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// TestFirstBootSaysLater: what is said later is heard, though not at each look.
+func TestFirstBootSaysLater(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	from := reported{}
+	h := New(machine.New(engine.Config{Reports: from, Now: func() time.Time { return now }}, region.New()), region.New())
+	look := func() string { return h.firstBootSays(t.Context(), "not there", engine.Machine{SystemID: "abc"}) }
+	look()
+	from["abc"] = []string{"maaslxd: no"}
+	if got := look(); got != "not there" {
+		t.Errorf("MAAS was asked at each look: %s", got)
+	}
+	now = now.Add(reportsEvery)
+	if got := look(); got != "not there. Its first boot reports: no" {
+		t.Errorf("what was said later is not heard: %s", got)
+	}
+}

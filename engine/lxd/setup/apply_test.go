@@ -1,0 +1,249 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"testing"
+
+	client "github.com/canonical/lxd/client"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
+)
+
+// fresh is an LXD that nobody has set up for us.
+type fresh struct {
+	dial    func(t *testing.T, ctx context.Context) client.InstanceServer
+	bridges []string // of its machine
+	address string   // that it can listen at; empty: it has none yet
+	sim     *sim.Sim // nil for a real one
+}
+
+// freshLXDs are what Apply is tried on: a real one, where one is installed, and
+// the simulator's of several versions.
+func freshLXDs() map[string]func(t *testing.T) fresh {
+	all := map[string]func(t *testing.T) fresh{"Real": realLXD}
+	for _, version := range []string{"5.21.3", "6.6", "6.8"} { // from 6.6 on more and more is asynchronous
+		all[version] = func(t *testing.T) fresh { return simulatedLXD(t, version) }
+	}
+	return all
+}
+
+func realLXD(t *testing.T) fresh {
+	t.Helper()
+	s := lxdtest.Start(t, "br0", "br1")
+	return fresh{bridges: []string{"br0", "br1"}, dial: func(t *testing.T, ctx context.Context) client.InstanceServer {
+		t.Helper()
+		conn, err := Local(ctx, s.Socket, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}}
+}
+
+// simulatedLXD is reached as an administrator from far away.
+func simulatedLXD(t *testing.T, version string) fresh {
+	t.Helper()
+	admin := makeKey(t)
+	world, err := sim.New(sim.Model{
+		Subnets: []sim.SubnetModel{{CIDR: "10.77.0.0/24"}, {CIDR: "10.78.0.0/24"}},
+		Hosts:   []sim.HostModel{{Name: "node", Cores: 8, MemoryMiB: 16384, Unregistered: true, LXDVersion: version, TrustedCertificates: []string{admin.Certificate}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(world.Close)
+	node := world.LXDs()[0]
+	address, _, err := net.SplitHostPort(node.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fresh{address: address, sim: world, dial: func(t *testing.T, ctx context.Context) client.InstanceServer {
+		t.Helper()
+		conn, err := client.ConnectLXDWithContext(ctx, "https://"+node.Address, &client.ConnectionArgs{
+			TLSClientCert: admin.Certificate, TLSClientKey: admin.Key, TLSServerCert: node.Certificate,
+			TransportWrapper: func(t *http.Transport) client.HTTPTransporter { return world.LXDTransport(t) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}}
+	networks, err := f.connect(t).GetNetworks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range networks {
+		if n.Type == "bridge" {
+			f.bridges = append(f.bridges, n.Name)
+		}
+	}
+	return f
+}
+
+// connect connects for as long as the test runs.
+func (f fresh) connect(t *testing.T) client.InstanceServer {
+	t.Helper()
+	return f.dial(t, t.Context())
+}
+
+// onEach runs a test on each kind of LXD.
+func onEach(t *testing.T, do func(t *testing.T, f fresh)) {
+	t.Helper()
+	for name, start := range freshLXDs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			do(t, start(t))
+		})
+	}
+}
+
+// wanted is a host that every machine can become.
+func (f fresh) wanted(t *testing.T, change ...func(*cloudinit.Host)) cloudinit.Host {
+	t.Helper()
+	h := cloudinit.Host{
+		ListenAddress:       f.address,
+		StoragePools:        map[string]cloudinit.StoragePool{"vms": {Driver: cloudinit.Dir}},
+		Networks:            map[string]cloudinit.Network{f.bridges[0]: {}},
+		TrustedCertificates: []string{makeKey(t).Certificate},
+	}
+	for _, c := range change {
+		c(&h)
+	}
+	return h
+}
+
+// verdicts are those of the steps, "done" for what was done.
+func verdicts(r Report) map[string]string {
+	all := map[string]string{}
+	for _, s := range r.Steps {
+		all[s.Object] = string(s.Verdict)
+		if s.Done {
+			all[s.Object] = "done"
+		}
+	}
+	return all
+}
+
+// objects are the names of the host's parts in the order of Apply.
+func (f fresh) objects(t *testing.T, h cloudinit.Host) []string {
+	t.Helper()
+	all := []string{"interface " + f.bridges[0], "storage pool vms", "project maas", "profile default of project maas"}
+	for _, c := range h.TrustedCertificates {
+		all = append(all, fmt.Sprintf("certificate %.12s", fingerprintOf(t, c)))
+	}
+	return append(all, "listening")
+}
+
+// TestApply sets an LXD up: looked at only, for real, again, and seen by the one
+// whom it trusts now.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f fresh) {
+		conn, h := f.connect(t), f.wanted(t)
+		bridge, listening := "keep", "make"
+		if f.sim != nil {
+			listening = "keep"
+		}
+		objects := f.objects(t, h)
+		want := map[string]string{objects[0]: bridge, objects[1]: "make", objects[2]: "make", objects[3]: "make", objects[4]: "make", objects[5]: listening}
+		before := snapshot(t, conn)
+		dry, err := Apply(t.Context(), conn, h, Options{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, verdicts(dry)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(before, snapshot(t, conn), unordered); diff != "" {
+			t.Errorf("a dry run changed something: -before +after:\n%s", diff)
+		}
+		done, err := Apply(t.Context(), conn, h, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for object, verdict := range want {
+			if verdict == "make" {
+				want[object] = "done"
+			}
+		}
+		if diff := cmp.Diff(want, verdicts(done)); diff != "" || done.Open() != 0 {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		f.check(t, conn, h)
+		after := snapshot(t, conn)
+		again, err := Apply(t.Context(), conn, h, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Changed() != 0 || again.Open() != 0 {
+			t.Errorf("the second run did something: %v", verdicts(again))
+		}
+		if diff := cmp.Diff(after, snapshot(t, conn), unordered); diff != "" {
+			t.Errorf("the second run changed something: -before +after:\n%s", diff)
+		}
+	})
+}
+
+// check looks at what LXD has.
+func (f fresh) check(t *testing.T, conn client.InstanceServer, h cloudinit.Host) {
+	t.Helper()
+	in := conn.UseProject("maas")
+	profile, _, err := in.GetProfile("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]string{
+		"root": {"type": "disk", "path": "/", "pool": "vms"},
+		"eth0": {"type": "nic", "name": "eth0", "nictype": "bridged", "parent": f.bridges[0]},
+	}
+	if diff := cmp.Diff(want, profile.Devices); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, certificate := range h.TrustedCertificates {
+		trusted, _, err := conn.GetCertificate(fingerprintOf(t, certificate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !trusted.Restricted || !slices.Equal(trusted.Projects, []string{"maas"}) || trusted.Type != "client" {
+			t.Errorf("it is trusted so: %+v", trusted)
+		}
+	}
+}
+
+// unordered compares lists as LXD gives them: now so, now so.
+var unordered = cmpopts.SortSlices(func(a, b string) bool { return a < b })
+
+// snapshot is all that Apply may change.
+func snapshot(t *testing.T, conn client.InstanceServer) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	keep := func(name string, value any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = value
+	}
+	server, _, err := conn.GetServer()
+	keep("config", server.Config, err)
+	pools, err := conn.GetStoragePools()
+	keep("pools", pools, err)
+	networks, err := conn.GetNetworks()
+	keep("networks", networks, err)
+	projects, err := conn.GetProjects()
+	keep("projects", projects, err)
+	certificates, err := conn.GetCertificates()
+	keep("certificates", certificates, err)
+	for _, p := range projects {
+		profiles, err := conn.UseProject(p.Name).GetProfiles()
+		keep("profiles of "+p.Name, profiles, err)
+	}
+	return all
+}

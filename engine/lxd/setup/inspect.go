@@ -1,0 +1,185 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	client "github.com/canonical/lxd/client"
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/engine/lxd"
+)
+
+// Inspection is what an LXD is seen to have. What a restricted client may not
+// see is left out.
+type Inspection struct {
+	Version     string
+	Fingerprint string // of the server's certificate
+	RunsVMs     bool   // false, too, where a client may not see it
+	// OutrunsMAAS tells that MAAS cannot compose VMs on this version.
+	OutrunsMAAS bool
+	Cores       int64
+	MemoryMiB   int64
+	Pools       []InspectedPool
+	Networks    []InspectedNetwork
+	Project     string
+	HasProject  bool
+	Instances   []string // in the project
+	// Trusted are the clients' certificates, PEM, that may use the project; of a
+	// restricted client its own.
+	Trusted []string
+}
+
+// InspectedPool is a storage pool.
+type InspectedPool struct {
+	Name, Driver, Status  string
+	TotalBytes, FreeBytes uint64
+}
+
+// InspectedNetwork is a network of LXD's, or an interface of its machine.
+type InspectedNetwork struct {
+	Name, Type string
+	Managed    bool
+	MAC        string // empty where it cannot be seen
+}
+
+// Inspect looks at an LXD over a connection, as one that works in a project. It
+// changes nothing. A project that is not there is no error.
+func Inspect(ctx context.Context, conn client.InstanceServer, project string) (Inspection, error) {
+	a := applier{ctx: ctx, conn: conn}
+	server, _, err := conn.GetServer()
+	if err != nil {
+		return Inspection{}, a.failed("LXD", err)
+	}
+	seen := Inspection{
+		Version: server.Environment.ServerVersion, Fingerprint: server.Environment.CertificateFingerprint,
+		RunsVMs: runsVMs(server), OutrunsMAAS: outruns(server.Environment.ServerVersion), Project: project,
+	}
+	for _, read := range []struct {
+		what string
+		do   func(client.InstanceServer, *Inspection) error
+	}{{"resources", readResources}, {"project " + project, readProject}, {"storage pools", readPools}, {"networks", readNetworks}, {"certificates", readTrusted}} {
+		if err := read.do(conn, &seen); err != nil {
+			return seen, a.failed(read.what, err)
+		}
+	}
+	return seen, nil
+}
+
+// InspectEndpoint looks at the LXD of an endpoint over the network. The errors are
+// those of the prober's Server.
+func InspectEndpoint(ctx context.Context, prober *lxd.Prober, e engine.Endpoint, c engine.Credentials, pinned string) (Inspection, error) {
+	server, err := prober.Server(ctx, e, c, pinned)
+	if err != nil {
+		return Inspection{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, prober.Timeout())
+	defer cancel()
+	conn, err := prober.Connect(ctx, e, c, server.Fingerprint)
+	if err != nil {
+		return Inspection{}, err
+	}
+	key, err := fleetkey.Parse(c.Certificate, c.Key, time.Now())
+	if err != nil {
+		return Inspection{}, err
+	}
+	seen, err := Inspect(ctx, conn, cmp.Or(e.Project, api.ProjectDefaultName))
+	seen.Trusted = []string{key.Certificate}
+	return seen, err
+}
+
+// outruns tells whether MAAS cannot compose on a version: its first two numbers
+// are a track of the snap.
+func outruns(version string) bool {
+	parts := strings.SplitN(version, ".", 3)
+	return version != "" && cloudinit.OutrunsMAAS(strings.Join(parts[:min(2, len(parts))], "."))
+}
+
+func readResources(conn client.InstanceServer, seen *Inspection) error {
+	resources, err := conn.GetServerResources()
+	if err != nil {
+		return err
+	}
+	seen.Cores, seen.MemoryMiB = int64(resources.CPU.Total), int64(resources.Memory.Total>>20)
+	return nil
+}
+
+func readProject(conn client.InstanceServer, seen *Inspection) error {
+	_, _, err := conn.GetProject(seen.Project)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	seen.HasProject = true
+	seen.Instances, err = conn.UseProject(seen.Project).GetInstanceNames(api.InstanceTypeAny)
+	slices.Sort(seen.Instances)
+	return err
+}
+
+func readPools(conn client.InstanceServer, seen *Inspection) error {
+	pools, err := conn.GetStoragePools()
+	if err != nil {
+		return err
+	}
+	for _, pool := range pools {
+		p := InspectedPool{Name: pool.Name, Driver: pool.Driver, Status: pool.Status}
+		space, err := conn.GetStoragePoolResources(pool.Name)
+		if err == nil {
+			p.TotalBytes, p.FreeBytes = space.Space.Total, space.Space.Total-min(space.Space.Used, space.Space.Total)
+		} else if _, answered := api.StatusErrorMatch(err); !answered {
+			return err
+		}
+		seen.Pools = append(seen.Pools, p)
+	}
+	return nil
+}
+
+// readNetworks looks from the project, which a restricted client must.
+func readNetworks(conn client.InstanceServer, seen *Inspection) error {
+	in := conn
+	if seen.HasProject {
+		in = conn.UseProject(seen.Project)
+	}
+	networks, err := in.GetNetworks()
+	if err != nil {
+		return err
+	}
+	for _, network := range networks {
+		n := InspectedNetwork{Name: network.Name, Type: network.Type, Managed: network.Managed}
+		state, err := in.GetNetworkState(network.Name)
+		if err == nil {
+			n.MAC = strings.ToLower(state.Hwaddr)
+		} else if _, answered := api.StatusErrorMatch(err); !answered {
+			return err
+		}
+		seen.Networks = append(seen.Networks, n)
+	}
+	return nil
+}
+
+// readTrusted lists who may use the project.
+func readTrusted(conn client.InstanceServer, seen *Inspection) error {
+	certificates, err := conn.GetCertificates()
+	if api.StatusErrorCheck(err, http.StatusForbidden) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list whom LXD trusts: %w", err)
+	}
+	for _, c := range certificates {
+		if c.Type == api.CertificateTypeClient && (!c.Restricted || slices.Contains(c.Projects, seen.Project)) {
+			seen.Trusted = append(seen.Trusted, c.Certificate)
+		}
+	}
+	return nil
+}

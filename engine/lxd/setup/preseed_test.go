@@ -1,0 +1,76 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	yaml "gopkg.in/yaml.v2"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
+)
+
+// TestApplyAfterPreseed: what a first boot's preseed has made is what Apply
+// wants, and only what a preseed cannot say is left to do.
+func TestApplyAfterPreseed(t *testing.T) {
+	t.Parallel()
+	s := lxdtest.Start(t, "br0")
+	h := fresh{bridges: []string{"br0"}}.wanted(t)
+	s.Preseed(t, preseedOf(t, h))
+	conn, err := Local(t.Context(), s.Socket, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Apply(t.Context(), conn, h, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"interface br0": "keep", "storage pool vms": "keep", "project maas": "keep", "listening": "keep",
+		"profile default of project maas": "done", "certificate " + fingerprintOf(t, h.TrustedCertificates[0])[:12]: "done",
+	}
+	if diff := cmp.Diff(want, verdicts(report)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// preseedOf is what cloud-init would give to "lxd init": that of the
+// cloud-config in the host's user-data.
+func preseedOf(t *testing.T, h cloudinit.Host) string {
+	t.Helper()
+	data, err := h.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fields, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for parts := multipart.NewReader(message.Body, fields["boundary"]); ; {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			t.Fatal("the user-data has no preseed")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct{ LXD struct{ Preseed string } }
+		if yaml.Unmarshal(text, &config) == nil && config.LXD.Preseed != "" {
+			return config.LXD.Preseed
+		}
+	}
+}

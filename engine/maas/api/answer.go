@@ -1,0 +1,41 @@
+package api
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+)
+
+// answer is what MAAS sent, or what stood between.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // nil for a 401, which may repeat the token's secret
+}
+
+// kind is the media type, without parameters, empty if there is none.
+func (a *answer) kind() string {
+	kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// decode reads a JSON answer. One that cannot be read says nothing about what
+// a POST did.
+func (a *answer) decode(r *Request, into any) error {
+	if err := json.Unmarshal(a.body, into); err != nil {
+		e := UnreadableError(r, "it is not the JSON that was expected")
+		e.Status, e.Unclear = a.status, !r.idempotent()
+		return e
+	}
+	return nil
+}
+
+// UnreadableError is the error of an answer, or a part of it, that is not as MAAS's are.
+func UnreadableError(r *Request, why string) *Error {
+	e := NewError(r, http.StatusOK, "MAAS's answer cannot be read: "+Shorten(why))
+	e.Hint = "Something between here and MAAS may change its answers, or this is a version of MAAS that is not known here."
+	return e
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// maxElements bounds a list of MAAS's. The largest sites have some thousands of
+// machines.
+const maxElements = 20_000
+
+var errNoList = errors.New("it is no list")
+
+// Elements is a list of MAAS's that is decoded one element after the other: what
+// cannot be read of one spoils that one, not all.
+type Elements[T any] struct {
+	List []T
+	// Odd says what could not be read, by the element's place in list. The rest of
+	// an odd element is as MAAS sent it.
+	Odd map[int]error
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Elements[T]) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return errNoList
+	}
+	for d.More() {
+		if len(e.List) == maxElements {
+			return fmt.Errorf("more than %d elements", maxElements)
+		}
+		var element T
+		err := d.Decode(&element)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			e.spoil(fmt.Errorf("%s is %s", wrong.Field, wrong.Value))
+		} else if err != nil {
+			return err
+		}
+		e.List = append(e.List, element)
+	}
+	return nil
+}
+
+// spoil notes what is wrong with the next element.
+func (e *Elements[T]) spoil(why error) {
+	if e.Odd == nil {
+		e.Odd = map[int]error{}
+	}
+	e.Odd[len(e.List)] = why
+}
+
+// Sound goes through the elements that could be read as a whole.
+func (e *Elements[T]) Sound() iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		for n, element := range e.List {
+			if e.Odd[n] == nil && !yield(n, element) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// checking turns every answer that is no success into an *Error. It goes by
+// status and media type and never by text.
+func checking(next handler, redact redactor, at *place, now func() time.Time) handler {
+	return func(ctx context.Context, r *Request) (*answer, error) {
+		a, err := next(ctx, r)
+		if err != nil {
+			return nil, settle(r, err, redact)
+		}
+		if a.isForeign() {
+			return nil, at.foreign(r, a.status)
+		}
+		if a.status < http.StatusMultipleChoices {
+			at.reached.Store(true)
+			return a, nil
+		}
+		return nil, refusal(r, a, redact, now())
+	}
+}
+
+// settle makes the error of a failed exchange fit to be passed on.
+func settle(r *Request, err error, redact redactor) error {
+	e, ok := AsError(err)
+	if !ok {
+		return err
+	}
+	e.Message = redact.line(r, e.Message)
+	if r.Mute && !e.unsent && e.Err == nil {
+		e.Message = "the connection broke before the answer was there" // net/http may quote the answer
+	}
+	if e.hopeless {
+		return engine.Terminal(e)
+	}
+	return e
+}
+
+// isForeign tells an answer that no MAAS gives: its API has no pages and no
+// redirects. A 401 is MAAS's even as text/html, and what fails with 413 or
+// 5xx is answered with a page by the nginx before it.
+func (a *answer) isForeign() bool {
+	switch {
+	case a.status >= 300 && a.status < 400:
+		return true
+	case a.status >= 500, a.status == http.StatusUnauthorized, a.status == http.StatusRequestEntityTooLarge,
+		a.status == http.StatusRequestTimeout, a.status == http.StatusTooManyRequests:
+		return false
+	}
+	return a.kind() == "text/html" || a.status == http.StatusBadRequest && a.kind() == ""
+}
+
+// place is where the client calls.
+type place struct {
+	reached atomic.Bool // a MAAS has answered there
+}
+
+// ForeignAnswerError is the error for an answer that is not MAAS's. It says nothing about
+// the thing that was asked for, whatever the status. As long as no MAAS has
+// answered, the address is wrong, and no repetition mends that; later it is a
+// page of a proxy, which passes.
+func (p *place) foreign(r *Request, status int) error {
+	if p.reached.Load() {
+		return ForeignAnswerError(r, status)
+	}
+	return engine.Terminal(ForeignAnswerError(r, status))
+}
+
+// ForeignAnswerError is the error for an answer that no MAAS gives.
+func ForeignAnswerError(r *Request, status int) *Error {
+	e := NewError(r, status, "this is not the answer of a MAAS API")
+	if status == http.StatusNotFound {
+		e.Message = "there is no MAAS API at this address"
+	}
+	e.Hint = "Check api_url: scheme (an HTTPS port asked over http, or a redirect to https, answers like this), host, port and path, as in http://maas.example.com:5240/MAAS."
+	e.Kind, e.passing = engine.ErrUnavailable, false
+	return e
+}
+
+// refusal is the error for an answer of MAAS, or of the proxy before it, that
+// is no success.
+func refusal(r *Request, a *answer, redact redactor, now time.Time) *Error {
+	e := NewError(r, a.status, fmt.Sprintf("MAAS answered %d %s", a.status, http.StatusText(a.status)))
+	e.Unclear = !r.idempotent() && (a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout)
+	e.MediaType, e.FieldMessages = a.kind(), fieldMessages(r, a, redact)
+	if said := saidBy(r, a, redact, e.FieldMessages); said != "" {
+		e.Message = said
+	}
+	switch a.status {
+	case http.StatusUnauthorized:
+		e.Message = "MAAS refused the API key"
+		e.Hint = "Check that api_key is whole and was not deleted in MAAS" + clockHint(a.header, now) + "."
+	case http.StatusForbidden:
+		explainForbidden(e, len(a.body) == 0)
+	case http.StatusGone:
+		e.Message = "this MAAS has no VM hosts: they were removed after MAAS 3.8"
+		e.Hint = "Compose over LXD's own API, or use a MAAS up to 3.8."
+	case http.StatusRequestEntityTooLarge:
+		e.Message = "the request is larger than MAAS's web server takes"
+		e.Hint = "Make the user-data smaller, or let it fetch its larger parts."
+	}
+	return e
+}
+
+func explainForbidden(e *Error, silent bool) {
+	e.Hint = "Use the API key of an administrator."
+	if silent {
+		e.Message = "MAAS does not permit this: the machine is locked, or belongs to another user"
+		e.Hint = "Unlock the machine, or use the API key of its owner or of an administrator."
+	}
+}
+
+// clockHint mentions the clock where it is the likely cause: MAAS refuses
+// timestamps that are more than 300 s old.
+func clockHint(header http.Header, now time.Time) string {
+	theirs, err := http.ParseTime(header.Get("Date"))
+	if err != nil || theirs.Sub(now) < 4*time.Minute {
+		return ", and that this machine's clock is right"
+	}
+	return fmt.Sprintf("; this machine's clock is %s behind MAAS's, and MAAS accepts 5 minutes", theirs.Sub(now).Round(time.Second))
+}
+
+// fieldMessages reads the JSON of a form error: lists of messages by field,
+// or single ones.
+func fieldMessages(r *Request, a *answer, redact redactor) map[string][]string {
+	var raw map[string]any
+	if r.Mute || a.kind() != "application/json" || json.Unmarshal(a.body, &raw) != nil {
+		return nil
+	}
+	fields := map[string][]string{}
+	for name, value := range raw {
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		for _, message := range list {
+			if text, ok := message.(string); ok {
+				key := redact.line(r, name)
+				fields[key] = append(fields[key], redact.line(r, text))
+			}
+		}
+	}
+	return fields
+}
+
+// saidBy is what MAAS said in words. Pages are not MAAS's.
+func saidBy(r *Request, a *answer, redact redactor, fields map[string][]string) string {
+	if len(fields) > 0 {
+		return Shorten(sentence(fields))
+	}
+	if r.Mute {
+		return ""
+	}
+	switch a.kind() {
+	case "text/plain", "application/json":
+		return redact.line(r, string(a.body))
+	}
+	return ""
+}

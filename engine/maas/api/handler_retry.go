@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"time"
+)
+
+// maxTries bounds how often one request is sent.
+const maxTries = 4
+
+// Backoff says how long to pause after the given try, the first being 1.
+type Backoff func(try int) time.Duration
+
+// Exponential doubles the pause from base up to limit, and takes a random
+// part between half and all of it. random returns numbers in [0, 1).
+func Exponential(base, limit time.Duration, random func() float64) Backoff {
+	return func(try int) time.Duration {
+		pause := limit
+		if shift := try - 1; shift < 20 {
+			pause = min(base<<shift, limit)
+		}
+		return pause/2 + time.Duration(random()*float64(pause/2))
+	}
+}
+
+// retrying repeats what failed in passing: GET, PUT and DELETE if no answer
+// came or a proxy or MAAS was not ready (502, 503, 504); POST only if it
+// provably never left, because a 503 also stands for things that no
+// repetition mends and a lost reply for things that were done.
+func retrying(next handler, pause Backoff, now func() time.Time) handler {
+	return func(ctx context.Context, r *Request) (*answer, error) {
+		began := now()
+		for try := 1; ; try++ {
+			a, err := next(ctx, r)
+			if err == nil || try == maxTries || !mayRetry(r, err) {
+				return a, err
+			}
+			wait := pause(try)
+			if now().Add(wait).Sub(began) > retryBudget {
+				return nil, err
+			}
+			if !sleep(ctx, wait) {
+				return nil, givenUp(ctx, err)
+			}
+		}
+	}
+}
+
+func mayRetry(r *Request, err error) bool {
+	e, ok := AsError(err)
+	if !ok || !e.passing || r.Once {
+		return false
+	}
+	return r.idempotent() || e.unsent
+}
+
+// givenUp says that the caller's ctx ended before the next try; what the last
+// one met stays as the message.
+func givenUp(ctx context.Context, err error) error {
+	e, ok := AsError(err)
+	if !ok {
+		return err
+	}
+	e.Kind, e.Err = nil, ctx.Err()
+	e.Message = "given up after: " + e.Message
+	return e
+}
+
+// sleep reports whether it slept to the end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

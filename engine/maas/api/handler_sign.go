@@ -1,0 +1,25 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// signing adds an OAuth1 PLAINTEXT header. MAAS takes a nonce only once, so
+// each try gets its own.
+func signing(next handler, key apiKey, now func() time.Time) handler {
+	return func(ctx context.Context, r *Request) (*answer, error) {
+		signed := *r
+		signed.header = map[string]string{"Authorization": key.authorization(rand.Text(), now())}
+		return next(ctx, &signed)
+	}
+}
+
+func (k apiKey) authorization(nonce string, at time.Time) string {
+	return fmt.Sprintf(`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", `+
+		`oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="%s", oauth_timestamp="%d"`,
+		url.QueryEscape(k.consumer), url.QueryEscape(k.token), url.QueryEscape(k.secret), nonce, at.Unix())
+}

@@ -1,0 +1,189 @@
+package maas
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
+)
+
+// Hosts are the VM hosts of a MAAS up to 3.8, and what is done with them: VMs are
+// composed there, and LXD servers registered.
+type Hosts struct {
+	api      *api.Client
+	machines *Machines
+	names    *Names
+	tags     *Tags
+	catalog  *Catalog
+
+	tag  func(context.Context) (engine.Tag, error) // of the ledger
+	list *share.Cached[[]engine.VMHost]
+	keys hostKeys
+	byID sync.Map // int, MAAS's number, to engine.VMHost
+}
+
+func newHosts(l lister, tag func(context.Context) (engine.Tag, error)) *Hosts {
+	c := &Hosts{api: l.api, tag: tag}
+	c.list = share.NewCached(hostsTTL, l.limit(), l.now, c.fetchHosts)
+	return c
+}
+
+// Able implements engine.Composer.
+func (c *Hosts) Able(ctx context.Context) error {
+	can, err := c.catalog.Capabilities(ctx)
+	if err != nil || can.VMHosts {
+		return err
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("MAAS %s has no VM hosts any more, so it cannot compose VMs", can.Version),
+		Hint:    `VM hosts were removed after MAAS 3.8. Let VMs be made in LXD itself (composer = "lxd", or "auto"), or use a MAAS up to that version.`,
+		Err:     engine.ErrGone,
+	}
+}
+
+// Hosts implements engine.Composer. Hosts of other kinds than LXD are left
+// out. A list that does not serve the ledger any more is read anew.
+func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
+	for tried := 1; ; tried++ {
+		hosts, err := c.list.Get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		now, err := c.tag(ctx)
+		if err != nil {
+			return nil, err
+		}
+		old := func(hosts []engine.VMHost) bool { return len(hosts) > 0 && !hosts[0].Inventory.Serves(now) }
+		// What somebody was reading may be too old as well.
+		if !old(hosts) || tried == 3 {
+			return slices.Clone(hosts), nil
+		}
+		c.list.Discard(old)
+	}
+}
+
+// RelistHosts lists the VM hosts anew, by a call that is shared with all who ask
+// at the same moment. ErrGone where MAAS has none any more, however lately it had.
+func (c *Hosts) RelistHosts(ctx context.Context) error {
+	_, err := c.list.Younger(ctx, 0)
+	return err
+}
+
+// HostOf implements engine.Composer. What a ledger calls a VM host hardly ever
+// changes, so the list is read once, and again for one that is new.
+func (c *Hosts) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, error) {
+	if m.HostID == 0 {
+		return engine.VMHost{}, fmt.Errorf("%s is on no VM host: %w", m.Hostname, engine.ErrConflict)
+	}
+	if host, ok := c.byID.Load(m.HostID); ok && host.(engine.VMHost).MachineID != "" {
+		return host.(engine.VMHost), nil
+	}
+	hosts, err := c.list.Reread(ctx)
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	for _, h := range hosts {
+		if h.ID == m.HostID {
+			return h, nil
+		}
+	}
+	return engine.VMHost{}, fmt.Errorf("MAAS does not list VM host %s: %w", m.HostName, engine.ErrBusy)
+}
+
+func (c *Hosts) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
+	tag, err := c.tag(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := api.Get("vm-hosts/")
+	var list api.Elements[wireHost]
+	if err := c.api.List(ctx, r, &list); err != nil {
+		return nil, err
+	}
+	hosts := make([]engine.VMHost, 0, len(list.List))
+	for n, h := range list.List {
+		why, odd := list.Odd[n]
+		if odd && (h.ID == 0 || h.Name == "") {
+			return nil, api.UnreadableError(r, "it does not say which VM host it is about")
+		}
+		if h.Type != "lxd" {
+			continue
+		}
+		host := h.host()
+		host.Inventory = tag
+		if odd {
+			host.Err = api.UnreadableError(r, fmt.Sprintf("VM host %s: %v", h.Name, why))
+		}
+		hosts = append(hosts, host)
+	}
+	c.keys.name(hosts)
+	for _, h := range hosts {
+		c.byID.Store(h.ID, engine.VMHost{ID: h.ID, Name: h.Name, MachineID: h.MachineID, HostKey: h.HostKey})
+	}
+	return hosts, nil
+}
+
+// hostKeys remembers what ledgers call the VM hosts, by their ids. A name must
+// stay: rows and locks of the host go by it.
+type hostKeys struct {
+	mu    sync.Mutex
+	known map[int]hostKey
+}
+
+// hostKey is a name, and the machine that it was given for.
+type hostKey struct{ machineID, name string }
+
+// name calls each host by its machine. Where a machine has several, only the
+// first one is called so, however many come later. A host that has a name keeps
+// it, e.g. the second one when the first one is removed.
+func (k *hostKeys) name(hosts []engine.VMHost) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	first := map[string]int{} // by machine: the least id
+	for _, h := range hosts {
+		if id, ok := first[h.MachineID]; !ok || h.ID < id {
+			first[h.MachineID] = h.ID
+		}
+	}
+	now := make(map[int]hostKey, len(hosts))
+	for n, h := range hosts {
+		key, had := k.known[h.ID]
+		if !had || key.machineID != h.MachineID {
+			key = hostKey{h.MachineID, h.MachineID}
+			if h.MachineID == "" || first[h.MachineID] != h.ID {
+				key.name += "/vm-host-" + strconv.Itoa(h.ID)
+			}
+		}
+		now[h.ID], hosts[n].HostKey = key, key.name
+	}
+	k.known = now
+}
+
+func (h wireHost) host() engine.VMHost {
+	made := engine.VMHost{
+		ID:               h.ID,
+		Name:             h.Name,
+		Version:          h.Version,
+		Zone:             h.Zone.Name,
+		Pool:             h.Pool.Name,
+		Tags:             slices.Sorted(slices.Values(h.Tags)),
+		Cores:            engine.Amount{Total: h.Total.Cores, Used: h.Used.Cores},
+		MemoryMiB:        engine.Amount{Total: h.Total.MemoryMiB, Used: h.Used.MemoryMiB},
+		CPUOvercommit:    h.CPUOvercommit,
+		MemoryOvercommit: h.MemoryOvercommit,
+		Architectures:    h.Architectures,
+		MachineID:        h.Machine.SystemID,
+	}
+	made.Err = h.trouble()
+	for _, p := range h.StoragePools {
+		made.StoragePools = append(made.StoragePools, engine.StoragePool{
+			Name: p.Name, Driver: p.Type, TotalBytes: p.TotalBytes, AvailableBytes: p.AvailableBytes, Default: p.Default,
+		})
+	}
+	return made
+}

@@ -1,0 +1,125 @@
+package maas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
+)
+
+// Machines reads machines, moves them through MAAS's states, and allocates bare metal.
+type Machines struct {
+	api       *api.Client
+	shared    *share.Machines
+	tags      *Tags
+	addresses *Addresses
+	catalog   *Catalog
+}
+
+func newMachines(c Config, sender *api.Client) *Machines {
+	m := &Machines{api: sender}
+	m.shared = share.NewMachines(share.Config{
+		ByID: m.fetchByID, ByName: m.fetchByName, ByHost: m.fetchByHost, MaxHosts: maxHosts, Unchanged: sender.Reading,
+		Limit: sender.SharedLimit(), Interval: c.Interval, Now: c.Now, Log: c.Log,
+	})
+	return m
+}
+
+// Machine implements engine.Machines.
+func (c *Machines) Machine(ctx context.Context, systemID string) (engine.Machine, error) {
+	found, err := c.shared.ByID(ctx, systemID)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	if len(found) == 0 {
+		return engine.Machine{}, fmt.Errorf("MAAS has no machine %s: %w", systemID, engine.ErrNotFound)
+	}
+	return found[0], found[0].Err
+}
+
+// MachinesNamed implements engine.Machines. MAAS compares the short name,
+// letter by letter.
+func (c *Machines) MachinesNamed(ctx context.Context, hostname string) ([]engine.Machine, error) {
+	found, err := c.shared.ByName(ctx, hostname)
+	for _, m := range found {
+		err = errors.Join(err, m.Err)
+	}
+	return found, err
+}
+
+// Changed implements engine.Machines.
+func (c *Machines) Changed(ctx context.Context, seen engine.Machine) <-chan struct{} {
+	return c.shared.Changed(ctx, seen)
+}
+
+func (c *Machines) fetchByID(ctx context.Context, ids []string) (map[string][]engine.Machine, error) {
+	return c.fetch(ctx, "id", ids, func(m engine.Machine) string { return m.SystemID })
+}
+
+func (c *Machines) fetchByName(ctx context.Context, names []string) (map[string][]engine.Machine, error) {
+	return c.fetch(ctx, "hostname", names, func(m engine.Machine) string { return m.Hostname })
+}
+
+func (c *Machines) fetchByHost(ctx context.Context, names []string) (map[string][]engine.Machine, error) {
+	machines, err := c.MachinesWhere(ctx, engine.MachineFilter{Hosts: names})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]engine.Machine{}
+	for _, m := range machines {
+		found[m.HostName] = append(found[m.HostName], m)
+	}
+	return found, nil
+}
+
+// fetch lists the machines that match the filter, by key. MAAS leaves out
+// what it does not have.
+func (c *Machines) fetch(
+	ctx context.Context, filter string, values []string, key func(engine.Machine) string,
+) (map[string][]engine.Machine, error) {
+	r := api.Get("machines/")
+	r.Query = url.Values{filter: values}
+	listed, err := c.listMachines(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]engine.Machine{}
+	for _, m := range listed {
+		c.shared.Saw(m)
+		found[key(m)] = append(found[key(m)], m)
+	}
+	return found, nil
+}
+
+// listMachines reads a list of machines. One that cannot be read as a whole says so
+// in its Err; one that does not even say which machine it is spoils the list, for
+// it may be any.
+func (c *Machines) listMachines(ctx context.Context, r *api.Request) ([]engine.Machine, error) {
+	var listed api.Elements[wireMachine]
+	if err := c.api.List(ctx, r, &listed); err != nil {
+		return nil, err
+	}
+	machines := make([]engine.Machine, len(listed.List))
+	for n, wire := range listed.List {
+		machines[n] = wire.machine()
+		why, odd := listed.Odd[n]
+		switch {
+		case wire.SystemID == "" || odd && wire.Hostname == "":
+			return nil, api.UnreadableError(r, "it does not say which machine it is about")
+		case odd:
+			machines[n].Err = api.UnreadableError(r, fmt.Sprintf("machine %s (%s): %v", wire.Hostname, wire.SystemID, why))
+		}
+	}
+	return machines, nil
+}
+
+// write sends a request that changes a machine. What was seen of it before
+// the answer came is not served any more.
+func (c *Machines) write(ctx context.Context, systemID string, r *api.Request, into any) error {
+	defer c.shared.Wrote(systemID)
+	return c.api.Call(ctx, r, into)
+}

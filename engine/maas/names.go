@@ -1,0 +1,92 @@
+package maas
+
+import (
+	"context"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
+)
+
+// Names lists what MAAS calls by name, and says which addresses are in use.
+type Names struct {
+	*Addresses
+
+	api     *api.Client
+	hosts   *Hosts
+	catalog *Catalog
+
+	zones   *share.Cached[[]named]
+	pools   *share.Cached[[]named]
+	domains *share.Cached[[]named]
+	subnets *share.Cached[[]engine.Subnet]
+}
+
+func newNames(l lister, addresses *Addresses) *Names {
+	c := &Names{
+		Addresses: addresses, api: l.api,
+		zones: namesAt(l, "zones/"), pools: namesAt(l, "resourcepools/"), domains: namesAt(l, "domains/"),
+	}
+	c.subnets = share.NewCached(namesTTL, l.limit(), l.now, c.fetchSubnets)
+	return c
+}
+
+// Refresh implements engine.Names.
+func (c *Names) Refresh(lists ...engine.List) {
+	for list, expire := range map[engine.List]func(){
+		engine.ListHosts: c.hosts.list.Expire, engine.ListZones: c.zones.Expire, engine.ListPools: c.pools.Expire,
+		engine.ListDomains: c.domains.Expire, engine.ListSubnets: c.subnets.Expire, engine.ListAddresses: c.ranges.expire,
+		engine.ListImages: c.catalog.images.Expire,
+	} {
+		if list.In(lists) {
+			expire()
+		}
+	}
+}
+
+// Zones implements engine.Names.
+func (c *Names) Zones(ctx context.Context) ([]string, error) { return onlyNames(c.zones.Get(ctx)) }
+
+// Pools implements engine.Names.
+func (c *Names) Pools(ctx context.Context) ([]string, error) { return onlyNames(c.pools.Get(ctx)) }
+
+// Domains implements engine.Names.
+func (c *Names) Domains(ctx context.Context) ([]string, error) { return onlyNames(c.domains.Get(ctx)) }
+
+// Subnets implements engine.Names.
+func (c *Names) Subnets(ctx context.Context) ([]engine.Subnet, error) {
+	subnets, err := c.subnets.Get(ctx)
+	return slices.Clone(subnets), err
+}
+
+// namesAt prepares the list of a route.
+func namesAt(l lister, route string) *share.Cached[[]named] {
+	return share.NewCached(namesTTL, l.limit(), l.now, func(ctx context.Context) ([]named, error) {
+		var all api.Elements[named] // one without a name is nothing that anybody could ask for
+		err := l.api.List(ctx, api.Get(route), &all)
+		return all.List, err
+	})
+}
+
+// onlyNames sorts the names of a list.
+func onlyNames(list []named, err error) ([]string, error) {
+	names := make([]string, 0, len(list))
+	for _, item := range list {
+		names = append(names, item.Name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func (c *Names) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
+	var list api.Elements[wireSubnet]
+	if err := c.api.List(ctx, api.Get("subnets/"), &list); err != nil {
+		return nil, err
+	}
+	subnets := make([]engine.Subnet, 0, len(list.List))
+	for _, s := range list.Sound() {
+		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, VID: s.VLAN.VID, DHCP: s.VLAN.DHCP})
+	}
+	return subnets, nil
+}

@@ -1,0 +1,107 @@
+package maas
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+	"github.com/maaslxd/maaslxd/engine/maas/share"
+)
+
+// Tags are the tags that MAAS has. One of them marks the MAAS itself.
+type Tags struct {
+	api *api.Client
+	// comments are those of the tags, by name. Who misses a tag makes it, so that an
+	// old list only costs a call.
+	comments *share.Cached[map[string]string]
+	making   singleflight.Group // by tag
+	known    sync.Map           // tags that MAAS had already
+}
+
+func newTags(l lister) *Tags {
+	c := &Tags{api: l.api}
+	c.comments = share.NewCached(namesTTL, l.limit(), l.now, c.fetchTagComments)
+	return c
+}
+
+// consoleTag is on every VM host: MAAS makes it when it first reaches the LXD
+// (vmhost.py, _discover_and_sync_vmhost).
+const consoleTag = "pod-console-logging"
+
+// makeTags gives MAAS those of the tags that it does not have. MAAS does so
+// itself for the machine that a compose makes, but several composes at once then
+// stop each other after LXD has made their instances: one succeeds, and the
+// instances of the others stay in LXD.
+func (c *Tags) makeTags(ctx context.Context, tags []string) error {
+	var known map[string]string
+	for _, tag := range tags {
+		if _, had := c.known.Load(tag); had || tag == consoleTag {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = c.comments.Get(ctx); err != nil {
+				return err
+			}
+		}
+		if _, had := known[tag]; had {
+			c.known.Store(tag, true)
+		} else if err := c.makeTag(ctx, tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeTag makes a tag, once for all who miss it in the same list: who comes late finds
+// it known. A 400 says that it is there by now, or that MAAS takes the word for a VM host
+// only.
+func (c *Tags) makeTag(ctx context.Context, tag string) error {
+	return c.once(ctx, "know "+tag, func(ctx context.Context) error {
+		if _, had := c.known.Load(tag); had {
+			return nil
+		}
+		if err := c.createTag(ctx, tag); err != nil && !api.IsStatus(err, http.StatusBadRequest) {
+			return err
+		}
+		c.known.Store(tag, true)
+		return nil
+	})
+}
+
+// createTag asks MAAS for a tag, by one call for all who want it at the same moment.
+func (c *Tags) createTag(ctx context.Context, tag string) error {
+	return c.once(ctx, "make "+tag, func(ctx context.Context) error {
+		return c.api.Call(ctx, api.Post("", "tags/").Put("name", tag), nil)
+	})
+}
+
+// once does something for all who ask for it at the same moment, also where the first of
+// them gives up.
+func (c *Tags) once(ctx context.Context, what string, do func(context.Context) error) error {
+	making := c.making.DoChan(what, func() (any, error) { return nil, do(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case made := <-making:
+		return made.Err
+	}
+}
+
+func (c *Tags) fetchTagComments(ctx context.Context) (map[string]string, error) {
+	var list api.Elements[struct {
+		Name    string `json:"name"`
+		Comment string `json:"comment"`
+	}]
+	if err := c.api.List(ctx, api.Get("tags/"), &list); err != nil {
+		return nil, err
+	}
+	comments := make(map[string]string, len(list.List))
+	for _, tag := range list.List {
+		comments[tag.Name] = tag.Comment
+	}
+	return comments, nil
+}

@@ -1,0 +1,198 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// allocate takes a machine for a key: the one that the spec names, or one that
+// fits the selector. What is allocated carries our mark from that moment on.
+func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
+	choices, err := b.Choices(ctx, key, want, prepare)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	for _, m := range choices {
+		err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key))
+		switch {
+		case err == nil:
+			b.Log.InfoContext(ctx, "allocated machine", "name", m.Hostname, "system_id", m.SystemID)
+			return b.alone(ctx, key, m)
+		case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrNotFound):
+			continue // someone was faster
+		default:
+			return engine.Machine{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, err)
+		}
+	}
+	return engine.Machine{}, fmt.Errorf("others were faster at each of %d machines: %w", len(choices), engine.ErrBusy)
+}
+
+// alone lets the machine pass if it is the only one of the key. Another process
+// may have allocated one at the same moment: each of them looks after it has
+// allocated, so at most one sees no other, and that one goes on. Who sees
+// another gives his back, or waits until the other one has.
+func (b *choice) alone(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
+	found, err := b.allocated(ctx, key)
+	switch {
+	case err != nil:
+		return engine.Machine{}, err
+	case len(found) == 1 && found[0].SystemID == m.SystemID:
+		return b.Machines.Machine(ctx, m.SystemID)
+	case len(found) == 0:
+		return engine.Machine{}, fmt.Errorf("machine %s was allocated and released again by someone: %w", m.Hostname, engine.ErrBusy)
+	case found[0].SystemID == m.SystemID:
+		return engine.Machine{}, fmt.Errorf("another process has allocated %s for %s, too: %w", found[1].Hostname, key, engine.ErrBusy)
+	}
+	if err := b.Machines.Release(ctx, m.SystemID, engine.EraseNone); err != nil {
+		return engine.Machine{}, fmt.Errorf("cannot give %s back, of which %s has another: %w", m.Hostname, key, err)
+	}
+	return engine.Machine{}, fmt.Errorf("another process has allocated %s for %s: %w", found[0].Hostname, key, engine.ErrBusy)
+}
+
+// Choices are the machines to try, the best one first.
+func (b *choice) Choices(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
+	if want.Machine != "" {
+		m, err := b.FindNamed(ctx, want.Machine)
+		if err == nil {
+			err = b.Allocatable(ctx, key, m)
+		}
+		if err == nil {
+			err = b.CheckSuits(ctx, m, want, prepare)
+		}
+		return []engine.Machine{m}, err
+	}
+	if err := b.checkSelector(ctx, want.Select); err != nil {
+		return nil, err
+	}
+	ready, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{
+		Status: engine.StatusReady, Zone: want.Select.Zone, Pool: want.Select.Pool, Tags: want.Select.Tags,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the Ready machines: %w", err)
+	}
+	fitting := slices.DeleteFunc(slices.Clone(ready), func(m engine.Machine) bool { return m.Err != nil || !want.Select.Fits(m) })
+	if len(fitting) == 0 {
+		return nil, noneFits(want.Select, len(ready))
+	}
+	// What could not be installed comes last: else a machine with a broken disk that
+	// is the smallest would be chosen for ever. The smallest that will do comes first,
+	// so that the large ones stay for those who need them. Among equal ones, processes that choose at the same
+	// moment begin at different machines.
+	slices.SortFunc(fitting, func(x, y engine.Machine) int {
+		return cmp.Or(failedAt(x).Compare(failedAt(y)), cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(lot(key, x), lot(key, y)))
+	})
+	return b.suiting(ctx, fitting, want, prepare)
+}
+
+// CheckSuits says why a machine cannot become what is wanted, as far as MAAS tells
+// before it is allocated: to give one back may erase its disks.
+func (b *choice) CheckSuits(ctx context.Context, m engine.Machine, want engine.MachineSpec, prepare Preparation) error {
+	if err := b.imaged(ctx, m, want); err != nil {
+		return err
+	}
+	return prepare.Fits(ctx, m)
+}
+
+// suiting are those of the machines that can become what is wanted. If none
+// can, the error says why of the first. A look that fails ends it: the machine
+// that it was about may be the best one.
+func (b *choice) suiting(ctx context.Context, fitting []engine.Machine, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
+	var found []engine.Machine
+	var first *engine.SpecError
+	for _, m := range fitting {
+		err := b.CheckSuits(ctx, m, want, prepare)
+		var unsuited *engine.SpecError
+		switch {
+		case err == nil:
+			found = append(found, m)
+		case !errors.As(err, &unsuited):
+			return nil, err
+		case first == nil:
+			first = unsuited
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	why := *first
+	if more := len(fitting) - 1; more > 0 {
+		why.Message += fmt.Sprintf("; nor will any of the %d other Ready machines do that fit the selector", more)
+	}
+	return nil, &why
+}
+
+func lot(key engine.Key, m engine.Machine) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(string(key) + "/" + m.SystemID)) //nolint:errcheck // never fails
+	return h.Sum64()
+}
+
+// Allocatable checks a certain machine before it is taken.
+func (b *choice) Allocatable(ctx context.Context, key engine.Key, m engine.Machine) error {
+	if m.Status == engine.StatusReady {
+		return nil
+	}
+	ours, err := b.IsMine(ctx, key, m)
+	switch {
+	case err != nil:
+		return err
+	case ours && AsBareMetal(m, key).Finished:
+		return knownMachine(m)
+	}
+	hint := "Only Ready machines can be deployed: release it if nobody needs it, or choose another one."
+	switch m.Status.Phase() {
+	case engine.PhaseCommissioning, engine.PhaseReleasing:
+		if m.Status != engine.StatusNew {
+			return fmt.Errorf("machine %s is %s, and not Ready yet: %w", m.Hostname, m.StatusName, engine.ErrBusy)
+		}
+		hint = "Commission it in MAAS first."
+	case engine.PhaseDeployed:
+		hint = "To use it as it is, adopt it; to install it anew, release it in MAAS first."
+	}
+	message := fmt.Sprintf("machine %s (%s) is not Ready but %s", m.Hostname, m.SystemID, m.StatusName)
+	if m.Owner != "" {
+		message += ", and belongs to the MAAS user " + m.Owner
+	}
+	return &engine.SpecError{Field: "machine", Message: message, Hint: hint, Err: engine.ErrConflict}
+}
+
+func knownMachine(m engine.Machine) error {
+	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
+		Field:   "name",
+		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
+		Hint: fmt.Sprintf("If something else manages it, such as another configuration, choose another name. "+
+			"If this configuration lost it, import it by its system id %s.", m.SystemID),
+		Err: engine.ErrConflict,
+	}}
+}
+
+func (b *choice) checkSelector(ctx context.Context, s engine.Selector) error {
+	for _, c := range []struct {
+		field, kind, name string
+		list              func(context.Context) ([]string, error)
+	}{
+		{"selector.zone", "zone", s.Zone, b.Names.Zones},
+		{"selector.pool", "resource pool", s.Pool, b.Names.Pools},
+	} {
+		if err := engine.CheckName(ctx, b.Names, c.field, c.kind, c.name, c.list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noneFits is retryable: machines are released and commissioned all the time.
+func noneFits(s engine.Selector, ready int) error {
+	return &engine.Error{
+		Type:    engine.InsufficientResources,
+		Message: fmt.Sprintf("none of %d Ready machines in zone %s and pool %s fits the selector", ready, cmp.Or(s.Zone, "any"), cmp.Or(s.Pool, "any")),
+		Hint: fmt.Sprintf("Wanted: tags %v, architecture %s, at least %d cores, %d MiB of memory, a disk of %d GB; VMs and locked machines do not count.",
+			s.Tags, cmp.Or(s.Architecture, "any"), s.MinCores, s.MinMemoryMiB, s.MinDiskGB),
+	}
+}

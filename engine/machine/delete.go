@@ -1,0 +1,145 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// maxReleases bounds releases of one machine that fail one after the other.
+const maxReleases = 3
+
+// Delete implements Kind.Delete: abort, release, see that it is Ready and
+// un-owned. The machine's record is never deleted, and what carries no mark of
+// ours is not touched: it was released, and perhaps acquired by someone else.
+func (b *giving) Delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
+	m, err := b.Look(ctx, ref)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return b.free(ctx, ref, engine.Machine{})
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	res, err := b.giveBack(ctx, ref, m)
+	if err != nil && res.SystemID == "" {
+		res = metalResult(ref.Key, m)
+	}
+	return res, err
+}
+
+// giveBack takes one step from a machine towards Ready, if its marks allow that.
+func (b *giving) giveBack(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	act := actsIn(situationOf(m)).delete
+	if !act.ours {
+		return act.step(b, ctx, ref, m)
+	}
+	owner, marked := m.OwnerData[engine.KeyData]
+	mine, err := b.IsMine(ctx, ref.Key, m)
+	switch {
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	case marked && engine.Key(owner) != ref.Key:
+		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "release")
+	case !mine, m.IsAdopted() && m.Owner == "":
+		return b.free(ctx, ref, m)
+	case m.IsAdopted():
+		return b.letGo(ctx, ref, m)
+	}
+	return act.step(b, ctx, ref, m)
+}
+
+// awaitReturn waits until MAAS is through with the machine.
+func (b *giving) awaitReturn(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	return b.wait(ctx, ref.Key, m), nil
+}
+
+// releaseAgain goes on with a release that failed. The marks went when it
+// began; what is left to tell whose the machine is, is its owner, whom MAAS
+// keeps until it is Ready.
+func (b *giving) releaseAgain(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	can, err := b.Catalog.Capabilities(ctx)
+	switch {
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	case m.Owner == "" || m.Owner != can.Username:
+		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "release")
+	case !b.tries.Again(ref.Key, maxReleases):
+		return engine.Result[engine.BareMetal]{}, failedMachine(m)
+	}
+	return b.release(ctx, ref, m)
+}
+
+// abort stops what MAAS does with a machine of ours.
+func (b *giving) abort(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	if m.Locked {
+		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+	}
+	return b.stop(ctx, ref.Key, m, "abort", b.Machines.Abort)
+}
+
+// release takes the fixed addresses of a machine of ours back, and releases it.
+func (b *giving) release(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	if m.Locked {
+		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+	}
+	m, err := b.unfix(ctx, m)
+	if err == nil {
+		m, err = b.noteFailure(ctx, m)
+	}
+	if err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	return b.stop(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
+		return b.Machines.Release(ctx, systemID, ref.Release.Erase)
+	})
+}
+
+// free says that nothing of ours is on the machine any more, once no other one
+// is left either that a process allocated for the key before it died.
+func (b *giving) free(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	left, err := b.allocated(ctx, ref.Key)
+	if ref.SystemID != "" { // one that is finished is that of a host which took the name since
+		left = slices.DeleteFunc(left, func(other engine.Machine) bool {
+			return other.SystemID != ref.SystemID && AsBareMetal(other, ref.Key).Finished
+		})
+	}
+	switch {
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	case len(left) > 0 && left[0].SystemID != m.SystemID:
+		return actsIn(situationOf(left[0])).delete.step(b, ctx, ref, left[0])
+	}
+	if m.Owner == "" {
+		if m, err = b.unfix(ctx, m); err != nil {
+			return engine.Result[engine.BareMetal]{}, err
+		}
+	}
+	b.tries.Forget(ref.Key)
+	b.claims.Forget(ref.Key)
+	return b.done(ref.Key, m), nil
+}
+
+// letGo takes the marks off a machine that someone else installed.
+func (b *giving) letGo(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	m, err := b.Annotate(ctx, m, m.MarkRemoval())
+	if err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	return b.free(ctx, ref, m)
+}
+
+// stop begins a transition. MAAS may refuse it because the machine has moved
+// on since the look; the next step sees where to.
+func (b *parts) stop(ctx context.Context, key engine.Key, m engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.BareMetal], error) {
+	if err := call(ctx, m.SystemID); err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, b.JudgeRefusal(ctx, m, err))
+	}
+	b.Log.InfoContext(ctx, verb+" machine", "name", m.Hostname, "system_id", m.SystemID)
+	res := metalResult(key, m)
+	res.After, res.Message = engine.Shortly, fmt.Sprintf("asked MAAS to %s %s", verb, m.Hostname)
+	res.Changed = b.Machines.Changed(ctx, m)
+	return res, nil
+}

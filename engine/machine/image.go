@@ -1,0 +1,33 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// imaged refuses a machine for whose architecture MAAS does not have the image;
+// where none is named, any image. MAAS itself says so only when it deploys.
+func (b *choice) imaged(ctx context.Context, m engine.Machine, want engine.MachineSpec) error {
+	if want.Deploy == nil {
+		return nil
+	}
+	all, err := b.Catalog.Images(ctx)
+	if err != nil {
+		return err
+	}
+	short, _, _ := strings.Cut(m.Architecture, "/")
+	known := engine.ImageArchitectures(all, want.Deploy)
+	if len(known) == 0 || slices.Contains(known, short) {
+		return nil // none is known: MAAS has the last word
+	}
+	return &engine.SpecError{
+		Field:   want.MachineField(),
+		Message: fmt.Sprintf("machine %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, want.Deploy.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Choose another machine, name an image in deploy.image that MAAS has for %s, or import this one for it in MAAS.", short),
+		Err:     engine.ErrConflict,
+	}
+}

@@ -1,0 +1,215 @@
+// Package machine is the kind Machine: bare-metal machines of MAAS, allocated and
+// deployed. Package host builds on it.
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// Kind does what engine.Kind promises, for machines. It is the first half of the kind
+// Host, too.
+type Kind struct {
+	*parts
+	choice
+	addresses
+	failures
+	giving
+}
+
+// parts is what all steps of the kind use.
+type parts struct {
+	engine.Config
+	tries   *region.Tries // releases that failed
+	surplus *region.Tries // looks at two machines of one key
+	claims  *region.Claims
+}
+
+// The steps, by what they are about: which machine is taken, its fixed addresses, the
+// deployment of it that failed last, and how it is given back.
+type (
+	choice    struct{ *parts }
+	addresses struct{ *parts }
+	failures  struct{ *parts }
+	giving    struct {
+		*parts
+		failures
+	}
+)
+
+// New returns the kind Machine. It makes no call.
+func New(cfg engine.Config, in *region.Region) *Kind {
+	p := &parts{Config: cfg, tries: region.NewTries(), surplus: region.NewTries(), claims: in.Claims}
+	return &Kind{parts: p, choice: choice{p}, addresses: addresses{p}, failures: failures{p}, giving: giving{p, failures{p}}}
+}
+
+// Verbs are what the kind Machine does.
+func (b *Kind) Verbs() engine.Verbs[engine.MachineSpec, engine.BareMetal] {
+	return engine.Verbs[engine.MachineSpec, engine.BareMetal]{Observe: b.observe, Reconcile: b.reconcile, Delete: b.Delete, Check: b.obstacles}
+}
+
+// observe implements Kind.Observe.
+func (b *Kind) observe(ctx context.Context, ref engine.Ref) (engine.BareMetal, error) {
+	m, err := b.Look(ctx, ref)
+	if err != nil {
+		return engine.BareMetal{}, err
+	}
+	return AsBareMetal(m, ref.Key), nil
+}
+
+// AsBareMetal is the machine as that of a key.
+func AsBareMetal(m engine.Machine, key engine.Key) engine.BareMetal {
+	state := m.OwnerData[engine.StateData]
+	return engine.BareMetal{
+		Machine: m, Ours: engine.Key(m.OwnerData[engine.KeyData]) == m.CurrentKey(key),
+		Finished: state == engine.StateFinished || state == engine.StateAdopted,
+	}
+}
+
+func metalResult(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
+	return engine.Result[engine.BareMetal]{
+		Object: AsBareMetal(m, key), SystemID: m.SystemID,
+		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
+	}
+}
+
+// Look finds the machine of a ref: by its system id, or by the mark that
+// Allocate left with it together with the allocation itself. There is no
+// allocation of ours without that mark, whatever else was lost.
+func (b *parts) Look(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
+	if ref.SystemID != "" {
+		return b.Machines.Machine(ctx, ref.SystemID)
+	}
+	found, err := b.allocated(ctx, ref.Key)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	if len(found) == 0 {
+		return engine.Machine{}, fmt.Errorf("no machine is allocated for %s: %w", ref.Key, engine.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// only returns the first of the machines that were allocated for a key, and
+// gives the others back: they were allocated and never touched by a process
+// that died before it could do so itself.
+func (b *Kind) only(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
+	found, err := b.allocated(ctx, ref.Key)
+	switch {
+	case err != nil:
+		return engine.Machine{}, err
+	case len(found) == 0:
+		return engine.Machine{}, fmt.Errorf("no machine is allocated for %s: %w", ref.Key, engine.ErrNotFound)
+	}
+	surplus := slices.DeleteFunc(slices.Clone(found[1:]), func(m engine.Machine) bool {
+		return m.Status != engine.StatusAllocated || AsBareMetal(m, ref.Key).Finished
+	})
+	if len(surplus) > 0 && !claimed(found[0]) && b.surplus.Again(ref.Key, maxLooks) {
+		// Whose process lives goes on with its machine, or gives it back.
+		return engine.Machine{}, fmt.Errorf("%s and %s are both allocated for %s, and one of them is to be given back: %w", found[0].Hostname, surplus[0].Hostname, ref.Key, engine.ErrBusy)
+	}
+	for _, m := range surplus {
+		if err := b.Machines.Release(ctx, m.SystemID, engine.EraseNone); err != nil {
+			return engine.Machine{}, fmt.Errorf("cannot give %s back, which %s does not need: %w", m.Hostname, ref.Key, err)
+		}
+		b.Log.InfoContext(ctx, "gave a second machine back", "name", m.Hostname, "system_id", m.SystemID)
+	}
+	return found[0], nil
+}
+
+// maxLooks is how many looks at two machines, of which none is claimed, show
+// that no process is about to claim one.
+const maxLooks = 3
+
+// claimed tells that a process has seen the machine to be the key's only one,
+// and goes on with it.
+func claimed(m engine.Machine) bool { return m.OwnerData[engine.KeyData] != "" }
+
+// allocated lists the machines that were allocated for a key, the one that has
+// come furthest first. One whose host was renamed since is another key's. There is one, unless two processes chose at the same
+// moment.
+func (b *parts) allocated(ctx context.Context, key engine.Key) ([]engine.Machine, error) {
+	found, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{Agent: engine.MarkerOf(key)})
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for the machine of %s: %w", key, err)
+	}
+	for _, m := range found {
+		if m.Err != nil {
+			return nil, fmt.Errorf("cannot tell whether %s was allocated for %s: %w", m.Hostname, key, m.Err)
+		}
+	}
+	found = slices.DeleteFunc(found, func(m engine.Machine) bool { return claimed(m) && engine.Key(m.OwnerData[engine.KeyData]) != key })
+	slices.SortFunc(found, func(x, y engine.Machine) int {
+		return cmp.Or(
+			boolCompare(AsBareMetal(y, key).Finished, AsBareMetal(x, key).Finished),
+			boolCompare(x.Status == engine.StatusAllocated, y.Status == engine.StatusAllocated),
+			boolCompare(claimed(y), claimed(x)),
+			cmp.Compare(x.SystemID, y.SystemID),
+		)
+	})
+	return found, nil
+}
+
+func boolCompare(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// IsMine reports whether an acquired machine is the key's: it says so itself, or
+// Allocate's mark does.
+func (b *parts) IsMine(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
+	if owner, ok := m.OwnerData[engine.KeyData]; ok {
+		return engine.Key(owner) == key, nil
+	}
+	found, err := b.allocated(ctx, key)
+	return slices.ContainsFunc(found, func(f engine.Machine) bool { return f.SystemID == m.SystemID }), err
+}
+
+// FindNamed finds the one machine that a spec names by system id, hostname or FQDN.
+func (b *parts) FindNamed(ctx context.Context, name string) (engine.Machine, error) {
+	short, _, _ := strings.Cut(name, ".")
+	found, err := b.Machines.MachinesNamed(ctx, short)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	for _, m := range found {
+		if name == short || strings.EqualFold(m.FQDN, name) {
+			return m, nil
+		}
+	}
+	m, err := b.Machines.Machine(ctx, name)
+	if errors.Is(err, engine.ErrNotFound) {
+		return engine.Machine{}, &engine.SpecError{Field: "machine", Message: fmt.Sprintf("MAAS has no machine %q", name), Err: engine.ErrNotFound, Hint: b.meant(ctx, name, found)}
+	}
+	return m, err
+}
+
+// meant says which machine is nearly called so: in another domain, or in other
+// letters.
+func (b *parts) meant(ctx context.Context, name string, sameHostname []engine.Machine) string {
+	if small := strings.ToLower(name); len(sameHostname) == 0 && small != name {
+		short, _, _ := strings.Cut(small, ".")
+		sameHostname, _ = b.Machines.MachinesNamed(ctx, short)
+	}
+	if len(sameHostname) == 0 {
+		return "Give a hostname, an FQDN or a system id, or describe the machine by a selector."
+	}
+	m := sameHostname[0]
+	if !strings.Contains(name, ".") {
+		return fmt.Sprintf("Did you mean %q? Names differ by case.", m.Hostname)
+	}
+	return fmt.Sprintf("Did you mean %q? That is the only machine of this hostname.", m.FQDN)
+}

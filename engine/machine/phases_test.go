@@ -1,0 +1,17 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestEveryStatusHasActs: no status of MAAS leaves a step without an answer.
+func TestEveryStatusHasActs(t *testing.T) {
+	t.Parallel()
+	for status := engine.Status(0); status <= engine.StatusFailedTesting; status++ {
+		if a := actsIn(situationOf(engine.Machine{Status: status})); a.reconcile.step == nil || a.delete.step == nil {
+			t.Errorf("status %d: %+v", status, a)
+		}
+	}
+}

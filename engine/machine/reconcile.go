@@ -1,0 +1,273 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Preparation is what the kind Host adds to the kind Machine.
+type Preparation struct {
+	// Fits says why a machine cannot become what is wanted, before it is taken.
+	// What another machine may mend is a *SpecError.
+	Fits func(context.Context, engine.Machine) error
+	// Network prepares the allocated machine.
+	Network func(context.Context, engine.Machine) (engine.Machine, error)
+	// Deployment completes what is to be installed on the machine, which is zero
+	// before one is chosen.
+	Deployment func(engine.Machine) (*engine.Deployment, error)
+}
+
+func bare(want engine.MachineSpec) Preparation {
+	return Preparation{
+		Fits:       func(context.Context, engine.Machine) error { return nil },
+		Network:    func(_ context.Context, m engine.Machine) (engine.Machine, error) { return m, nil },
+		Deployment: func(engine.Machine) (*engine.Deployment, error) { return want.Deploy, nil },
+	}
+}
+
+// reconcile implements Kind.Reconcile.
+func (b *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.MachineSpec) (engine.Result[engine.BareMetal], error) {
+	res, err := b.Reach(ctx, ref, want, bare(want))
+	if err != nil || !res.Done || ref.Finished || res.Object.Finished {
+		return res, err
+	}
+	m, err := b.Annotate(ctx, res.Object.Machine, map[string]string{engine.KeyData: string(ref.Key), engine.StateData: want.FinishedState()})
+	if err != nil {
+		return res, err
+	}
+	res.Object = AsBareMetal(m, ref.Key)
+	return res, nil
+}
+
+// Reach takes the machine one step towards what is wanted. Done means that it
+// is there; that it says so itself is for the caller to see to.
+func (b *Kind) Reach(ctx context.Context, ref engine.Ref, want engine.MachineSpec, prepare Preparation) (engine.Result[engine.BareMetal], error) {
+	if err := want.Validate(); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	look := b.Look
+	if ref.SystemID == "" {
+		look = b.only
+	}
+	m, err := look(ctx, ref)
+	switch {
+	case errors.Is(err, engine.ErrNotFound) && ref.SystemID != "":
+		return engine.Result[engine.BareMetal]{}, engine.Terminal(err) // a machine's record does not come back
+	case errors.Is(err, engine.ErrNotFound) && want.Adopt:
+		return b.adopt(ctx, ref.Key, want)
+	case errors.Is(err, engine.ErrNotFound):
+		m, err = b.begin(ctx, ref.Key, want, prepare)
+	case err == nil && ref.SystemID == "" && AsBareMetal(m, ref.Key).Finished:
+		return engine.Result[engine.BareMetal]{}, knownMachine(m)
+	}
+	if err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	res, err := b.advance(ctx, ref, want, m, prepare)
+	if err != nil && res.SystemID == "" {
+		res = metalResult(ref.Key, m)
+	}
+	return res, err
+}
+
+// begin takes a machine, once it is known that there is something to install.
+func (b *Kind) begin(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
+	if _, err := prepare.Deployment(engine.Machine{}); err != nil {
+		return engine.Machine{}, err
+	}
+	if err := b.CheckImage(ctx, want.Deploy); err != nil {
+		return engine.Machine{}, err
+	}
+	wishes, err := b.wishes(ctx, key, want)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	m, err := b.allocate(ctx, key, want, prepare.with(wishes))
+	if err != nil {
+		b.claims.Forget(key)
+	}
+	return m, err
+}
+
+// with also wants the machine to be one that can have the addresses.
+func (p Preparation) with(wishes []wish) Preparation {
+	fits := p.Fits
+	p.Fits = func(ctx context.Context, m engine.Machine) error {
+		if err := fits(ctx, m); err != nil {
+			return err
+		}
+		return fit(wishes, m)
+	}
+	return p
+}
+
+// advance does the one thing that the phase asks for. A machine that was
+// finished once is only reported, in whatever state it is.
+func (b *Kind) advance(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
+	if ref.Finished || AsBareMetal(m, ref.Key).Finished {
+		return b.done(ref.Key, m), nil
+	}
+	if want.Adopt {
+		return b.take(ctx, ref.Key, want, m)
+	}
+	act := actsIn(situationOf(m)).reconcile
+	if act.ours {
+		mine, err := b.IsMine(ctx, ref.Key, m)
+		switch {
+		case err != nil:
+			return engine.Result[engine.BareMetal]{}, err
+		case !mine:
+			return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "use")
+		}
+	}
+	return act.step(b, ctx, ref.Key, want, m, prepare)
+}
+
+// await waits until the machine changes.
+func (b *Kind) await(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	return b.wait(ctx, key, m), nil
+}
+
+// finish ends the making of a machine. That it says so itself is for the caller to see to.
+func (b *Kind) finish(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	m, err := b.clearFailure(ctx, m)
+	return b.done(key, m), err
+}
+
+// fail says why a machine did not come to be. It is left to be looked at.
+func (b *Kind) fail(_ context.Context, _ engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	return engine.Result[engine.BareMetal]{}, failedMachine(m)
+}
+
+// retake allocates a machine that was ours to be and has been released since.
+func (b *Kind) retake(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	if err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key)); err != nil {
+		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+	}
+	res := metalResult(key, m)
+	res.Reason, res.Message = "Allocated", m.Hostname+" is allocated again"
+	return res, nil
+}
+
+func (b *parts) done(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
+	res := metalResult(key, m)
+	res.Done = true
+	return res
+}
+
+func (b *parts) wait(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
+	res := metalResult(key, m)
+	res.After = engine.LookAgain
+	res.Changed = b.Machines.Changed(ctx, m)
+	return res
+}
+
+// install deploys an allocated machine, or leaves it so.
+func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
+	m, err := b.Annotate(ctx, m, map[string]string{engine.KeyData: string(key), engine.StateData: engine.StateInProgress})
+	if err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	if m, err = prepare.Network(ctx, m); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	if m, err = b.fix(ctx, key, want, m); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	what, err := prepare.Deployment(m)
+	switch {
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	case what == nil:
+		return b.done(key, m), nil
+	}
+	if err := b.CheckImage(ctx, what); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	if what.MustDisableSwap(m) {
+		if err := b.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{SwapBytes: new(int64)}); err != nil {
+			return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot have MAAS make no swap on %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+		}
+	}
+	if err := b.Machines.Deploy(ctx, m.SystemID, *what); err != nil {
+		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot deploy %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, engine.AsSpecErrors(err)))
+	}
+	b.Log.InfoContext(ctx, "deploying machine", "name", m.Hostname, "system_id", m.SystemID, "image", what.Image)
+	return b.wait(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
+}
+
+// adopt finds a machine that is to be taken as it is.
+func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpec) (engine.Result[engine.BareMetal], error) {
+	m, err := b.FindNamed(ctx, want.Machine)
+	switch {
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	case engine.Key(m.OwnerData[engine.KeyData]) == key && AsBareMetal(m, key).Finished:
+		return engine.Result[engine.BareMetal]{}, knownMachine(m)
+	}
+	return b.take(ctx, key, want, m)
+}
+
+// take marks a Deployed machine as the key's, which someone else installed.
+func (b *Kind) take(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	switch owner := m.OwnerData[engine.KeyData]; {
+	case owner != "" && engine.Key(owner) != key:
+		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "adopt")
+	case m.Status.Phase() == engine.PhaseDeploying:
+		return b.wait(ctx, key, m), nil
+	case m.Status.Phase() != engine.PhaseDeployed:
+		return engine.Result[engine.BareMetal]{}, &engine.SpecError{
+			Field: "machine", Message: fmt.Sprintf("machine %s (%s) is %s", m.Hostname, m.SystemID, m.StatusName),
+			Hint: "Only a Deployed machine can be adopted.", Err: engine.ErrConflict,
+		}
+	}
+	if m.OwnerData[engine.StateData] == engine.StateInProgress { // we have installed it
+		return b.done(key, m), nil
+	}
+	m, err := b.Annotate(ctx, m, map[string]string{engine.KeyData: string(key), engine.StateData: want.BegunState()})
+	if err != nil {
+		return metalResult(key, m), err // it may carry our mark by now
+	}
+	return b.done(key, m), nil
+}
+
+// Annotate sets owner data where they differ, and returns the machine with
+// them.
+func (b *parts) Annotate(ctx context.Context, m engine.Machine, data map[string]string) (engine.Machine, error) {
+	missing, after := map[string]string{}, map[string]string{}
+	for key, value := range m.OwnerData {
+		after[key] = value
+	}
+	for key, value := range data {
+		if after[key] != value {
+			missing[key], after[key] = value, value
+		}
+		if value == "" {
+			delete(after, key)
+		}
+	}
+	if len(missing) == 0 {
+		return m, nil
+	}
+	if err := b.Metal.Annotate(ctx, m.SystemID, missing); err != nil {
+		return m, fmt.Errorf("cannot annotate %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+	}
+	m.OwnerData = after
+	return m, nil
+}
+
+// failedMachine says in MAAS's words why a machine did not come to be.
+func failedMachine(m engine.Machine) error {
+	message := fmt.Sprintf("machine %s ended in the state %q", m.Hostname, m.StatusName)
+	if m.StatusMessage != "" {
+		message += ": " + m.StatusMessage
+	}
+	return &engine.Refusal{
+		Message: message,
+		Hint:    fmt.Sprintf("MAAS's events of machine %s tell more. It is left as it is, to be looked at; destroying it releases it.", m.SystemID),
+		Err:     engine.ErrConflict,
+	}
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// fields of a spec, by the parameter in which MAAS refuses them.
+var fields = map[string]string{
+	"hostname": "name", "cores": "cores", "pinned_cores": "pinned_cores",
+	"memory": "memory_mib", "hugepages_backed": "hugepages", "storage": "disks",
+	"interfaces": "interfaces", "zone": "zone", "pool": "pool", "domain": "domain",
+	"distro_series": "deploy.image", "osystem": "deploy.image",
+	"hwe_kernel": "deploy.kernel", "user_data": "deploy.user_data",
+}
+
+// AsSpecErrors turns MAAS's complaint about a parameter into one about the field of
+// the spec that it came from. Other errors pass unchanged.
+func AsSpecErrors(err error) error { return AsSpecErrorsBy(err, fields) }
+
+// AsSpecErrorsBy is AsSpecErrors for a spec with other fields, by the parameter in which
+// MAAS refuses them.
+func AsSpecErrorsBy(err error, fields map[string]string) error {
+	var refusal FieldError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	var errs []error
+	said := refusal.Fields()
+	for _, parameter := range slices.Sorted(maps.Keys(said)) {
+		if field, ok := fields[parameter]; ok {
+			errs = append(errs, &SpecError{Field: field, Message: "MAAS says: " + strings.Join(said[parameter], " "), Err: ErrInvalid})
+		}
+	}
+	if len(errs) == 0 {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// LockedError says that a locked machine is neither changed nor deleted.
+func LockedError(m Machine, verb string) error {
+	return &Refusal{
+		Message: fmt.Sprintf("cannot %s %s: it is locked in MAAS", verb, m.Hostname),
+		Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", m.SystemID), Err: ErrConflict,
+	}
+}
+
+// NotOursError says that a machine is not ours to touch.
+func NotOursError(m Machine, verb string) error {
+	whose := "was acquired outside of this configuration"
+	if key := m.OwnerData[KeyData]; key != "" {
+		whose = "belongs to " + key
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("cannot %s machine %s (%s, %s): it %s", verb, m.Hostname, m.SystemID, m.StatusName, whose),
+		Hint:    "Release it in MAAS if nobody needs it, or choose another machine.", Err: ErrConflict,
+	}
+}
+
+// AlreadyFinishedError says that a finished machine has the key of what is to be made.
+type AlreadyFinishedError struct{ *SpecError }
+
+func (e AlreadyFinishedError) Unwrap() error { return e.SpecError }
+
+// JudgeRefusal judges a refusal by looking. If the machine's status changed between
+// the look and the call, the next step knows better; else the refusal stands.
+func (c Config) JudgeRefusal(ctx context.Context, m Machine, refusal error) error {
+	if !errors.Is(refusal, ErrConflict) && !errors.Is(refusal, ErrInvalid) {
+		return refusal
+	}
+	now, err := c.Machines.Machine(ctx, m.SystemID)
+	if err != nil || now.Status == m.Status {
+		return refusal
+	}
+	return fmt.Errorf("%s is %s by now: %w", m.Hostname, now.StatusName, ErrBusy)
+}
+
+// LinkError says why MAAS did not give a machine an address: what has come into
+// its way since the check, as far as MAAS tells.
+func (c Config) LinkError(ctx context.Context, field string, subnet Subnet, ip netip.Addr, m Machine, refusal error) error {
+	if errors.Is(refusal, ErrBusy) {
+		return refusal
+	}
+	c.Names.Refresh(ListAddresses)
+	err := c.CheckAddress(ctx, field, subnet, ip, m.SystemID)
+	var bad *SpecError
+	if errors.As(err, &bad) {
+		return bad
+	}
+	return &SpecError{
+		Field: field, Message: fmt.Sprintf("%s cannot have the address %s", m.Hostname, ip), Err: refusal,
+		Hint: "It must be free, in the subnet, and outside its dynamic ranges.",
+	}
+}

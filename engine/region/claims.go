@@ -1,0 +1,61 @@
+package region
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Claims are the fixed addresses of the VMs and machines that this process is
+// making in one MAAS, by all its engines for it. MAAS shows an address as taken
+// only once it is linked, minutes after it was checked; until then, a second one of
+// the same apply would find it free. What other processes make is not in here: MAAS
+// refuses the link then.
+type Claims struct {
+	mu   sync.Mutex
+	made map[place]claim
+}
+
+// place is an address of a subnet, by MAAS's number of it.
+type place struct {
+	subnet int
+	ip     netip.Addr
+}
+
+// claim says for whom an address is meant.
+type claim struct {
+	key  engine.Key
+	name string
+}
+
+func newClaims() *Claims { return &Claims{made: map[place]claim{}} }
+
+// Take claims an address for a key, unless another key has. The error is a
+// *SpecError of the field.
+func (c *Claims) Take(field string, key engine.Key, name string, subnetID int, ip netip.Addr) error {
+	at := place{subnetID, ip}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other, ok := c.made[at]; ok && other.key != key {
+		return &engine.SpecError{
+			Field: field, Message: fmt.Sprintf("%s is meant for %s, which is not made yet", at.ip, other.name),
+			Hint: "Give each an address of its own.", Err: engine.ErrConflict,
+		}
+	}
+	c.made[at] = claim{key: key, name: name}
+	return nil
+}
+
+// Forget gives the claims of a key up: MAAS shows what it got, or it gets
+// nothing.
+func (c *Claims) Forget(key engine.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, made := range c.made {
+		if made.key == key {
+			delete(c.made, at)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package region
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// HostLocks keeps composing on a host and syncing that host apart: a sync
+// that ends inside a compose adopts the newborn, and the compose then fails
+// although its VM is there. Composes of one host may run side by side.
+type HostLocks struct {
+	mu    sync.Mutex
+	locks map[string]*semaphore.Weighted
+}
+
+// everything is the weight of a lock that shares with nobody.
+const everything = 1 << 20
+
+func newHostLocks() *HostLocks {
+	return &HostLocks{locks: map[string]*semaphore.Weighted{}}
+}
+
+// Share waits until no one has the host alone.
+func (h *HostLocks) Share(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
+	return h.acquire(ctx, host.HostKey, 1)
+}
+
+// alone waits until no one else uses the host.
+func (h *HostLocks) alone(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
+	return h.acquire(ctx, host.HostKey, everything)
+}
+
+func (h *HostLocks) acquire(ctx context.Context, key string, weight int64) (func(), error) {
+	h.mu.Lock()
+	lock, ok := h.locks[key]
+	if !ok {
+		lock = semaphore.NewWeighted(everything)
+		h.locks[key] = lock
+	}
+	h.mu.Unlock()
+	if err := lock.Acquire(ctx, weight); err != nil {
+		return nil, err
+	}
+	return func() { lock.Release(weight) }, nil
+}

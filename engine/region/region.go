@@ -1,0 +1,64 @@
+// Package region is what the engines of one MAAS share in a process: which hosts are
+// composed on or closed, which fixed addresses are meant for what is being made, which
+// names are about to be free, and which composes were sent.
+package region
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Region is what the engines of one MAAS share in a process, where several ask it
+// by keys of their own: which hosts are composed on, and which fixed addresses are
+// meant for what is being made. It names objects by Key, which must be unique among
+// them, as it must in their Ledger.
+type Region struct {
+	// Locks keep composes on a host and changes of that host apart.
+	Locks *HostLocks
+	// Claims are the fixed addresses of what is being made.
+	Claims *Claims
+	// Names are those of the VMs and hosts that are being renamed or deleted.
+	Names *NamesLeft
+
+	sent   sync.Map // token of a row to when this process sent its compose, by a clock that nobody sets
+	holder string   // of the hosts that these engines close in the ledger
+}
+
+// New returns a Region in which nothing is under way.
+func New() *Region {
+	return &Region{Locks: newHostLocks(), Claims: newClaims(), Names: newNamesLeft(), holder: rand.Text()}
+}
+
+// NoteSent notes that a compose is sent for a row now. Those that cannot bear fruit any
+// more are forgotten: a process that lives for months sends many, and loses some.
+func (r *Region) NoteSent(token string, window time.Duration) {
+	now := time.Now()
+	r.sent.Range(func(former, sent any) bool {
+		if now.Sub(sent.(time.Time)) >= window {
+			r.sent.Delete(former)
+		}
+		return true
+	})
+	r.sent.Store(token, now)
+}
+
+// ForgetSent forgets the compose of a row that has borne fruit.
+func (r *Region) ForgetSent(token string) { r.sent.Delete(token) }
+
+// ComposeRemaining says for how long the compose of a row may still bear fruit, out of
+// the window that it has. A clock that was put back since must not make that longer than
+// a compose can take, and one that was put forward must not make it shorter than this
+// process knows it to be.
+func (r *Region) ComposeRemaining(row engine.Row, window time.Duration, now time.Time) time.Duration {
+	if row.SystemID != "" {
+		return 0
+	}
+	left := window - now.Sub(row.Since)
+	if sent, ok := r.sent.Load(row.Token); ok {
+		left = max(left, window-time.Since(sent.(time.Time)))
+	}
+	return min(window, max(0, left))
+}

@@ -1,0 +1,25 @@
+package region
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSentForgets: a compose whose time is over has no say, and no entry, any more.
+func TestSentForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window = 130 * time.Second
+		r := New()
+		r.NoteSent("old", window)
+		time.Sleep(window / 2)
+		r.NoteSent("young", window)
+		time.Sleep(window / 2)
+		r.NoteSent("new", window)
+		for token, want := range map[string]bool{"old": false, "young": true, "new": true} {
+			if _, noted := r.sent.Load(token); noted != want {
+				t.Errorf("%s is noted: %v, want %v", token, noted, want)
+			}
+		}
+	})
+}

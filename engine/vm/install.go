@@ -1,0 +1,123 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// commission lets MAAS take stock of a VM.
+func (v *Kind) commission(ctx context.Context, key engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	if err := v.inherit(ctx, m); err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	if err := v.Machines.Commission(ctx, m.SystemID); err != nil {
+		return engine.Result[engine.VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.JudgeRefusal(ctx, m, err))
+	}
+	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
+	return v.wait(ctx, key, m.WithStatus(engine.StatusCommissioning)), nil
+}
+
+// install deploys a Ready VM, or finishes it where it is to stay Ready.
+func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	if want.Deploy == nil {
+		if err := v.link(ctx, want, m); err != nil {
+			return engine.Result[engine.VM]{}, err
+		}
+		return v.finish(ctx, key, want, m)
+	}
+	if err := unallocated(ctx, v.Config, m); err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	if err := v.CheckImage(ctx, want.Deploy); err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	if err := v.link(ctx, want, m); err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	if err := v.Machines.Deploy(ctx, m.SystemID, *want.Deploy); err != nil {
+		return engine.Result[engine.VM]{}, &engine.Error{
+			Type: engine.VMDeploymentFailed, Host: m.HostName,
+			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: v.JudgeRefusal(ctx, m, engine.AsSpecErrors(err)),
+		}
+	}
+	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
+	return v.wait(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
+}
+
+// unallocated refuses to install on a VM that someone else has allocated in
+// the meantime.
+func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
+	if m.Owner == "" {
+		return nil
+	}
+	can, err := c.Catalog.Capabilities(ctx)
+	if err != nil || can.Username == m.Owner {
+		return err
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("cannot deploy %s: it is allocated to the MAAS user %s", m.Hostname, m.Owner),
+		Hint:    fmt.Sprintf("Release machine %s in MAAS, or choose another name.", m.SystemID), Err: engine.ErrConflict,
+	}
+}
+
+// link gives interfaces their fixed addresses. MAAS keeps them only as static
+// links of the commissioned machine, not as compose's ip=.
+func (v *Kind) link(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	for n, i := range want.Interfaces {
+		if !i.IP.IsValid() || n < len(m.Interfaces) && linked(m.Interfaces[n], i) {
+			continue
+		}
+		field := "interfaces." + i.Name
+		if n >= len(m.Interfaces) {
+			return &engine.SpecError{Field: field, Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: engine.ErrConflict}
+		}
+		subnet, err := v.FindSubnet(ctx, field, i.Subnet)
+		if err != nil {
+			return err
+		}
+		err = v.Machines.Link(ctx, m.SystemID, m.Interfaces[n].ID, subnet, i.IP.String())
+		switch {
+		case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrInvalid):
+			return v.LinkError(ctx, field+".ip", subnet, i.IP, m, v.JudgeRefusal(ctx, m, err))
+		case err != nil:
+			return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, i.IP, err)
+		}
+	}
+	return nil
+}
+
+func linked(have engine.MachineInterface, want engine.Interface) bool {
+	return engine.HasStaticLink(have.Links, want.IP)
+}
+
+// finish notes on the machine that it is what was wanted.
+func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	if description := engine.DescriptionWithMark(m.Description, key, true); description != m.Description {
+		if err := v.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &description}); err != nil {
+			return engine.Result[engine.VM]{}, fmt.Errorf("cannot mark %s as finished: %w", m.Hostname, err)
+		}
+		m.Description = description
+	}
+	res := result(key, m)
+	res.Done = true
+	return res, nil
+}
+
+// failed says in MAAS's words why a VM did not come to be.
+func failed(m engine.Machine) error {
+	kind := engine.VMCreationFailed
+	if m.Status == engine.StatusFailedDeployment {
+		kind = engine.VMDeploymentFailed
+	}
+	message := fmt.Sprintf("%s ended in the state %q", m.Hostname, m.StatusName)
+	if m.StatusMessage != "" {
+		message += ": " + m.StatusMessage
+	}
+	return engine.Terminal(&engine.Error{
+		Type: kind, Host: m.HostName, Message: message,
+		Hint: fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID),
+	})
+}

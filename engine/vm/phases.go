@@ -1,0 +1,104 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// situation is a phase of a VM's machine, or a part of one that is treated otherwise.
+type situation string
+
+// The situations that are no phase of their own.
+const (
+	// newRecord is a machine that was never commissioned.
+	newRecord situation = "New"
+	// newborn is Ready and carries its birth mark: compose has just made it.
+	newborn situation = "Newborn"
+	// failedBeforeReady is a machine on which nothing has ever run.
+	failedBeforeReady situation = "Failed before Ready"
+)
+
+// situationOf says in which situation a VM is. Whether it is newborn only its birth mark
+// tells, which the first commissioning removes.
+func situationOf(m engine.Machine, hasBirthMark bool) situation {
+	phase := m.Status.Phase()
+	switch {
+	case m.Status == engine.StatusNew:
+		return newRecord
+	case phase == engine.PhaseReady && hasBirthMark:
+		return newborn
+	case m.Status == engine.StatusFailedCommissioning, m.Status == engine.StatusFailedTesting:
+		return failedBeforeReady
+	}
+	return situation(phase)
+}
+
+// making is a VM on its way to what is wanted, and removing is one on its way out.
+type (
+	making struct {
+		does string
+		step func(v *Kind, ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error)
+	}
+	removing struct {
+		does string
+		step func(v *removal, ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error)
+	}
+)
+
+// acts is what a step does in a situation.
+type acts struct {
+	in        situation
+	reconcile making
+	delete    removing
+}
+
+// table says what a step does with a VM that is not finished, and what with one that is
+// to go. A finished VM is only settled (reconcile.go).
+func table() []acts {
+	var (
+		commission = making{"commission", (*Kind).commission}
+		install    = making{"deploy, or finish", (*Kind).install}
+		finish     = making{"finish", (*Kind).finish}
+		move       = making{"make elsewhere", (*Kind).move}
+		fail       = making{"fail", (*Kind).fail}
+		wait       = making{"wait", (*Kind).await}
+
+		remove      = removing{"power off, delete", (*removal).remove}
+		abort       = removing{"abort", (*removal).abort}
+		release     = removing{"release", (*removal).release}
+		awaitReturn = removing{"wait", (*removal).awaitRelease}
+	)
+	return []acts{
+		{newRecord, commission, remove},
+		{situation(engine.PhaseCommissioning), wait, abort},
+		{newborn, commission, remove},
+		{situation(engine.PhaseReady), install, remove},
+		{situation(engine.PhaseAllocated), install, release},
+		{situation(engine.PhaseDeploying), wait, abort},
+		{situation(engine.PhaseDeployed), finish, release},
+		{situation(engine.PhaseReleasing), wait, awaitReturn},
+		{failedBeforeReady, move, remove},
+		{situation(engine.PhaseFailed), fail, remove},
+		{situation(engine.PhaseOther), wait, remove},
+	}
+}
+
+// actsIn finds the acts of a situation.
+func actsIn(s situation) acts {
+	for _, a := range table() {
+		if a.in == s {
+			return a
+		}
+	}
+	panic("engine/vm: no act in the phase " + string(s))
+}
+
+// Phases is the table of phases, as docs/states.md shows it.
+func Phases() []engine.PhaseActs {
+	var rows []engine.PhaseActs
+	for _, a := range table() {
+		rows = append(rows, engine.PhaseActs{In: string(a.in), Reconcile: a.reconcile.does, Delete: a.delete.does})
+	}
+	return rows
+}

@@ -1,0 +1,163 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+)
+
+// obstacles implements Kind.Check. A spec with neither Host nor a Strategy of
+// Placement leaves the host open.
+func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSpec) engine.Obstacles {
+	var o engine.Obstacles
+	if o.Add(v.CheckMayCompose(ctx)); !o.IsEmpty() {
+		return o // nothing can be made, whatever is asked for
+	}
+	for _, n := range v.namesOf(want) {
+		o.Add(engine.CheckName(ctx, v.Names, n.field, n.kind, n.name, n.list))
+	}
+	o.Add(v.CheckImage(ctx, want.Deploy))
+	v.interfaceObstacles(ctx, &o, ref, want)
+	v.nameObstacles(ctx, &o, ref, want)
+	switch {
+	case want.Host != "":
+		v.hostObstacles(ctx, &o, ref, want)
+	case want.Placement.Strategy != "" && len(o.Lasting) == 0:
+		_, err := v.maker.PlacedSites(ctx, ref.Key, want, nil)
+		o.Add(err)
+	}
+	return o
+}
+
+func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+	for n, i := range want.Interfaces {
+		if i.Subnet == "" {
+			continue
+		}
+		field := "interfaces." + i.Name
+		subnet, err := v.FindSubnet(ctx, field, i.Subnet)
+		if err == nil && n == 0 {
+			err = subnet.CheckDHCP(field)
+		}
+		if err != nil || !i.IP.IsValid() {
+			o.Add(err)
+			continue
+		}
+		use, err := v.LookUpAddress(ctx, field+".ip", subnet, i.IP)
+		switch {
+		case err != nil:
+			o.Add(err)
+		case use.Purpose == engine.AddressFree, ref.SystemID != "" && use.SystemID == ref.SystemID:
+		case use.SystemID == "":
+			o.Add(use.UnusableError(field+".ip", i.IP))
+		default:
+			holder, err := v.Machines.Machine(ctx, use.SystemID)
+			if err == nil || errors.Is(err, engine.ErrNotFound) {
+				o.AddHeldBy(holder, use.UnusableError(field+".ip", i.IP))
+				continue
+			}
+			o.Add(err)
+		}
+	}
+}
+
+// nameObstacles looks for another machine of the name. An unfinished one with the
+// mark of the key is what an earlier run has left of the VM, and is gone on with.
+func (v *checks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+	if want.Name == "" || ref.SystemID != "" && want.Name == ref.Name {
+		return
+	}
+	named, err := v.Machines.MachinesNamed(ctx, want.Name)
+	o.Add(err)
+	for _, m := range named {
+		own := compose.AsVM(m, ref.Key)
+		switch {
+		case m.SystemID == ref.SystemID, own.Ours && !own.Finished:
+		case own.Ours:
+			o.AddHeldBy(m, finishedBeforeError(want.Name, m))
+		default:
+			o.AddHeldBy(m, compose.NameTakenError(want.Name, m, ""))
+		}
+	}
+}
+
+// hostObstacles looks at the host that is named, and whether the VM fits on it.
+func (v *checks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+	host, err := v.maker.Host(ctx, want.Host)
+	if err != nil {
+		o.Add(err)
+		return
+	}
+	if !host.InventoryKnown() {
+		o.Add(&engine.Error{
+			Type: engine.HostUnavailable, Host: host.Name, Message: "no VM can be made on it now: " + host.WhyInventoryUnknown(),
+			Hint: "Plan again once its LXD answers.",
+		})
+		return
+	}
+	usable := host.UsableError()
+	if host.LostMachine() && usable != nil { // the apply gives it its machine back
+		o.Passing, usable = append(o.Passing, usable), nil
+	}
+	o.Add(errors.Join(compose.CheckSuits(host, want.Placement), usable))
+	_, err = v.maker.InProject(ctx, []engine.VMHost{host}, want.Placement.Project)
+	o.Add(err)
+	o.Add(v.imagedOn(ctx, host, want.Deploy))
+	if ref.SystemID != "" {
+		host = v.without(ctx, host, ref.SystemID)
+	}
+	for _, err := range []error{host.CheckProfile(want.Profile), compose.CheckFits(host, want), compose.CheckPools(host, want.Disks)} {
+		o.Add(err)
+	}
+}
+
+// without is the host as it will be once a VM is gone.
+func (v *checks) without(ctx context.Context, host engine.VMHost, systemID string) engine.VMHost {
+	m, err := v.Machines.Machine(ctx, systemID)
+	if err != nil {
+		return host // its room may pass, whatever it is
+	}
+	on, err := v.Composer.HostOf(ctx, m)
+	if err != nil || on.HostKey != host.HostKey {
+		return host
+	}
+	m = v.Composer.Complete(ctx, m)
+	host.Cores.Used -= int64(m.Cores)
+	host.MemoryMiB.Used -= m.MemoryMiB
+	host.StoragePools = slices.Clone(host.StoragePools)
+	for _, d := range m.Disks {
+		for n, p := range host.StoragePools {
+			if p.Name == d.Pool || d.Pool == "" && p.Default {
+				host.StoragePools[n].AvailableBytes += d.SizeGB * 1e9
+			}
+		}
+	}
+	return host
+}
+
+// imagedOn refuses an image that MAAS does not have for the architecture of the
+// host: MAAS itself says so only when it deploys.
+func (v *checks) imagedOn(ctx context.Context, host engine.VMHost, d *engine.Deployment) error {
+	if d == nil || len(host.Architectures) == 0 {
+		return nil
+	}
+	images, err := v.Catalog.Images(ctx)
+	if err != nil {
+		return err
+	}
+	short, _, _ := strings.Cut(host.Architectures[0], "/")
+	known := engine.ImageArchitectures(images, d)
+	if len(known) == 0 || slices.Contains(known, short) {
+		return nil // none is known: MAAS has the last word
+	}
+	return &engine.SpecError{
+		Field:   "deploy.image",
+		Message: fmt.Sprintf("VM host %s is of the architecture %s, and MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Choose another VM host, name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
+	}
+}

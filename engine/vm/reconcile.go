@@ -1,0 +1,187 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// reconcile implements Kind.Reconcile.
+func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec) (engine.Result[engine.VM], error) {
+	at, err := v.maker.Follow(ctx, ref)
+	if err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	res, err := v.step(ctx, at, want)
+	if wait, ok := errors.AsType[*nameWait](err); ok {
+		res.After, res.Reason, res.Message, err = region.NameLook, "WaitingForName", wait.message, nil
+	}
+	res.Moved = res.Moved || at.SystemID != ref.SystemID && res.SystemID == ""
+	if res.Done { // the disks' pools, as a later look tells them
+		res.Object.Machine = v.Composer.Complete(ctx, res.Object.Machine)
+	}
+	v.nameHost(ctx, &res.Object.Machine)
+	res.Object.Leftover = v.maker.Leftover(ref.Key)
+	if res.Done || err != nil && res.SystemID == "" && !errors.Is(err, engine.ErrUnclear) {
+		v.region.Claims.Forget(ref.Key)
+	}
+	return res, err
+}
+
+// nameHost fills in the host of a VM where MAAS does not tell it. Where nobody
+// does, it stays open.
+func (v *Kind) nameHost(ctx context.Context, m *engine.Machine) {
+	if m.SystemID == "" || m.HostName != "" {
+		return
+	}
+	if host, err := v.Composer.HostOf(ctx, *m); err == nil {
+		m.HostName = host.Name
+	}
+}
+
+func (v *Kind) step(ctx context.Context, ref engine.Ref, want engine.VMSpec) (engine.Result[engine.VM], error) {
+	if err := want.Validate(); err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	if ref.Name == "" {
+		ref.Name = want.Name
+	}
+	m, stranger, err := v.maker.Look(ctx, ref)
+	if err == nil {
+		if res, ended, err := v.endDelete(ctx, ref, want, m); ended {
+			return res, err
+		}
+	}
+	switch {
+	case err == nil && ref.SystemID == "":
+		return v.resume(ctx, ref, want, m)
+	case err == nil:
+		return v.converge(ctx, ref, want, m)
+	case !errors.Is(err, engine.ErrNotFound):
+		return engine.Result[engine.VM]{}, err
+	case ref.SystemID != "":
+		return engine.Result[engine.VM]{}, engine.Terminal(err)
+	case stranger != nil && stranger.Hostname != want.Name:
+		if err := v.freeName(ctx, ref.Key, *stranger); err != nil {
+			return engine.Result[engine.VM]{}, err
+		}
+		return engine.Result[engine.VM]{After: region.NameLook, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name by now", stranger.SystemID, want.Name)}, nil
+	case stranger != nil:
+		if wait := v.waitForName(ref.Key, want, *stranger); wait != nil {
+			return engine.Result[engine.VM]{}, wait
+		}
+		return engine.Result[engine.VM]{}, v.maker.Abandon(ctx, ref.Key, compose.NameTakenError(want.Name, *stranger, ""))
+	}
+	res, err := v.create(ctx, ref.Key, want)
+	if err != nil && res.SystemID == "" {
+		err = v.maker.Abandon(ctx, ref.Key, err)
+	}
+	return res, err
+}
+
+// create makes the VM, after everything that its spec names was looked for in MAAS.
+func (v *Kind) create(ctx context.Context, key engine.Key, want engine.VMSpec) (engine.Result[engine.VM], error) {
+	on, err := v.check(ctx, key, want)
+	if err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	out, err := v.maker.Attempt(key, want).Make(ctx, on)
+	return v.begin(ctx, key, want, out, err)
+}
+
+// begin goes on with what an attempt has come to: a VM is bound and marked, also where
+// the caller gave up while its compose failed and made it all the same. Nothing else
+// tells whose it is then.
+func (v *Kind) begin(ctx context.Context, key engine.Key, want engine.VMSpec, out compose.Outcome, err error) (engine.Result[engine.VM], error) {
+	if err != nil || !out.Exists() {
+		return engine.Result[engine.VM]{After: out.After, Reason: out.Reason, Message: out.Message}, err
+	}
+	if !out.ThereAllTheSame {
+		v.there.Store(out.Machine.SystemID, true)
+	}
+	if out.ThereAllTheSame && ctx.Err() != nil {
+		graced, cancel := engine.WithGrace(ctx)
+		defer cancel()
+		ctx = graced
+	}
+	return v.converge(ctx, engine.Ref{Key: key}, want, out.Machine)
+}
+
+// converge takes a VM that exists one step towards the spec.
+func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	key, hasBirthMark := ref.CurrentKey(), engine.CarriesBirthMark(m, ref.Key)
+	if err := takenOverError("change", ref, m); err != nil {
+		return result(key, m), err
+	}
+	if key == ref.Key {
+		if err := v.maker.Bind(ctx, key, want.Placement.Group, m); err != nil {
+			return result(key, m), err
+		}
+	}
+	finished := isFinished(ref, want, m)
+	m, err := v.settle(ctx, key, want, m, finished)
+	if err == nil {
+		err = v.rekey(ctx, ref, want.Placement.Group, m)
+	}
+	switch {
+	case err != nil:
+		return result(key, m), err
+	case finished:
+		if err := v.resize(ctx, key, want, m); err != nil {
+			return result(key, m), err
+		}
+		// It once was what was wanted. Whatever state it is in now is for
+		// people to mend, or for the plan of a front end.
+		res := result(key, m)
+		res.Done = true
+		return res, nil
+	}
+	res, err := actsIn(situationOf(m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
+	if err != nil && res.SystemID == "" && !res.Moved { // one that moves is not there any more
+		res = result(key, m)
+	}
+	return res, err
+}
+
+// isFinished reports whether the VM once reached what is wanted: because the
+// caller knows it, or because it says so itself and no installation is wanted
+// since.
+func isFinished(ref engine.Ref, want engine.VMSpec, m engine.Machine) bool {
+	_, finished := engine.MarkerIn(m.Description)
+	return ref.Finished || finished && !undeployed(want, m)
+}
+
+func result(key engine.Key, m engine.Machine) engine.Result[engine.VM] {
+	return engine.Result[engine.VM]{
+		Object: compose.AsVM(m, key), SystemID: m.SystemID,
+		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
+	}
+}
+
+// await waits until the machine changes.
+func (v *Kind) await(ctx context.Context, key engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	return v.wait(ctx, key, m), nil
+}
+
+// fail says why a VM did not come to be. It is left to be looked at.
+func (v *Kind) fail(_ context.Context, _ engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	return engine.Result[engine.VM]{}, failed(m)
+}
+
+func (v *parts) wait(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.VM] {
+	res := result(key, m)
+	res.After = engine.LookAgain
+	res.Changed = v.Machines.Changed(ctx, m)
+	return res
+}
+
+// undeployed reports whether there is an installation to be made.
+func undeployed(want engine.VMSpec, m engine.Machine) bool {
+	phase := m.Status.Phase()
+	return want.Deploy != nil && (phase == engine.PhaseReady || phase == engine.PhaseAllocated)
+}

@@ -1,0 +1,66 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+)
+
+// resize gives a VM that is finished the size that is wanted, where that is
+// asked for. What it grows by is reserved first, as for a VM that is made.
+func (v *Kind) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) error {
+	if !want.Resize {
+		return nil
+	}
+	have := v.Composer.Complete(ctx, m)
+	if compose.HasSize(want, have) {
+		return nil
+	}
+	on, err := v.maker.HostOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	hosts, err := v.Composer.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	n := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.HostKey == on.HostKey })
+	if n < 0 {
+		return fmt.Errorf("VM host %s of %s is not listed: %w", on.Name, m.Hostname, engine.ErrBusy)
+	}
+	if err := checkResize(hosts[n], have, want); err != nil {
+		return err
+	}
+	c := engine.Composition{
+		Hostname: m.Hostname, Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
+		HugePages: want.HugePages, Disks: want.Disks,
+	}
+	return v.maker.Grow(ctx, key, want, have, hosts[n], func() error {
+		if err := v.Composer.Resize(ctx, hosts[n], m.SystemID, c); err != nil {
+			return fmt.Errorf("cannot change the size of %s: %w", m.Hostname, err)
+		}
+		return nil
+	})
+}
+
+// checkResize says why the host has no room for the new size of a VM that is on it.
+func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error {
+	if err := h.UsableError(); err != nil {
+		return err
+	}
+	h.Cores.Used -= int64(have.Cores)
+	h.MemoryMiB.Used -= have.MemoryMiB
+	if err := compose.CheckFits(h, want); err != nil {
+		return err
+	}
+	var growth []engine.Disk
+	for n, d := range want.Disks {
+		if n < len(have.Disks) && d.SizeGB > have.Disks[n].SizeGB {
+			growth = append(growth, engine.Disk{Name: d.Name, SizeGB: d.SizeGB - have.Disks[n].SizeGB, Pool: have.Disks[n].Pool})
+		}
+	}
+	return compose.CheckPools(h, growth)
+}

@@ -1,0 +1,49 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+)
+
+// resume goes on with a VM that an earlier run began for this key.
+func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	if compose.AsVM(m, ref.Key).Finished {
+		if wait := v.waitForName(ref.Key, want, m); wait != nil {
+			return engine.Result[engine.VM]{}, wait
+		}
+		return engine.Result[engine.VM]{}, finishedBeforeError(want.Name, m)
+	}
+	begun, err := v.placed(ctx, want, m)
+	if err != nil {
+		return result(ref.Key, m), err
+	}
+	if field, had, wanted := compose.DifferenceFromBegun(want, begun); field != "" {
+		return engine.Result[engine.VM]{}, &engine.SpecError{
+			Field:   field,
+			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, and now it is to be %s", want.Name, m.SystemID, had, wanted),
+			Hint:    fmt.Sprintf("Apply once with the former value, and then with this one; or delete machine %s in MAAS and apply again.", m.SystemID),
+			Err:     engine.ErrConflict,
+		}
+	}
+	return v.converge(ctx, ref, want, m)
+}
+
+// placed names the host of a VM where MAAS does not, and as the spec does where
+// that is by the system id of its machine.
+func (v *Kind) placed(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	if want.Host == "" || m.ShowsVMHost() && compose.IsOnHost(m, want.Host) {
+		return m, nil
+	}
+	host, err := v.maker.HostOf(ctx, m)
+	if err != nil {
+		return m, err
+	}
+	m.HostName = host.Name
+	if host.MachineID == want.Host {
+		m.HostName = want.Host
+	}
+	return m, nil
+}

@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/engine/site"
+)
+
+// Backend is the engine, and those of its ports that the provider asks by
+// itself: to find what is imported, whether there is a MAAS at all, and whether
+// two texts name one subnet.
+type Backend struct {
+	VMs      engine.Kind[engine.VMSpec, engine.VM]
+	Hosts    engine.Kind[engine.HostSpec, engine.Host]
+	Machines engine.Machines
+	Catalog  engine.Catalog
+	Names    engine.Names
+	// Inventory tells what there is, as who makes the VMs knows it.
+	Inventory site.Inventory
+	// Key is the client key pair of the fleet.
+	Key *FleetKey
+	// Fleet looks at all VM hosts and VMs. Looks at the same moment are one.
+	Fleet func(context.Context) (fleet.Fleet, error)
+	// Chosen tells who makes the VMs.
+	Chosen func(context.Context) (site.Choice, error)
+
+	ledger  *lateLedger
+	patient *patientProbe // nil unless probe is auto
+	marks   engine.RegionMarks
+	apiURL  string
+}
+
+// connect wires the engine to a MAAS, without a call.
+func connect(s Settings, files *Ledgers) (*Backend, error) {
+	log := newLog()
+	rows := &lateLedger{files: files, path: s.Ledger, region: site.Region(s.APIURL)}
+	key := &FleetKey{settings: s.Key, ledger: rows, apiURL: s.APIURL}
+	probe := newProbe(s)
+	at, err := site.Open(site.Config{
+		URL: s.APIURL, APIKey: s.APIKey, CACert: s.CACert, UserAgent: s.UserAgent,
+		Timeout: s.RequestTimeout, Interval: s.PollInterval, Ledger: rows, Log: log, Probe: probe,
+		Composer: s.Composer, Credentials: key.credentials, InsecureKey: s.Key.Insecure,
+	})
+	if err != nil {
+		return nil, err
+	}
+	patient, _ := probe.(*patientProbe)
+	rows.marks = at.RegionMarks
+	return &Backend{
+		VMs: at.VMs, Hosts: at.Hosts, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Inventory: at.Inventory,
+		Key: key, Fleet: newFleetLooks(at.Inventory.Fleet).read, Chosen: at.Chosen,
+		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL,
+	}, nil
+}
+
+// OpenLedger opens the ledger of this MAAS, and makes it if there is none.
+func (b *Backend) OpenLedger(ctx context.Context) error {
+	_, err := b.ledger.open(ctx)
+	return aboutLedger(err)
+}
+
+// LedgerInMemory tells whether the ledger ends with this process.
+func (b *Backend) LedgerInMemory() bool { return b.ledger.path == MemoryLedger }
+
+// TookMAASWord tells whether an LXD was never reached from here, so that MAAS's word
+// was taken for it.
+func (b *Backend) TookMAASWord(address string) bool {
+	return b.patient != nil && b.patient.tookMAASWord(address)
+}

@@ -1,0 +1,181 @@
+// Package client is what the resources and data sources of one provider block share:
+// the engine for its MAAS, with the ledger, the owner, the fleet's key pair and MAAS's
+// mark; and what the plans of one run tell each other.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Client is what all resources of one provider block share. Making it calls
+// nothing.
+type Client struct {
+	// Run is what the plans of this run tell each other.
+	Run Run
+
+	owner   owner
+	unknown bool     // the provider block is not known yet
+	missing []string // what the provider block lacks
+	backend *Backend // nil if unknown or missing
+	claimed sync.Map // keys that this run creates a VM for
+}
+
+// ErrUnknownConfig: the provider block depends on what is not made yet.
+var ErrUnknownConfig error = &engine.Refusal{
+	Message: "the provider's configuration is not known yet",
+	Hint:    "Apply first what the provider block depends on, for instance with -target.",
+}
+
+// ErrMissingConfig: the provider block and the environment lack something.
+var ErrMissingConfig error = &engine.Refusal{
+	Message: "the provider is not configured",
+	Hint:    "Set what is missing in the provider block or in the environment.",
+}
+
+// New makes the client. Malformed values are a *api.ConfigError, or
+// several that are joined; unknown and missing ones are an error only once
+// MAAS is needed.
+func New(s Settings, files *Ledgers) (*Client, error) {
+	c := &Client{owner: owner{set: s.Owner}, unknown: s.Unknown, missing: s.missing()}
+	if c.unknown || len(c.missing) > 0 {
+		return c, nil
+	}
+	b, err := connect(s, files)
+	c.backend = b
+	if b != nil {
+		c.owner.rows = b.ledger
+	}
+	return c, err
+}
+
+// NewWith makes a client of a backend that is there already, as tests have it.
+func NewWith(b *Backend) *Client { return &Client{backend: b} }
+
+// Use returns the backend, or why there is none.
+func (c *Client) Use() (*Backend, error) {
+	switch {
+	case c == nil || c.unknown:
+		return nil, ErrUnknownConfig
+	case len(c.missing) > 0:
+		return nil, fmt.Errorf("%w: it lacks %s", ErrMissingConfig, strings.Join(c.missing, " and "))
+	default:
+		return c.backend, nil
+	}
+}
+
+// UseToRead returns the backend for the refresh of an object, such as "VM web-1"; nil
+// where there is none, which the diagnostics then tell.
+func (c *Client) UseToRead(object, doing string, diags *diag.Diagnostics) *Backend {
+	b, err := c.Use()
+	switch {
+	case errors.Is(err, ErrUnknownConfig):
+		diags.AddWarning(object+" was not looked at",
+			"The provider's configuration depends on something that is not made yet, so the plan is based on the last known state.")
+		return nil
+	case err != nil:
+		diagnostics.Report(diags, doing, err)
+		return nil
+	}
+	return b
+}
+
+// KeepOwner sees that the owner outlives this run.
+func (c *Client) KeepOwner() error { return c.owner.keep() }
+
+// CheckOwner tells at once what is wrong with the owner, or that there is none.
+func (c *Client) CheckOwner() error {
+	if c.backend == nil {
+		return nil
+	}
+	return c.owner.check()
+}
+
+// CheckLedger tells at once what is wrong with a ledger that exists.
+func (c *Client) CheckLedger(ctx context.Context) error {
+	if c.backend == nil {
+		return nil
+	}
+	return c.backend.ledger.check(ctx)
+}
+
+// MarkMAAS is that of the backend, for a client that has one.
+func (c *Client) MarkMAAS(ctx context.Context, diags *diag.Diagnostics) string {
+	return c.backend.MarkMAAS(ctx, diags)
+}
+
+// VMKey is the name of a VM that exists before the VM does.
+func (c *Client) VMKey(name string) engine.Key { return engine.Key(c.owner.name() + "/" + name) }
+
+// HostKey is the name of a VM host that exists before the VM host does. No VM
+// has such a key: names of VMs have no slash.
+func (c *Client) HostKey(name string) engine.Key {
+	return engine.Key(c.owner.name() + "/" + HostKeyName(name))
+}
+
+// HostKeyName is the part of a VM host's key behind the owner.
+func HostKeyName(name string) string { return "vm-hosts/" + name }
+
+// CanCheckPlan tells whether the provider can look at MAAS for a plan.
+func (c *Client) CanCheckPlan() bool {
+	_, err := c.Use()
+	return err == nil && c.Run.ChecksPlans()
+}
+
+// NotePlanned notes that an object is planned, as a change or as something new; again
+// tells that the new one takes the place of what stands. An object that another
+// resource of this run makes, too, is refused before either is made.
+func (c *Client) NotePlanned(kind string, name types.String, change bool, diags *diag.Diagnostics) (again bool) {
+	if c == nil {
+		return false
+	}
+	object := kind + name.ValueString()
+	if !change && values.IsSet(name) && c.Run.createsAgain(object) {
+		diagnostics.Report(diags, "create "+object, twin(object))
+	}
+	return c.Run.twice(object, change)
+}
+
+// Claim takes a key for one resource in this run. The engine goes on with a VM
+// that an earlier run began, by its key; two resources of one configuration
+// with the same name would so end up with the same VM.
+func (c *Client) Claim(key engine.Key, name string) error {
+	if _, taken := c.claimed.LoadOrStore(key, true); taken {
+		return twin(name)
+	}
+	return nil
+}
+
+// twin says that two resources of one configuration create an object, by its
+// kind and name: "VM web".
+func twin(object string) error {
+	return &engine.SpecError{
+		Field: "name", Message: fmt.Sprintf("another resource of this configuration creates %s, too", object),
+		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
+	}
+}
+
+// ReadTimeout is how long a look at MAAS may take unless timeouts says otherwise. It
+// is said in the schemas' descriptions too.
+const ReadTimeout = 2 * time.Minute
+
+// FromProviderData reads what Configure handed over: nothing while a configuration is
+// validated, before the provider is configured.
+func FromProviderData(data any, diags *diag.Diagnostics) *Client {
+	c, ok := data.(*Client)
+	if !ok && data != nil {
+		diags.AddError("The provider is broken", fmt.Sprintf("It handed over a %T. Please report this.", data))
+	}
+	return c
+}

@@ -1,0 +1,71 @@
+package client
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+)
+
+func TestOwnerWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	c, err := New(Settings{Unknown: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key := c.VMKey("web"); !strings.HasSuffix(string(key), "/web") {
+		t.Errorf("the key is %q", key)
+	}
+	if _, err := c.Use(); !errors.Is(err, ErrUnknownConfig) {
+		t.Errorf("want no client to use, got %v", err)
+	}
+}
+
+const anyKey = "consumer:token:secret"
+
+func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
+	t.Parallel()
+	good := Settings{APIURL: "http://127.0.0.1:1/MAAS", APIKey: anyKey}
+	cases := map[string]struct {
+		reason  string
+		set     Settings
+		newErr  string
+		useErr  string
+		useless bool
+	}{
+		"Good":       {reason: "Making a client calls nothing, so an address where nobody listens does.", set: good},
+		"Unknown":    {reason: "A plan may be made before MAAS is.", set: Settings{Unknown: true}, useErr: ErrUnknownConfig.Error()},
+		"Missing":    {reason: "The error names what to set.", set: Settings{}, useErr: "lacks api_url (MAAS_API_URL) and api_key (MAAS_API_KEY)"},
+		"NoKey":      {reason: "Only the key is missing.", set: Settings{APIURL: good.APIURL}, useErr: "lacks api_key (MAAS_API_KEY)"},
+		"Malformed":  {reason: "A key that cannot be one is told at once.", set: Settings{APIURL: good.APIURL, APIKey: "a:b"}, newErr: "api_key"},
+		"BadAddress": {reason: "And so is an address.", set: Settings{APIURL: "maas.example.com", APIKey: anyKey}, newErr: "api_url"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := New(tc.set, new(Ledgers))
+			if !mentions(err, tc.newErr) {
+				t.Fatalf("%s\nNew: got error %v, want %q in it", tc.reason, err, tc.newErr)
+			}
+			if err != nil {
+				return
+			}
+			_, err = c.Use()
+			if !mentions(err, tc.useErr) {
+				t.Errorf("%s\nUse: got error %v, want %q in it", tc.reason, err, tc.useErr)
+			}
+			if err != nil && !strings.Contains(diagnostics.Explain(err), "provider block") {
+				t.Errorf("%s\nUse: %q says nothing that helps", tc.reason, diagnostics.Explain(err))
+			}
+		})
+	}
+}
+
+// mentions tells whether err has the text, or is nil where no text is wanted.
+func mentions(err error, text string) bool {
+	if text == "" || err == nil {
+		return text == "" && err == nil
+	}
+	return strings.Contains(err.Error(), text)
+}

@@ -1,0 +1,39 @@
+package client
+
+import (
+	"net"
+	"testing"
+)
+
+// TestDrops: a connection that is taken and never answered tells of something on
+// the way; one that is refused tells of an LXD that boots.
+func TestDrops(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan net.Conn, 4)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held <- conn
+		}
+	}()
+	address := "https://" + l.Addr().String()
+	if !drops(t.Context(), address) {
+		t.Error("want a connection without an answer to count")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if drops(t.Context(), address) {
+		t.Error("want one that is refused not to count")
+	}
+	if drops(t.Context(), "no address") {
+		t.Error("want what is no address not to count")
+	}
+}

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// What an apply made that was killed before it could write it to the state is taken
+// up by the next apply, which finds it by its key. A destroy looks for nothing: so its
+// plan tells what is left.
+
+// NoteNamed notes that the state of the MAAS with this mark names an object: whoever
+// made it, its apply got so far.
+func (b *Backend) NoteNamed(ctx context.Context, mark string, key engine.Key) {
+	rows, err := b.ledger.ledgerOfMark(ctx, mark)
+	if rows == nil || err != nil || key == "" {
+		return
+	}
+	_ = rows.Named(ctx, key) // else a destroy tells of it in vain
+}
+
+// NoteRead notes that the run reads the state. Terraform does so in the plan of an apply,
+// and not in that of a destroy, which a plan of its own has preceded.
+func (r *Run) NoteRead() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read = true
+}
+
+// onlyDestroys tells, as far as it is seen, whether the plan is that of a destroy.
+func (r *Run) onlyDestroys() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.read && len(r.creates) == 0
+}
+
+// WarnLeftBehind tells, once in the plan of a destroy, what it leaves.
+func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
+	if !c.CanCheckPlan() || !c.Run.onlyDestroys() || !c.Run.Once("left behind") {
+		return
+	}
+	b, err := c.Use()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, CheckTimeout)
+	defer cancel()
+	left := c.leftBehind(ctx, b)
+	if len(left) == 0 {
+		return
+	}
+	diags.AddWarning("This destroy leaves what an earlier apply began", fmt.Sprintf(
+		"That apply was killed before it could write to the state what it had made: %s.\n\n"+
+			"Apply first, with them in the configuration: that takes them up. Then destroy. Or delete them in MAAS.", strings.Join(left, ", ")))
+}
+
+// leftBehind names what applies of this owner made that were cut off, as far as it is
+// there.
+func (c *Client) leftBehind(ctx context.Context, b *Backend) []string {
+	rows, err := b.ledger.existing(ctx)
+	if rows == nil || err != nil {
+		return nil
+	}
+	of := c.owner.name() + "/"
+	keys, err := rows.CutOff(ctx, of)
+	if err != nil {
+		return nil
+	}
+	var left []string
+	for _, key := range keys {
+		name := strings.TrimPrefix(string(key), of)
+		if host, ok := strings.CutPrefix(name, HostKeyName("")); ok {
+			if h, err := b.Hosts.Observe(ctx, engine.Ref{Key: key, Name: host}); err == nil {
+				left = append(left, fmt.Sprintf("VM host %s (machine %s, %s)", host, h.Machine.SystemID, h.Machine.StatusName))
+			}
+		} else if vm, err := b.VMs.Observe(ctx, engine.Ref{Key: key, Name: name}); err == nil {
+			left = append(left, fmt.Sprintf("VM %s (%s, %s)", name, vm.SystemID, vm.StatusName))
+		}
+	}
+	return left
+}

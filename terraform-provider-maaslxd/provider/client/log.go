@@ -1,0 +1,62 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+// newLog returns a logger that writes to Terraform's log of the call whose
+// context it is given. Terraform decides what is shown (TF_LOG_PROVIDER).
+func newLog() *slog.Logger { return slog.New(logHandler{}) }
+
+// logHandler hands records of the engine to tflog.
+type logHandler struct {
+	fields map[string]any
+	group  string // with a dot at its end, or empty
+}
+
+func (logHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	fields := h.copyFields()
+	r.Attrs(func(a slog.Attr) bool {
+		fields[h.group+a.Key] = a.Value.Resolve().Any()
+		return true
+	})
+	switch {
+	case r.Level >= slog.LevelError:
+		tflog.Error(ctx, r.Message, fields)
+	case r.Level >= slog.LevelWarn:
+		tflog.Warn(ctx, r.Message, fields)
+	case r.Level >= slog.LevelInfo:
+		tflog.Info(ctx, r.Message, fields)
+	default:
+		tflog.Debug(ctx, r.Message, fields)
+	}
+	return nil
+}
+
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	fields := h.copyFields()
+	for _, a := range attrs {
+		fields[h.group+a.Key] = a.Value.Resolve().Any()
+	}
+	return logHandler{fields: fields, group: h.group}
+}
+
+func (h logHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	return logHandler{fields: h.fields, group: h.group + name + "."}
+}
+
+func (h logHandler) copyFields() map[string]any {
+	fields := make(map[string]any, len(h.fields))
+	for k, v := range h.fields {
+		fields[k] = v
+	}
+	return fields
+}

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+)
+
+// acceptMAAS is the environment variable that names the mark of a MAAS to which a
+// state is to be moved.
+const acceptMAAS = "MAASLXD_ACCEPT_MAAS"
+
+// markTimeout bounds the two calls for the mark, also where the caller has given up:
+// what was made is in the state then, and should say where it is.
+const markTimeout = 30 * time.Second
+
+// noMark stands in acceptMAAS for a MAAS that has no mark.
+const noMark = "none"
+
+// RequireMAAS returns the mark of this MAAS, and refuses where a state knows another
+// one: what the state has is in that MAAS, and would seem to be gone in this one. A
+// state from before there were marks knows none.
+func (b *Backend) RequireMAAS(ctx context.Context, known string) (string, error) {
+	if known == "" {
+		return "", nil
+	}
+	mark, err := b.marks.RegionMark(ctx)
+	if err != nil || mark == known {
+		return mark, err
+	}
+	shown := mark
+	if mark == "" {
+		shown = noMark
+	}
+	if os.Getenv(acceptMAAS) == shown {
+		return mark, nil
+	}
+	return "", &engine.Refusal{
+		Message: fmt.Sprintf("this is another MAAS than the state knows: the MAAS at %s has the mark %s, and the state knows the mark %s", b.apiURL, shown, known),
+		Hint: fmt.Sprintf("Point api_url (MAAS_API_URL) at the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, "+
+			"set %s=%s for one apply: the state then takes on the mark of this MAAS.", acceptMAAS, shown),
+		Err: engine.ErrConflict,
+	}
+}
+
+// KnownMAAS is what a state is to know of its MAAS after a look: what it knew, the
+// mark that it was told to accept, or for an import that of this MAAS. What was found
+// there with our own mark on it proves the MAAS without a call, unless a new mark is to
+// be accepted.
+func (b *Backend) KnownMAAS(ctx context.Context, known string, imported, ours bool) (string, error) {
+	switch {
+	case imported:
+		return b.marks.RegionMark(ctx)
+	case ours && os.Getenv(acceptMAAS) == "":
+		return known, nil
+	default:
+		return b.RequireMAAS(ctx, known)
+	}
+}
+
+// CheckMAAS makes it an error of the plan that what is to be changed or destroyed is in
+// another MAAS than the state knows.
+func (c *Client) CheckMAAS(ctx context.Context, known string, doing string, diags *diag.Diagnostics) {
+	if known == "" || !c.CanCheckPlan() {
+		return
+	}
+	b, err := c.Use()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, CheckTimeout)
+	defer cancel()
+	_, err = b.RequireMAAS(ctx, known)
+	switch {
+	case err == nil:
+	case errors.Is(err, engine.ErrConflict):
+		diagnostics.Report(diags, doing, err)
+	default:
+		c.Run.WarnUnseen(err, diags)
+	}
+}
+
+// MarkMAAS returns the mark of this MAAS for what was made or changed in it, and
+// makes it if there is none. A user who may make no tags goes on without one.
+func (b *Backend) MarkMAAS(ctx context.Context, diags *diag.Diagnostics) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
+	defer cancel()
+	mark, err := b.marks.MakeRegionMark(ctx)
+	if err != nil && !errors.Is(err, engine.ErrForbidden) {
+		diags.AddWarning("The state does not know which MAAS this is", diagnostics.Sentence(err.Error())+
+			"\n\nThe next change notes it. Until then nothing tells this MAAS from another one at its address.")
+	}
+	return mark
+}

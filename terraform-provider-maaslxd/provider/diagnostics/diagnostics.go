@@ -1,0 +1,97 @@
+// Package diagnostics turns errors of the engine into Terraform's diagnostics, at the
+// attributes that they are about, and judges what an error means for the state.
+package diagnostics
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Report turns an error of the engine into diagnostics: what could not be
+// done, why, at which attribute, and what the user can do about it. doing
+// completes "Cannot …".
+func Report(diags *diag.Diagnostics, doing string, err error) {
+	ReportAt(diags, path.Empty(), doing, err)
+}
+
+// ReportAt is Report with the attribute at which to say what an LXD, or the room
+// that there is, forbids: such errors name no field.
+func ReportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
+	for _, one := range ErrorsAt(at, err) {
+		AddErrorAt(diags, one.At, "Cannot "+doing, Explain(one.Err))
+	}
+}
+
+// ErrorAt is an error with the attribute that it is about; empty: none.
+type ErrorAt struct {
+	At  path.Path
+	Err error
+}
+
+// ErrorsAt finds the attributes that an error of the engine is about.
+func ErrorsAt(at path.Path, err error) []ErrorAt {
+	var all []ErrorAt
+	for _, spec := range SpecErrors(err) {
+		all = append(all, ErrorAt{attributePath(spec.Field), spec})
+	}
+	if len(all) > 0 {
+		return all
+	}
+	if _, ok := errors.AsType[*engine.Error](err); !ok {
+		at = path.Empty()
+	}
+	return []ErrorAt{{at, err}}
+}
+
+// SpecErrors lists what is wrong with the spec: one field, or several whose
+// errors were joined.
+func SpecErrors(err error) []*engine.SpecError {
+	switch e := err.(type) {
+	case *engine.SpecError:
+		return []*engine.SpecError{e}
+	case interface{ Unwrap() error }:
+		return SpecErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*engine.SpecError
+		for _, inner := range e.Unwrap() {
+			all = append(all, SpecErrors(inner)...)
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+// AddErrorAt points at the attribute.
+func AddErrorAt(diags *diag.Diagnostics, at path.Path, summary, detail string) {
+	if len(at.Steps()) == 0 {
+		diags.AddError(summary, detail)
+		return
+	}
+	diags.AddAttributeError(OwnAttribute(at), summary, detail)
+}
+
+// OwnAttribute is where to point. Of a path into an attribute the CLI looks for
+// the last step among the resource's own ones, and would show name for
+// bridge.name: then it is the outermost one, and the detail names the other.
+func OwnAttribute(at path.Path) path.Path {
+	steps := at.Steps()
+	if last := steps[len(steps)-1].String(); specFields[last] == last {
+		return path.Root(steps[0].String())
+	}
+	return at
+}
+
+// StoppedWaiting says why a wait ended before its end; timeout is the
+// attribute that would have allowed more time.
+func StoppedWaiting(ended error, timeout string) string {
+	if errors.Is(ended, context.DeadlineExceeded) {
+		return "The time allowed is up; " + timeout + " gives more."
+	}
+	return "It was interrupted."
+}

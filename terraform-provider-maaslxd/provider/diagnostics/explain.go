@@ -1,0 +1,103 @@
+package diagnostics
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+)
+
+// Explain says what went wrong, and what the user can do about it.
+func Explain(err error) string { return Sentence(Text(err)) + Paragraph(hint(err)) }
+
+// Text is the text of an error without the bare sentinel that may end it: that
+// sorts errors for programs, and tells people nothing.
+func Text(err error) string {
+	text := err.Error()
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			text = strings.TrimSuffix(text, ": "+sentinel.Error())
+		}
+	}
+	return text
+}
+
+var sentinels = []error{
+	engine.ErrNotFound, engine.ErrConflict, engine.ErrBusy, engine.ErrGone, engine.ErrForbidden,
+	engine.ErrOtherServer, engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
+}
+
+// remedy says what helps against errors that wrap err.
+type remedy struct {
+	err  error
+	hint string
+}
+
+// remedies in the order of precedence: an error may wrap several of them.
+var remedies = []remedy{
+	{context.DeadlineExceeded, "It took too long. Apply again: what was begun is found and continued."},
+	{context.Canceled, "It was interrupted. Apply again: what was begun is found and continued."},
+	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of this MAAS, and the key of an administrator: MAAS reserves " +
+		"composing VMs to them. `maas apikey --username NAME` on the MAAS server shows it."},
+	{engine.ErrGone, "MAAS removed VM hosts after 3.8. Leave composer out, or set it to \"auto\" or \"lxd\": VMs are then made in LXD itself. Or point api_url (MAAS_API_URL) at a MAAS 3.8 or older."},
+	{engine.ErrUnclear, "The answer of MAAS was lost, so what was asked for may have been done. Apply again: the next run looks first."},
+	{engine.ErrConflict, "If this configuration should manage what is there, import it: `terraform import ADDRESS SYSTEM_ID`."},
+	{engine.ErrBusy, "MAAS is busy with something else. Apply again in a while."},
+	{engine.ErrUnavailable, "Check that api_url (MAAS_API_URL) is right, that MAAS and its rack controllers run, and that they reach " +
+		"the VM host. Nothing is lost: apply again."},
+	{engine.ErrNotFound, "It may have been deleted meanwhile. Plan again to see what is there."},
+}
+
+// hint says what the user can do, "" if nothing is known to help. The closer
+// to the failure a hint was given, the better it fits.
+func hint(err error) string {
+	if e, ok := errors.AsType[*engine.SpecError](err); ok {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*engine.Refusal](err); ok && e.Hint != "" {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*engine.Error](err); ok && e.Hint != "" {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Hint != "" {
+		return e.Hint
+	}
+	for _, r := range remedies {
+		if errors.Is(err, r.err) {
+			return r.hint
+		}
+	}
+	return ""
+}
+
+// Sentence ends a text with a full stop. Its beginning stays, because it may
+// be a name.
+func Sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+// Paragraph sets a text apart from what precedes it.
+func Paragraph(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "\n\n" + Sentence(s)
+}
+
+// WithOrderHint adds what a placement that finds no host lacks, as a rule: the hosts
+// are made by the same run, at the same moment.
+func WithOrderHint(err error) error {
+	short, ok := errors.AsType[*engine.Error](err)
+	if !ok || short.Type != engine.InsufficientResources {
+		return err
+	}
+	hinted := *short
+	hinted.Hint = strings.TrimSpace(short.Hint + " If this configuration makes the VM hosts, give the VM depends_on = [maaslxd_vm_host.NAME]: then they are made first.")
+	return &hinted
+}

@@ -1,0 +1,7 @@
+package diagnostics
+
+// What tests hold against the schemas of the resources.
+var (
+	AttributePath = attributePath
+	SpecFields    = specFields
+)

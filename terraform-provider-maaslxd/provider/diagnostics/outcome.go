@@ -1,0 +1,36 @@
+package diagnostics
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Outcome is what a create that has ended means for Terraform's state.
+type Outcome int
+
+const (
+	// CreateSucceeded: the VM is as planned.
+	CreateSucceeded Outcome = iota
+	// NothingCreated: there is no VM, or none that has a name yet; the next
+	// apply creates, and finds what this one may have begun.
+	NothingCreated
+	// Resumable: there is a VM that needs more time.
+	Resumable
+	// Unusable: there is a VM that will not get there; it has to be replaced.
+	Unusable
+)
+
+// IsGone tells whether the VM itself is gone. A name in the spec that MAAS
+// does not know is something else.
+func IsGone(err error) bool {
+	var spec *engine.SpecError
+	return errors.Is(err, engine.ErrNotFound) && !errors.As(err, &spec)
+}
+
+// MAASGaveUp tells whether MAAS has given up a machine that was in the making. The
+// names are MAAS's.
+func MAASGaveUp(status string) bool {
+	return slices.Contains([]string{"Failed commissioning", "Failed testing", "Failed deployment"}, status)
+}

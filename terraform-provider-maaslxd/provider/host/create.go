@@ -1,0 +1,249 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Create makes the host, or goes on with one that an earlier run began. A
+// machine that is on its way when waiting ends goes to the state with a
+// warning, and the next apply goes on. One that will not get there goes to the
+// state with an error, and so tainted, or is given back.
+func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	plan, config := readHostCreate(ctx, req, diags)
+	checkNewHost(ctx, config, diags) // what was unknown is known by now
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, hostCreateTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	doing := "create VM host " + plan.Name.ValueString()
+	b, spec, err := r.newSpec(ctx, plan, config, diags)
+	if err != nil {
+		diagnostics.Report(diags, doing, err)
+	}
+	if diags.HasError() {
+		return
+	}
+	h, err := r.create(wait, b, spec)
+	switch outcomeOfHost(wait, h, err) {
+	case diagnostics.NothingCreated:
+		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+		return
+	case diagnostics.Resumable:
+		warnHostUnfinished(wait, diags, h, err)
+	case diagnostics.Unusable:
+		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+		if givesBack(plan, spec, h) {
+			r.giveBack(ctx, b, h, plan, diags)
+			return
+		}
+	case diagnostics.CreateSucceeded:
+		warnIncomplete(b, h, diags)
+	}
+	plan.fillCreated(ctx, spec, h, diags)
+	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
+	n := config.firstNotes(ctx, b, r.client.HostKey(spec.Name), h, diags)
+	n.Pending = err != nil
+	writeHostNotes(ctx, resp.Private, n, diags)
+}
+
+func readHostCreate(ctx context.Context, req resource.CreateRequest, diags *diag.Diagnostics) (plan, config hostState) {
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	return plan, config
+}
+
+// fillCreated completes the plan of a host that a create has seen.
+func (m *hostState) fillCreated(ctx context.Context, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
+	m.trusting(ctx, hostState{}, spec, h, diags)
+	m.fill(ctx, h, diags)
+}
+
+// firstNotes are the notes of a host that was made of a configuration.
+func (m hostState) firstNotes(ctx context.Context, b *client.Backend, key engine.Key, h engine.Host, diags *diag.Diagnostics) hostNotes {
+	n := hostNotes{Key: key, MAAS: b.MarkMAAS(ctx, diags), Machine: h.Machine.SystemID}
+	if d := values.Decode[hostDeployModel](ctx, m.Deploy, diags); d != nil {
+		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
+	}
+	return n
+}
+
+// wayIn is the attribute that says what the host is made of.
+func (m hostState) wayIn() path.Path {
+	switch {
+	case values.IsSet(m.Machine):
+		return path.Root("machine")
+	case !m.Selector.IsNull():
+		return path.Root("selector")
+	}
+	return path.Root("address")
+}
+
+// newSpec is what a new host is to be, with the key of the fleet, which is made
+// if there is none.
+func (r *hostResource) newSpec(ctx context.Context, plan, config hostState, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	// Asked before anything is made, and outside of Wait and its patience.
+	if _, err := b.Catalog.Capabilities(ctx); err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	if err := b.Key.MayTravel(); err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	if err := r.client.KeepOwner(); err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	key, err := b.Key.LoadOrCreate(func() error { return otherFleetError(ctx, b, &r.client.Run) })
+	if err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	next, err := b.Key.Next()
+	if err != nil {
+		return nil, engine.HostSpec{}, err
+	}
+	warnNext(&r.client.Run, b.Key, next, diags)
+	spec, ds := plan.spec(ctx, config, key.Credentials, next)
+	diags.Append(ds...)
+	spec.AwaitName = true
+	return b, spec, nil
+}
+
+func (r *hostResource) create(ctx context.Context, b *client.Backend, spec engine.HostSpec) (engine.Host, error) {
+	key := r.client.HostKey(spec.Name)
+	if err := r.client.Claim(key, "VM host "+spec.Name); err != nil {
+		return engine.Host{}, err
+	}
+	release, err := r.client.HoldLease(ctx, b, key, "VM host", spec.Name)
+	if err != nil {
+		return engine.Host{}, err
+	}
+	defer release()
+	return engine.Wait(stepping(ctx, spec), b.Hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+}
+
+// stepping is the ctx for the steps towards a host.
+func stepping(ctx context.Context, spec engine.HostSpec) context.Context {
+	if spec.AdoptExistingVMs || spec.Address == "" && !spec.Machine.Adopt {
+		return client.AllowUnseenLXD(ctx)
+	}
+	return ctx
+}
+
+// outcomeOfHost judges how waiting for a host within ctx ended.
+func outcomeOfHost(ctx context.Context, h engine.Host, err error) diagnostics.Outcome {
+	switch {
+	case err == nil:
+		return diagnostics.CreateSucceeded
+	case h.Machine.SystemID == "" || diagnostics.IsGone(err):
+		return diagnostics.NothingCreated
+	case ctx.Err() != nil:
+		return diagnostics.Resumable
+	case hostHopeless(h, err):
+		return diagnostics.Unusable
+	default:
+		return diagnostics.Resumable
+	}
+}
+
+// hostHopeless tells whether the error says that this very host will not get
+// there. A key of MAAS that was revoked, or a proxy's page, say nothing of it.
+// Once its machine is Deployed nothing does: to make it anew would wipe what
+// another setting, key or project mends in place.
+func hostHopeless(h engine.Host, err error) bool {
+	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy}
+	return h.Machine.Status.Phase() != engine.PhaseDeployed && refusedHere(err) &&
+		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
+}
+
+// refusedHere tells whether the engine refused what was asked of it.
+func refusedHere(err error) bool {
+	_, refused := errors.AsType[*engine.Refusal](err)
+	_, misspelled := errors.AsType[*engine.SpecError](err)
+	return refused || misspelled || errors.Is(err, engine.ErrOtherServer)
+}
+
+// givesBack tells whether a machine that will not get there is given back at
+// once: if that is asked for, and if nothing was installed on it by us. One
+// that is Deployed may hold what nobody wants to lose.
+func givesBack(plan hostState, spec engine.HostSpec, h engine.Host) bool {
+	phase := h.Machine.Status.Phase()
+	return phase != engine.PhaseDeployed &&
+		(plan.OnCreateFailure.ValueString() == failureRelease || spec.Address != "" || spec.Machine.Adopt || phase == engine.PhaseAllocated)
+}
+
+// giveBack undoes a create that failed.
+func (r *hostResource) giveBack(ctx context.Context, b *client.Backend, h engine.Host, plan hostState, diags *diag.Diagnostics) {
+	name := plan.Name.ValueString()
+	ref := engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: h.Machine.SystemID, Release: plan.release(ctx, diags)}
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, hostDeleteTimeout, diags)
+	defer cancel()
+	if err := removeHost(wait, b, ref); err != nil && !diagnostics.IsGone(err) {
+		diagnostics.Report(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
+	}
+}
+
+func removeHost(ctx context.Context, b *client.Backend, ref engine.Ref) error {
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Host], error) {
+		return b.Hosts.Delete(ctx, ref)
+	})
+	return err
+}
+
+// warnIncomplete tells of a host that is finished what it lacks all the same.
+func warnIncomplete(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
+	warnUnusable(h, diags)
+	warnUnreached(b, h, diags)
+}
+
+// warnUnusable tells of a host that is there, and on which no VM can be made.
+func warnUnusable(h engine.Host, diags *diag.Diagnostics) {
+	if h.VMHost.Err == nil {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("No VM can be made on VM host %s", h.VMHost.Name),
+		diagnostics.Explain(h.VMHost.Err)+diagnostics.Paragraph("The host itself is finished, and the VMs that are on it can be seen"))
+}
+
+// warnUnreached tells that MAAS's word was taken for a host whose LXD is not reached
+// from here.
+func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
+	if !b.TookMAASWord(h.Address) {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("The LXD of VM host %s was not reached from here", h.VMHost.Name), fmt.Sprintf(
+		"No connection to %s was answered, so MAAS's inventory of it was believed, and its certificate is not noted. If only MAAS reaches the hosts, set probe = \"maas\" "+
+			"in the provider block, which tries no connection. Otherwise open the way from here to the port of LXD.", h.Address))
+}
+
+// warnHostUnfinished says that a create stopped waiting, for what, and what
+// comes next.
+func warnHostUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.Host, err error) {
+	why := diagnostics.Explain(err)
+	if ctx.Err() != nil {
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + diagnostics.Paragraph(diagnostics.Text(err))
+	}
+	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
+		why += diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
+	}
+	diags.AddWarning(
+		fmt.Sprintf("The host on machine %s is not finished: %s", h.Machine.Hostname, hostStatus(h)),
+		fmt.Sprintf("%s\n\nThe machine is kept in the state as %s, and the next apply goes on from there. "+
+			"VMs on this host cannot be made before it is there.", why, h.Machine.SystemID))
+}

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Delete makes MAAS forget the VM host and gives its machine back, unless that
+// was deployed by someone else. One that is gone already is no error.
+func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state hostState
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	n := readHostNotes(ctx, req.Private, diags)
+	wait, cancel := values.WithTimeout(ctx, state.Timeouts.Delete, hostDeleteTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	ref := r.ref(state, n)
+	ref.Release = state.release(ctx, diags)
+	err := r.remove(wait, ref, state, n)
+	switch {
+	case err == nil || diagnostics.IsGone(err):
+	case wait.Err() != nil:
+		diags.AddError(fmt.Sprintf("VM host %s is not gone yet", state.Name.ValueString()),
+			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
+				diagnostics.StoppedWaiting(wait.Err(), "timeouts.delete"), diagnostics.Paragraph(diagnostics.Text(err))))
+	default:
+		diagnostics.Report(diags, fmt.Sprintf("delete VM host %s (%s)", state.Name.ValueString(), state.ID.ValueString()), err)
+	}
+}
+
+func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostState, n hostNotes) error {
+	b, err := r.client.Use()
+	if err != nil {
+		return err
+	}
+	if _, err := b.RequireMAAS(ctx, n.MAAS); err != nil {
+		return err
+	}
+	if n.Foreign { // without a mark, nothing would be taken for ours
+		_, spec, err := r.changedSpec(ctx, state, hostState{}, state, n, new(diag.Diagnostics))
+		if err != nil {
+			return err
+		}
+		spec.RemovedTags = nil
+		if _, err := engine.Wait(ctx, b.Hosts.Steps(ref, spec)); err != nil {
+			return err
+		}
+	}
+	// Asked for what MAAS does not know of, where the key opens its LXD.
+	if key, err := b.Key.Load(); err == nil && state.trustsKey(key) == nil {
+		ref.Release.Credentials = key.Credentials
+	}
+	return removeHost(ctx, b, ref)
+}

@@ -1,0 +1,80 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+const hostImportUsage = "Import a VM host by the system id (\"4y3h7n\"), the hostname (\"node1\") or the FQDN of its machine, or by its own name in MAAS."
+
+// ImportState finds the VM host; the Read that follows fills in the state.
+func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	diags := &resp.Diagnostics
+	id := values.ImportID(ctx, req, diags)
+	if diags.HasError() {
+		return
+	}
+	find, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	found, err := r.find(find, strings.TrimSpace(id))
+	if err != nil {
+		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		return
+	}
+	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(found.MachineID))...)
+	diags.Append(resp.State.SetAttribute(ctx, path.Root("vm_host_id"), values.OptionalID(found.ID))...)
+	values.SaveIdentity(ctx, resp.Identity, found.MachineID, diags)
+	writeHostNotes(ctx, resp.Private, hostNotes{Imported: true}, diags)
+}
+
+// find looks for a VM host by its name, or by its machine.
+func (r *hostResource) find(ctx context.Context, id string) (engine.VMHost, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	if id == "" {
+		return engine.VMHost{}, fmt.Errorf("no VM host is named. %s", hostImportUsage)
+	}
+	all, err := b.Inventory.Hosts(ctx)
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	by := func(what func(engine.VMHost) string, id string) ([]engine.VMHost, []string) {
+		var found []engine.VMHost
+		var names []string
+		for _, v := range all {
+			if what(v) == id {
+				found, names = append(found, v), append(names, v.Name)
+			}
+		}
+		return found, names
+	}
+	found, names := by(func(v engine.VMHost) string { return v.Name }, id)
+	if len(found) == 0 {
+		m, err := b.MachineNamed(ctx, id)
+		if err != nil {
+			return engine.VMHost{}, err
+		}
+		found, names = by(func(v engine.VMHost) string { return v.MachineID }, m.SystemID)
+	}
+	switch {
+	case len(found) == 0:
+		return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on that machine. %s", hostImportUsage)
+	case len(found) > 1:
+		return engine.VMHost{}, fmt.Errorf("%d VM hosts fit that: %s. Import by a name that only one has", len(found), strings.Join(names, ", "))
+	case found[0].MachineID == "":
+		return engine.VMHost{}, fmt.Errorf("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", found[0].Name)
+	}
+	return found[0], nil
+}

@@ -1,0 +1,130 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// unknownPair stands for the credentials of a host whose certificate nobody
+// has told: they are not handed to anybody.
+var unknownPair = engine.Credentials{Certificate: "unknown", Key: "unknown"}
+
+// pairFor is the key pair by which a host of the state is managed. That which
+// is at hand must be one that the host trusts, or of which the plan says so by
+// listing its certificate.
+func pairFor(b *client.Backend, state hostState, listed []string) (engine.Credentials, error) {
+	noted := state.Fingerprint.ValueString()
+	if noted == "" && !state.VMHostID.IsNull() {
+		return unknownPair, nil
+	}
+	key, err := b.Key.Load()
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return engine.Credentials{}, &engine.Refusal{
+			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, and %v", state.Name.ValueString(), noted, err),
+			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger beside which it was made. " +
+				"If it is gone for good, make another, let the host trust it (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.",
+			Err: engine.ErrForbidden,
+		}
+	case err != nil:
+		return engine.Credentials{}, err
+	}
+	if err := state.trustsKey(key, listed...); err != nil {
+		return engine.Credentials{}, err
+	}
+	return key.Credentials, b.Key.MayTravel()
+}
+
+// trustsKey refuses another key than those that the host trusts: as its state
+// says, or a list of certificates that its operator has seen to.
+func (m hostState) trustsKey(key fleetkey.Key, listed ...string) error {
+	if slices.Contains(fingerprints(listed...), key.Fingerprint) {
+		return nil
+	}
+	noted := append(values.SortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())
+	slices.Sort(noted)
+	return fleetkey.SameKey(key.Fingerprint, slices.Compact(noted)...)
+}
+
+// expiryNotice is how long before its end a pair is warned of: its change takes
+// a word to each host.
+const expiryNotice = 60 * 24 * time.Hour
+
+// warnExpiry tells of a pair that ends soon. It says the same for all hosts, so
+// that Terraform shows it once. One that is yet to be made has no end.
+func warnExpiry(key fleetkey.Key, diags *diag.Diagnostics) {
+	if key.NotAfter.IsZero() || time.Until(key.NotAfter) > expiryNotice {
+		return
+	}
+	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(
+		"%s expires on %s. From then on no LXD lets MAAS or this provider in, and the hosts cannot be managed. Change the pair before that: "+
+			"see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
+}
+
+// undeployed tells whether no deployment was begun yet that a certificate could
+// have gone with.
+func (m hostState) undeployed() bool { return len(m.TrustedFingerprints.Elements()) == 0 }
+
+// trusting notes what the host trusts from now on: what it did before, what its
+// deployment brought it, and what its operator says.
+func (m *hostState) trusting(ctx context.Context, before hostState, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
+	if !m.TrustedFingerprints.IsUnknown() {
+		return
+	}
+	all := append(values.SortedStrings(before.TrustedFingerprints), deployedWith(spec, h)...)
+	if !notDeployed(h) {
+		all = append(all, fingerprints(m.trusted(ctx, diags)...)...)
+	}
+	slices.Sort(all)
+	m.TrustedFingerprints = fingerprintSet(slices.Compact(all))
+}
+
+// trustingNow notes what a deployment that this run began brought a host that
+// is not finished yet.
+func (m *hostState) trustingNow(n hostNotes, spec engine.HostSpec, h engine.Host) {
+	if n.Pending && !n.Foreign && m.undeployed() {
+		m.TrustedFingerprints = fingerprintSet(deployedWith(spec, h))
+	}
+}
+
+// deployedWith are the fingerprints of the certificates that the host was made
+// to trust, sorted; none before its deployment. Where the machine notes another
+// one than that at hand, it was deployed by another run, which is believed.
+func deployedWith(spec engine.HostSpec, h engine.Host) []string {
+	switch atHand := spec.Credentials.Fingerprint(); {
+	case notDeployed(h):
+		return nil
+	case h.Fingerprint != "" && h.Fingerprint != atHand:
+		return []string{h.Fingerprint}
+	}
+	all := fingerprints(append([]string{spec.Credentials.Certificate}, spec.LXD.TrustedCertificates...)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// notDeployed tells whether the machine is still to be deployed.
+func notDeployed(h engine.Host) bool {
+	phase := h.Machine.Status.Phase()
+	return phase == engine.PhaseReady || phase == engine.PhaseAllocated
+}
+
+// fingerprints are those of the certificates; what is none has none.
+func fingerprints(certificates ...string) []string {
+	var all []string
+	for _, certificate := range certificates {
+		if fingerprint, err := fleetkey.Fingerprint(certificate); err == nil {
+			all = append(all, fingerprint)
+		}
+	}
+	return all
+}

@@ -1,0 +1,107 @@
+package host
+
+import (
+	"cmp"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// hostState is a maaslxd_vm_host as Terraform holds it: configuration, plan or
+// state.
+type hostState struct {
+	ID                  types.String   `tfsdk:"id"`
+	SystemID            types.String   `tfsdk:"system_id"`
+	Name                types.String   `tfsdk:"name"`
+	Machine             types.String   `tfsdk:"machine"`
+	Adopt               types.Bool     `tfsdk:"adopt"`
+	Selector            types.Object   `tfsdk:"selector"`
+	Address             types.String   `tfsdk:"address"`
+	LXDAddress          types.String   `tfsdk:"lxd_address"`
+	ServerFingerprint   types.String   `tfsdk:"server_fingerprint"`
+	AdoptExistingVMs    types.Bool     `tfsdk:"adopt_existing_vms"`
+	Zone                types.String   `tfsdk:"zone"`
+	Pool                types.String   `tfsdk:"pool"`
+	Tags                types.Set      `tfsdk:"tags"`
+	CPUOvercommit       types.Float64  `tfsdk:"cpu_overcommit"`
+	MemoryOvercommit    types.Float64  `tfsdk:"memory_overcommit"`
+	DefaultStoragePool  types.String   `tfsdk:"default_storage_pool"`
+	Deploy              types.Object   `tfsdk:"deploy"`
+	Bridge              types.Object   `tfsdk:"bridge"`
+	LXD                 types.Object   `tfsdk:"lxd"`
+	Release             types.Object   `tfsdk:"release"`
+	ForceDestroy        types.Bool     `tfsdk:"force_destroy"`
+	OnCreateFailure     types.String   `tfsdk:"on_create_failure"`
+	Hostname            types.String   `tfsdk:"hostname"`
+	VMHostID            types.Int64    `tfsdk:"vm_host_id"`
+	LXDVersion          types.String   `tfsdk:"lxd_version"`
+	Cores               types.Object   `tfsdk:"cores"`
+	MemoryMiB           types.Object   `tfsdk:"memory_mib"`
+	StoragePools        types.Map      `tfsdk:"storage_pools"`
+	IPAddresses         types.List     `tfsdk:"ip_addresses"`
+	Fingerprint         types.String   `tfsdk:"certificate_fingerprint"`
+	TrustedFingerprints types.Set      `tfsdk:"trusted_fingerprints"`
+	Status              types.String   `tfsdk:"status"`
+	Timeouts            timeouts.Value `tfsdk:"timeouts"`
+}
+
+type selectorModel struct {
+	Zone         types.String `tfsdk:"zone"`
+	Pool         types.String `tfsdk:"pool"`
+	Tags         types.Set    `tfsdk:"tags"`
+	Architecture types.String `tfsdk:"architecture"`
+	MinCores     types.Int64  `tfsdk:"min_cores"`
+	MinMemoryMiB types.Int64  `tfsdk:"min_memory_mib"`
+	MinDiskGB    types.Int64  `tfsdk:"min_disk_gb"`
+}
+
+type hostDeployModel struct {
+	Image             types.String `tfsdk:"image"`
+	Kernel            types.String `tfsdk:"kernel"`
+	UserDataWO        types.String `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+}
+
+type bridgeModel struct {
+	Name   types.String `tfsdk:"name"`
+	NIC    types.String `tfsdk:"nic"`
+	Subnet types.String `tfsdk:"subnet"`
+}
+
+type releaseModel struct {
+	Erase types.String `tfsdk:"erase"`
+}
+
+var (
+	hostDeployType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"image": types.StringType, "kernel": types.StringType,
+		"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
+	}}
+	amountType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"total": types.Int64Type, "used": types.Int64Type, "free": types.Int64Type,
+	}}
+	hostPoolSeenType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"driver": types.StringType, "total_gb": types.Int64Type, "free_gb": types.Int64Type, "default": types.BoolType,
+	}}
+)
+
+// tags lists the declared tags, sorted.
+func (m hostState) tags() []string { return values.SortedStrings(m.Tags) }
+
+// deploys tells whether a machine is installed for this VM host; otherwise it
+// is taken as it is.
+func (m hostState) deploys() bool { return !m.Adopt.ValueBool() && !m.registers() }
+
+// endpoint is the address of the LXD of a state: that which was given, else that
+// which was seen.
+func (m hostState) endpoint() string {
+	return cmp.Or(m.Address.ValueString(), m.LXDAddress.ValueString())
+}
+
+// registers tells whether this VM host is an LXD that runs already.
+func (m hostState) registers() bool {
+	return !m.Address.IsNull() && m.Machine.IsNull() && m.Selector.IsNull()
+}

@@ -1,0 +1,47 @@
+package host
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestMoveFromCanonical takes over the state of another provider's VM host by
+// its id alone.
+func TestMoveFromCanonical(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, source, kind, state string
+		want                        string // of the diagnostics
+	}{
+		"VMHost":     {reason: "Whatever else is in it.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
+		"NoNumber":   {reason: "A state that nobody can read.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
+		"OtherKind":  {reason: "No VM host.", source: "registry.terraform.io/canonical/maas", kind: "maas_tag", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
+		"OtherOwner": {reason: "No provider of MAAS.", source: "registry.terraform.io/else/where", kind: "maas_vm_host", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp, err := providertest.Serve(t, NewResource).Server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
+				SourceProviderAddress: tc.source, SourceTypeName: tc.kind, TargetTypeName: "maaslxd_vm_host",
+				SourceState: &tfprotov6.RawState{JSON: []byte(tc.state)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said strings.Builder
+			for _, d := range resp.Diagnostics {
+				said.WriteString(d.Summary + " " + d.Detail)
+			}
+			if (tc.want == "") != (said.Len() == 0) || !strings.Contains(said.String(), tc.want) {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, said.String())
+			}
+			if tc.want == "" && resp.TargetState == nil {
+				t.Errorf("%s\nthere is no state", tc.reason)
+			}
+		})
+	}
+}

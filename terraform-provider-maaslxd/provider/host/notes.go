@@ -1,0 +1,106 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// hostNotesKey is where the notes are in the private state of a VM host.
+const hostNotesKey = "vm_host"
+
+// hostNotes are what the provider remembers of a VM host besides its state.
+// They hold no secret.
+type hostNotes struct {
+	// Key that the host is known by. It changes with its name.
+	Key engine.Key `json:"key,omitempty"`
+	// Pending: an apply stopped waiting before everything was done.
+	Pending bool `json:"pending,omitempty"`
+	// Imported: how it was set up is not known, so the configuration is
+	// believed.
+	Imported bool `json:"imported,omitempty"`
+	// Foreign: it carries no mark of anybody's yet. The next apply adopts it.
+	Foreign bool `json:"foreign,omitempty"`
+	// Forgotten: nothing knows its LXD as a VM host any more. The next apply
+	// makes it known again.
+	Forgotten bool `json:"forgotten,omitempty"`
+	// Machine is the system id of the machine that it is on.
+	Machine string `json:"machine,omitempty"`
+	// MAAS is the mark of the MAAS that the host is in; empty: the state is from
+	// before there were marks.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the machine was installed with.
+	UserData values.UserDataNotes `json:"user_data,omitzero"`
+	// Image and Kernel that are installed, by MAAS's word, such as "ubuntu/noble" and
+	// "ga-24.04"; empty: not known.
+	Image  string `json:"image,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+}
+
+// seen brings the notes up to date with what was seen of the host.
+func (n hostNotes) seen(h engine.Host) hostNotes {
+	n.Forgotten, n.Machine = h.VMHost.HostKey == "", h.Machine.SystemID
+	n.Image, n.Kernel = h.Machine.Image, h.Machine.Kernel
+	if h.FormerKey != "" && h.FormerKey == n.Key { // a run died after it had renamed the host
+		n.Key = h.Key
+	}
+	if n.Key == "" {
+		n.Key, n.Foreign = h.Key, h.Key == ""
+	}
+	if h.Key != "" && h.Key == n.Key {
+		n.Pending, n.Foreign = !h.Finished, false
+	}
+	return n
+}
+
+// finished are the notes of a host that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n hostNotes) finished(key engine.Key, h engine.Host, deployed *hostDeployModel) hostNotes {
+	out := hostNotes{Key: key, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
+	if deployed != nil && (n.Imported || n.Pending) {
+		out.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	return out
+}
+
+// gone tells whether what the notes are of is not there any more: the machine
+// was released, and perhaps deployed anew by someone else, which takes the
+// marks off.
+func (n hostNotes) gone(h engine.Host) bool {
+	if n.Foreign {
+		switch h.Machine.Status.Phase() {
+		case engine.PhaseDeployed, engine.PhaseFailed, engine.PhaseOther:
+			return false
+		default:
+			return true
+		}
+	}
+	return h.Key != n.Key
+}
+
+func readHostNotes(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) hostNotes {
+	var n hostNotes
+	raw, ds := private.GetKey(ctx, hostNotesKey)
+	diags.Append(ds...)
+	if len(raw) == 0 {
+		return n
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		diags.AddError("Cannot read the private state of the VM host",
+			err.Error()+"\n\nIt was not written by this version of the provider. Remove the VM host from the state and import it.")
+	}
+	return n
+}
+
+func writeHostNotes(ctx context.Context, private values.PrivateWriter, n hostNotes, diags *diag.Diagnostics) {
+	raw, err := json.Marshal(n)
+	if err != nil {
+		diags.AddError("Cannot write the private state of the VM host", err.Error())
+		return
+	}
+	diags.Append(private.SetKey(ctx, hostNotesKey, raw)...)
+}

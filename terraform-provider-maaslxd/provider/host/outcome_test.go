@@ -1,0 +1,82 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+)
+
+// on is a host whose machine is in the status.
+func on(status engine.Status) engine.Host {
+	return engine.Host{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
+}
+
+func TestOutcomeOfHost(t *testing.T) {
+	t.Parallel()
+	refusal := &engine.Refusal{Message: "project holds instances", Err: engine.ErrConflict}
+	otherKey := &engine.Refusal{Message: "deployed to trust another certificate", Err: engine.ErrForbidden}
+	misspelled := &engine.SpecError{Field: "default_storage_pool", Message: "no such pool"}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	cases := map[string]struct {
+		reason string
+		ctx    context.Context
+		host   engine.Host
+		err    error
+		want   diagnostics.Outcome
+	}{
+		"Done":              {reason: "No error.", host: on(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
+		"NoMachine":         {reason: "Nothing was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
+		"Vanished":          {reason: "It was deleted meanwhile.", host: on(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
+		"TimeIsUp":          {reason: "It is on its way.", ctx: ended, host: on(engine.StatusDeploying), err: refusal, want: diagnostics.Resumable},
+		"Misspelled":        {reason: "Another setting mends it.", host: on(engine.StatusDeployed), err: misspelled, want: diagnostics.Resumable},
+		"Instances":         {reason: "They would be wiped.", host: on(engine.StatusDeployed), err: refusal, want: diagnostics.Resumable},
+		"OtherKey":          {reason: "The right pair mends it.", host: on(engine.StatusDeployed), err: otherKey, want: diagnostics.Resumable},
+		"DoesNotFit":        {reason: "Nothing is installed on it.", host: on(engine.StatusAllocated), err: misspelled, want: diagnostics.Unusable},
+		"DeploymentFailed":  {reason: "MAAS gave it up.", host: on(engine.StatusFailedDeployment), err: refusal, want: diagnostics.Unusable},
+		"MAASDoesNotAnswer": {reason: "That says nothing of the host.", host: on(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.Resumable},
+		"MAASRevokedItsKey": {reason: "Nor does that.", host: on(engine.StatusDeploying), err: engine.ErrForbidden, want: diagnostics.Resumable},
+		"DeployedAndTimeUp": {reason: "LXD is not there yet.", ctx: ended, host: on(engine.StatusDeployed), err: engine.ErrUnavailable, want: diagnostics.Resumable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.ctx == nil {
+				tc.ctx = t.Context()
+			}
+			if got := outcomeOfHost(tc.ctx, tc.host, tc.err); got != tc.want {
+				t.Errorf("%s\ngot outcome %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDeployedMachineIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, policy string
+		spec           engine.HostSpec
+		status         engine.Status
+		want           bool
+	}{
+		"Deployed":  {reason: "Its project may hold instances.", policy: failureRelease, status: engine.StatusDeployed},
+		"Adopted":   {reason: "The next apply goes on.", policy: failureKeep, spec: engine.HostSpec{Machine: engine.MachineSpec{Adopt: true}}, status: engine.StatusDeployed},
+		"Failed":    {reason: "It was asked for.", policy: failureRelease, status: engine.StatusFailedDeployment, want: true},
+		"Kept":      {reason: "It is to be looked at.", policy: failureKeep, status: engine.StatusFailedDeployment},
+		"Allocated": {reason: "There is nothing to look at.", policy: failureKeep, status: engine.StatusAllocated, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := hostState{OnCreateFailure: types.StringValue(tc.policy)}
+			if got := givesBack(plan, tc.spec, on(tc.status)); got != tc.want {
+				t.Errorf("%s\ngiven back: %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// object is a VM host, or an object in it, as Terraform's JSON has it.
+type object = providertest.Object
+
+// hostPlanOf asks for a plan without a MAAS. A nil state is a create.
+func hostPlanOf(t *testing.T, config, state object, n hostNotes) *providertest.Plan {
+	t.Helper()
+	return providertest.Serve(t, NewResource).Plan(config, state, map[string]any{hostNotesKey: n})
+}
+
+// A host of a machine, as it is configured, and its state after an apply.
+var (
+	hostConfig = object{"name": "kvm1", "machine": "node1", "zone": "az1"}
+	madeHost   = object{
+		"id": "4y3h7n", "system_id": "4y3h7n", "name": "kvm1", "machine": "node1", "hostname": "node1", "adopt": false,
+		"lxd_address": "https://10.0.0.5:8443", "adopt_existing_vms": false, "zone": "az1", "pool": "default",
+		"cpu_overcommit": 1, "memory_overcommit": 1, "default_storage_pool": "default", "force_destroy": false, "on_create_failure": "keep",
+		"vm_host_id": 3, "lxd_version": "5.21.3", "status": "Deployed", "ip_addresses": []string{"10.0.0.5"},
+		"cores": object{"total": 8, "used": 0, "free": 8}, "memory_mib": object{"total": 8192, "used": 0, "free": 8192},
+		"storage_pools":           object{"default": object{"driver": "zfs", "total_gb": 50, "free_gb": 50, "default": true}},
+		"certificate_fingerprint": "aa", "server_fingerprint": "bb", "trusted_fingerprints": []string{"aa"},
+	}
+	hostMade = hostNotes{Key: "default/vm-hosts/kvm1"}
+)
+
+func TestPlanOfHostChanges(t *testing.T) {
+	t.Parallel()
+	inventory := []string{
+		"certificate_fingerprint", "cores", "cpu_overcommit", "default_storage_pool", "ip_addresses", "lxd_version", "memory_mib",
+		"memory_overcommit", "pool", "server_fingerprint", "status", "storage_pools", "vm_host_id",
+	}
+	both := slices.Sorted(slices.Values(append([]string{"lxd_address"}, inventory...)))
+	lxd := func(o object) object { return hostConfig.With(object{"lxd": o}) }
+	cases := map[string]struct {
+		reason   string
+		config   object
+		state    object
+		notes    hostNotes
+		replaces []string
+		unknown  []string
+		warnings int
+	}{
+		"Nothing":      {reason: "What is as it is configured is left alone.", config: hostConfig},
+		"InPlace":      {reason: "MAAS changes these.", config: hostConfig.With(object{"name": "kvm2", "zone": "az2", "pool": "web", "tags": []string{"a"}})},
+		"MachineFQDN":  {reason: "It is the same machine.", config: hostConfig.With(object{"machine": "node1.example.com"})},
+		"MachineID":    {reason: "It is the same machine.", config: hostConfig.With(object{"machine": "4y3h7n"})},
+		"OtherMachine": {reason: "It is another one.", config: hostConfig.With(object{"machine": "node2"}), replaces: []string{"machine"}},
+		"OtherServer":  {reason: "The new certificate is accepted.", config: hostConfig.With(object{"server_fingerprint": "cc"})},
+		"BySelector": {
+			reason: "A selector takes what was chosen.",
+			config: hostConfig.With(object{"machine": nil, "selector": object{"tags": []string{"a"}}}),
+		},
+		"OtherSelector": {
+			reason: "It is looked at when a host is made.", warnings: 1,
+			config: hostConfig.With(object{"machine": nil, "selector": object{"min_cores": 2}}),
+			state:  madeHost.With(object{"machine": nil, "selector": object{"min_cores": 4}}),
+		},
+		"AddressSpelling": {reason: "Another way to write it.", config: hostConfig.With(object{"machine": nil, "address": "10.0.0.5"})},
+		"OtherAddress":    {reason: "Another LXD.", config: hostConfig.With(object{"machine": nil, "address": "10.0.0.6"}), replaces: []string{"address"}},
+		"Overcommit": {
+			reason: "What is free follows.", config: hostConfig.With(object{"cpu_overcommit": 2}), unknown: []string{"cores"},
+		},
+		"DefaultsWritten": {
+			reason: "To write a default changes nothing.",
+			config: lxd(object{"channel": "5.21/stable", "storage_pools": object{"default": object{"driver": "zfs", "size_gb": 50}}, "networks": object{"br0": object{}}}),
+		},
+		"Channel": {reason: "First boots happen once.", config: lxd(object{"channel": "5.21/candidate"}), replaces: []string{"lxd"}},
+		"Pool": {
+			reason: "First boots happen once.", config: lxd(object{"storage_pools": object{"default": object{"size_gb": 60}}}), replaces: []string{"lxd"},
+		},
+		"Project": {reason: "MAAS would delete the VMs of the former one.", config: lxd(object{"project": "other"}), replaces: []string{"lxd"}},
+		"Bridge":  {reason: "It is made before the deployment.", config: hostConfig.With(object{"bridge": object{"nic": "eth1"}}), replaces: []string{"bridge"}},
+		"BridgeWritten": {
+			reason: "The default bridge.", config: hostConfig.With(object{"bridge": object{"name": "br0"}}),
+		},
+		"UserData": {
+			reason: "It runs at first boot.", config: hostConfig.With(object{"deploy": object{"user_data_wo_version": 2}}),
+			state: madeHost.With(object{"deploy": object{"user_data_wo_version": 1}}), replaces: []string{"deploy"}, warnings: 1,
+		},
+		"FirstVersion": {
+			reason: "User-data that comes late takes a new first boot.", config: hostConfig.With(object{"deploy": object{"user_data_wo_version": 1}}),
+			replaces: []string{"deploy"}, warnings: 1,
+		},
+		"FirstVersionOfOldData": {
+			reason: "It ran without a number.", config: hostConfig.With(object{"deploy": object{"user_data_wo_version": 1}}),
+			notes: hostNotes{Key: hostMade.Key, UserData: values.UserDataNotes{Ran: true}},
+		},
+		"VersionTakenAway": {
+			reason: "What ran stays run.", config: hostConfig.With(object{"deploy": object{}}), state: madeHost.With(object{"deploy": object{"user_data_wo_version": 1}}),
+		},
+		"Image": {
+			reason: "It is installed anew.", config: hostConfig.With(object{"deploy": object{"image": "ubuntu/jammy"}}),
+			state: madeHost.With(object{"deploy": object{"image": "ubuntu/noble"}}), replaces: []string{"deploy"}, warnings: 1,
+		},
+		"Imported": {
+			reason: "How it was set up is believed.", config: lxd(object{"channel": "6/stable"}), warnings: 1,
+			notes: hostNotes{Key: hostMade.Key, Imported: true},
+		},
+		"Unmarked": {
+			reason: "The next apply marks it.", config: hostConfig, notes: hostNotes{Foreign: true, Imported: true},
+			unknown: both,
+		},
+		"Pending": {
+			reason: "An apply stopped waiting.", config: hostConfig, state: madeHost.With(object{"status": statusWaiting, "vm_host_id": nil}),
+			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: both,
+		},
+		"CutOffBeforeDeployment": {
+			reason: "Its deployment tells what it trusts.", config: hostConfig,
+			state: madeHost.With(object{"status": "Allocated", "vm_host_id": nil, "trusted_fingerprints": []string{}}),
+			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: slices.Sorted(slices.Values(append([]string{"trusted_fingerprints"}, both...))),
+		},
+		"Forgotten": {
+			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.With(object{"vm_host_id": nil}),
+			notes: hostNotes{Key: hostMade.Key, Forgotten: true}, unknown: both,
+		},
+		"WithoutVMHosts": {
+			reason: "MAAS has no VM hosts, and none is missing.", config: hostConfig, state: madeHost.With(object{"vm_host_id": nil}),
+		},
+		"GivenUp": {
+			reason: "There is nothing to go on with.", config: hostConfig, state: madeHost.With(object{"status": "Failed deployment", "vm_host_id": nil}),
+			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: both, replaces: []string{"status"}, warnings: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.state == nil {
+				tc.state = madeHost
+			}
+			if tc.notes == (hostNotes{}) {
+				tc.notes = hostMade
+			}
+			p := hostPlanOf(t, tc.config, tc.state, tc.notes)
+			if diff := cmp.Diff(tc.replaces, p.Replaces(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nreplaces (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.unknown, p.Unknown(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
+			}
+			if got := len(p.Diagnostics); got != tc.warnings {
+				t.Errorf("%s\nwant %d diagnostics, got %v", tc.reason, tc.warnings, p.Diagnostics)
+			}
+		})
+	}
+}

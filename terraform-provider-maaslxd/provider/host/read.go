@@ -1,0 +1,152 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Read makes the state say what MAAS says. A host whose machine is gone, or was
+// released, leaves the state, so that the plan makes it again.
+func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state hostState
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	values.SaveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a host that is gone, too
+	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	object := "VM host " + state.Name.ValueString()
+	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
+	b := r.client.UseToRead(object, doing, diags)
+	if b == nil {
+		return
+	}
+	r.client.Run.NoteRead()
+	n := readHostNotes(ctx, req.Private, diags)
+	r.client.Run.NoteTrusted(state.Name.ValueString(), state.Fingerprint.ValueString())
+	h, err := r.look(look, b, state, &n)
+	if err != nil {
+		reportNotSeen(ctx, resp, doing, err)
+		return
+	}
+	first := n.Key == "" && !n.Foreign
+	if n = n.seen(h); n.gone(h) {
+		warnReleased(object, h, diags)
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	state.refresh(ctx, h, diags)
+	if first {
+		n.Imported = true
+		state.imported(ctx, h, endpointOf(look, b, h, diags), n.Foreign, diags)
+	}
+	warnHostFailed(h, diags)
+	saveHost(ctx, &resp.State, resp.Identity, state, diags)
+	writeHostNotes(ctx, resp.Private, n, diags)
+}
+
+// reportNotSeen takes a host that is gone out of the state, and says why another one
+// was not seen.
+func reportNotSeen(ctx context.Context, resp *resource.ReadResponse, doing string, err error) {
+	if diagnostics.IsGone(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	diagnostics.Report(&resp.Diagnostics, doing, err)
+}
+
+// warnReleased tells that somebody has released the machine of a host.
+func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
+	diags.AddWarning(object+" is not there any more", fmt.Sprintf(
+		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The host is planned to be made anew.",
+		h.Machine.Hostname, h.Machine.StatusName))
+}
+
+// look observes the host of a state, and notes in which MAAS it is.
+func (r *hostResource) look(ctx context.Context, b *client.Backend, state hostState, n *hostNotes) (engine.Host, error) {
+	ref := r.ref(state, *n)
+	b.NoteNamed(ctx, n.MAAS, ref.Key)
+	h, err := observe(ctx, b, state, ref)
+	if err != nil && !diagnostics.IsGone(err) {
+		return h, err
+	}
+	var otherMAAS error
+	ours := err == nil && h.Key != "" && h.Key == n.Key
+	if n.MAAS, otherMAAS = b.KnownMAAS(ctx, n.MAAS, n.Key == "" && !n.Foreign, ours); otherMAAS != nil {
+		err = otherMAAS
+	}
+	return h, err
+}
+
+// observe observes the host of a state. One that carries no mark is found by its
+// machine, or by its id in MAAS.
+func observe(ctx context.Context, b *client.Backend, state hostState, ref engine.Ref) (engine.Host, error) {
+	record, err := unmarkedRecord(ctx, b, state)
+	if ref.SystemID == "" {
+		if err != nil {
+			return engine.Host{}, err
+		}
+		ref.SystemID = record.MachineID
+	}
+	h, lookErr := b.Hosts.Observe(ctx, ref)
+	if lookErr == nil && h.VMHost.HostKey == "" && h.Key == "" && err == nil {
+		h.VMHost = record
+	}
+	return h, lookErr
+}
+
+// unmarkedRecord finds the VM host of a state without the engine's marks: by
+// its id, or as the only one on its machine.
+func unmarkedRecord(ctx context.Context, b *client.Backend, state hostState) (engine.VMHost, error) {
+	all, err := b.Inventory.Hosts(ctx)
+	if err != nil {
+		return engine.VMHost{}, err
+	}
+	var on []engine.VMHost
+	for _, v := range all {
+		if values.IsSet(state.VMHostID) && int64(v.ID) == state.VMHostID.ValueInt64() {
+			return v, nil
+		}
+		if v.MachineID != "" && v.MachineID == state.ID.ValueString() {
+			on = append(on, v)
+		}
+	}
+	if len(on) != 1 {
+		return engine.VMHost{}, fmt.Errorf("MAAS has %d VM hosts on machine %s: %w", len(on), state.ID.ValueString(), engine.ErrNotFound)
+	}
+	return on[0], nil
+}
+
+// endpointOf says how MAAS reaches the LXD of a host that is imported.
+func endpointOf(ctx context.Context, b *client.Backend, h engine.Host, diags *diag.Diagnostics) engine.Endpoint {
+	if h.VMHost.HostKey == "" {
+		return engine.Endpoint{}
+	}
+	e, err := b.Inventory.Endpoint(ctx, h.VMHost)
+	if err != nil {
+		diagnostics.Report(diags, "read how MAAS reaches VM host "+h.VMHost.Name, err)
+	}
+	return e
+}
+
+// warnHostFailed passes on what MAAS says of a machine that it gave up.
+func warnHostFailed(h engine.Host, diags *diag.Diagnostics) {
+	if h.Machine.Status.Phase() != engine.PhaseFailed {
+		return
+	}
+	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes the host anew."
+	if h.Machine.StatusMessage != "" {
+		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", h.Machine.StatusMessage, detail)
+	}
+	diags.AddWarning(fmt.Sprintf("Machine %s is in state %q", h.Machine.Hostname, h.Machine.StatusName), detail)
+}

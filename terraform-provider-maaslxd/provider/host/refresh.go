@@ -1,0 +1,184 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// statusWaiting is the status of a host whose machine is deployed, and whose
+// LXD or inventory is not there.
+const statusWaiting = "Waiting for LXD"
+
+// hostStatus says how far a host has come.
+func hostStatus(h engine.Host) string {
+	if h.Machine.Status.Phase() == engine.PhaseDeployed && !values.HasInventory(h.VMHost) {
+		return statusWaiting
+	}
+	return h.Machine.StatusName
+}
+
+// fill completes a plan with what was seen of the host. What the plan says
+// stays: a later refresh shows any difference.
+func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
+	v := h.VMHost
+	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
+	values.FillString(&m.Hostname, h.Machine.Hostname)
+	values.FillString(&m.LXDAddress, h.Address)
+	values.FillString(&m.Zone, v.Zone)
+	values.FillString(&m.Pool, v.Pool)
+	values.FillString(&m.DefaultStoragePool, v.DefaultPool())
+	values.FillString(&m.LXDVersion, v.Version)
+	values.FillString(&m.Fingerprint, h.Fingerprint)
+	values.FillString(&m.ServerFingerprint, h.ServerFingerprint)
+	values.FillString(&m.Status, hostStatus(h))
+	values.FillList(&m.IPAddresses, h.Machine.IPAddresses)
+	setRatio(&m.CPUOvercommit, v.CPUOvercommit)
+	setRatio(&m.MemoryOvercommit, v.MemoryOvercommit)
+	if m.VMHostID.IsUnknown() {
+		m.VMHostID = values.OptionalID(v.ID)
+	}
+	if m.TrustedFingerprints.IsUnknown() {
+		m.TrustedFingerprints = fingerprintSet(nil)
+	}
+	m.fillInventory(ctx, v, diags)
+}
+
+func (m *hostState) fillInventory(ctx context.Context, v engine.VMHost, diags *diag.Diagnostics) {
+	if m.Cores.IsUnknown() {
+		m.Cores = amountOf(ctx, v, v.Cores, v.CPUOvercommit, diags)
+	}
+	if m.MemoryMiB.IsUnknown() {
+		m.MemoryMiB = amountOf(ctx, v, v.MemoryMiB, v.MemoryOvercommit, diags)
+	}
+	if m.StoragePools.IsUnknown() {
+		m.StoragePools = poolsOf(ctx, v, diags)
+	}
+}
+
+// refresh makes the state say what was seen of the host, so that the next plan
+// shows every difference from the configuration.
+func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
+	v := h.VMHost
+	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
+	m.Hostname = types.StringValue(h.Machine.Hostname)
+	m.Status = types.StringValue(hostStatus(h))
+	m.IPAddresses = values.StringList(h.Machine.IPAddresses)
+	m.VMHostID = values.OptionalID(v.ID)
+	m.LXDVersion = values.OptionalString(v.Version)
+	m.Cores = amountOf(ctx, v, v.Cores, v.CPUOvercommit, diags)
+	m.MemoryMiB = amountOf(ctx, v, v.MemoryMiB, v.MemoryOvercommit, diags)
+	m.StoragePools = poolsOf(ctx, v, diags)
+	if h.Address != "" && !sameEndpoint(h.Address, m.LXDAddress.ValueString()) {
+		m.LXDAddress = types.StringValue(h.Address)
+	}
+	if values.IsSet(m.Address) && h.Address != "" && !sameEndpoint(h.Address, m.Address.ValueString()) {
+		m.Address = types.StringValue(h.Address)
+	}
+	if h.Fingerprint != "" {
+		m.Fingerprint = types.StringValue(h.Fingerprint)
+	}
+	if h.ServerFingerprint != "" {
+		m.ServerFingerprint = types.StringValue(h.ServerFingerprint)
+	}
+	if v.HostKey == "" {
+		return // what it was set to is told once it is registered
+	}
+	m.Name = types.StringValue(v.Name)
+	m.Zone, m.Pool = types.StringValue(v.Zone), types.StringValue(v.Pool)
+	m.CPUOvercommit, m.MemoryOvercommit = types.Float64Value(v.CPUOvercommit), types.Float64Value(v.MemoryOvercommit)
+	if values.HasInventory(v) {
+		m.DefaultStoragePool = values.OptionalString(v.DefaultPool())
+	}
+	if kept := keptTags(m.tags(), v.Tags); !m.Tags.IsNull() {
+		m.Tags = kept
+	}
+}
+
+// keptTags are those of the declared tags that are still there, as a set that
+// is not null.
+func keptTags(declared, there []string) types.Set {
+	kept := values.TagSet(slices.DeleteFunc(slices.Clone(declared), func(t string) bool { return !slices.Contains(there, t) }))
+	if kept.IsNull() {
+		return types.SetValueMust(types.StringType, nil)
+	}
+	return kept
+}
+
+// imported fills in what the configuration of an imported host is likely to
+// say, as far as it can be known.
+func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoint, foreign bool, diags *diag.Diagnostics) {
+	if m.Name.IsNull() {
+		m.Name = types.StringValue(h.Machine.Hostname)
+	}
+	// MAAS made the machine's record itself, for an LXD that was registered by its
+	// address. What it shows as installed there nobody deployed.
+	byAddress := !foreign && h.Machine.PowerType == "" && e.Address != ""
+	if byAddress {
+		m.Address = types.StringValue(e.Address)
+	} else {
+		m.Machine = types.StringValue(h.Machine.Hostname)
+	}
+	m.Adopt = types.BoolValue(foreign)
+	m.AdoptExistingVMs, m.ForceDestroy = types.BoolValue(false), types.BoolValue(false)
+	m.OnCreateFailure = types.StringValue(failureKeep)
+	m.TrustedFingerprints = fingerprintSet(nil)
+	if h.Fingerprint != "" {
+		m.TrustedFingerprints = fingerprintSet([]string{h.Fingerprint})
+	}
+	if e.Address != "" {
+		m.LXDAddress = types.StringValue(e.Address)
+	}
+	if e.Project != "" && e.Project != cloudinit.DefaultProject {
+		m.LXD = values.Encode(ctx, lxdType, noLXD(e.Project), diags)
+	}
+	if !foreign && !byAddress && h.Machine.Image != "" {
+		m.Deploy = values.Encode(ctx, hostDeployType, hostDeployModel{Image: types.StringValue(h.Machine.Image), Kernel: values.OptionalString(h.Machine.Kernel)}, diags)
+	}
+	m.Tags = values.TagSet(values.Difference(h.VMHost.Tags, values.TagsOfMAAS))
+}
+
+func setRatio(v *types.Float64, seen float64) {
+	switch {
+	case !v.IsUnknown():
+	case seen == 0:
+		*v = types.Float64Null()
+	default:
+		*v = types.Float64Value(seen)
+	}
+}
+
+// amountOf is null as long as MAAS has no inventory.
+func amountOf(ctx context.Context, v engine.VMHost, a engine.Amount, ratio float64, diags *diag.Diagnostics) types.Object {
+	if !values.HasInventory(v) {
+		return types.ObjectNull(amountType.AttrTypes)
+	}
+	return values.Encode(ctx, amountType, values.Amount{Total: a.Total, Used: a.Used, Free: a.Left(ratio)}, diags)
+}
+
+func poolsOf(ctx context.Context, v engine.VMHost, diags *diag.Diagnostics) types.Map {
+	if !values.HasInventory(v) {
+		return types.MapNull(hostPoolSeenType)
+	}
+	pools := map[string]values.StoragePool{}
+	for _, p := range v.StoragePools {
+		pools[p.Name] = values.NewStoragePool(p)
+	}
+	return values.EncodeMap(ctx, hostPoolSeenType, pools, diags)
+}
+
+// fingerprintSet is a known set.
+func fingerprintSet(values []string) types.Set {
+	elems := make([]attr.Value, 0, len(values))
+	for _, v := range values {
+		elems = append(elems, types.StringValue(v))
+	}
+	return types.SetValueMust(types.StringType, elems)
+}

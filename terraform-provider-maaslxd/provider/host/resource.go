@@ -1,0 +1,77 @@
+// Package host is the resource maaslxd_vm_host: an LXD host in MAAS, which the engine's
+// kind Host makes.
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// How long each verb waits for a VM host unless timeouts says otherwise. They
+// are said in the schema's descriptions too.
+const (
+	hostCreateTimeout = 60 * time.Minute
+	hostUpdateTimeout = 10 * time.Minute
+	hostDeleteTimeout = 30 * time.Minute
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*hostResource)(nil)
+	_ resource.ResourceWithIdentity       = (*hostResource)(nil)
+	_ resource.ResourceWithImportState    = (*hostResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*hostResource)(nil)
+	_ resource.ResourceWithMoveState      = (*hostResource)(nil)
+	_ resource.ResourceWithUpgradeState   = (*hostResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*hostResource)(nil)
+)
+
+// NewResource makes the resource maaslxd_vm_host.
+func NewResource() resource.Resource { return &hostResource{} }
+
+// hostResource is maaslxd_vm_host. Its verbs have a file each.
+type hostResource struct {
+	client *client.Client
+}
+
+// Metadata names the resource.
+func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_vm_host"
+}
+
+// IdentitySchema is that of a machine.
+func (r *hostResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = hostIdentitySchema()
+}
+
+// Configure takes what the provider hands over.
+func (r *hostResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
+}
+
+// ref names the VM host of a state. The key is the one that it was made by,
+// however it is called now.
+func (r *hostResource) ref(state hostState, n hostNotes) engine.Ref {
+	key := n.Key
+	if key == "" {
+		key = r.client.HostKey(state.Name.ValueString())
+	}
+	ref := engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
+	if !n.Pending { // one that is not finished may be deployed anew, and only its machine knows
+		ref.ServerFingerprint = state.ServerFingerprint.ValueString()
+	}
+	return ref
+}
+
+// saveHost writes the state of a VM host that exists.
+func saveHost(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m hostState, diags *diag.Diagnostics) {
+	diags.Append(state.Set(ctx, &m)...)
+	values.SaveIdentity(ctx, identity, m.ID.ValueString(), diags)
+}

@@ -1,0 +1,150 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+)
+
+// maxPort is the last port of TCP.
+const maxPort = 65535
+
+// What LXD is told by name.
+var (
+	poolDrivers = []string{
+		string(cloudinit.ZFS), string(cloudinit.Btrfs), string(cloudinit.LVM), string(cloudinit.Dir), string(cloudinit.Ceph),
+	}
+	networkKinds = []string{string(cloudinit.Bridge), string(cloudinit.Macvlan), string(cloudinit.Managed)}
+)
+
+func lxdAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "How LXD is set up at the first boot of a machine that is deployed, and the project for MAAS. **Changing what it comes to replaces the host**, " +
+			"except `trusted_certificates`; to write out a default changes nothing. A host that is adopted or given by address takes only `project` and, if adopted, `listen_port`.",
+		Attributes: lxdAttributes(),
+	}
+}
+
+// lxdAttributes say how LXD is set up.
+func lxdAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"channel": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: fmt.Sprintf("Channel of the LXD snap. Default `%s`, the newest long-term one on which every MAAS that has VM hosts can compose: "+
+				"MAAS up to 3.8 cannot on LXD 6.7 and later.", cloudinit.DefaultChannel),
+		},
+		"project": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: fmt.Sprintf("LXD project in which MAAS makes VMs, and to which the client certificate is restricted. Default `%s`. "+
+				"**Changing it replaces the host**, also one that is only registered: MAAS would delete the VMs of the former project.", cloudinit.DefaultProject),
+		},
+		"project_features": schema.MapAttribute{
+			Optional: true, ElementType: types.BoolType, Validators: []validator.Map{mapvalidator.NoNullValues()},
+			MarkdownDescription: "Features that the project has for itself, by LXD's names without `features.`, such as `images` or `profiles`. Default: LXD's.",
+		},
+		"project_limits": schema.MapAttribute{
+			Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
+			MarkdownDescription: "Limits of the project by LXD's names without `limits.`, such as `cpu` or `memory`. Default: none.",
+		},
+		"listen_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IP address at which LXD's API listens, without a port. Default: all of the machine's."},
+		"listen_port": schema.Int64Attribute{
+			Optional: true, MarkdownDescription: fmt.Sprintf("Port of LXD's API. Default %d.", cloudinit.DefaultPort),
+			Validators: []validator.Int64{int64validator.Between(1, maxPort)},
+		},
+		"storage_pools": lxdPoolsAttribute(),
+		"networks":      lxdNetworksAttribute(),
+		"profile":       lxdProfileAttribute(),
+		"trusted_certificates": schema.ListAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Further public certificates, PEM, that the host is to trust for the project: those to which the key of the fleet is to be changed. " +
+				"A pair in `lxd-client-next.pem` beside the ledger is trusted by new hosts without being named here, unless `lxd_client_cert` is set. " +
+				"A host that runs already must be told on the host itself, by `lxc config trust add FILE --restricted --projects PROJECT`; adding it here then " +
+				"only notes that it was, in place, and `lxd_client_cert` can become that certificate.",
+			Validators: []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(publicCertificate())},
+		},
+	}
+}
+
+func lxdPoolsAttribute() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Optional:            true,
+		Validators:          []validator.Map{mapvalidator.NoNullValues()},
+		MarkdownDescription: fmt.Sprintf("Storage pools by name. Default: one on ZFS, `%s`, in a file of %d GB.", cloudinit.DefaultPool, cloudinit.DefaultPoolSizeGB),
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"driver": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "`zfs`, `btrfs`, `lvm`, `dir` or `ceph`. Default `zfs`.",
+				Validators: []validator.String{stringvalidator.OneOf(poolDrivers...)},
+			},
+			"size_gb": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: fmt.Sprintf("Size in GB of 1000000000 bytes of a pool in a file on the disk that the machine boots from, for `zfs`, `btrfs` and `lvm`; at least %d. Default %d. Not beside `source`.",
+					cloudinit.MinPoolSizeGB, cloudinit.DefaultPoolSizeGB),
+				Validators: []validator.Int64{int64validator.AtLeast(cloudinit.MinPoolSizeGB)},
+			},
+			"source": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "What the pool is made on, instead of a file: a disk, best as `/dev/disk/by-id/…`; a ZFS pool or dataset; an LVM volume group; for `dir` a directory that " +
+					"exists and is empty; for `btrfs` also a path on such a file system, which is an empty subvolume (its root is one) or is not there yet.",
+			},
+			"wipe": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Forget what the disk in `source` carried before, such as the pool of an earlier deployment, **which is lost**. LXD before 5.21 cannot. Default `false`: such a disk is " +
+					"refused, by LXD and the tools of its driver, and, where LXD before 5.21 would make a pool of `zfs` on it nonetheless, by the machine's first boot, if `wipefs` finds anything on it.",
+			},
+			"ceph": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "For the driver `ceph`. The configuration and the keyring must be in the host's `/etc/ceph`, by your own user-data or image.",
+				Attributes: map[string]schema.Attribute{
+					"cluster": schema.StringAttribute{Required: true, MarkdownDescription: "Cluster, by the name of its file in `/etc/ceph`."},
+					"pool":    schema.StringAttribute{Required: true, MarkdownDescription: "OSD pool."},
+					"user":    schema.StringAttribute{Optional: true, MarkdownDescription: "User, without `client.`. Default `admin`."},
+				},
+			},
+		}},
+	}
+}
+
+func lxdNetworksAttribute() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Optional:            true,
+		Validators:          []validator.Map{mapvalidator.NoNullValues()},
+		MarkdownDescription: "Networks that VMs can join, by name. Default: the bridge of `bridge`.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"kind": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "`bridge`: one that MAAS made, see `bridge`; VMs boot from MAAS. `macvlan`: VMs beside a NIC of the machine, which cannot talk to the host itself. " +
+					"`managed`: a bridge that LXD makes, with addresses of its own; MAAS cannot boot VMs on it. Default `bridge`.",
+				Validators: []validator.String{stringvalidator.OneOf(networkKinds...)},
+			},
+			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC below a `macvlan`."},
+			"ipv4_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."},
+			"ipv6_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 address of a `managed` bridge in the same way. Default `none`."},
+			"nat":          schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
+		}},
+	}
+}
+
+func lxdProfileAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "Profile of the project that instances get unless they say otherwise. MAAS gives each VM disks and NICs of its own.",
+		Attributes: map[string]schema.Attribute{
+			"name":    schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Its name. Default `%s`.", cloudinit.DefaultProfile)},
+			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Storage pool of the root disk. Default: `%s`, else the only one.", cloudinit.DefaultPool)},
+			"network": schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Network of the NIC. Default: `%s`, else the only one.", cloudinit.DefaultBridge)},
+			"config": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType, MarkdownDescription: "Configuration of instances by LXD's keys, such as `limits.cpu`.",
+				Validators: []validator.Map{mapvalidator.NoNullValues()},
+			},
+		},
+	}
+}

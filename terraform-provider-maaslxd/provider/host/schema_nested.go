@@ -1,0 +1,167 @@
+package host
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+func selectorAttribute(exactly string) schema.Attribute {
+	name := func(description string) schema.Attribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Default: any.", Validators: []validator.String{values.NotEmpty()}}
+	}
+	least := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Optional: true, MarkdownDescription: description + " Default: any.", Validators: []validator.Int64{int64validator.AtLeast(1)}}
+	}
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Which `Ready` machine to deploy, instead of one by name: the smallest that will do, which `hostname` tells; `selector = {}` takes any. " +
+			"It is looked at when the host is made, and at no other time: the machine that was chosen is kept. VMs and locked machines are not chosen, nor those that " +
+			"could not become the host: without a disk or an interface, with too small a disk for the storage pools, or of an architecture for which MAAS has no such image." + exactly,
+		Attributes: map[string]schema.Attribute{
+			"zone": name("Availability zone of the machine, by name."),
+			"pool": name("Resource pool of the machine, by name."),
+			"tags": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags that the machine must carry, all of them. Default: none.",
+				Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
+			},
+			"architecture":   name("Architecture, such as `amd64` or `amd64/generic`."),
+			"min_cores":      least("Number of cores, at least."),
+			"min_memory_mib": least("Memory in MiB, at least."),
+			"min_disk_gb":    least("Size of the largest disk in GB, at least. MAAS counts disks decimally: 1 GB is 1000000000 bytes."),
+		},
+	}
+}
+
+func hostDeployAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "What to install on a machine that is deployed. Without it, MAAS's default image is. " +
+			"**Changing a value in it replaces the host**; leaving one out does not, and neither does naming it for the first time where the outcome is the same.",
+		Attributes: map[string]schema.Attribute{
+			"image": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Image as MAAS lists it, such as `ubuntu/noble`; one of Ubuntu, with snaps. Default: MAAS's default.",
+				Validators:          []validator.String{values.Image()},
+			},
+			"kernel": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Kernel to install, such as `ga-24.04`. Default: MAAS's default for the image.",
+				Validators:          []validator.String{values.NotEmpty()},
+			},
+			"user_data_wo": schema.StringAttribute{
+				Optional: true, WriteOnly: true,
+				MarkdownDescription: "User-data of your own, which cloud-init runs beside what sets LXD up; of any kind that cloud-init knows, but without a " +
+					"section `lxd`. Plain text; together with the provider's own part at most 512 KiB. Write-only: neither plan nor state hold it. " +
+					"Change `user_data_wo_version` with it.",
+				Validators: []validator.String{values.UserDataSize()},
+			},
+			"user_data_wo_version": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the host. So does the first number where the host was installed without user-data: " +
+					"cloud-init runs it at the first boot only. If you remove it, the host keeps what it was installed with.",
+			},
+		},
+	}
+}
+
+func bridgeAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Bridge that MAAS makes on the machine before it is deployed, and that VMs join to boot from MAAS. Default: `br0` on the interface that the " +
+			"machine boots from, unless `lxd.networks` has no bridge." + replacesHost,
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Its name, at most 15 characters. Default `br0`, or the bridge among `lxd.networks`.",
+				Validators:          []validator.String{values.NotEmpty()},
+			},
+			"nic": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Interface below it. Default: the one that the machine boots from.",
+				Validators:          []validator.String{values.NotEmpty()},
+			},
+			"subnet": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Subnet from which the host gets its address: its name in MAAS, or its CIDR. MAAS must serve DHCP on its VLAN. Default: that of the interface.",
+				Validators:          []validator.String{values.NotEmpty()},
+			},
+		},
+	}
+}
+
+// hostSeenAttributes say what became of the host.
+func hostSeenAttributes() map[string]schema.Attribute {
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{
+			Computed: true, MarkdownDescription: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		}
+	}
+	return map[string]schema.Attribute{
+		"id":        text("MAAS's system id of the machine that LXD runs on."),
+		"system_id": text("The same as `id`."),
+		"hostname":  text("Hostname of that machine."),
+		"vm_host_id": schema.Int64Attribute{
+			Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null until it is registered.",
+			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+		},
+		"lxd_address":   text("Address where the LXD of the host listens, as MAAS reaches it. Null until it is known."),
+		"lxd_version":   text("Version of LXD. Null until MAAS has reached it."),
+		"cores":         amountSeenAttribute("Cores"),
+		"memory_mib":    amountSeenAttribute("Memory in MiB"),
+		"storage_pools": storagePoolsSeenAttribute(),
+		"ip_addresses": schema.ListAttribute{
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "Addresses of the machine that MAAS knows.",
+			PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
+		},
+		"certificate_fingerprint": text("SHA-256, in hex, of the client certificate that the host is managed by. Another one at hand is an error that names both, unless the " +
+			"host trusts it too. Null for imported hosts that do not tell it."),
+		"trusted_fingerprints": schema.SetAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "SHA-256, in hex, of all client certificates that the host is known to trust.",
+			PlanModifiers:       []planmodifier.Set{setplanmodifier.UseStateForUnknown()},
+		},
+		"status": text("`Deployed` when everything is done; `Waiting for LXD` while the machine is deployed, and its LXD or MAAS's inventory of it is not there; " +
+			"before that MAAS's name for the state of the machine, such as `Deploying`."),
+	}
+}
+
+// amountSeenAttribute is what a host has of something, and what is left of it.
+func amountSeenAttribute(what string) schema.Attribute {
+	number := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	return schema.SingleNestedAttribute{
+		Computed: true, PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()},
+		MarkdownDescription: what + ", as of the last refresh. Null until MAAS has an inventory of the host.",
+		Attributes: map[string]schema.Attribute{
+			"total": number("What the hardware has."), "used": number("What the VMs that MAAS knows have."),
+			"free": number("What is left for new VMs, over-commit included."),
+		},
+	}
+}
+
+// storagePoolsSeenAttribute are the storage pools that a host has.
+func storagePoolsSeenAttribute() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Computed: true, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
+		MarkdownDescription: "Storage pools by name, as of the last refresh. MAAS counts disks decimally: 1 GB is 1000000000 bytes.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"driver":   schema.StringAttribute{Computed: true, MarkdownDescription: "Driver, such as `zfs` or `dir`."},
+			"total_gb": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in GB, rounded down."},
+			"free_gb":  schema.Int64Attribute{Computed: true, MarkdownDescription: "What is available, in GB, rounded down."},
+			"default":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether disks go here that name no pool."},
+		}},
+	}
+}

@@ -1,0 +1,35 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+func TestSchemaImplementation(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	if diags := hostSchema(ctx).ValidateImplementation(ctx); diags.HasError() {
+		t.Error(providertest.Describe(diags))
+	}
+	if diags := hostIdentitySchema().ValidateImplementation(ctx); diags.HasError() {
+		t.Error(providertest.Describe(diags))
+	}
+}
+
+// TestModelTypes holds the Go types of nested attributes to the schema's.
+func TestModelTypes(t *testing.T) {
+	t.Parallel()
+	attributes := hostSchema(t.Context()).Attributes
+	for name, want := range map[string]interface{ String() string }{
+		"lxd": lxdType, "deploy": hostDeployType, "cores": amountType, "memory_mib": amountType,
+		"storage_pools": types.MapType{ElemType: hostPoolSeenType},
+	} {
+		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
+			t.Errorf("%s (-schema +model):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// spec turns a plan into what the engine is to bring about. The configuration
+// adds what a plan does not hold, and tells what the user chose from what was
+// only taken over from the state.
+func (m hostState) spec(ctx context.Context, config hostState, pair engine.Credentials, next []string) (engine.HostSpec, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	spec := engine.HostSpec{
+		Name: m.Name.ValueString(), Project: m.project(ctx, &diags), Credentials: pair,
+		ServerFingerprint: config.ServerFingerprint.ValueString(),
+		Zone:              config.Zone.ValueString(), Pool: config.Pool.ValueString(), Tags: m.tags(),
+		CPUOvercommit: config.CPUOvercommit.ValueFloat64(), MemoryOvercommit: config.MemoryOvercommit.ValueFloat64(),
+		DefaultStoragePool: config.DefaultStoragePool.ValueString(),
+		AdoptExistingVMs:   m.AdoptExistingVMs.ValueBool(),
+	}
+	switch {
+	case config.registers():
+		spec.Address = config.Address.ValueString()
+		return spec, diags
+	case config.Adopt.ValueBool():
+		spec.Machine = engine.MachineSpec{Machine: m.Machine.ValueString(), Adopt: true}
+		spec.LXD.ListenPort = m.firstBoot(ctx, &diags).ListenPort // where it listens
+		return spec, diags
+	}
+	spec.Machine = m.machineSpec(ctx, config, &diags)
+	spec.Bridge = m.bridge(ctx, &diags)
+	spec.LXD = m.firstBoot(ctx, &diags)
+	trusted, err := fleetkey.Trusted(time.Now(), pair.Certificate, slices.Concat(m.trusted(ctx, &diags), next)...)
+	if err != nil {
+		diagnostics.Report(&diags, "make the first boot of "+spec.Name, inTrusted(err))
+	}
+	spec.LXD.TrustedCertificates = trusted
+	return spec, diags
+}
+
+func (m hostState) machineSpec(ctx context.Context, config hostState, diags *diag.Diagnostics) engine.MachineSpec {
+	spec := engine.MachineSpec{Machine: m.Machine.ValueString(), Deploy: &engine.Deployment{}}
+	if s := values.Decode[selectorModel](ctx, m.Selector, diags); s != nil {
+		spec.Select = engine.Selector{
+			Zone: s.Zone.ValueString(), Pool: s.Pool.ValueString(), Tags: values.SortedStrings(s.Tags), Architecture: s.Architecture.ValueString(),
+			MinCores: int(s.MinCores.ValueInt64()), MinMemoryMiB: s.MinMemoryMiB.ValueInt64(), MinDiskGB: s.MinDiskGB.ValueInt64(),
+		}
+	}
+	if d := values.Decode[hostDeployModel](ctx, config.Deploy, diags); d != nil {
+		spec.Deploy = &engine.Deployment{Image: d.Image.ValueString(), Kernel: d.Kernel.ValueString(), UserData: []byte(d.UserDataWO.ValueString())}
+	}
+	return spec
+}
+
+// bridge is the bridge that MAAS is to make: the one described, or that of the
+// networks that is meant to be one; nil if there is none.
+func (m hostState) bridge(ctx context.Context, diags *diag.Diagnostics) *engine.BridgeSpec {
+	spec := engine.BridgeSpec{Name: bridgeOf(m.firstBoot(ctx, diags).Networks)}
+	if b := values.Decode[bridgeModel](ctx, m.Bridge, diags); b != nil {
+		spec.NIC, spec.Subnet = b.NIC.ValueString(), b.Subnet.ValueString()
+		switch {
+		case values.IsSet(b.Name):
+			spec.Name = b.Name.ValueString()
+		case spec.Name == "":
+			spec.Name = cloudinit.DefaultBridge
+		}
+	}
+	if spec.Name == "" {
+		return nil
+	}
+	return &spec
+}
+
+// bridgeOf names the network that is a bridge of MAAS's: the default one, or
+// the only one.
+func bridgeOf(networks map[string]cloudinit.Network) string {
+	if len(networks) == 0 {
+		return cloudinit.DefaultBridge
+	}
+	var bridges []string
+	for name, n := range networks {
+		if n.Kind == "" || n.Kind == cloudinit.Bridge {
+			bridges = append(bridges, name)
+		}
+	}
+	switch {
+	case slices.Contains(bridges, cloudinit.DefaultBridge):
+		return cloudinit.DefaultBridge
+	case len(bridges) == 1:
+		return bridges[0]
+	}
+	return ""
+}
+
+// release says how the machine is given back.
+func (m hostState) release(ctx context.Context, diags *diag.Diagnostics) engine.Release {
+	out := engine.Release{Force: m.ForceDestroy.ValueBool()}
+	if r := values.Decode[releaseModel](ctx, m.Release, diags); r != nil && r.Erase.ValueString() != eraseNone {
+		out.Erase = engine.Erase(r.Erase.ValueString())
+	}
+	return out
+}
+
+// inTrusted turns what is wrong with a certificate into what is wrong with the
+// list of further ones.
+func inTrusted(err error) error {
+	var bad *engine.SpecError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return &engine.SpecError{Field: "lxd.trusted_certificates", Message: "a certificate " + bad.Message, Hint: bad.Hint, Err: bad.Err}
+}

@@ -1,0 +1,52 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestUpgradeOfState: up to version 0, address was where the LXD of any host listens. A
+// host that was given otherwise has no address of its own, or each would be replaced.
+func TestUpgradeOfState(t *testing.T) {
+	t.Parallel()
+	const listens = "https://10.0.0.5:8443"
+	cases := map[string]struct{ reason, state, address string }{
+		"Machine":  {"It was given by its machine.", `{"id":"4y3h7n","machine":"node1","address":"` + listens + `"}`, ""},
+		"Selector": {"It was chosen.", `{"id":"4y3h7n","selector":{"zone":"az1"},"address":"` + listens + `"}`, ""},
+		"Address":  {"It was given by its address.", `{"id":"4y3h7n","address":"` + listens + `"}`, listens},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			served := providertest.Serve(t, NewResource)
+			resp, err := served.Server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
+				TypeName: served.Name, Version: 0, RawState: &tfprotov6.RawState{JSON: []byte(tc.state)},
+			})
+			if err != nil || len(resp.Diagnostics) > 0 {
+				t.Fatalf("%s\ngot %v, %v", tc.reason, err, resp.Diagnostics)
+			}
+			state, err := resp.UpgradedState.Unmarshal(served.Type)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var attributes map[string]tftypes.Value
+			if err := state.As(&attributes); err != nil {
+				t.Fatal(err)
+			}
+			var address, lxd *string
+			if err := attributes["address"].As(&address); err != nil {
+				t.Fatal(err)
+			}
+			if err := attributes["lxd_address"].As(&lxd); err != nil {
+				t.Fatal(err)
+			}
+			if (address != nil) != (tc.address != "") || lxd == nil || *lxd != listens {
+				t.Errorf("%s\ngot the address %v and the LXD at %v", tc.reason, address, lxd)
+			}
+		})
+	}
+}

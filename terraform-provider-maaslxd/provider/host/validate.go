@@ -1,0 +1,253 @@
+package host
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// ValidateConfig checks what concerns several attributes at once, and what LXD
+// would fail on at the first boot.
+func (r *hostResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config hostState
+	diags := &resp.Diagnostics
+	diags.Append(req.Config.Get(ctx, &config)...)
+	if diags.HasError() {
+		return
+	}
+	checkWayIn(config, diags)
+	checkUnused(ctx, config, diags)
+	if d := values.Decode[hostDeployModel](ctx, config.Deploy, diags); d != nil {
+		values.CheckUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
+		checkVendorData(d.UserDataWO, diags)
+	}
+	checkChannel(ctx, config, diags)
+	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {
+		checkFirstBoot(ctx, config, diags)
+	}
+}
+
+// checkNewHost checks what a host is to be made of, and set up with.
+func checkNewHost(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	checkWayIn(config, diags)
+	checkUnused(ctx, config, diags)
+	checkDefaultPool(ctx, config, diags)
+}
+
+// checkWayIn wants one thing that the host is made of. What is not known yet
+// may still turn out to be absent.
+func checkWayIn(config hostState, diags *diag.Diagnostics) {
+	var given, perhaps []string
+	for _, way := range []struct {
+		name          string
+		null, unknown bool
+	}{
+		{"machine", config.Machine.IsNull(), config.Machine.IsUnknown()},
+		{"selector", config.Selector.IsNull(), config.Selector.IsUnknown()},
+		{"address", config.Address.IsNull(), config.Address.IsUnknown()},
+	} {
+		switch {
+		case way.unknown:
+			perhaps = append(perhaps, way.name)
+		case !way.null:
+			given = append(given, way.name)
+		}
+	}
+	switch {
+	case len(given) > 1:
+		diags.AddAttributeError(path.Root(given[1]), "More than one thing to make the host of",
+			"Both "+strings.Join(given, " and ")+" are set. machine names a machine, selector describes one, address is an LXD that runs already: leave one.")
+	case len(given)+len(perhaps) == 0:
+		diags.AddAttributeError(path.Root("machine"), "Nothing to make the host of",
+			"Name a machine by machine, say by selector which ones will do, or give the address of an LXD that runs already.")
+	case config.Adopt.ValueBool() && len(given) == 1 && given[0] != "machine":
+		diags.AddAttributeError(path.Root("adopt"), "Nothing to adopt", "Only a machine that is named can be adopted: set machine, or leave adopt out.")
+	}
+}
+
+// checkUnused refuses settings of a first boot where there is none.
+func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	adopted := config.Adopt.ValueBool()
+	if config.Adopt.IsUnknown() || !adopted && !config.registers() {
+		return
+	}
+	refuse := func(at path.Path) {
+		diags.AddAttributeError(at, "Nothing is installed on this host",
+			"The host is taken as it is, so this would have no effect. Leave it out; or leave out adopt and address, to have a machine installed.")
+	}
+	if !config.Deploy.IsNull() {
+		refuse(path.Root("deploy"))
+	}
+	if !config.Bridge.IsNull() {
+		refuse(path.Root("bridge"))
+	}
+	l := values.Decode[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return
+	}
+	for name, null := range map[string]bool{
+		"channel": l.Channel.IsNull(), "project_features": l.ProjectFeatures.IsNull(), "project_limits": l.ProjectLimits.IsNull(),
+		"listen_address": l.ListenAddress.IsNull(), "listen_port": l.ListenPort.IsNull() || adopted, "storage_pools": l.StoragePools.IsNull(),
+		"networks": l.Networks.IsNull(), "profile": l.Profile.IsNull(),
+	} {
+		if !null {
+			refuse(path.Root("lxd").AtName(name))
+		}
+	}
+}
+
+// checkVendorData warns of what user-data takes from the machine that MAAS would
+// give it, and of what cannot be checked.
+func checkVendorData(data types.String, diags *diag.Diagnostics) {
+	if warnings := cloudinit.Warnings([]byte(data.ValueString())); len(warnings) > 0 {
+		diags.AddAttributeWarning(path.Root("deploy").AtName("user_data_wo"), "The user-data has effects beside its own", strings.Join(warnings, "\n\n"))
+	}
+}
+
+// checkDefaultPool refuses a default that the first boot of a new host does not
+// make. One that was made on a host later is the operator's affair.
+func checkDefaultPool(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	name := config.DefaultStoragePool.ValueString()
+	if name == "" || config.Adopt.IsUnknown() || !config.deploys() || config.LXD.IsUnknown() {
+		return
+	}
+	pools := []string{cloudinit.DefaultPool}
+	if l := values.Decode[lxdModel](ctx, config.LXD, diags); l != nil && !l.StoragePools.IsNull() {
+		if l.StoragePools.IsUnknown() {
+			return
+		}
+		if described := l.StoragePools.Elements(); len(described) > 0 {
+			pools = slices.Sorted(maps.Keys(described))
+		}
+	}
+	if !slices.Contains(pools, name) {
+		diags.AddAttributeError(path.Root("default_storage_pool"), "No such storage pool", fmt.Sprintf(
+			"The host is made without a storage pool %q; it has: %s. Name one of these, or describe it in lxd.storage_pools. "+
+				"One that you make on the host yourself can be named once the host is there.", name, strings.Join(pools, ", ")))
+	}
+}
+
+// checkChannel warns of an LXD on which MAAS cannot compose: from 6.7 on LXD
+// refuses security.secureboot, which MAAS up to 3.8 always sends.
+func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	l := values.Decode[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return
+	}
+	if cloudinit.OutrunsMAAS(l.Channel.ValueString()) {
+		diags.AddAttributeWarning(path.Root("lxd").AtName("channel"), "An LXD that MAAS may not be able to use", fmt.Sprintf(
+			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can. With composer = \"lxd\" VMs are made in LXD itself, of any version.",
+			l.Channel.ValueString(), cloudinit.DefaultChannel))
+	}
+}
+
+// wellFormed tells whether the validators of single attributes, which run later,
+// will pass: what they refuse is said once.
+func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) bool {
+	if config.CPUOvercommit.ValueFloat64() > maxOvercommit || config.MemoryOvercommit.ValueFloat64() > maxOvercommit {
+		return false
+	}
+	l := values.Decode[lxdModel](ctx, config.LXD, diags)
+	if l == nil {
+		return true
+	}
+	if _, err := fleetkey.Trusted(time.Now(), "", config.trusted(ctx, diags)...); err != nil {
+		return false
+	}
+	oneOf := func(v types.String, names []string) bool {
+		return v.IsNull() || slices.Contains(names, v.ValueString())
+	}
+	for _, p := range values.DecodeMap[lxdPoolModel](ctx, l.StoragePools, diags) {
+		if !oneOf(p.Driver, poolDrivers) || !p.SizeGB.IsNull() && p.SizeGB.ValueInt64() < cloudinit.MinPoolSizeGB {
+			return false
+		}
+	}
+	for _, n := range values.DecodeMap[lxdNetworkModel](ctx, l.Networks, diags) {
+		if !oneOf(n.Kind, networkKinds) {
+			return false
+		}
+	}
+	port := l.ListenPort
+	return port.IsNull() || port.ValueInt64() >= 1 && port.ValueInt64() <= maxPort
+}
+
+// checkFirstBoot lets the engine judge the whole, and renders the first boot as
+// it will be, but for the key.
+func checkFirstBoot(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+	const doing = "make such a host"
+	spec, ds := config.spec(ctx, config, engine.Credentials{Certificate: standIn(), Key: "of the fleet"}, nil)
+	diags.Append(ds...)
+	if diags.HasError() {
+		return
+	}
+	spec.ServerFingerprint = "" // its validator has the word
+	if err := spec.Validate(); err != nil {
+		diagnostics.Report(diags, doing, err)
+		return
+	}
+	if !config.deploys() {
+		return
+	}
+	if _, err := spec.UserData(); err != nil {
+		diagnostics.Report(diags, doing, err)
+	}
+}
+
+// fullyKnown tells whether nothing in the attributes is still to be found out.
+func fullyKnown(config tfsdk.Config, attributes ...string) bool {
+	var values map[string]tftypes.Value
+	if err := config.Raw.As(&values); err != nil {
+		return false
+	}
+	for _, name := range attributes {
+		if v := values[name]; !v.IsFullyKnown() {
+			return false
+		}
+	}
+	return true
+}
+
+// standIn is a certificate of nobody's, for first boots that are only looked at.
+var standIn = sync.OnceValue(func() string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return ""
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return ""
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+})
+
+// sameFirstBoot tells whether two descriptions come to the same.
+func sameFirstBoot(a, b cloudinit.Host) bool {
+	a.TrustedCertificates, b.TrustedCertificates = []string{standIn()}, []string{standIn()}
+	x, errX := a.Render()
+	y, errY := b.Render()
+	return errX == nil && errY == nil && string(x) == string(y)
+}

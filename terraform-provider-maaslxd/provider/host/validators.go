@@ -1,0 +1,72 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// hostName passes names of VM hosts. The name is part of the mark on the
+// machine, and of paths in messages.
+func hostName() validator.String {
+	return stringvalidator.RegexMatches(hostPattern, "must be 1 to 63 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
+}
+
+// positive passes numbers above zero.
+type positive struct{}
+
+// Description says what passes.
+func (positive) Description(context.Context) string { return "above 0" }
+
+// MarkdownDescription says what passes.
+func (p positive) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
+
+// ValidateFloat64 refuses zero and less.
+func (positive) ValidateFloat64(_ context.Context, req validator.Float64Request, resp *validator.Float64Response) {
+	if v := req.ConfigValue; !v.IsNull() && !v.IsUnknown() && !(v.ValueFloat64() > 0) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(),
+			fmt.Sprintf("%g is no over-commit ratio: it must be above 0; 1 is none.", v.ValueFloat64()))
+	}
+}
+
+// publicCertificate passes one certificate in PEM, and nothing secret.
+func publicCertificate() validator.String {
+	return values.StringRule("one certificate in PEM", func(s string) string {
+		_, err := fleetkey.Trusted(time.Now(), s)
+		var bad *engine.SpecError
+		if errors.As(err, &bad) {
+			return "The certificate " + diagnostics.Sentence(bad.Message) + " " + bad.Hint
+		}
+		if strings.TrimSpace(s) == "" {
+			return "It is empty. Give one certificate in PEM."
+		}
+		return ""
+	})
+}
+
+// serverFingerprint passes what LXD writes, so that it can be compared.
+func serverFingerprint() validator.String {
+	return values.StringRule("a SHA-256 as 64 hex digits in small letters", func(s string) string {
+		plain := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
+		switch {
+		case engine.IsFingerprint(s):
+			return ""
+		case engine.IsFingerprint(plain):
+			return fmt.Sprintf("Write it as LXD does, in small letters and without colons: %q.", plain)
+		}
+		return fmt.Sprintf("%q is no SHA-256. Give the 64 hex digits that `lxc info` says on the host as certificate_fingerprint.", s)
+	})
+}

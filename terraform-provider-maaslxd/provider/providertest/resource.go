@@ -1,0 +1,119 @@
+package providertest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Resource is one resource of a provider that nobody has configured.
+type Resource struct {
+	Name   string       // such as "maaslxd_vm"
+	Type   tftypes.Type // of its configuration, plan and state
+	Server tfprotov6.ProviderServer
+
+	t *testing.T
+}
+
+// Serve serves one resource.
+func Serve(t *testing.T, constructor func() resource.Resource) *Resource {
+	t.Helper()
+	var named resource.MetadataResponse
+	constructor().Metadata(t.Context(), resource.MetadataRequest{ProviderTypeName: providerName}, &named)
+	var described resource.SchemaResponse
+	constructor().Schema(t.Context(), resource.SchemaRequest{}, &described)
+	return &Resource{
+		Name: named.TypeName, Type: described.Schema.Type().TerraformType(t.Context()),
+		Server: providerserver.NewProtocol6(unconfigured{constructor})(), t: t,
+	}
+}
+
+// Plan asks for a plan. A nil state is a create; notes are the private state, by
+// its keys.
+func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
+	r.t.Helper()
+	prior, err := tfprotov6.NewDynamicValue(r.Type, tftypes.NewValue(r.Type, nil))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if state != nil {
+		prior = *state.Dynamic(r.t)
+	}
+	resp, err := r.Server.PlanResourceChange(r.t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: r.Name, PriorState: &prior, PriorPrivate: r.private(notes),
+		Config: config.Dynamic(r.t), ProposedNewState: proposed(config, state).Dynamic(r.t),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	value, err := resp.PlannedState.Unmarshal(r.Type)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return &Plan{Diagnostics: resp.Diagnostics, of: r, resp: resp, value: value}
+}
+
+// private is a private state as the protocol carries it.
+func (r *Resource) private(notes map[string]any) []byte {
+	r.t.Helper()
+	raw := map[string][]byte{}
+	for key, n := range notes {
+		text, err := json.Marshal(n)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		raw[key] = text
+	}
+	private, err := json.Marshal(raw)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return private
+}
+
+// Validate asks whether a configuration is valid.
+func (r *Resource) Validate(config Object) []*tfprotov6.Diagnostic {
+	r.t.Helper()
+	resp, err := r.Server.ValidateResourceConfig(r.t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: r.Name, Config: config.Dynamic(r.t),
+		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return resp.Diagnostics
+}
+
+const providerName = "maaslxd"
+
+// unconfigured is a provider with one resource, and without a configuration.
+type unconfigured struct {
+	constructor func() resource.Resource
+}
+
+// Metadata names the provider.
+func (unconfigured) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = providerName
+}
+
+// Schema is empty.
+func (unconfigured) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
+
+// Configure hands over nothing.
+func (unconfigured) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {
+}
+
+// Resources are the one.
+func (p unconfigured) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{p.constructor}
+}
+
+// DataSources are none.
+func (unconfigured) DataSources(context.Context) []func() datasource.DataSource { return nil }

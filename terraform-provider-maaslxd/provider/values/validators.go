@@ -1,0 +1,74 @@
+package values
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// StringRule is a validator of strings made of a sentence and a function that
+// says what is wrong, with a way out, or "".
+func StringRule(about string, wrong func(string) string) validator.String {
+	return stringValidator{about, wrong}
+}
+
+type stringValidator struct {
+	about string
+	wrong func(string) string
+}
+
+func (r stringValidator) Description(context.Context) string { return r.about }
+
+func (r stringValidator) MarkdownDescription(context.Context) string { return r.about }
+
+func (r stringValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if wrong := r.wrong(req.ConfigValue.ValueString()); wrong != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(), wrong)
+	}
+}
+
+var tagName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
+
+// Tag passes what MAAS takes as a tag.
+func Tag() validator.String {
+	return stringvalidator.RegexMatches(tagName, "must be 1 to 256 letters, digits, hyphens and underscores, as MAAS takes them in tags")
+}
+
+var imageName = regexp.MustCompile(`^[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)?$`)
+
+// Image passes names of images as MAAS lists them.
+func Image() validator.String {
+	return stringvalidator.RegexMatches(imageName,
+		`must be the name of an image as MAAS lists it, such as "ubuntu/noble" or "custom/mine"; leave it out for MAAS's default`)
+}
+
+// NotEmpty refuses "", where leaving the attribute out is meant.
+func NotEmpty() validator.String {
+	return StringRule("not empty", func(s string) string {
+		if strings.TrimSpace(s) == "" {
+			return "It is empty. Give a name, or leave the attribute out."
+		}
+		return ""
+	})
+}
+
+// UserDataSize refuses user-data that would not arrive.
+func UserDataSize() validator.String {
+	return StringRule(fmt.Sprintf("at most %d bytes", engine.MaxUserDataBytes), func(s string) string {
+		if len(s) > engine.MaxUserDataBytes {
+			return fmt.Sprintf("It has %d bytes, and no more than %d reach MAAS safely. "+
+				"Put large files on a server and let cloud-init fetch them, for instance with #include.",
+				len(s), engine.MaxUserDataBytes)
+		}
+		return ""
+	})
+}

@@ -1,0 +1,133 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Create makes the VM, or goes on with one that an earlier run began. A VM
+// that has a system id when waiting ends goes to the state in any case: with
+// a warning if the next apply can go on with it, with an error, and so tainted,
+// if it is of no use.
+func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan, config vmModel
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	checkHost(config, diags) // what was unknown is known by now
+	spec, ds := plan.spec(ctx, config)
+	diags.Append(ds...)
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, createTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	spec.AwaitName = true
+	vm, err := r.create(wait, spec)
+	doing := fmt.Sprintf("create VM %s", spec.Name)
+	switch outcomeOf(wait, vm, err) {
+	case diagnostics.NothingCreated:
+		diagnostics.ReportAt(diags, config.hostPath(err), doing, config.hinted(err))
+		return
+	case diagnostics.Resumable:
+		warnUnfinished(wait, diags, vm, err)
+	case diagnostics.Unusable:
+		diagnostics.Report(diags, doing, err)
+	case diagnostics.CreateSucceeded:
+	}
+	warnLeftover(spec.Name, vm.Leftover, diags)
+	plan.fill(ctx, vm, diags)
+	save(ctx, &resp.State, resp.Identity, plan, diags)
+	n := notes{Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores}
+	if d := config.deploy(ctx, diags); d != nil {
+		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
+	}
+	writeNotes(ctx, resp.Private, n, diags)
+}
+
+// warnLeftover tells of an instance that a VM has left besides itself.
+func warnLeftover(name, leftover string, diags *diag.Diagnostics) {
+	if leftover == "" {
+		return
+	}
+	diags.AddWarning(
+		fmt.Sprintf("Something of VM %s is left behind", name),
+		fmt.Sprintf("The VM is there, but it was composed more than once, or somebody has copied one of its name: MAAS refused a compose after LXD "+
+			"had made the instance, or an earlier run was cut off and its ledger lost. Now %s. Look there, and delete it if nobody needs it.", leftover),
+	)
+}
+
+// hostPath is the attribute that names the host, or the profile, of which an
+// error tells that it cannot be used; empty for other errors.
+func (m vmModel) hostPath(err error) tfpath.Path {
+	typed, ok := errors.AsType[*engine.Error](err)
+	unusable := ok && slices.Contains([]engine.ErrorType{engine.HostUnavailable, engine.ProjectNotFound}, typed.Type)
+	if ok && typed.Type == engine.ProfileNotFound {
+		return tfpath.Root("profile")
+	}
+	if !unusable || m.VMHost.IsNull() {
+		return tfpath.Empty()
+	}
+	return tfpath.Root("vm_host")
+}
+
+func (m vmModel) hinted(err error) error {
+	if m.Placement.IsNull() {
+		return err
+	}
+	return diagnostics.WithOrderHint(err)
+}
+
+func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return engine.VM{}, err
+	}
+	// Asked here besides, outside of Wait and its patience: a MAAS that was
+	// never there is not waited for.
+	if _, err := b.Catalog.Capabilities(ctx); err != nil {
+		return engine.VM{}, err
+	}
+	// Before the hosts are listed: an inventory of them from before there was a
+	// ledger places nothing, and would have to be read again after a pause.
+	if err := b.OpenLedger(ctx); err != nil {
+		return engine.VM{}, err
+	}
+	if err := r.client.KeepOwner(); err != nil {
+		return engine.VM{}, err
+	}
+	key := r.client.VMKey(spec.Name)
+	if err := r.client.Claim(key, "VM "+spec.Name); err != nil {
+		return engine.VM{}, err
+	}
+	release, err := r.client.HoldLease(ctx, b, key, "VM", spec.Name)
+	if err != nil {
+		return engine.VM{}, err
+	}
+	defer release()
+	return engine.Wait(ctx, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+}
+
+// warnUnfinished says that a create stopped waiting, and what comes next.
+func warnUnfinished(ctx context.Context, diags *diag.Diagnostics, vm engine.VM, err error) {
+	why := diagnostics.Explain(err)
+	if ctx.Err() != nil {
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create")
+	}
+	diags.AddWarning(
+		fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName),
+		fmt.Sprintf("%s\n\nThe VM is kept in the state as %s, and the next apply goes on from there. "+
+			"Resources that depend on it may be made before it is ready; a postcondition on status prevents that.",
+			why, vm.SystemID))
+}

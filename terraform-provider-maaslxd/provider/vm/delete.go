@@ -1,0 +1,52 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Delete takes the VM away, in whatever state it is. One that is gone already
+// is no error.
+func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state vmModel
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	n := readNotes(ctx, req.Private, diags)
+	wait, cancel := values.WithTimeout(ctx, state.Timeouts.Delete, deleteTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	err := r.remove(wait, r.ref(state, n), n.MAAS)
+	switch {
+	case err == nil || diagnostics.IsGone(err):
+	case wait.Err() != nil:
+		diags.AddError(fmt.Sprintf("VM %s is not gone yet", state.Name.ValueString()),
+			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.\n\n%s",
+				diagnostics.StoppedWaiting(wait.Err(), "timeouts.delete"), diagnostics.Sentence(err.Error())))
+	default:
+		diagnostics.Report(diags, fmt.Sprintf("delete VM %s (%s)", state.Name.ValueString(), state.ID.ValueString()), err)
+	}
+}
+
+// remove deletes a VM of the MAAS of this mark.
+func (r *vmResource) remove(ctx context.Context, ref engine.Ref, mark string) error {
+	b, err := r.client.Use()
+	if err != nil {
+		return err
+	}
+	if _, err := b.RequireMAAS(ctx, mark); err != nil {
+		return err
+	}
+	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+		return b.VMs.Delete(ctx, ref)
+	})
+	return err
+}

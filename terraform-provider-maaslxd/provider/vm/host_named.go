@@ -1,0 +1,104 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+)
+
+// sameHost tells whether vm_host still names the host that the VM is on, by
+// name, by id, or by the system id of its machine.
+func (p *vmPlan) sameHost(ctx context.Context) bool {
+	host := p.plan.VMHost
+	switch {
+	case host.Equal(p.state.VMHost):
+		return true
+	case host.IsUnknown():
+		return false
+	}
+	named := host.ValueString()
+	if p.renamedTo != nil && p.renamedTo(p.notes.HostMachine) == named {
+		p.plan.VMHostName = types.StringUnknown()
+		return true
+	}
+	return named == p.state.VMHostName.ValueString() ||
+		named == strconv.FormatInt(p.state.VMHostID.ValueInt64(), 10) || p.onMachine(ctx, named)
+}
+
+// planWithHost replaces a VM whose host the run replaces, and refuses one whose
+// host the run destroys: what is on a host is lost with it.
+func (p *vmPlan) planWithHost() {
+	if p.hostLeaves == nil || len(p.replace) > 0 {
+		return
+	}
+	leaves, replaced := p.hostLeaves(p.notes.HostMachine)
+	name, host := p.state.Name.ValueString(), p.state.VMHostName.ValueString()
+	switch {
+	case replaced:
+		p.plan.VMHostName = types.StringUnknown()
+		p.replace.Append(path.Root("vm_host_name"))
+		p.diags.AddWarning(fmt.Sprintf("VM %s is replaced with VM host %s", name, host), fmt.Sprintf(
+			"%s is on VM host %s, which this run replaces, and goes with it. To say so in the configuration, set vm_host = maaslxd_vm_host.NAME.id; "+
+				"with placement, give it lifecycle { replace_triggered_by = [maaslxd_vm_host.NAME.id] }.", name, host))
+	case leaves:
+		p.diags.AddError(fmt.Sprintf("Cannot delete VM host %s", host), fmt.Sprintf(
+			"1 VM would stay on it: %s. The plan stops here, before anything is destroyed.\n\nTake the VM out of the configuration, too, "+
+				"or make it anew elsewhere first: docs/operations.md, \"Emptying a VM host\", says how. %s", name, client.DestroyAllHint))
+	}
+}
+
+// onMachine tells whether the host that the VM is on runs on this machine. While
+// the provider is not configured, it does not; what cannot be found out is an
+// error, since the answer may cost the VM.
+func (p *vmPlan) onMachine(ctx context.Context, systemID string) bool {
+	hosts, err := p.listed(ctx)
+	if err != nil && !errors.Is(err, client.ErrUnknownConfig) && !errors.Is(err, client.ErrMissingConfig) {
+		diagnostics.Report(p.diags, "tell whether VM "+p.state.Name.ValueString()+" is on "+systemID, err)
+	}
+	id := p.state.VMHostID.ValueInt64() // 0 for none
+	return slices.ContainsFunc(hosts, func(h engine.VMHost) bool {
+		if h.MachineID != "" && h.MachineID == p.notes.HostMachine && h.AnswersTo(systemID) {
+			return true // renamed in this very run
+		}
+		if id != 0 && h.ID != 0 {
+			return h.MachineID == systemID && int64(h.ID) == id
+		}
+		return h.MachineID == systemID && h.Name == p.state.VMHostName.ValueString()
+	})
+}
+
+// listed lists the VM hosts.
+func (r *vmResource) listed(ctx context.Context) ([]engine.VMHost, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	return b.Inventory.Hosts(ctx)
+}
+
+// hostMachine is the system id of the machine whose host a VM is on; empty where
+// nobody tells.
+func (r *vmResource) hostMachine(ctx context.Context, vm engine.VM) string {
+	b, err := r.client.Use()
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.CheckTimeout)
+	defer cancel()
+	host, err := b.Inventory.HostOf(ctx, vm.Machine)
+	if err != nil {
+		return ""
+	}
+	return host.MachineID
+}

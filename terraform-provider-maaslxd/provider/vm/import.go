@@ -1,0 +1,63 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+const importUsage = "Import a VM by its system id (\"4y3h7n\"), its hostname (\"web-1\") or its FQDN (\"web-1.example.com\")."
+
+// ImportState finds the VM; the Read that follows fills in the state.
+func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	diags := &resp.Diagnostics
+	id := values.ImportID(ctx, req, diags)
+	if diags.HasError() {
+		return
+	}
+	find, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	m, isVM, err := r.find(find, strings.TrimSpace(id))
+	if err != nil {
+		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		return
+	}
+	if !isVM {
+		diags.AddError(fmt.Sprintf("Cannot import %q", id),
+			fmt.Sprintf("Machine %s (%s) is not a VM on a VM host of MAAS. %s", m.Hostname, m.SystemID, importUsage))
+		return
+	}
+	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(m.SystemID))...)
+	values.SaveIdentity(ctx, resp.Identity, m.SystemID, diags)
+	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
+}
+
+// find looks for a machine by system id first, then by name, and tells whether
+// it is a VM.
+func (r *vmResource) find(ctx context.Context, id string) (m engine.Machine, isVM bool, err error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return m, false, err
+	}
+	if id == "" {
+		return m, false, fmt.Errorf("no VM is named. %s", importUsage)
+	}
+	if m, err = b.MachineNamed(ctx, id); err != nil || m.HostID != 0 {
+		return m, err == nil, err
+	}
+	_, err = b.Inventory.HostOf(ctx, m)
+	if errors.Is(err, engine.ErrConflict) {
+		return m, false, nil
+	}
+	return m, err == nil, err
+}

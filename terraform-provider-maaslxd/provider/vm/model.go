@@ -1,0 +1,96 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// vmModel is a maaslxd_vm as Terraform holds it: configuration, plan or state.
+type vmModel struct {
+	ID          types.String   `tfsdk:"id"`
+	Name        types.String   `tfsdk:"name"`
+	VMHost      types.String   `tfsdk:"vm_host"`
+	Placement   types.Object   `tfsdk:"placement"`
+	VMHostID    types.Int64    `tfsdk:"vm_host_id"`
+	VMHostName  types.String   `tfsdk:"vm_host_name"`
+	Cores       types.Int64    `tfsdk:"cores"`
+	PinnedCores types.List     `tfsdk:"pinned_cores"`
+	MemoryMiB   types.Int64    `tfsdk:"memory_mib"`
+	HugePages   types.Bool     `tfsdk:"hugepages"`
+	Profile     types.String   `tfsdk:"profile"`
+	Disks       types.Map      `tfsdk:"disks"`
+	Interfaces  types.Map      `tfsdk:"interfaces"`
+	Zone        types.String   `tfsdk:"zone"`
+	Pool        types.String   `tfsdk:"pool"`
+	Domain      types.String   `tfsdk:"domain"`
+	Tags        types.Set      `tfsdk:"tags"`
+	Deploy      types.Object   `tfsdk:"deploy"`
+	FQDN        types.String   `tfsdk:"fqdn"`
+	Status      types.String   `tfsdk:"status"`
+	IPAddresses types.List     `tfsdk:"ip_addresses"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+}
+
+type diskModel struct {
+	SizeGB types.Int64  `tfsdk:"size_gb"`
+	Pool   types.String `tfsdk:"pool"`
+}
+
+type interfaceModel struct {
+	Subnet      types.String `tfsdk:"subnet"`
+	IP          types.String `tfsdk:"ip"`
+	MACAddress  types.String `tfsdk:"mac_address"`
+	IPAddresses types.List   `tfsdk:"ip_addresses"`
+}
+
+type deployModel struct {
+	Image             types.String `tfsdk:"image"`
+	Kernel            types.String `tfsdk:"kernel"`
+	Ephemeral         types.Bool   `tfsdk:"ephemeral"`
+	UserDataWO        types.String `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+}
+
+var (
+	diskType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"size_gb": types.Int64Type, "pool": types.StringType,
+	}}
+	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"subnet": types.StringType, "ip": types.StringType, "mac_address": types.StringType,
+		"ip_addresses": types.ListType{ElemType: types.StringType},
+	}}
+	deployType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"image": types.StringType, "kernel": types.StringType, "ephemeral": types.BoolType,
+		"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
+	}}
+)
+
+// disks decodes the disks; nil if there are none or they are not known.
+func (m vmModel) disks(ctx context.Context, diags *diag.Diagnostics) map[string]diskModel {
+	return values.DecodeMap[diskModel](ctx, m.Disks, diags)
+}
+
+func (m vmModel) interfaces(ctx context.Context, diags *diag.Diagnostics) map[string]interfaceModel {
+	return values.DecodeMap[interfaceModel](ctx, m.Interfaces, diags)
+}
+
+// deploy decodes what to install; nil if nothing or not known.
+func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
+	return values.Decode[deployModel](ctx, m.Deploy, diags)
+}
+
+// tags lists the declared tags, sorted.
+func (m vmModel) tags() []string { return values.SortedStrings(m.Tags) }
+
+func toObject(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
+	if d == nil {
+		return types.ObjectNull(deployType.AttrTypes)
+	}
+	return values.Encode(ctx, deployType, d, diags)
+}

@@ -1,0 +1,112 @@
+package vm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// notesKey is where the notes are in the private state of a VM.
+const notesKey = "vm"
+
+// notes are what the provider remembers of a VM besides its state. They hold
+// no secret.
+type notes struct {
+	// Key that the VM is known by, of whatever owner. Empty in states from before
+	// it was noted: then its mark tells.
+	Key engine.Key `json:"key,omitempty"`
+	// Pending: an apply stopped waiting before everything was done. The next
+	// plan goes on.
+	Pending bool `json:"pending,omitempty"`
+	// Imported: pinned cores, huge pages and the version of the user-data were
+	// never known, so the configuration is believed.
+	Imported bool `json:"imported,omitempty"`
+	// MAAS is the mark of the MAAS that the VM is in; empty: the state is from before
+	// there were marks.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the VM was installed with.
+	UserData values.UserDataNotes `json:"user_data,omitzero"`
+	// PinnedCores that the VM was made with, whatever line of it was removed since.
+	PinnedCores []int `json:"pinned_cores,omitempty"`
+	// HostMachine is the system id of the machine that the VM is on, however its
+	// VM host is called.
+	HostMachine string `json:"host_machine,omitempty"`
+}
+
+// seen brings the notes up to date with what was seen of the VM. Its own mark
+// says whether it is finished, also where a run was killed before it could
+// note anything. A VM without our mark was imported and says nothing.
+func (n notes) seen(vm engine.VM) notes {
+	if n.Key == "" {
+		n.Key = vm.MarkedBy()
+		vm.Ours = vm.Ours || n.Key != ""
+	}
+	if vm.Ours {
+		n.Pending = !vm.Finished
+	}
+	return n
+}
+
+// finished are the notes of a VM that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n notes) finished(before vmModel, deployed *deployModel, hostMachine string) notes {
+	if deployed != nil && (n.Imported || n.Pending || before.Deploy.IsNull()) {
+		n.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	n.Pending, n.Imported = false, false
+	n.HostMachine = cmp.Or(hostMachine, n.HostMachine)
+	return n
+}
+
+// halfway are the notes of a VM whose update failed.
+func (n notes) halfway(plan vmModel, ref engine.Ref, vm engine.VM) notes {
+	n.Pending = n.Pending || plan.Status.IsUnknown()
+	if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
+		n.Key = ref.NewKey
+	}
+	return n
+}
+
+// pinned are the cores that a VM is pinned to after an update. A line that is
+// removed leaves them; another number of cores, given to the VM, does not.
+func (n notes) pinned(plan, state vmModel) []int {
+	switch wanted, had := pinnedCores(plan.PinnedCores), pinnedCores(state.PinnedCores); {
+	case wanted != nil:
+		return wanted
+	case !plan.Cores.Equal(state.Cores):
+		return nil
+	case had != nil: // from before it was noted
+		return had
+	default:
+		return n.PinnedCores
+	}
+}
+
+// readNotes reads the notes; there are none before the first apply.
+func readNotes(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) notes {
+	var n notes
+	raw, ds := private.GetKey(ctx, notesKey)
+	diags.Append(ds...)
+	if len(raw) == 0 {
+		return n
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		diags.AddError("Cannot read the private state of the VM",
+			err.Error()+"\n\nIt was not written by this version of the provider. Remove the VM from the state and import it.")
+	}
+	return n
+}
+
+func writeNotes(ctx context.Context, private values.PrivateWriter, n notes, diags *diag.Diagnostics) {
+	raw, err := json.Marshal(n)
+	if err != nil {
+		diags.AddError("Cannot write the private state of the VM", err.Error())
+		return
+	}
+	diags.Append(private.SetKey(ctx, notesKey, raw)...)
+}

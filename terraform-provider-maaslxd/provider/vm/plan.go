@@ -1,0 +1,138 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// ModifyPlan fills in defaults that depend on other attributes, says what
+// replaces the VM, and plans to go on with what an apply left unfinished.
+func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
+		var name types.String
+		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
+		r.client.CheckMAAS(ctx, readNotes(ctx, req.Private, &resp.Diagnostics).MAAS, "destroy VM "+name.ValueString(), &resp.Diagnostics)
+		return
+	}
+	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.RenamedTo, hostLeaves: r.client.HostLeaves, subnets: r.subnets, listed: r.listed, resizes: r.resizes, power: r.power}
+	p.diags.Append(req.Config.Get(ctx, &p.config)...)
+	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
+	if !req.State.Raw.IsNull() {
+		p.state = new(vmModel)
+		p.diags.Append(req.State.Get(ctx, p.state)...)
+		p.notes = readNotes(ctx, req.Private, p.diags)
+	}
+	if p.diags.HasError() {
+		return
+	}
+	p.decide(ctx)
+	p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
+	resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
+	if !p.diags.HasError() {
+		if p.again = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.again {
+			p.notes = readNotes(ctx, req.Private, p.diags)
+		}
+		if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
+			r.client.CheckMAAS(ctx, p.notes.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
+		}
+		if !p.diags.HasError() {
+			r.check(ctx, p)
+		}
+		r.tell(p)
+	}
+}
+
+// tell says to the VM host whether the VM stays on it.
+func (r *vmResource) tell(p vmPlan) {
+	switch {
+	case r.client == nil:
+	case p.state != nil && len(p.replace) == 0:
+		r.client.Run.NoteStaying(p.notes.HostMachine, p.state.Name.ValueString())
+	case p.again: // by -replace: its plan as a change replaced nothing
+		r.client.Run.NoteGoing(p.notes.HostMachine, p.plan.Name.ValueString())
+	}
+}
+
+// vmPlan is a plan being made.
+type vmPlan struct {
+	config  vmModel
+	state   *vmModel // nil for a VM that is to be made
+	plan    vmModel
+	notes   notes
+	replace path.Paths
+	inPlace bool // the size changes without a new VM
+	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
+	subnets func(context.Context) ([]engine.Subnet, error)
+	listed  func(context.Context) ([]engine.VMHost, error)
+	resizes func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
+	power   func(ctx context.Context, systemID string) (string, error)
+	// What the run makes of the VM host on a machine.
+	renamedTo  func(machine string) string
+	hostLeaves func(machine string) (leaves, replaced bool)
+	diags      *diag.Diagnostics
+}
+
+func (p *vmPlan) decide(ctx context.Context) {
+	p.planCores()
+	p.planMemory()
+	p.planDisks(ctx)
+	if p.state == nil {
+		return
+	}
+	p.planInstalled(ctx)
+	p.planReplacement(ctx)
+	p.planWithHost()
+	p.planMissing()
+	p.refuseRunning(ctx)
+	if goesOn(p.notes, *p.state, p.plan) {
+		p.planWork(ctx)
+		p.planAnew()
+	}
+	p.warnStays()
+	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
+		p.plan.FQDN = types.StringUnknown()
+	}
+}
+
+// planInstalled keeps image and kernel where none is named, also those that MAAS
+// does not tell.
+func (p *vmPlan) planInstalled(ctx context.Context) {
+	had, want, wished := p.state.deploy(ctx, p.diags), p.plan.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
+	if had == nil || want == nil || wished == nil {
+		return
+	}
+	if wished.Image.IsNull() && want.Image.IsUnknown() {
+		want.Image = had.Image
+	}
+	if wished.Kernel.IsNull() && want.Kernel.IsUnknown() {
+		want.Kernel = had.Kernel
+	}
+	p.plan.Deploy = toObject(ctx, want, p.diags)
+}
+
+// goesOn tells whether an apply has something to wait for: what an earlier
+// one left unfinished, or a deployment.
+func goesOn(n notes, state, plan vmModel) bool {
+	return n.Pending || state.Deploy.IsNull() && !plan.Deploy.IsNull()
+}
+
+// planWork marks as unknown what changes while a VM is made or deployed.
+func (p *vmPlan) planWork(ctx context.Context) {
+	p.plan.Status = types.StringUnknown()
+	p.plan.IPAddresses = types.ListUnknown(types.StringType)
+	if interfaces := p.plan.interfaces(ctx, p.diags); interfaces != nil {
+		for label, i := range interfaces {
+			i.IPAddresses = types.ListUnknown(types.StringType)
+			interfaces[label] = i
+		}
+		p.plan.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, p.diags)
+	}
+}

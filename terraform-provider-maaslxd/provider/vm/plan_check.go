@@ -1,0 +1,103 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// check looks in MAAS whether a plan can be carried out, before it destroys
+// anything: what is replaced and what is made in whole, of what changes in place
+// the names alone. What the plan does not know yet is not looked at.
+func (r *vmResource) check(ctx context.Context, p vmPlan) {
+	b, err := r.client.Use()
+	if err != nil || !r.client.Run.ChecksPlans() {
+		return
+	}
+	ref, spec, doing := r.wanted(ctx, p)
+	if doing == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	defer cancel()
+	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
+		spec.Placement.Strategy = "" // one of them may do
+	}
+	v := client.Verdict{What: "VM " + p.plan.Name.ValueString(), Doing: doing, Placed: spec.Host == "", Run: &r.client.Run, Diags: p.diags}
+	v.Report(b.VMs.Check(ctx, ref, spec), func() bool { return p.again || r.stands(ctx, b, ref) })
+	if doing != "update" {
+		r.client.Run.NoteNeed(ctx, b, spec, v)
+	}
+}
+
+// wanted is what a plan asks of the engine, and by which verb; none where it
+// asks for nothing that can be looked up.
+func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec engine.VMSpec, doing string) {
+	switch {
+	case p.state == nil:
+		name := p.plan.Name.ValueString()
+		ref, doing = engine.Ref{Key: r.client.VMKey(name), Name: name, SystemID: r.client.Run.HeldSystemID(name)}, "create"
+	case len(p.replace) > 0:
+		ref, doing = r.ref(*p.state, p.notes), "replace"
+	default:
+		spec := p.changedNames(ctx)
+		if !p.plan.sameSize(ctx, *p.state, p.diags) && p.notes.HostMachine != "" { // in place: does it fit?
+			spec.Host, spec.Cores, spec.MemoryMiB = p.notes.HostMachine, int(p.plan.Cores.ValueInt64()), p.plan.MemoryMiB.ValueInt64()
+		}
+		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" {
+			return ref, spec, ""
+		}
+		return r.ref(*p.state, p.notes), spec, "update"
+	}
+	return ref, p.knownSpec(ctx), doing
+}
+
+// knownSpec is the spec of a plan as far as the user has said it: storage pools
+// that only the state tells are those of the former host.
+func (p vmPlan) knownSpec(ctx context.Context) engine.VMSpec {
+	m := p.plan
+	if values.IsSet(p.config.Disks) {
+		m.Disks = p.config.Disks
+	}
+	if !values.IsSet(p.config.VMHost) {
+		m.VMHost = types.StringNull()
+	}
+	spec, _ := m.spec(ctx, p.config)
+	if !values.IsSet(m.PinnedCores) || !values.KnownThroughout(ctx, m.PinnedCores) {
+		spec.PinnedCores = nil
+	}
+	if p.config.Placement.IsUnknown() || p.config.VMHost.IsUnknown() {
+		spec.Host, spec.Placement = "", engine.Placement{}
+	}
+	return spec
+}
+
+// changedNames are the names of zone, pool, domain and image that an update in
+// place brings.
+func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
+	changed := func(plan, state types.String) string {
+		if !values.IsSet(plan) || plan.Equal(state) {
+			return ""
+		}
+		return plan.ValueString()
+	}
+	spec := engine.VMSpec{
+		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
+	}
+	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && p.state.Deploy.IsNull() {
+		spec.Deploy = d.spec(p.config.deploy(ctx, p.diags))
+	}
+	return spec
+}
+
+// stands tells whether the VM that a plan would make is there, finished: then
+// Terraform replaces one that it holds for tainted.
+func (r *vmResource) stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
+	vm, err := b.VMs.Observe(ctx, ref)
+	return err == nil && vm.Ours && vm.Finished
+}

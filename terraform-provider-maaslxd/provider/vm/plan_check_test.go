@@ -1,0 +1,54 @@
+package vm
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+)
+
+// TestWantedOfPlan holds what of a plan the engine is asked about, and by which verb.
+func TestWantedOfPlan(t *testing.T) {
+	t.Parallel()
+	vm := func(zone string) vmModel {
+		return vmModel{
+			ID: types.StringValue("4y3h7n"), Name: types.StringValue("web-1"), VMHost: types.StringValue("h1"), Zone: types.StringValue(zone),
+			Cores: types.Int64Value(2), MemoryMiB: types.Int64Value(2048),
+		}
+	}
+	had := vm("az1")
+	cases := map[string]struct {
+		reason string
+		plan   vmPlan
+		doing  string
+		id     string // of the VM that it is about
+		host   string
+		zone   string
+	}{
+		"Create":  {"What is made is looked at in whole.", vmPlan{plan: vm("az1"), config: vm("az1")}, "create", "", "h1", "az1"},
+		"Replace": {"So is what is made anew, and what the VM has itself is not in its way.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1"), replace: path.Paths{path.Root("disks")}}, "replace", "4y3h7n", "h1", "az1"},
+		"Zone":    {"Of a change in place, the names alone.", vmPlan{state: &had, plan: vm("az2"), config: vm("az2")}, "update", "4y3h7n", "", "az2"},
+		"Nothing": {"What changes nothing asks for nothing.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1")}, "", "", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.plan.diags, tc.plan.notes = new(diag.Diagnostics), notes{Key: "default/web-1"}
+			r := vmResource{client: client.NewWith(nil)}
+			ref, spec, doing := r.wanted(t.Context(), tc.plan)
+			if doing != tc.doing || ref.SystemID != tc.id || spec.Host != tc.host || spec.Zone != tc.zone {
+				t.Errorf("%s\ngot %q of %q with %+v", tc.reason, doing, ref.SystemID, spec)
+			}
+			if tc.id != "" && ref.Key != engine.Key("default/web-1") {
+				t.Errorf("%s\ngot the key %q, want that of the state", tc.reason, ref.Key)
+			}
+			if tc.plan.diags.HasError() {
+				t.Errorf("%s\ngot %v", tc.reason, tc.plan.diags)
+			}
+		})
+	}
+}

@@ -1,0 +1,433 @@
+package vm
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// object is a VM, or an object in it, as Terraform's JSON has it.
+type object = providertest.Object
+
+// planOf asks for a plan without a MAAS. A nil state is a create.
+func planOf(t *testing.T, config, state object, n notes) *providertest.Plan {
+	t.Helper()
+	return providertest.Serve(t, NewResource).Plan(config, state, map[string]any{notesKey: n})
+}
+
+// A VM without deploy, and one that is deployed: what is configured, and the
+// state after an apply of it.
+var (
+	readyConfig = object{"name": "web-1", "vm_host": "lxd-a", "cores": 2, "tags": []string{"web"}}
+	readyState  = object{
+		"id": "4y3h7n", "name": "web-1", "vm_host": "lxd-a", "vm_host_id": 3, "vm_host_name": "lxd-a",
+		"cores": 2, "memory_mib": 2048, "hugepages": false,
+		"disks": object{"root": object{"size_gb": 8, "pool": "default"}},
+		"zone":  "az1", "pool": "default", "domain": "maas", "tags": []string{"web"},
+		"fqdn": "web-1.maas", "status": "Ready", "ip_addresses": []string{},
+	}
+	placedConfig = readyConfig.With(object{"vm_host": nil, "placement": object{"zone": "az1"}})
+	placedState  = readyState.With(object{"placement": object{"zone": "az1", "strategy": "spread"}})
+
+	deployedConfig = readyConfig.With(object{
+		"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24"}},
+		"deploy":     object{"image": "ubuntu/noble", "user_data_wo_version": 1},
+	})
+	deployedState = readyState.With(object{
+		"interfaces": object{"eth0": object{
+			"subnet": "10.0.0.0/24", "mac_address": "00:16:3e:00:00:01", "ip_addresses": []string{"10.0.0.11"},
+		}},
+		"deploy": object{"image": "ubuntu/noble", "ephemeral": false, "user_data_wo_version": 1},
+		"status": "Deployed", "ip_addresses": []string{"10.0.0.11"},
+	})
+)
+
+func TestPlanOfChanges(t *testing.T) {
+	t.Parallel()
+	disks := func(o object) object { return object{"disks": o} }
+	deploy := func(o object) object { return object{"deploy": o} }
+	cases := map[string]struct {
+		reason   string
+		config   object
+		state    object
+		notes    notes
+		changed  []string
+		replaces []string
+		unknown  []string
+		warnings int
+	}{
+		"Nothing": {
+			reason: "What is as it is configured is left alone.",
+			config: deployedConfig, state: deployedState,
+		},
+		"InPlace": {
+			reason: "Zone, pool and tags change in place, and nothing else becomes unknown.",
+			config: deployedConfig.With(object{"zone": "az2", "pool": "web", "tags": []string{"db"}}), state: deployedState,
+			changed: []string{"pool", "tags", "zone"},
+		},
+		"Rename": {
+			reason: "A new name makes a new FQDN.",
+			config: readyConfig.With(object{"name": "web-2"}), state: readyState,
+			changed: []string{"fqdn", "name"}, unknown: []string{"fqdn"},
+		},
+		"Domain": {
+			reason: "And so does a new domain.",
+			config: readyConfig.With(object{"domain": "example.com"}), state: readyState,
+			changed: []string{"domain", "fqdn"}, unknown: []string{"fqdn"},
+		},
+		"ZoneNoLongerSet": {
+			reason: "What is no longer configured stays where it is.",
+			config: readyConfig, state: readyState.With(object{"zone": "az9"}),
+		},
+		"HostByID": {
+			reason: "The id of the host names the same host as its name.",
+			config: readyConfig.With(object{"vm_host": "3"}), state: readyState,
+			changed: []string{"vm_host"},
+		},
+		"HostByItsNewName": {
+			reason: "A host that was renamed in MAAS is the same host.",
+			config: readyConfig.With(object{"vm_host": "lxd-new"}), state: readyState.With(object{"vm_host_name": "lxd-new"}),
+			changed: []string{"vm_host"},
+		},
+		"Placed": {
+			reason: "The chosen host is kept.",
+			config: placedConfig, state: placedState,
+		},
+		"PlacedOtherwise": {
+			reason: "A placement is looked at when the VM is made: another one moves nothing, and says so.",
+			config: placedConfig.With(object{"placement": object{"zone": "az2", "strategy": "pack"}}), state: placedState,
+			changed: []string{"placement"}, warnings: 1,
+		},
+		"PlacedOtherwiseAndLarger": {
+			reason: "A VM that is made anew is placed anew, which needs no word.",
+			config: placedConfig.With(object{"placement": object{"zone": "az2"}, "cores": 4}), state: placedState,
+			changed: []string{"cores", "placement"}, replaces: []string{"cores"},
+		},
+		"PlacementToItsHost": {
+			reason: "To name the host that was chosen changes nothing.",
+			config: readyConfig, state: placedState, changed: []string{"placement"},
+		},
+		"PlacementToOtherHost": {
+			reason: "To name another one does.",
+			config: readyConfig.With(object{"vm_host": "lxd-b"}), state: placedState,
+			changed: []string{"placement", "vm_host"}, replaces: []string{"vm_host"},
+		},
+		"HostToPlacement": {
+			reason: "To leave the choice open chooses what there is.",
+			config: placedConfig, state: readyState, changed: []string{"placement"},
+		},
+		"OtherHost": {
+			reason: "A VM cannot move.",
+			config: readyConfig.With(object{"vm_host": "lxd-b"}), state: readyState,
+			changed: []string{"vm_host"}, replaces: []string{"vm_host"},
+		},
+		"Cores": {
+			reason: "MAAS cannot resize a VM.",
+			config: readyConfig.With(object{"cores": 4}), state: readyState,
+			changed: []string{"cores"}, replaces: []string{"cores"},
+		},
+		"Memory": {
+			reason: "MAAS cannot resize a VM.",
+			config: readyConfig.With(object{"memory_mib": 4096}), state: readyState,
+			changed: []string{"memory_mib"}, replaces: []string{"memory_mib"},
+		},
+		"PinnedCores": {
+			reason: "Two cores of one's own are not any two cores.",
+			config: readyConfig.With(object{"cores": nil, "pinned_cores": []int{0, 1}}), state: readyState,
+			changed: []string{"pinned_cores"}, replaces: []string{"pinned_cores"},
+		},
+		"HugePages": {
+			reason: "Huge pages are chosen when the VM is made.",
+			config: readyConfig.With(object{"hugepages": true}), state: readyState,
+			changed: []string{"hugepages"}, replaces: []string{"hugepages"},
+		},
+		"Profile": {
+			reason: "An instance is made with its profile.",
+			config: readyConfig.With(object{"profile": "gold"}), state: readyState,
+			changed: []string{"profile"}, replaces: []string{"profile"},
+		},
+		"ProfileRemoved": {
+			reason: "The VM keeps what it has.",
+			config: readyConfig, state: readyState.With(object{"profile": "gold"}),
+		},
+		"DiskSize": {
+			reason: "A disk of another size is another disk, and the plan says that all are lost.",
+			config: readyConfig.With(disks(object{"root": object{"size_gb": 9}})), state: readyState,
+			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
+		},
+		"DiskPool": {
+			reason: "A disk in another pool is another disk.",
+			config: readyConfig.With(disks(object{"root": object{"size_gb": 8, "pool": "fast"}})), state: readyState,
+			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
+		},
+		"DiskMore": {
+			reason: "MAAS cannot add a disk.",
+			config: readyConfig.With(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 1}})), state: readyState,
+			changed: []string{"disks"}, replaces: []string{"disks"}, unknown: []string{"disks"}, warnings: 1,
+		},
+		"DiskRenamed": {
+			reason: "The name of a disk is the configuration's own affair.",
+			config: readyConfig.With(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 9, "pool": "fast"}})),
+			state: readyState.With(disks(object{
+				"root": object{"size_gb": 8, "pool": "default"}, "disk1": object{"size_gb": 9, "pool": "fast"},
+			})),
+			changed: []string{"disks"},
+		},
+		"DisksNoLongerSet": {
+			reason: "The VM keeps what it has, as it does its zone.",
+			config: readyConfig, state: readyState.With(disks(object{"root": object{"size_gb": 40, "pool": "default"}})),
+		},
+		"SizeNoLongerSet": {
+			reason: "The VM keeps what it has.",
+			config: readyConfig.With(object{"cores": nil, "memory_mib": nil}), state: readyState.With(object{"cores": 4, "memory_mib": 4096, "hugepages": true}),
+		},
+		"PinnedCoresNoLongerSet": {
+			reason: "The VM keeps its cores, and nothing is looked after any more.",
+			config: readyConfig.With(object{"cores": nil}), state: readyState.With(object{"cores": 2, "pinned_cores": []int{0, 1}}),
+			changed: []string{"pinned_cores"},
+		},
+		"InterfacesNoLongerSet": {
+			reason: "The VM keeps what it has.",
+			config: deployedConfig.With(object{"interfaces": nil}), state: deployedState,
+		},
+		"Subnet": {
+			reason: "Interfaces are made with the VM.",
+			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.1.0.0/24"}}}), state: deployedState,
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+		},
+		"DeployAdded": {
+			reason: "A VM on which nothing is installed is deployed in place; what that brings is not known yet.",
+			config: readyConfig.With(deploy(object{"kernel": "ga-24.04"})), state: readyState,
+			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
+		},
+		"DeployAddedToARunningOne": {
+			reason: "A VM that someone else deployed would lose what is on it.",
+			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})), state: readyState.With(object{"status": "Deployed"}),
+			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
+			replaces: []string{"deploy"}, warnings: 1,
+		},
+		"DeployRemoved": {
+			reason: "Without what is installed it is another VM.",
+			config: deployedConfig.With(object{"deploy": nil}), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"Image": {
+			reason: "Another image is another installation.",
+			config: deployedConfig.With(deploy(object{"image": "ubuntu/jammy", "user_data_wo_version": 1})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImageByItsShortName": {
+			reason: "noble is ubuntu/noble.",
+			config: deployedConfig.With(deploy(object{"image": "noble", "user_data_wo_version": 1})), state: deployedState,
+			changed: []string{"deploy"},
+		},
+		"ImageNoLongerSet": {
+			reason: "Any image will do, and there is one.",
+			config: deployedConfig.With(deploy(object{"user_data_wo_version": 1})), state: deployedState,
+		},
+		"Kernel": {
+			reason: "Another kernel is another installation.",
+			config: deployedConfig.With(deploy(object{"kernel": "hwe-24.04", "user_data_wo_version": 1})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"UserDataVersion": {
+			reason: "The version stands for the user-data, which nobody can compare.",
+			config: deployedConfig.With(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})), state: deployedState,
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"Pending": {
+			reason: "What was left unfinished is gone on with, in place.",
+			config: deployedConfig, state: deployedState.With(object{"status": "Deploying", "ip_addresses": []string{}}),
+			notes:   notes{Pending: true},
+			changed: []string{"interfaces", "ip_addresses", "status"},
+			unknown: []string{"interfaces", "ip_addresses", "status"},
+		},
+		"PendingAndReleased": {
+			reason: "An unfinished VM whose refresh saw nothing installed is deployed in place, even while it is Deploying.",
+			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})), state: readyState.With(object{"status": "Deploying"}),
+			notes:   notes{Pending: true},
+			changed: []string{"deploy", "ip_addresses", "status"},
+			unknown: []string{"deploy", "ip_addresses", "status"},
+		},
+		"FailedBeforeItWasFinished": {
+			reason: "What MAAS gave up would fail again, so it is made anew.",
+			config: deployedConfig, state: deployedState.With(object{"status": "Failed commissioning"}),
+			notes:   notes{Pending: true},
+			changed: []string{"interfaces", "ip_addresses", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"},
+			replaces: []string{"status"}, warnings: 1,
+		},
+		"FailedTestingBeforeItWasFinished": {
+			reason: "Tests fail in another state.",
+			config: readyConfig, state: readyState.With(object{"status": "Failed testing"}),
+			notes:   notes{Pending: true},
+			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
+			replaces: []string{"status"}, warnings: 1,
+		},
+		"FailedAfterItWasFinished": {
+			reason: "What once ran is left alone.",
+			config: deployedConfig, state: deployedState.With(object{"status": "Failed deployment"}),
+		},
+		"BrokenBeforeItWasFinished": {
+			reason: "People mark machines as broken; that is theirs to mend.",
+			config: readyConfig, state: readyState.With(object{"status": "Broken"}),
+			notes:   notes{Pending: true},
+			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
+		},
+		"PoolUntold": {
+			reason: "A storage pool that MAAS does not tell is no change to come.",
+			config: readyConfig, state: readyState.With(disks(object{"root": object{"size_gb": 8}})),
+		},
+		"UserDataVersionGiven": {
+			reason:  "User-data runs at the first boot only, so what comes later takes a new VM.",
+			config:  deployedConfig,
+			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"UserDataVersionGivenToOldData": {
+			reason:  "The first version of user-data that has run is its own.",
+			config:  deployedConfig,
+			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   notes{UserData: values.UserDataNotes{Ran: true}},
+			changed: []string{"deploy"},
+		},
+		"UserDataVersionTakenAway": {
+			reason: "What ran stays run: the VM keeps what it has.",
+			config: deployedConfig.With(deploy(object{"image": "ubuntu/noble"})), state: deployedState,
+			changed: []string{"deploy"},
+		},
+		"UserDataVersionBack": {
+			reason:  "A version that was taken away, and has run, comes back without a new VM.",
+			config:  deployedConfig,
+			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   notes{UserData: values.UserDataNotes{Ran: true, Version: new(int64(1))}},
+			changed: []string{"deploy"},
+		},
+		"UserDataVersionBackAsAnother": {
+			reason:  "Another version is other user-data.",
+			config:  deployedConfig.With(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})),
+			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   notes{UserData: values.UserDataNotes{Ran: true, Version: new(int64(1))}},
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"KernelNoLongerSet": {
+			reason: "Any kernel will do, and there is one.",
+			config: deployedConfig, state: deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
+		},
+		"ImportedWithOtherKernel": {
+			reason:  "MAAS tells the kernel, so the configuration is not believed.",
+			config:  deployedConfig.With(deploy(object{"image": "ubuntu/noble", "kernel": "hwe-24.04", "user_data_wo_version": 1})),
+			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
+			notes:   notes{Imported: true},
+			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImportedWithOtherInterfaces": {
+			reason: "MAAS tells the interfaces, so the configuration is not believed.",
+			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
+			notes:   notes{Imported: true},
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+		},
+		"Imported": {
+			reason: "What MAAS does not tell never replaces an imported VM.",
+			config: deployedConfig.With(object{
+				"cores": nil, "pinned_cores": []int{0, 1}, "hugepages": true,
+				"deploy": object{"image": "ubuntu/noble", "ephemeral": true, "user_data_wo_version": 3},
+			}),
+			state: deployedState.With(object{"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false}}),
+			notes: notes{Imported: true}, warnings: 3,
+			changed: []string{"deploy", "hugepages", "interfaces", "pinned_cores"},
+			unknown: []string{"interfaces"},
+		},
+		"ImportedAsConfigured": {
+			reason: "An imported VM that is as it is configured is left alone.",
+			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})),
+			state: readyState.With(object{
+				"deploy": object{"image": "ubuntu/noble", "ephemeral": false}, "status": "Deployed",
+			}),
+			notes: notes{Imported: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := planOf(t, tc.config, tc.state, tc.notes)
+			warnings := 0
+			for _, d := range got.Diagnostics {
+				if d.Severity.String() == "ERROR" {
+					t.Fatalf("%s: %s", d.Summary, d.Detail)
+				}
+				warnings++
+			}
+			for what, lists := range map[string][2][]string{
+				"changed":  {tc.changed, got.Changed(tc.state)},
+				"replaces": {tc.replaces, got.Replaces()},
+				"unknown":  {tc.unknown, got.Unknown()},
+			} {
+				if diff := cmp.Diff(lists[0], lists[1], cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s\n%s (-want +got):\n%s", tc.reason, what, diff)
+				}
+			}
+			if warnings != tc.warnings {
+				t.Errorf("%s\ngot %d warnings, want %d", tc.reason, warnings, tc.warnings)
+			}
+		})
+	}
+}
+
+func TestPlanOfCreate(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		config object
+		cores  int64
+		disks  int
+		open   []string // unknown besides
+	}{
+		"Defaults": {
+			reason: "A name and a host are enough.",
+			config: object{"name": "web-1", "vm_host": "lxd-a"}, cores: 1, disks: 1,
+		},
+		"Pinned": {
+			reason: "Pinned cores are counted.",
+			config: object{"name": "web-1", "vm_host": "lxd-a", "pinned_cores": []int{4, 5, 6}}, cores: 3, disks: 1,
+		},
+		"Given": {
+			reason: "What is configured is planned.",
+			config: object{
+				"name": "web-1", "vm_host": "lxd-a", "cores": 8,
+				"disks": object{"root": object{"size_gb": 20}, "data": object{"size_gb": 100}},
+			},
+			cores: 8, disks: 2,
+		},
+		"Placed": {
+			reason: "Which host it will be is known after the apply.",
+			config: object{"name": "web-1", "placement": object{"group": "web"}}, cores: 1, disks: 1, open: []string{"vm_host"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := planOf(t, tc.config, nil, notes{})
+			for _, d := range got.Diagnostics {
+				t.Errorf("%s: %s", d.Summary, d.Detail)
+			}
+			attributes := got.Attributes()
+			var disks map[string]tftypes.Value
+			if err := attributes["disks"].As(&disks); err != nil {
+				t.Fatal(err)
+			}
+			if !attributes["cores"].Equal(tftypes.NewValue(tftypes.Number, tc.cores)) || len(disks) != tc.disks {
+				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
+			}
+			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "interfaces", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
+			if diff := cmp.Diff(want, got.Unknown()); diff != "" {
+				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

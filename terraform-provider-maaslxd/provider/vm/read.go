@@ -1,0 +1,161 @@
+package vm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Read makes the state say what MAAS says. A VM that is gone leaves the state,
+// so that the plan makes it again.
+func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state vmModel
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	values.SaveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a VM that is gone, too
+	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	object := "VM " + state.Name.ValueString()
+	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
+	b := r.client.UseToRead(object, doing, diags)
+	if b == nil {
+		return
+	}
+	r.client.Run.NoteRead()
+	n := readNotes(ctx, req.Private, diags)
+	vm, err := r.look(look, b, state, &n)
+	switch {
+	case diagnostics.IsGone(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		diagnostics.Report(diags, doing, err)
+		return
+	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
+		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
+			"Only the LXD of VM host %s tells its size, and does not answer. Bring it back, and import again.", vm.HostName))
+		return
+	}
+	r.client.Run.NoteHeld(vm.Hostname, vm.SystemID)
+	r.refreshRead(look, b, &state, &n, vm, diags)
+	save(ctx, &resp.State, resp.Identity, state, diags)
+	writeNotes(ctx, resp.Private, n, diags)
+}
+
+// look observes the VM of a state, and notes in which MAAS it is.
+func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel, n *notes) (engine.VM, error) {
+	ref := r.ref(state, *n)
+	b.NoteNamed(ctx, n.MAAS, ref.Key)
+	ref.Finished = n.Key != "" && !n.Pending // then the ledger knows no other one
+	vm, err := b.VMs.Observe(ctx, ref)
+	if err != nil && !diagnostics.IsGone(err) {
+		return vm, err
+	}
+	var otherMAAS error
+	if n.MAAS, otherMAAS = b.KnownMAAS(ctx, n.MAAS, state.Name.IsNull(), err == nil && vm.Ours); otherMAAS != nil {
+		err = otherMAAS
+	}
+	return vm, err
+}
+
+// refreshRead brings state and notes up to date with what was seen of the VM, and warns
+// of what no plan mends.
+func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *vmModel, n *notes, vm engine.VM, diags *diag.Diagnostics) {
+	imported := state.Name.IsNull()
+	if n.Key != "" && vm.TakenOver {
+		warnTakenOver(vm, n.Key, diags)
+	}
+	*n = n.seen(vm)
+	if n.HostMachine == "" || !state.stays(vm) {
+		at := r.hostMachine(ctx, vm)
+		if at != "" && at == n.HostMachine {
+			state.VMHostName = values.OptionalString(vm.HostName) // the same host, by another name
+		}
+		n.HostMachine = cmp.Or(at, n.HostMachine)
+	}
+	state.refresh(ctx, vm, diags)
+	if imported {
+		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
+	}
+	if vm.InstanceMissing {
+		state.Status = types.StringValue(statusMissing)
+	}
+	warnFailed(vm, *n, diags)
+	warnLostAddresses(vm, state.interfaces(ctx, diags), diags)
+}
+
+// importedTags lists the tags of a VM that neither MAAS nor its host gave it:
+// those that a configuration is likely to declare.
+func importedTags(ctx context.Context, b *client.Backend, vm engine.VM, diags *diag.Diagnostics) []string {
+	hosts, err := b.Inventory.Hosts(ctx)
+	if err != nil {
+		diagnostics.Report(diags, "tell the tags of "+vm.Hostname+" from those of its VM host", err)
+		return nil
+	}
+	inherited := slices.Clone(values.TagsOfMAAS)
+	on, err := b.Inventory.HostOf(ctx, vm.Machine)
+	if err != nil {
+		diagnostics.Report(diags, "tell the VM host of "+vm.Hostname, err)
+		return nil
+	}
+	for _, h := range hosts {
+		if h.HostKey == on.HostKey {
+			inherited = append(inherited, h.Tags...)
+		}
+	}
+	return values.Difference(vm.Tags, inherited)
+}
+
+// warnFailed passes on what MAAS says of a VM that it gave up.
+func warnFailed(vm engine.VM, n notes, diags *diag.Diagnostics) {
+	if vm.Status.Phase() != engine.PhaseFailed {
+		return
+	}
+	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
+	if n.Pending && diagnostics.MAASGaveUp(vm.StatusName) {
+		detail = "It never was finished, so the plan makes it anew."
+	}
+	if vm.StatusMessage != "" {
+		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", vm.StatusMessage, detail)
+	}
+	diags.AddWarning(fmt.Sprintf("VM %s is in state %q", vm.Hostname, vm.StatusName), detail)
+}
+
+// warnTakenOver says early what a change or a destroy would be refused for.
+func warnTakenOver(vm engine.VM, key engine.Key, diags *diag.Diagnostics) {
+	diags.AddWarning(fmt.Sprintf("VM %s belongs to another owner", vm.Hostname), fmt.Sprintf(
+		"It was made for %s, and MAAS has it marked as made for %s by now. It is neither changed nor destroyed from here. "+
+			"Remove it from this state with `terraform state rm ADDRESS`, or import it again to keep it.", key, vm.MarkedBy()))
+}
+
+// warnLostAddresses tells of fixed addresses that a running VM no longer has in
+// MAAS. They are no drift: planning them would replace the VM.
+func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
+	if vm.Status.Phase() != engine.PhaseDeployed {
+		return
+	}
+	found := matchInterfaces(interfaces, vm.Interfaces)
+	for _, label := range interfaceOrder(interfaces) {
+		ip := interfaces[label].IP.ValueString()
+		if ip == "" || slices.Contains(values.LinkedIPs(found[label]), ip) {
+			continue
+		}
+		diags.AddAttributeWarning(path.Root("interfaces").AtMapKey(label).AtName("ip"),
+			fmt.Sprintf("VM %s no longer has the address %s", vm.Hostname, ip),
+			"Someone changed its interface in MAAS. It is left alone. Put it right there; `terraform apply -replace=ADDRESS` makes the VM anew.")
+	}
+}

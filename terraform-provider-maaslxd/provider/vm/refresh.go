@@ -1,0 +1,238 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// fill completes a plan with what was seen of the VM. What the plan says
+// stays: Terraform does not allow an apply to differ from its plan, and a
+// later refresh shows any difference.
+func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	m.ID = types.StringValue(vm.SystemID)
+	values.FillString(&m.VMHost, vm.HostName)
+	values.FillString(&m.VMHostName, vm.HostName)
+	if m.VMHostID.IsUnknown() {
+		m.VMHostID = values.OptionalID(vm.HostID)
+	}
+	values.FillString(&m.Profile, firstOf(vm.Profiles))
+	values.FillString(&m.Zone, vm.Zone)
+	values.FillString(&m.Pool, vm.Pool)
+	values.FillString(&m.Domain, vm.Domain)
+	values.FillString(&m.FQDN, vm.FQDN)
+	values.FillString(&m.Status, vm.StatusName)
+	values.FillList(&m.IPAddresses, vm.IPAddresses)
+	m.fillDisks(ctx, vm, diags)
+	m.fillInterfaces(ctx, vm, diags)
+	if d := m.deploy(ctx, diags); d != nil {
+		values.FillString(&d.Image, vm.Image)
+		values.FillString(&d.Kernel, vm.Kernel)
+		m.Deploy = toObject(ctx, d, diags)
+	}
+}
+
+// fillDisks notes the storage pools that MAAS chose.
+func (m *vmModel) fillDisks(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	disks := m.disks(ctx, diags)
+	found := matchDisks(disks, vm.Disks)
+	for name, d := range disks {
+		values.FillString(&d.Pool, found[name].Pool)
+		disks[name] = d
+	}
+	m.Disks = values.EncodeMap(ctx, diskType, disks, diags)
+}
+
+func (m *vmModel) fillInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	if m.Interfaces.IsUnknown() {
+		m.Interfaces = seenInterfaces(ctx, vm.Interfaces, diags)
+		return
+	}
+	interfaces := m.interfaces(ctx, diags)
+	if interfaces == nil {
+		return
+	}
+	found := matchInterfaces(interfaces, vm.Interfaces)
+	for label, i := range interfaces {
+		values.FillString(&i.MACAddress, found[label].MAC)
+		values.FillList(&i.IPAddresses, values.LinkedIPs(found[label]))
+		interfaces[label] = i
+	}
+	m.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, diags)
+}
+
+// refresh makes the state say what was seen of the VM, so that the next plan
+// shows every difference from the configuration. What MAAS does not tell, or
+// does not know yet, stays as it is.
+func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	imported := m.Name.IsNull()
+	m.refreshHost(vm)
+	m.refreshSize(vm, imported)
+	m.refreshProfile(vm)
+	m.refreshDisks(ctx, vm, diags)
+	m.refreshInterfaces(ctx, vm, diags)
+	m.refreshDeploy(ctx, vm, imported, diags)
+	m.refreshTags(vm)
+	m.ID = types.StringValue(vm.SystemID)
+	m.Name = types.StringValue(vm.Hostname)
+	m.Zone = types.StringValue(vm.Zone)
+	m.Pool = types.StringValue(vm.Pool)
+	m.Domain = types.StringValue(vm.Domain)
+	m.FQDN = types.StringValue(vm.FQDN)
+	m.Status = types.StringValue(vm.StatusName)
+	m.IPAddresses = values.StringList(vm.IPAddresses)
+}
+
+// refreshHalfway makes the state say how far an update came that failed. The
+// tags of both the state and the plan stay known, so that those which are on
+// the VM are looked after; deploy is the plan's if that much was begun.
+func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
+	if !m.Tags.IsNull() || !plan.Tags.IsNull() {
+		m.Tags = values.TagSet(append(m.tags(), values.Difference(plan.tags(), m.tags())...))
+	}
+	m.Deploy = plan.Deploy
+	m.refresh(ctx, vm, diags)
+}
+
+// refreshHost keeps the user's way of naming the host for as long as the VM
+// is on the same one.
+func (m *vmModel) refreshHost(vm engine.VM) {
+	if vm.HostName == "" {
+		return
+	}
+	if m.VMHost.IsNull() || !m.stays(vm) {
+		m.VMHost = types.StringValue(vm.HostName)
+	}
+	m.VMHostID = values.OptionalID(vm.HostID)
+	m.VMHostName = types.StringValue(vm.HostName)
+}
+
+// stays tells whether the VM is on the host that the state names: by its id,
+// and by its name where MAAS has no ids of hosts, or has none any more.
+func (m *vmModel) stays(vm engine.VM) bool {
+	if vm.HostID != 0 && !m.VMHostID.IsNull() {
+		return m.VMHostID.ValueInt64() == int64(vm.HostID)
+	}
+	return m.VMHostName.ValueString() == vm.HostName
+}
+
+func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
+	if vm.Cores > 0 {
+		m.Cores = types.Int64Value(int64(vm.Cores))
+	}
+	// A difference within a memory block is no drift: drift replaces the VM.
+	if off := vm.MemoryMiB - m.MemoryMiB.ValueInt64(); vm.MemoryMiB > 0 && (off >= compose.MemoryBlockMiB || off <= -compose.MemoryBlockMiB) {
+		m.MemoryMiB = types.Int64Value(vm.MemoryMiB)
+	}
+	if imported {
+		m.HugePages = types.BoolValue(false)
+	}
+}
+
+// refreshProfile notes the profile that LXD tells. Where somebody has put others
+// besides, it stays; where nobody tells, too.
+func (m *vmModel) refreshProfile(vm engine.VM) {
+	if vm.Profiles != nil && !slices.Contains(vm.Profiles, m.Profile.ValueString()) {
+		m.Profile = values.OptionalString(firstOf(vm.Profiles))
+	}
+}
+
+// firstOf is "" for an empty list.
+func firstOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
+
+// refreshDisks notes sizes. A disk that is gone leaves the state; a disk that
+// nobody declared is nobody's here and stays out of it.
+func (m *vmModel) refreshDisks(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	if len(vm.Disks) == 0 {
+		return
+	}
+	have := m.disks(ctx, diags)
+	if have == nil {
+		have = importedDisks(vm.Disks)
+	}
+	disks := map[string]diskModel{}
+	for name, found := range matchDisks(have, vm.Disks) {
+		d := have[name]
+		d.SizeGB = types.Int64Value(found.SizeGB)
+		if d.Pool.ValueString() == "" && found.Pool != "" {
+			d.Pool = types.StringValue(found.Pool)
+		}
+		disks[name] = d
+	}
+	m.Disks = values.EncodeMap(ctx, diskType, disks, diags)
+}
+
+// importedDisks gives names to the disks of a VM that Terraform does not know
+// yet: root, disk1, disk2, ….
+func importedDisks(found []engine.MachineDisk) map[string]diskModel {
+	disks := map[string]diskModel{}
+	for i, d := range found {
+		name := rootDiskName
+		if i > 0 {
+			name = fmt.Sprintf("disk%d", i)
+		}
+		disks[name] = diskModel{SizeGB: types.Int64Value(d.SizeGB), Pool: types.StringNull()}
+	}
+	return disks
+}
+
+func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
+	interfaces := m.interfaces(ctx, diags)
+	if interfaces == nil {
+		m.Interfaces = seenInterfaces(ctx, vm.Interfaces, diags)
+		return
+	}
+	for label, found := range matchInterfaces(interfaces, vm.Interfaces) {
+		i := interfaces[label]
+		i.MACAddress = types.StringValue(found.MAC)
+		i.IPAddresses = values.StringList(values.LinkedIPs(found))
+		interfaces[label] = i
+	}
+	m.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, diags)
+}
+
+// refreshDeploy drops deploy from the state of a VM on which nothing is
+// installed, so that the next plan installs it again, in place.
+func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool, diags *diag.Diagnostics) {
+	d := m.deploy(ctx, diags)
+	switch vm.Status.Phase() {
+	case engine.PhaseDeployed, engine.PhaseDeploying:
+		if d == nil && imported {
+			d = &deployModel{Ephemeral: types.BoolValue(false)}
+		}
+	case engine.PhaseReady, engine.PhaseAllocated, engine.PhaseCommissioning, engine.PhaseReleasing:
+		d = nil
+	case engine.PhaseFailed, engine.PhaseOther:
+	}
+	if d != nil && (d.Image.ValueString() == "" || !values.SameImage(d.Image.ValueString(), vm.Image)) {
+		d.Image = values.OptionalString(vm.Image)
+	}
+	if d != nil && imported {
+		d.Kernel = values.OptionalString(vm.Kernel)
+	}
+	m.Deploy = toObject(ctx, d, diags)
+}
+
+// refreshTags keeps those of the declared tags that the VM still carries.
+func (m *vmModel) refreshTags(vm engine.VM) {
+	if m.Tags.IsNull() {
+		return
+	}
+	kept := values.TagSet(slices.DeleteFunc(m.tags(), func(t string) bool { return !slices.Contains(vm.Tags, t) }))
+	if kept.IsNull() {
+		kept = types.SetValueMust(types.StringType, nil)
+	}
+	m.Tags = kept
+}

@@ -1,0 +1,397 @@
+package vm
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/placement"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// modelOf reads an object as Terraform would hand it over.
+func modelOf(t *testing.T, o object) vmModel {
+	t.Helper()
+	schema := vmSchema(t.Context())
+	raw, err := o.Dynamic(t).Unmarshal(schema.Type().TerraformType(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m vmModel
+	state := tfsdk.State{Schema: schema, Raw: raw}
+	if diags := state.Get(t.Context(), &m); diags.HasError() {
+		t.Fatal(providertest.Describe(diags))
+	}
+	return m
+}
+
+// differences lists the attributes in which two models differ.
+func differences(t *testing.T, a, b vmModel) []string {
+	t.Helper()
+	var names []string
+	values := func(m vmModel) map[string]string {
+		return map[string]string{
+			"id": m.ID.String(), "name": m.Name.String(), "vm_host": m.VMHost.String(), "vm_host_id": m.VMHostID.String(),
+			"vm_host_name": m.VMHostName.String(), "cores": m.Cores.String(), "pinned_cores": m.PinnedCores.String(),
+			"memory_mib": m.MemoryMiB.String(), "hugepages": m.HugePages.String(), "disks": m.Disks.String(),
+			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
+			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
+			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
+			"profile": m.Profile.String(),
+		}
+	}
+	vb := values(b)
+	for name, v := range values(a) {
+		if v != vb[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// deployedVM is what MAAS shows of deployedState.
+func deployedVM() engine.VM {
+	return engine.VM{Machine: engine.Machine{
+		SystemID: "4y3h7n", Hostname: "web-1", FQDN: "web-1.maas", Status: engine.StatusDeployed, StatusName: "Deployed",
+		Zone: "az1", Pool: "default", Domain: "maas", Tags: []string{"pod-console-logging", "virtual", "web"},
+		HostID: 3, HostName: "lxd-a", Cores: 2, MemoryMiB: 2048, Image: "ubuntu/noble", Kernel: "ga-24.04",
+		Disks: []engine.MachineDisk{{Name: "sda", SizeGB: 8, Pool: "default"}},
+		Interfaces: []engine.MachineInterface{{
+			Name: "enp5s0", MAC: "00:16:3e:00:00:01", Links: []engine.InterfaceLink{{Mode: "auto", IP: "10.0.0.11"}},
+		}},
+		IPAddresses: []string{"10.0.0.11"},
+	}}
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	released := func(vm *engine.VM) {
+		vm.Status, vm.StatusName, vm.Image, vm.Kernel = engine.StatusReady, "Ready", "", ""
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*engine.VM)
+		drift  []string
+	}{
+		"AsItWas":   {"What did not change is no drift.", func(*engine.VM) {}, nil},
+		"Renamed":   {"A new hostname is drift.", func(vm *engine.VM) { vm.Hostname, vm.FQDN = "x", "x.maas" }, []string{"fqdn", "name"}},
+		"Moved":     {"Zone, pool and domain are drift.", func(vm *engine.VM) { vm.Zone, vm.Pool, vm.Domain = "a", "b", "c" }, []string{"domain", "pool", "zone"}},
+		"OtherHost": {"A VM on another host is drift.", func(vm *engine.VM) { vm.HostID, vm.HostName = 4, "lxd-b" }, []string{"vm_host", "vm_host_id", "vm_host_name"}},
+		"HostRenamed": {
+			"A host that was renamed is the same host.",
+			func(vm *engine.VM) { vm.HostName = "lxd-new" },
+			[]string{"vm_host_name"},
+		},
+		"HostUntold":   {"A MAAS that does not tell the host says nothing of it.", func(vm *engine.VM) { vm.HostID, vm.HostName = 0, "" }, nil},
+		"Cores":        {"More cores are drift.", func(vm *engine.VM) { vm.Cores = 4 }, []string{"cores"}},
+		"Memory":       {"More memory is drift.", func(vm *engine.VM) { vm.MemoryMiB = 4096 }, []string{"memory_mib"}},
+		"MemoryBlock":  {"What the guest counts differently is not.", func(vm *engine.VM) { vm.MemoryMiB -= 127 }, nil},
+		"SizeUntold":   {"A VM that was not commissioned yet tells no size.", func(vm *engine.VM) { vm.Cores, vm.MemoryMiB, vm.Disks = 0, 0, nil }, nil},
+		"DiskGrown":    {"A disk of another size is drift.", func(vm *engine.VM) { vm.Disks[0].SizeGB = 9 }, []string{"disks"}},
+		"DiskMore":     {"A disk that nobody declared is nobody's.", func(vm *engine.VM) { vm.Disks = append(vm.Disks, engine.MachineDisk{SizeGB: 1}) }, nil},
+		"Profile":      {"A profile that LXD tells is noted.", func(vm *engine.VM) { vm.Profiles = []string{"gold", "more"} }, []string{"profile"}},
+		"NoProfile":    {"So is that there is none.", func(vm *engine.VM) { vm.Profiles = []string{} }, nil},
+		"TagGone":      {"A declared tag that is gone is drift.", func(vm *engine.VM) { vm.Tags = []string{"virtual"} }, []string{"tags"}},
+		"TagMore":      {"A tag that nobody declared is nobody's.", func(vm *engine.VM) { vm.Tags = append(vm.Tags, "x") }, nil},
+		"Released":     {"A VM that was released has nothing installed.", released, []string{"deploy", "status"}},
+		"OtherImage":   {"A VM that was installed anew is drift.", func(vm *engine.VM) { vm.Image = "ubuntu/jammy" }, []string{"deploy"}},
+		"ImageUntold":  {"What MAAS does not tell is no drift.", func(vm *engine.VM) { vm.Image = "" }, nil},
+		"KernelChosen": {"A kernel that nobody chose is no drift.", func(vm *engine.VM) { vm.Kernel = "hwe-24.04" }, nil},
+		"Broken":       {"A broken VM keeps what it had.", func(vm *engine.VM) { vm.Status, vm.StatusName = engine.StatusBroken, "Broken" }, []string{"status"}},
+		"Address":      {"A new address is seen.", func(vm *engine.VM) { vm.IPAddresses = []string{"10.0.0.12"} }, []string{"ip_addresses"}},
+		"InterfaceAddress": {
+			"Also that of an interface, which is known by its MAC address.",
+			func(vm *engine.VM) {
+				vm.Interfaces[0].Links[0].IP = "10.0.0.12"
+				vm.Interfaces = append([]engine.MachineInterface{{MAC: "00:16:3e:00:00:00"}}, vm.Interfaces...)
+			},
+			[]string{"interfaces"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			vm := deployedVM()
+			tc.change(&vm)
+			before := modelOf(t, deployedState)
+			after := before
+			after.refresh(t.Context(), vm, &diags)
+			if diags.HasError() {
+				t.Fatal(providertest.Describe(diags))
+			}
+			if diff := cmp.Diff(tc.drift, differences(t, before, after)); diff != "" {
+				t.Errorf("%s\ndrift (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLostAddress wants a warning, and no drift, where a fixed address is gone.
+func TestLostAddress(t *testing.T) {
+	t.Parallel()
+	interfaces := modelOf(t, deployedState.With(object{"interfaces": object{"eth0": object{
+		"subnet": "10.0.0.0/24", "ip": "10.0.0.11", "mac_address": "00:16:3e:00:00:01", "ip_addresses": []string{},
+	}}})).interfaces(t.Context(), &diag.Diagnostics{})
+	cases := map[string]struct {
+		reason string
+		change func(*engine.VM)
+		warns  int
+	}{
+		"There":    {"What is there is not missed.", func(*engine.VM) {}, 0},
+		"Lost":     {"Another address is not the fixed one.", func(vm *engine.VM) { vm.Interfaces[0].Links[0].IP = "10.0.0.12" }, 1},
+		"Unlinked": {"No address is not, either.", func(vm *engine.VM) { vm.Interfaces[0].Links = nil }, 1},
+		"Released": {"A VM that is not deployed may have none.", func(vm *engine.VM) { vm.Status, vm.Interfaces[0].Links = engine.StatusReady, nil }, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			vm := deployedVM()
+			tc.change(&vm)
+			warnLostAddresses(vm, interfaces, &diags)
+			if diags.WarningsCount() != tc.warns || diags.HasError() {
+				t.Errorf("%s\ngot %q, want %d warnings", tc.reason, providertest.Describe(diags), tc.warns)
+			}
+		})
+	}
+}
+
+// TestNotesSeen holds what a look at a VM tells of its pending work.
+func TestNotesSeen(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		notes  notes
+		vm     engine.VM
+		want   notes
+	}{
+		"Killed":   {"A VM in progress is pending, also where nobody could note it.", notes{}, engine.VM{Ours: true}, notes{Pending: true}},
+		"Finished": {"A VM that was finished meanwhile is not.", notes{Pending: true}, engine.VM{Ours: true, Finished: true}, notes{}},
+		"Imported": {"A VM without our mark says nothing.", notes{Imported: true}, engine.VM{}, notes{Imported: true}},
+		"Unmarked": {"Nor does one that lost it.", notes{Pending: true}, engine.VM{}, notes{Pending: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.notes.seen(tc.vm); !cmp.Equal(got, tc.want) {
+				t.Errorf("%s\ngot %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestRefreshOfImport begins with a state of nothing but an id, and wants what
+// a plan of a matching configuration needs.
+func TestRefreshOfImport(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	m := modelOf(t, object{"id": "4y3h7n"})
+	m.refresh(t.Context(), deployedVM(), &diags)
+	m.Tags = values.TagSet([]string{"web"})
+	if diags.HasError() {
+		t.Fatal(providertest.Describe(diags))
+	}
+	want := modelOf(t, deployedState.With(object{
+		"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false, "kernel": deployedVM().Kernel},
+	}))
+	if diff := cmp.Diff([]string(nil), differences(t, want, m)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFillKeepsThePlan(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	plan := modelOf(t, deployedState)
+	plan.Status, plan.FQDN, plan.VMHost = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	plan.Deploy = toObject(t.Context(), &deployModel{Image: types.StringUnknown(), UserDataWOVersion: types.Int64Value(1)}, &diags)
+	vm := deployedVM()
+	vm.StatusName, vm.Zone, vm.Image, vm.FQDN, vm.Cores = "Deploying", "elsewhere", "", "web-1.example.com", 9
+	plan.fill(t.Context(), vm, &diags)
+	if diags.HasError() {
+		t.Fatal(providertest.Describe(diags))
+	}
+	if got := plan.Zone.ValueString(); got != "az1" {
+		t.Errorf("got zone %q, want the planned one: Terraform refuses an apply that differs from its plan", got)
+	}
+	if got := plan.Status.ValueString() + " " + plan.FQDN.ValueString() + " " + plan.VMHost.ValueString(); got != "Deploying web-1.example.com lxd-a" {
+		t.Errorf("got %q for what the plan left open", got)
+	}
+	if d := plan.deploy(t.Context(), &diags); !d.Image.IsNull() {
+		t.Errorf("got image %s, want null: MAAS told none, and nothing may stay unknown", d.Image)
+	}
+}
+
+// TestRefreshHalfway looks at an update that added a deployment and a tag, took
+// a tag away, and failed.
+func TestRefreshHalfway(t *testing.T) {
+	t.Parallel()
+	state := modelOf(t, readyState.With(object{"tags": []string{"old", "web"}}))
+	cases := map[string]struct {
+		reason   string
+		change   func(*engine.VM)
+		deployed bool
+		tags     []string
+	}{
+		"NotBegun": {
+			reason: "Nothing is installed, and the old tag is still there to be taken away.",
+			change: func(vm *engine.VM) { vm.Status, vm.Image, vm.Tags = engine.StatusReady, "", []string{"old", "web"} },
+			tags:   []string{"old", "web"},
+		},
+		"Begun": {
+			reason:   "It is being installed, and the new tag is there.",
+			change:   func(vm *engine.VM) { vm.Status, vm.Tags = engine.StatusDeploying, []string{"new", "web"} },
+			deployed: true, tags: []string{"new", "web"},
+		},
+		"Failed": {
+			reason:   "It failed to be installed: a matter for people, not for another try on top of it.",
+			change:   func(vm *engine.VM) { vm.Status, vm.Tags = engine.StatusFailedDeployment, nil },
+			deployed: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			plan := modelOf(t, readyState.With(object{"tags": []string{"new", "web"}, "deploy": object{"image": "ubuntu/noble"}}))
+			vm := deployedVM()
+			tc.change(&vm)
+			got := state
+			got.refreshHalfway(t.Context(), plan, vm, &diags)
+			if diags.HasError() {
+				t.Fatal(providertest.Describe(diags))
+			}
+			if got.Deploy.IsNull() == tc.deployed {
+				t.Errorf("%s\ngot deploy %s, want deployed %v", tc.reason, got.Deploy, tc.deployed)
+			}
+			if diff := cmp.Diff(tc.tags, got.tags()); diff != "" {
+				t.Errorf("%s\ntags (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestMatchDisks(t *testing.T) {
+	t.Parallel()
+	disk := func(gb int64, pool string) diskModel {
+		return diskModel{SizeGB: types.Int64Value(gb), Pool: values.OptionalString(pool)}
+	}
+	found := func(name string, gb int64, pool string) engine.MachineDisk {
+		return engine.MachineDisk{Name: name, SizeGB: gb, Pool: pool}
+	}
+	cases := map[string]struct {
+		reason string
+		disks  map[string]diskModel
+		found  []engine.MachineDisk
+		want   map[string]string
+	}{
+		"InOrder": {
+			reason: "Equal disks are taken in order.",
+			disks:  map[string]diskModel{"root": disk(8, ""), "a": disk(8, ""), "b": disk(8, "")},
+			found:  []engine.MachineDisk{found("sda", 8, ""), found("sdb", 8, ""), found("sdc", 8, "")},
+			want:   map[string]string{"root": "sda", "a": "sdb", "b": "sdc"},
+		},
+		"GuestsOrder": {
+			reason: "A guest that counts the other way round has the same disks.",
+			disks:  map[string]diskModel{"root": disk(8, ""), "data": disk(100, "")},
+			found:  []engine.MachineDisk{found("sda", 100, ""), found("sdb", 8, "")},
+			want:   map[string]string{"root": "sdb", "data": "sda"},
+		},
+		"Pools": {
+			reason: "Where MAAS tells the pool, it counts.",
+			disks:  map[string]diskModel{"root": disk(8, "slow"), "data": disk(8, "fast")},
+			found:  []engine.MachineDisk{found("sda", 8, "fast"), found("sdb", 8, "slow")},
+			want:   map[string]string{"root": "sdb", "data": "sda"},
+		},
+		"Grown": {
+			reason: "What is left over belongs together.",
+			disks:  map[string]diskModel{"root": disk(8, ""), "data": disk(100, "")},
+			found:  []engine.MachineDisk{found("sda", 8, ""), found("sdb", 200, "")},
+			want:   map[string]string{"root": "sda", "data": "sdb"},
+		},
+		"Gone": {
+			reason: "A disk that is gone has no match.",
+			disks:  map[string]diskModel{"root": disk(8, ""), "data": disk(100, "")},
+			found:  []engine.MachineDisk{found("sda", 8, "")},
+			want:   map[string]string{"root": "sda"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			for disk, f := range matchDisks(tc.disks, tc.found) {
+				got[disk] = f.Name
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSpec(t *testing.T) {
+	t.Parallel()
+	plan := modelOf(t, deployedState.With(object{
+		"pool": "web", "cores": 2, "pinned_cores": []int{4, 5}, "hugepages": true,
+		"disks": object{
+			"a": object{"size_gb": 1}, "root": object{"size_gb": 8, "pool": "default"}, "z": object{"size_gb": 2, "pool": "fast"},
+		},
+		"interfaces": object{"eth1": object{"subnet": "lan"}, "eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.11"}},
+		"deploy":     object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true},
+	}))
+	config := modelOf(t, object{"pool": "web", "profile": "gold", "deploy": object{"user_data_wo": "#cloud-config\n", "kernel": "ga-24.04"}})
+	config.Interfaces = plan.Interfaces
+	got, diags := plan.spec(t.Context(), config)
+	if diags.HasError() {
+		t.Fatal(providertest.Describe(diags))
+	}
+	want := engine.VMSpec{
+		Name: "web-1", Host: "lxd-a", PinnedCores: []int{4, 5}, MemoryMiB: 2048, HugePages: true, Profile: "gold",
+		Disks: []engine.Disk{
+			{Name: "root", SizeGB: 8, Pool: "default"}, {Name: "a", SizeGB: 1}, {Name: "z", SizeGB: 2, Pool: "fast"},
+		},
+		Interfaces: []engine.Interface{
+			{Name: "eth0", Subnet: "10.0.0.0/24", IP: netip.MustParseAddr("10.0.0.11")}, {Name: "eth1", Subnet: "lan"},
+		},
+		Pool: "web", // zone and domain are not configured, so they stay as they are
+		Tags: []string{"web"},
+		Deploy: &engine.Deployment{
+			Image: "ubuntu/noble", Kernel: "ga-24.04", Ephemeral: true, UserData: []byte("#cloud-config\n"),
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(engine.VMSpec{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := got.Validate(); err != nil {
+		t.Errorf("the engine refuses it: %v", err)
+	}
+}
+
+// TestSpecOfPlacement leaves the host open, whatever host was chosen before.
+func TestSpecOfPlacement(t *testing.T) {
+	t.Parallel()
+	place := object{"zone": "az1", "pool": "kvm", "tags": []string{"ssd", "rack1"}, "group": "web", "strategy": "pack"}
+	plan := modelOf(t, readyState.With(object{"placement": place}))
+	got, diags := plan.spec(t.Context(), plan)
+	if diags.HasError() {
+		t.Fatal(providertest.Describe(diags))
+	}
+	want := engine.Placement{Zone: "az1", Pool: "kvm", Tags: []string{"rack1", "ssd"}, Group: "web", Strategy: placement.Pack}
+	if diff := cmp.Diff(want, got.Placement); diff != "" || got.Host != "" {
+		t.Errorf("host %q, placement (-want +got):\n%s", got.Host, diff)
+	}
+	if err := got.Validate(); err != nil {
+		t.Errorf("the engine refuses it: %v", err)
+	}
+}

@@ -1,0 +1,222 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// The states of a machine in which it runs, or is about to run, what was
+// installed, as MAAS names them.
+const (
+	statusDeployed  = "Deployed"
+	statusDeploying = "Deploying"
+)
+
+// statusMissing is the status of a VM that MAAS knows, and whose instance no LXD
+// has any more.
+const statusMissing = "Instance missing"
+
+// planMissing replaces a VM whose instance somebody deleted in LXD: what is left is
+// a machine of MAAS's that nothing can be installed on.
+func (p *vmPlan) planMissing() {
+	if p.state.Status.ValueString() != statusMissing {
+		return
+	}
+	p.plan.Status = types.StringUnknown()
+	p.replace.Append(path.Root("status"))
+	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
+		"The instance of %s is in no LXD any more. Its machine in MAAS is deleted, and the VM is made anew.", p.state.Name.ValueString()))
+}
+
+// planAnew replaces a VM that MAAS gave up before it was finished: to go on
+// with it would only fail again.
+func (p *vmPlan) planAnew() {
+	status := p.state.Status.ValueString()
+	if !p.notes.Pending || !diagnostics.MAASGaveUp(status) {
+		return
+	}
+	p.replace.Append(path.Root("status"))
+	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
+		"%s ended in the state %q before it was finished. There is nothing to go on with, so it is made anew.",
+		p.state.Name.ValueString(), status))
+}
+
+// planReplacement lists the attributes whose change cannot be made in place.
+func (p *vmPlan) planReplacement(ctx context.Context) {
+	p.inPlace = p.changesInPlace(ctx)
+	rules := []struct {
+		attribute  string
+		unreadable bool // MAAS does not tell it, so an import cannot know it
+		replaces   bool
+	}{
+		{"vm_host", false, !p.sameHost(ctx)},
+		{"cores", false, !p.inPlace && !p.plan.Cores.Equal(p.state.Cores)},
+		{"pinned_cores", true, p.otherPins()},
+		{"memory_mib", false, !p.inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
+		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
+		{"profile", false, p.otherProfile(ctx)},
+		{"disks", false, !p.sameDisks(ctx, p.inPlace)},
+		{"interfaces", p.state.Interfaces.IsNull(), !p.sameInterfaces(ctx)},
+	}
+	for _, rule := range rules {
+		at := path.Root(rule.attribute)
+		switch {
+		case !rule.replaces:
+		case rule.unreadable && p.notes.Imported:
+			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
+				"MAAS does not tell %s of the imported VM %s, so the configuration is believed. The VM is not changed.",
+				rule.attribute, p.state.Name.ValueString()))
+		default:
+			p.replace.Append(at)
+			p.warnDisksLost(rule.attribute)
+		}
+	}
+	if why := p.reinstall(ctx); why != "" {
+		at := path.Root("deploy")
+		p.replace.Append(at)
+		p.diags.AddAttributeWarning(at, "The VM will be replaced", fmt.Sprintf(
+			"%s. Installing again destroys what is on the disks of %s, so the VM is made anew.", why, p.state.Name.ValueString()))
+	}
+}
+
+// otherPins tells whether other cores are wanted than those that the VM was made
+// with. A line that was removed changed nothing, and may come back.
+func (p *vmPlan) otherPins() bool {
+	want, had := p.plan.PinnedCores, p.state.PinnedCores
+	if p.config.PinnedCores.IsNull() || want.Equal(had) {
+		return false
+	}
+	return !had.IsNull() || want.IsUnknown() || len(p.notes.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.notes.PinnedCores)
+}
+
+// warnDisksLost says aloud that a change of the disks destroys those that are
+// there: who adds an empty one may not expect that.
+func (p *vmPlan) warnDisksLost(attribute string) {
+	if attribute != "disks" {
+		return
+	}
+	p.diags.AddAttributeWarning(path.Root("disks"), "The VM will be replaced, with all its disks", fmt.Sprintf(
+		"This change of the disks cannot be made in place, so %s is made anew and what is on its disks is lost. "+
+			"A disk comes, goes, shrinks or changes its storage pool with a new VM only.", p.state.Name.ValueString()))
+}
+
+// otherProfile tells whether the VM is to have another profile. Where MAAS makes
+// VMs it cannot, and no VM is destroyed to find that out.
+func (p *vmPlan) otherProfile(ctx context.Context) bool {
+	want := p.plan.Profile
+	if want.Equal(p.state.Profile) {
+		return false
+	}
+	inLXD, err := p.resizes(ctx)
+	unknown := errors.Is(err, client.ErrUnknownConfig)
+	if err == nil && !inLXD && !want.IsUnknown() {
+		if err = engine.CheckProfileOfMAAS(want.ValueString()); err == nil {
+			return false
+		}
+	}
+	if err != nil && !unknown {
+		diagnostics.Report(p.diags, "change the profile of VM "+p.state.Name.ValueString(), err)
+		return false
+	}
+	return true
+}
+
+// sameDisks compares sizes and storage pools in the order in which the VM has
+// its disks; the names are the configuration's own affair. A pool that one of
+// both does not tell is the same, and so is a larger size where disks may grow.
+func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
+	switch {
+	case p.config.Disks.IsNull():
+		return true
+	case p.plan.Disks.IsUnknown():
+		return false
+	}
+	have, want := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
+	wished := p.config.disks(ctx, p.diags)
+	haveOrder, wantOrder := diskOrder(have), diskOrder(want)
+	if len(haveOrder) != len(wantOrder) {
+		return false
+	}
+	for i, name := range wantOrder {
+		had, pool := have[haveOrder[i]], wished[name].Pool
+		samePool := pool.IsNull() || had.Pool.IsNull() || pool.Equal(had.Pool)
+		grows := mayGrow && values.IsSet(want[name].SizeGB) && want[name].SizeGB.ValueInt64() > had.SizeGB.ValueInt64()
+		if !samePool || !grows && !want[name].SizeGB.Equal(had.SizeGB) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameInterfaces compares subnets and fixed addresses in order.
+func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
+	switch {
+	case p.config.Interfaces.IsNull():
+		return true
+	case p.plan.Interfaces.IsUnknown():
+		return false
+	}
+	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
+	haveOrder, wantOrder := interfaceOrder(have), interfaceOrder(want)
+	if len(haveOrder) != len(wantOrder) {
+		return false
+	}
+	for i, label := range wantOrder {
+		had := have[haveOrder[i]]
+		if !p.sameSubnet(ctx, want[label].Subnet, had.Subnet) || !want[label].IP.Equal(had.IP) {
+			return false
+		}
+	}
+	return true
+}
+
+// reinstall says why what is installed has to be installed anew, "" if it
+// has not.
+func (p *vmPlan) reinstall(ctx context.Context) string {
+	had, want := p.state.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
+	status := p.state.Status.ValueString()
+	switch {
+	case p.config.Deploy.IsUnknown():
+		return "deploy is not known yet"
+	case had == nil && want == nil:
+		return ""
+	case had == nil && !p.notes.Pending && (status == statusDeployed || status == statusDeploying):
+		return "deploy is added to a VM that was deployed outside of this configuration"
+	case had == nil:
+		return ""
+	case want == nil:
+		return "deploy is removed"
+	case want.Image.IsUnknown() || !want.Image.IsNull() && !values.SameImage(want.Image.ValueString(), had.Image.ValueString()):
+		return "deploy.image changes"
+	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
+		return "deploy.kernel changes"
+	case differs(p.plannedEphemeral(ctx), had.Ephemeral, p.notes.Imported):
+		return "deploy.ephemeral changes"
+	case p.notes.UserData.WantsNew(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported):
+		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
+	default:
+		return ""
+	}
+}
+
+// plannedEphemeral is the planned value, in which the default is filled in.
+func (p *vmPlan) plannedEphemeral(ctx context.Context) types.Bool {
+	if d := p.plan.deploy(ctx, p.diags); d != nil {
+		return d.Ephemeral
+	}
+	return types.BoolNull()
+}
+
+// differs compares two values unless the wish is to be believed.
+func differs(want, had attr.Value, believed bool) bool { return !believed && !want.Equal(had) }

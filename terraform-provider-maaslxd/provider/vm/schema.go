@@ -1,0 +1,228 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Defaults and bounds of a VM. The defaults are those of MAAS's own compose
+// form, and so is the least memory (forms/pods.py, ComposeMachineForm). The
+// upper bounds only catch slips of the pen: they are far beyond any host.
+const (
+	defaultCores     = 1
+	maxCores         = 4096
+	defaultMemoryMiB = 2048
+	minMemoryMiB     = engine.MinMemoryMiB
+	maxMemoryMiB     = 64 << 20 // 64 TiB
+	defaultDiskGB    = 8
+	maxDiskGB        = engine.MaxDiskGB
+	maxDisks         = 16
+	maxInterfaces    = 16
+)
+
+// forcesReplacement ends the description of what cannot change in place.
+const forcesReplacement = " **Changing it replaces the VM.**"
+
+// keepsSize says what the removal of a line means: as for zone, nothing.
+const keepsSize = " If you remove it, the VM keeps what it has."
+
+// replacesOnMAAS ends the description of what LXD can change in place, and MAAS
+// cannot.
+const replacesOnMAAS = " **Changing it replaces the VM** where MAAS composes VMs; where they are made in LXD itself (see `composer` of the provider), "
+
+func (r *vmResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = vmSchema(ctx)
+}
+
+func vmSchema(ctx context.Context) schema.Schema {
+	attributes := map[string]schema.Attribute{
+		"disks":      disksAttribute(),
+		"interfaces": interfacesAttribute(),
+		"deploy":     deployAttribute(),
+		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			Create: true, Read: true, Update: true, Delete: true,
+			CreateDescription: "How long to wait for a new VM, as a duration such as `45m`. Default `30m`. When the time is up the VM is kept, and the next apply goes on.",
+			ReadDescription:   "How long a refresh may take. Default `2m`.",
+			UpdateDescription: "How long to wait for a change. Default `10m`, or `30m` if the VM is being deployed.",
+			DeleteDescription: "How long to wait until the VM is gone. Default `20m`.",
+		}),
+	}
+	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), computedAttributes()} {
+		for name, a := range group {
+			attributes[name] = a
+		}
+	}
+	return schema.Schema{
+		Version: 0,
+		MarkdownDescription: "An LXD virtual machine on a VM host of MAAS: composed, commissioned and, if asked for, deployed.\n\n" +
+			"A create that is cut off or runs out of time leaves the VM as it is; the next apply finds it and goes on. When the time was " +
+			"up, `status` says how far the VM has come (`Commissioning`, `Deploying`), with a warning. A postcondition on `status` keeps " +
+			"dependents waiting until the VM is there: see the example.",
+		Attributes: attributes,
+	}
+}
+
+func vmIdentitySchema() identityschema.Schema {
+	return identityschema.Schema{
+		Version: 0,
+		Attributes: map[string]identityschema.Attribute{
+			"system_id": identityschema.StringAttribute{
+				RequiredForImport: true,
+				Description:       "MAAS's system id of the VM, such as \"4y3h7n\".",
+			},
+		},
+	}
+}
+
+// placeAttributes say what the VM is called and where it belongs.
+func placeAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name": schema.StringAttribute{
+			Required: true,
+			MarkdownDescription: "Hostname: one DNS label of lower-case letters, digits and hyphens, at most 63 characters. It begins with a letter and is unique in the " +
+				"whole MAAS. Changes in place in MAAS; the LXD instance keeps the name that it was made with.",
+			Validators: []validator.String{vmName()},
+		},
+		"vm_host": schema.StringAttribute{
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "VM host to make it on: its name, its id in MAAS, or the system id of its machine. All that name the same host are the same value. " +
+				"Exactly one of `vm_host` and `placement` must be set; with `placement`, this is the name of the chosen VM host. " +
+				"**Setting it to another VM host replaces the VM.**",
+			Validators:    []validator.String{values.NotEmpty()},
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+		"placement": placementAttribute(),
+		"profile":   profileAttribute(),
+		"zone":      placeAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
+		"pool":      placeAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
+		"domain":    placeAttribute("DNS domain, by name. Default: MAAS's default domain."),
+		"tags": schema.SetAttribute{
+			Optional:    true,
+			ElementType: types.StringType,
+			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. Only these are looked " +
+				"after: tags that come from the VM host, from MAAS or from someone else stay.",
+			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
+		},
+	}
+}
+
+func profileAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true,
+		Computed: true,
+		MarkdownDescription: "LXD profile of the VM, by name, where VMs are made in LXD itself (see `composer` of the provider). The project of the VM host " +
+			"must have it; with `placement`, only VM hosts that have it will do. Default: `maas` where the project has it, else none. " +
+			"Where MAAS composes VMs it always takes its own, the one named `maas`: another one is refused, and this is null unless it is set." + forcesReplacement +
+			" Where it is not set, or no longer, the VM keeps what it has.",
+		Validators:    []validator.String{values.NotEmpty()},
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+func placeAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		Computed:            true,
+		MarkdownDescription: description + " Changes in place. Where it is not set, or no longer, the VM stays where it is.",
+		Validators:          []validator.String{values.NotEmpty()},
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// sizeAttributes say how large the VM is. MAAS has no call that resizes one.
+func sizeAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"cores": schema.Int64Attribute{
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + keepsSize + replacesOnMAAS +
+				"it changes in place, also while the VM runs.",
+			Validators: []validator.Int64{
+				int64validator.Between(1, maxCores),
+				int64validator.ConflictsWith(path.MatchRoot("pinned_cores")),
+			},
+		},
+		"pinned_cores": schema.ListAttribute{
+			Optional:    true,
+			ElementType: types.Int64Type,
+			MarkdownDescription: "Cores of the VM host that the VM is bound to, by number from 0, instead of `cores`. MAAS does not tell them " +
+				"later, so for an imported VM the configuration is believed. If you remove them, the VM keeps them until it is made anew." + forcesReplacement,
+			Validators: []validator.List{
+				listvalidator.NoNullValues(),
+				listvalidator.SizeBetween(1, maxCores),
+				listvalidator.UniqueValues(),
+				listvalidator.ValueInt64sAre(int64validator.Between(0, maxCores-1)),
+			},
+		},
+		"memory_mib": schema.Int64Attribute{
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keepsSize + replacesOnMAAS +
+				"it changes in place while the VM is stopped. The plan of a VM that runs is an error.",
+			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
+		},
+		"hugepages": schema.BoolAttribute{
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not tell it later, so for an " +
+				"imported VM the configuration is believed." + keepsSize + forcesReplacement,
+		},
+	}
+}
+
+// computedAttributes say what became of the VM.
+func computedAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id": schema.StringAttribute{
+			Computed:            true,
+			MarkdownDescription: "MAAS's system id of the VM.",
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+		"vm_host_id": schema.Int64Attribute{
+			Computed:            true,
+			MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts.",
+			PlanModifiers:       []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+		},
+		"vm_host_name": schema.StringAttribute{
+			Computed:            true,
+			MarkdownDescription: "Name of the VM host.",
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+		"fqdn": schema.StringAttribute{
+			Computed:            true,
+			MarkdownDescription: "Hostname and domain.",
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+		"status": schema.StringAttribute{
+			Computed: true,
+			MarkdownDescription: "MAAS's name for the state of the VM: `Deployed`, or `Ready` without `deploy`, when everything is done; " +
+				"`Commissioning`, `Deploying` and the like when an apply stopped waiting. `Instance missing` where somebody deleted the instance in LXD, " +
+				"which is seen where VMs are made in LXD itself; the plan then replaces the VM.",
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+		"ip_addresses": schema.ListAttribute{
+			Computed:            true,
+			ElementType:         types.StringType,
+			MarkdownDescription: "All addresses of the VM that MAAS knows.",
+			PlanModifiers:       []planmodifier.List{listplanmodifier.UseStateForUnknown()},
+		},
+	}
+}

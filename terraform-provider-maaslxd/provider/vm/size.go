@@ -1,0 +1,162 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine/site"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// planCores counts the pinned cores where cores is left out. A VM that has some
+// keeps them; the default is for one that is made.
+func (p *vmPlan) planCores() {
+	if !p.config.Cores.IsNull() {
+		return
+	}
+	switch pinned := p.config.PinnedCores; {
+	case pinned.IsUnknown():
+		p.plan.Cores = types.Int64Unknown()
+	case !pinned.IsNull():
+		p.plan.Cores = types.Int64Value(int64(len(pinned.Elements())))
+	case p.state != nil && values.IsSet(p.state.Cores):
+		p.plan.Cores = p.state.Cores
+	default:
+		p.plan.Cores = types.Int64Value(defaultCores)
+	}
+}
+
+// planMemory keeps memory and huge pages where they are left out.
+func (p *vmPlan) planMemory() {
+	if p.config.MemoryMiB.IsNull() {
+		p.plan.MemoryMiB = types.Int64Value(defaultMemoryMiB)
+		if p.state != nil && values.IsSet(p.state.MemoryMiB) {
+			p.plan.MemoryMiB = p.state.MemoryMiB
+		}
+	}
+	if p.config.HugePages.IsNull() {
+		p.plan.HugePages = types.BoolValue(false)
+		if p.state != nil && values.IsSet(p.state.HugePages) {
+			p.plan.HugePages = p.state.HugePages
+		}
+	}
+}
+
+// planDisks keeps the disks where they are left out, and plans one root disk for
+// a VM that is made.
+func (p *vmPlan) planDisks(ctx context.Context) {
+	switch {
+	case !p.config.Disks.IsNull():
+		p.planPools(ctx)
+	case p.state != nil && values.IsSet(p.state.Disks):
+		p.plan.Disks = p.state.Disks
+	default:
+		root := diskModel{SizeGB: types.Int64Value(defaultDiskGB), Pool: types.StringUnknown()}
+		p.plan.Disks = values.EncodeMap(ctx, diskType, map[string]diskModel{rootDiskName: root}, p.diags)
+	}
+}
+
+// planPools keeps the storage pools of disks that name none, also those that MAAS
+// does not tell: Terraform plans all that is computed anew where anything changes.
+func (p *vmPlan) planPools(ctx context.Context) {
+	if p.state == nil || !values.IsSet(p.plan.Disks) {
+		return
+	}
+	have, plan := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
+	wished := p.config.disks(ctx, p.diags)
+	for name, d := range plan {
+		if had, ok := have[name]; ok && d.Pool.IsUnknown() && wished[name].Pool.IsNull() {
+			d.Pool = had.Pool
+			plan[name] = d
+		}
+	}
+	p.plan.Disks = values.EncodeMap(ctx, diskType, plan, p.diags)
+}
+
+// resizes tells whether VMs are made in LXD itself, which changes their sizes in
+// place.
+func (r *vmResource) resizes(ctx context.Context) (bool, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	chosen, err := b.Chosen(ctx)
+	return chosen == site.LXD, err
+}
+
+// changesInPlace tells whether a new size takes no new VM. It asks only where
+// that matters. While the provider's configuration is not known, it does; what
+// cannot be found out is an error, since the answer may cost a VM.
+func (p *vmPlan) changesInPlace(ctx context.Context) bool {
+	if p.plan.sameSize(ctx, *p.state, p.diags) || !p.plan.PinnedCores.Equal(p.state.PinnedCores) {
+		return false
+	}
+	can, err := p.resizes(ctx)
+	if err != nil && !errors.Is(err, client.ErrUnknownConfig) {
+		diagnostics.Report(p.diags, "tell whether the size of VM "+p.state.Name.ValueString()+" changes in place", err)
+	}
+	return err == nil && can
+}
+
+// refuseRunning refuses a size that only a stopped VM can be given: a deployed one
+// runs, and the apply would only say so. A VM that is made anew may have any size.
+func (p *vmPlan) refuseRunning(ctx context.Context) {
+	if len(p.replace) > 0 || !p.inPlace {
+		return
+	}
+	var at path.Path
+	var what string
+	switch {
+	case !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
+		at, what = path.Root("memory_mib"), fmt.Sprintf("limits.memory (memory_mib from %d to %s)", p.state.MemoryMiB.ValueInt64(), p.plan.MemoryMiB)
+	case !p.plan.Disks.Equal(p.state.Disks) && !p.sameDisks(ctx, false):
+		at, what = path.Root("disks"), "the size of a disk"
+	default:
+		return
+	}
+	if power, err := p.power(ctx, p.state.ID.ValueString()); err != nil || power != "on" {
+		return // the LXD has the last word
+	}
+	name := p.state.Name.ValueString()
+	p.diags.AddAttributeError(at, "Cannot update VM "+name, fmt.Sprintf(
+		"%s runs, and must be stopped to change %s.\n\nTurn the machine off first, in MAAS, and plan again; its disks are kept. Turn it on again afterwards. %s", name, what, client.DestroyAllHint))
+}
+
+// power asks whether a VM is on.
+func (r *vmResource) power(ctx context.Context, systemID string) (string, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	defer cancel()
+	return b.Machines.Power(ctx, systemID)
+}
+
+// sameSize tells whether both have as many cores, as much memory, and disks of
+// the same sizes in the order in which the VM has them.
+func (m vmModel) sameSize(ctx context.Context, other vmModel, diags *diag.Diagnostics) bool {
+	if !m.Cores.Equal(other.Cores) || !m.MemoryMiB.Equal(other.MemoryMiB) || m.Disks.IsUnknown() {
+		return false
+	}
+	have, want := other.disks(ctx, diags), m.disks(ctx, diags)
+	haveOrder, wantOrder := diskOrder(have), diskOrder(want)
+	if len(haveOrder) != len(wantOrder) {
+		return false
+	}
+	for n, name := range wantOrder {
+		if !want[name].SizeGB.Equal(have[haveOrder[n]].SizeGB) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,84 @@
+package vm
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// spec turns a plan into what the engine is to bring about. The configuration
+// adds what a plan does not hold, the user-data, and tells which names the
+// user chose from those that the plan only took over from the state.
+func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	spec := engine.VMSpec{
+		Name:       m.Name.ValueString(),
+		Cores:      int(m.Cores.ValueInt64()),
+		MemoryMiB:  m.MemoryMiB.ValueInt64(),
+		HugePages:  m.HugePages.ValueBool(),
+		Profile:    config.Profile.ValueString(),
+		Disks:      diskSpecs(m.disks(ctx, &diags)),
+		Interfaces: interfaceSpecs(config.interfaces(ctx, &diags)),
+		Zone:       config.Zone.ValueString(),
+		Pool:       config.Pool.ValueString(),
+		Domain:     config.Domain.ValueString(),
+		Tags:       m.tags(),
+	}
+	if p := m.placement(ctx, &diags); p != nil {
+		spec.Placement = p.spec()
+	} else {
+		spec.Host = m.VMHost.ValueString()
+	}
+	if pinned := pinnedCores(m.PinnedCores); pinned != nil {
+		spec.Cores, spec.PinnedCores = 0, pinned
+	}
+	if d := m.deploy(ctx, &diags); d != nil {
+		spec.Deploy = d.spec(config.deploy(ctx, &diags))
+	}
+	return spec, diags
+}
+
+// spec takes the user-data from the configuration, since it is in no plan, and
+// the kernel: that of the plan may be the one of the former image.
+func (d deployModel) spec(config *deployModel) *engine.Deployment {
+	out := &engine.Deployment{Image: d.Image.ValueString(), Ephemeral: d.Ephemeral.ValueBool()}
+	if config != nil {
+		out.UserData, out.Kernel = []byte(config.UserDataWO.ValueString()), config.Kernel.ValueString()
+	}
+	return out
+}
+
+func diskSpecs(disks map[string]diskModel) []engine.Disk {
+	var out []engine.Disk
+	for _, name := range diskOrder(disks) {
+		d := disks[name]
+		out = append(out, engine.Disk{Name: name, SizeGB: d.SizeGB.ValueInt64(), Pool: d.Pool.ValueString()})
+	}
+	return out
+}
+
+func interfaceSpecs(interfaces map[string]interfaceModel) []engine.Interface {
+	var out []engine.Interface
+	for _, label := range interfaceOrder(interfaces) {
+		i := interfaces[label]
+		ip, _ := netip.ParseAddr(i.IP.ValueString()) // checked by a validator; null is the zero Addr
+		out = append(out, engine.Interface{Name: label, Subnet: i.Subnet.ValueString(), IP: ip})
+	}
+	return out
+}
+
+// pinnedCores lists the pinned cores, nil if there are none.
+func pinnedCores(l types.List) []int {
+	var out []int
+	for _, e := range l.Elements() {
+		if v, ok := e.(types.Int64); ok && values.IsSet(v) {
+			out = append(out, int(v.ValueInt64()))
+		}
+	}
+	return out
+}

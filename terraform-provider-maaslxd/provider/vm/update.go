@@ -1,0 +1,112 @@
+package vm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Update changes in place what MAAS lets be changed, deploys a VM on which
+// nothing is installed, and goes on with what was left unfinished. An error
+// here taints nothing: the state then says how far the VM has come, and the
+// next apply goes on.
+func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, config, state vmModel
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	diags.Append(req.State.Get(ctx, &state)...)
+	spec, ds := plan.spec(ctx, config)
+	diags.Append(ds...)
+	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
+	spec.Resize = !plan.sameSize(ctx, state, diags)
+	n := readNotes(ctx, req.Private, diags)
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	ref := r.ref(state, n)
+	ref.NewKey = client.RenamedKey(ref.Key, spec.Name)
+	ref.Finished = !goesOn(n, state, plan)
+	vm, err := r.update(wait, ref, spec, n.MAAS)
+	if vm.SystemID != "" {
+		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
+	}
+	if err == nil {
+		warnOtherwise(plan, vm, diags)
+		plan.fill(ctx, vm, diags)
+		save(ctx, &resp.State, resp.Identity, plan, diags)
+		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
+		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
+		writeNotes(ctx, resp.Private, n, diags)
+		return
+	}
+	reportUnfinished(wait, diags, spec.Name, state.ID.ValueString(), err)
+	if vm.SystemID != "" {
+		state.refreshHalfway(ctx, plan, vm, diags)
+		save(ctx, &resp.State, resp.Identity, state, diags)
+		writeNotes(ctx, resp.Private, n.halfway(plan, ref, vm), diags)
+	}
+}
+
+// reportUnfinished says why an update of a VM ended before its end.
+func reportUnfinished(wait context.Context, diags *diag.Diagnostics, name, systemID string, err error) {
+	if wait.Err() == nil {
+		diagnostics.Report(diags, fmt.Sprintf("update VM %s (%s)", name, systemID), err)
+		return
+	}
+	diags.AddError(fmt.Sprintf("VM %s is not finished", name),
+		fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.\n\n%s",
+			diagnostics.StoppedWaiting(wait.Err(), "timeouts.update"), diagnostics.Sentence(err.Error())))
+}
+
+// warnOtherwise tells that the VM is not in the state that the plan took for
+// granted. The plan's is saved all the same, since Terraform allows no other;
+// the next refresh shows what is true.
+func warnOtherwise(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
+	if plan.Status.IsUnknown() || plan.Status.ValueString() == vm.StatusName {
+		return
+	}
+	diags.AddWarning(
+		fmt.Sprintf("VM %s is %s, and %s was planned", vm.Hostname, vm.StatusName, plan.Status.ValueString()),
+		"Its state changed after the plan was made, or the plan did not look. What the plan says was changed; nothing was "+
+			"installed or repaired, because the plan does not say so. The next plan shows what is left to be done.")
+}
+
+// update brings the VM to the spec, in the MAAS of the known mark.
+func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMSpec, known string) (engine.VM, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return engine.VM{}, err
+	}
+	if _, err := b.RequireMAAS(ctx, known); err != nil {
+		return engine.VM{}, err
+	}
+	if !ref.Finished { // a create of another configuration must not take it for left
+		release, err := r.client.HoldLease(ctx, b, ref.Key, "VM", spec.Name)
+		if err != nil {
+			return engine.VM{}, err
+		}
+		defer release()
+	}
+	return engine.Wait(ctx, b.VMs.Steps(ref, spec))
+}
+
+// patience allows a VM that is still on its way the time of a create.
+func patience(plan vmModel) time.Duration {
+	if plan.Status.IsUnknown() {
+		return createTimeout
+	}
+	return updateTimeout
+}

@@ -1,0 +1,138 @@
+package vm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestBadInput gives one bad value each, and wants one error that stands at
+// the attribute and says what to do.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	good := object{"name": "web-1", "vm_host": "lxd-a"}
+	root := object{"size_gb": 8}
+	placed := func(o object) object { return object{"vm_host": nil, "placement": o} }
+	cases := map[string]struct {
+		reason string
+		bad    object
+		at     string
+		says   string
+	}{
+		"Good":              {reason: "A name and a host are enough."},
+		"NameDot":           {"MAAS takes a dot, LXD does not.", object{"name": "web-1.example.com"}, "name", `domain = "example.com"`},
+		"NameUpper":         {"MAAS does not find upper-case hostnames.", object{"name": "Web-1"}, "name", `"web-1"`},
+		"NameDigitFirst":    {"LXD refuses a digit in front.", object{"name": "1web"}, "name", "Put a letter"},
+		"NameNumber":        {"LXD refuses numbers.", object{"name": "42"}, "name", "Put a letter"},
+		"NameUnderscore":    {"DNS has no underscores in hostnames.", object{"name": "web_1"}, "name", "not a DNS label"},
+		"NameHyphen":        {"No label begins with a hyphen.", object{"name": "-web"}, "name", "no hyphen at either end"},
+		"NameLong":          {"A label has at most 63 characters.", object{"name": strings.Repeat("a", 64)}, "name", "1 to 63"},
+		"NameEmpty":         {"A VM needs a name.", object{"name": ""}, "name", "1 to 63"},
+		"HostEmpty":         {"No host is no host.", object{"vm_host": " "}, "vm_host", "empty"},
+		"HostAndPlacement":  {"One excludes the other.", object{"placement": object{}}, "placement", "Leave one of them out"},
+		"NoHost":            {"Some host it must be.", object{"vm_host": nil}, "vm_host", "placement = {} takes any"},
+		"AnyHost":           {reason: "An empty placement takes any host.", bad: placed(object{})},
+		"PlacedNowhere":     {reason: "No tags are asked for.", bad: placed(object{"tags": []string{}, "strategy": "pack", "group": "ns/web"})},
+		"Strategy":          {"There are two.", placed(object{"strategy": "fill"}), "placement.strategy", `"spread" "pack"`},
+		"StrategyEmpty":     {"Empty is not the same as absent.", placed(object{"strategy": ""}), "placement.strategy", `"spread" "pack"`},
+		"PlacementZone":     {"Empty is not the same as absent.", placed(object{"zone": ""}), "placement.zone", "leave the attribute out"},
+		"PlacementPool":     {"Empty is not the same as absent.", placed(object{"pool": " "}), "placement.pool", "leave the attribute out"},
+		"PlacementTag":      {"MAAS takes no empty tags.", placed(object{"tags": []string{""}}), "placement.tags", "letters, digits"},
+		"GroupEmpty":        {"Empty is not the same as absent.", placed(object{"group": ""}), "placement.group", "1 to 128"},
+		"GroupLong":         {"A group's name is a name.", placed(object{"group": strings.Repeat("g", 129)}), "placement.group", "1 to 128"},
+		"GroupSpace":        {"Without spaces.", placed(object{"group": "a b"}), "placement.group", "1 to 128"},
+		"ZoneEmpty":         {"Empty is not the same as absent.", object{"zone": ""}, "zone", "leave the attribute out"},
+		"CoresZero":         {"No cores, no VM.", object{"cores": 0}, "cores", "between 1 and 4096"},
+		"CoresNegative":     {"Nor with less.", object{"cores": -1}, "cores", "between 1 and 4096"},
+		"CoresAbsurd":       {"No host has as many.", object{"cores": 1 << 20}, "cores", "between 1 and 4096"},
+		"CoresTwice":        {"Cores are counted or named, not both.", object{"cores": 2, "pinned_cores": []int{0}}, "cores", "pinned_cores"},
+		"PinnedNone":        {"An empty list pins nothing.", object{"pinned_cores": []int{}}, "pinned_cores", "at least 1"},
+		"PinnedTwice":       {"A core cannot be pinned twice.", object{"pinned_cores": []int{1, 1}}, "pinned_cores", "duplicate"},
+		"PinnedNegative":    {"Cores are counted from 0.", object{"pinned_cores": []int{-1}}, "pinned_cores", "between 0"},
+		"MemoryLittle":      {"MAAS refuses less than 1024 MiB.", object{"memory_mib": 1023}, "memory_mib", "between 1024"},
+		"MemoryNegative":    {"Memory is not negative.", object{"memory_mib": -1}, "memory_mib", "between 1024"},
+		"MemoryAbsurd":      {"Bytes where MiB are meant.", object{"memory_mib": 8589934592}, "memory_mib", "between 1024"},
+		"DisksNoRoot":       {"A VM boots from its root disk.", object{"disks": object{"data": root}}, "disks", `named "root"`},
+		"DisksEmpty":        {"And so needs one.", object{"disks": object{}}, "disks", `named "root"`},
+		"DiskZero":          {"A disk has a size.", object{"disks": object{"root": object{"size_gb": 0}}}, "disks.root.size_gb", "between 1"},
+		"DiskNegative":      {"Which is positive.", object{"disks": object{"root": object{"size_gb": -8}}}, "disks.root.size_gb", "between 1"},
+		"DiskAbsurd":        {"Bytes where GB are meant.", object{"disks": object{"root": object{"size_gb": 8000000000}}}, "disks.root.size_gb", "between 1"},
+		"DiskName":          {"Names of disks are easy to name in messages.", object{"disks": object{"root": root, "a b": root}}, "disks.a b", "lower-case letters"},
+		"DiskPoolEmpty":     {"Empty is not the same as absent.", object{"disks": object{"root": object{"size_gb": 8, "pool": ""}}}, "disks.root.pool", "leave the attribute out"},
+		"InterfacesEmpty":   {"No interface is not the same as MAAS's choice.", object{"interfaces": object{}}, "interfaces", "at least 1"},
+		"InterfaceNoSubnet": {"An interface is in a subnet.", object{"interfaces": object{"eth0": object{"subnet": ""}}}, "interfaces.eth0.subnet", "empty"},
+		"InterfaceIP":       {"An address has no mask.", object{"interfaces": object{"eth0": object{"subnet": "lan", "ip": "10.0.0.1/24"}}}, "interfaces.eth0.ip", "without a mask"},
+		"InterfaceOutside":  {"An address is in its subnet.", object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.1.0.1"}}}, "interfaces.eth0.ip", "not in 10.0.0.0/24"},
+		"InterfaceTwice": {
+			"Two interfaces cannot share an address.",
+			object{"interfaces": object{"eth0": object{"subnet": "lan", "ip": "10.0.0.1"}, "eth1": object{"subnet": "lan", "ip": "10.0.0.1"}}},
+			"interfaces.eth1.ip", `"eth0"`,
+		},
+		"Tag":              {"MAAS takes no spaces in tags.", object{"tags": []string{"a b"}}, "tags", "letters, digits"},
+		"Image":            {"An image has a name.", object{"deploy": object{"image": "ubuntu noble"}}, "deploy.image", "ubuntu/noble"},
+		"KernelEmpty":      {"Empty is not the same as absent.", object{"deploy": object{"kernel": ""}}, "deploy.kernel", "leave the attribute out"},
+		"UserDataLarge":    {"1 MiB does not get through proxies.", object{"deploy": object{"user_data_wo": strings.Repeat("x", 1<<20), "user_data_wo_version": 1}}, "deploy.user_data_wo", "#include"},
+		"UserDataOfNoKind": {"cloud-init ignores it.", object{"deploy": object{"user_data_wo": "packages: [nginx]", "user_data_wo_version": 1}}, "deploy.user_data_wo", "#cloud-config"},
+		"UserDataOfAnotherSystem": {
+			reason: "What reads the user-data of a custom image is its own affair.",
+			bad:    object{"deploy": object{"image": "custom/windows", "user_data_wo": "#ps1", "user_data_wo_version": 1}},
+		},
+		"UserDataMost": {
+			reason: "The most that is allowed is allowed.",
+			bad:    object{"deploy": object{"user_data_wo": "#!/bin/sh\n" + strings.Repeat("x", engine.MaxUserDataBytes-10), "user_data_wo_version": 1}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := providertest.Serve(t, NewResource).Validate(good.With(tc.bad))
+			if tc.at == "" {
+				for _, d := range got {
+					t.Errorf("%s\n%s: %s", tc.reason, d.Summary, d.Detail)
+				}
+				return
+			}
+			if len(got) != 1 {
+				t.Fatalf("%s\ngot %d diagnostics, want 1: %+v", tc.reason, len(got), got)
+			}
+			d := got[0]
+			if at := providertest.Path(d); !strings.HasPrefix(at, tc.at) || !strings.Contains(d.Detail, tc.says) {
+				t.Errorf("%s\ngot %q at %s, want %q at %s", tc.reason, d.Detail, at, tc.says, tc.at)
+			}
+		})
+	}
+}
+
+func TestUserDataAndVersion(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		deploy object
+		warns  string // where; empty for no warning
+	}{
+		"Both":        {"The version tells one user-data from another.", object{"user_data_wo": "#!/bin/true", "user_data_wo_version": 1}, ""},
+		"Neither":     {"No user-data needs no version.", object{}, ""},
+		"OnlyVersion": {"A version of nothing.", object{"user_data_wo_version": 1}, "deploy.user_data_wo_version"},
+		"OnlyData":    {"No later change of it would be seen.", object{"user_data_wo": "#!/bin/true"}, "deploy.user_data_wo"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := object{"name": "web-1", "vm_host": "lxd-a", "deploy": tc.deploy}
+			var at []string
+			for _, d := range providertest.Serve(t, NewResource).Validate(config) {
+				if d.Severity != tfprotov6.DiagnosticSeverityWarning {
+					t.Errorf("%s: %s", d.Summary, d.Detail)
+				}
+				at = append(at, providertest.Path(d))
+			}
+			if got := strings.Join(at, ", "); got != tc.warns {
+				t.Errorf("%s\ngot warnings at %q, want %q", tc.reason, got, tc.warns)
+			}
+		})
+	}
+}
