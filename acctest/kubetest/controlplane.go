@@ -15,10 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
 const (
+	// loopback is the only address that anything listens on.
+	loopback = "127.0.0.1"
 	// startTimeout bounds the start of the control plane, which takes some
 	// three seconds on an idle machine.
 	startTimeout = 2 * time.Minute
@@ -113,7 +116,7 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 
 // startServers starts etcd, the API server and the controller manager once.
 func (c *ControlPlane) startServers(ctx context.Context, withControllers bool) error {
-	ports, err := freePorts(3)
+	ports, err := freeport.Ports(3)
 	if err != nil {
 		return err
 	}
@@ -164,8 +167,14 @@ func newClient(config *rest.Config) (client.Client, error) {
 // keep has the process end with the control plane.
 func (c *ControlPlane) keep(p *Process) { c.processes = append(c.processes, p) }
 
-// Stop ends everything, the last first, and waits for it.
+// Stop ends everything, the last first, and waits for it. It says which
+// programs had ended before: their clients saw refused connections.
 func (c *ControlPlane) Stop() {
+	for _, p := range c.processes {
+		if err := p.Crashed(); err != nil {
+			c.say("%v", err)
+		}
+	}
 	for len(c.processes) > 0 {
 		last := len(c.processes) - 1
 		c.processes[last].Stop()

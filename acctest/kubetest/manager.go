@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
@@ -97,7 +98,7 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(2)
+	ports, err := freeport.Ports(2)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ const webhookCerts = "webhook-certs"
 func (c *ControlPlane) webhookPort(ctx context.Context, namespace string) (int, error) {
 	port, known := c.webhookPorts[namespace]
 	if !known {
-		ports, err := freePorts(1)
+		ports, err := freeport.Ports(1)
 		if err != nil {
 			return 0, err
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -27,9 +28,10 @@ type Process struct {
 	Name string
 	Log  string // file with what it prints
 
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // how it ended; read after done
+	cmd   *exec.Cmd
+	asked atomic.Bool   // it was stopped or killed
+	done  chan struct{} // closed when it has ended
+	err   error         // how it ended; read after done
 }
 
 // StartProcess starts a program whose output goes to <dir>/<name>.log. It is
@@ -62,6 +64,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Stop asks the process to end, kills it where it does not, and waits. One
 // that has ended already is no error.
 func (p *Process) Stop() {
+	p.asked.Store(true)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails for one that has ended
 	select {
 	case <-p.done:
@@ -72,8 +75,26 @@ func (p *Process) Stop() {
 
 // Kill ends the process at once, as a crash would, and waits.
 func (p *Process) Kill() {
+	p.asked.Store(true)
 	_ = p.cmd.Process.Kill() // fails for one that has ended
 	<-p.done
+}
+
+// Crashed tells how the process ended although nobody stopped it, with the end
+// of its log; nil while it runs.
+func (p *Process) Crashed() error {
+	select {
+	case <-p.done:
+	default:
+		return nil
+	}
+	switch {
+	case p.asked.Load():
+		return nil
+	case p.err == nil:
+		return p.failure("ended by itself", errors.New("exit status 0"))
+	}
+	return p.failure("ended by itself", p.err)
 }
 
 // AwaitReady asks until the answer is nil, the process ends or ctx is done.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
@@ -143,7 +144,7 @@ var controllers = []string{"garbage-collector-controller", "namespace-controller
 
 // startControllerManager starts the controllers.
 func (c servers) startControllerManager(ctx context.Context) error {
-	ports, err := freePorts(1)
+	ports, err := freeport.Ports(1)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/acctest/freeport"
+
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/go-cmp/cmp"
 
@@ -153,7 +155,7 @@ func TestRealRefusals(t *testing.T) {
 			w.servers[0].Fingerprint = strings.Repeat("0", 64)
 		}, "ErrOtherServer, HostUnavailable", "is known by 0000"},
 		"NobodyThere": {"Nothing listens.", func(t *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
-			address, err := freePort()
+			address, err := freeport.Address()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package lxd
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,16 +75,6 @@ func theReal(t *testing.T) *vmLXD {
 func (l *vmLXD) lxc(t *testing.T, arguments ...string) string {
 	t.Helper()
 	return l.LXC(t, arguments...)
-}
-
-// freePort is an address of the loopback that nobody listens at.
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
 }
 
 // trust lets a key in, for some projects or without restriction.

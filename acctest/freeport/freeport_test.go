@@ -1,0 +1,78 @@
+package freeport
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestMain: a second process wants a certain port, too.
+func TestMain(m *testing.M) {
+	port, err := strconv.Atoi(os.Getenv("FREEPORT_WANTED"))
+	if err != nil {
+		os.Exit(m.Run())
+	}
+	fmt.Println(reserve(port))
+}
+
+// TestPortsAreOurs: each port is given once, and a server can have it.
+func TestPortsAreOurs(t *testing.T) {
+	ports, err := Ports(200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := Ports(200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(ports, more...)
+	slices.Sort(all)
+	if given := len(slices.Compact(all)); given != 400 {
+		t.Errorf("got %d different ports, want 400", given)
+	}
+	listener, err := net.Listen("tcp", address(ports[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+}
+
+// TestOtherProcessesGetOthers: another process does not get a port of this one,
+// although nobody listens there yet.
+func TestOtherProcessesGetOthers(t *testing.T) {
+	ports, err := Ports(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command(os.Args[0])
+	other.Env = append(os.Environ(), fmt.Sprintf("FREEPORT_WANTED=%d", ports[0]))
+	out, err := other.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "address already in use") {
+		t.Errorf("another process got port %d, too: %s, %v", ports[0], out, err)
+	}
+}
+
+// TestTakenPort: a port at which somebody listens is not given.
+func TestTakenPort(t *testing.T) {
+	ports, err := Ports(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", address(ports[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	reserved[ports[0]].Close()
+	delete(reserved, ports[0])
+	if err := reserve(ports[0]); err == nil {
+		t.Errorf("port %d was given although somebody listens there", ports[0])
+	}
+}
