@@ -56,13 +56,19 @@ func ident(name, endpoint, secretNamespace string, may *infrav1.AllowedNamespace
 	}}
 }
 
+// reader is an API server in memory that has copies of the objects: it writes
+// resource versions into what it is given, and parallel tests share that.
 func reader(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
+	var copies []client.Object
+	for _, o := range objects {
+		copies = append(copies, o.DeepCopyObject().(client.Object))
+	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(copies...).Build()
 }
 
 func environ(pairs ...string) func(string) string {
