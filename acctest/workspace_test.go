@@ -24,13 +24,14 @@ type workspace struct {
 	cli cli.CLI
 }
 
-// providerBinary builds the provider once for all tests.
+// providerBinary builds the provider once for all tests, with the flags of "make
+// build": what that has compiled is not compiled again.
 var providerBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "maaslxd-acctest-")
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, cli.ProviderBinary), "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, cli.ProviderBinary), "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build the provider: %w\n%s", err, out)

@@ -180,9 +180,9 @@ func onlyVMsFail(t *testing.T, said string) {
 	}
 }
 
-// TestBuildAndTransfer builds for a node, with stand-ins for ssh and scp whose
+// TestKubeBuildAndTransfer builds for a node, with stand-ins for ssh and scp whose
 // node is a folder, and runs what it has brought there.
-func TestBuildAndTransfer(t *testing.T) {
+func TestKubeBuildAndTransfer(t *testing.T) {
 	t.Parallel()
 	tools, node, calls := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "calls")
 	stand := func(name, script string) {

@@ -96,7 +96,7 @@ func TestAccBench(t *testing.T) {
 func bothOurs(t *testing.T) []side {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), cli.ProviderBinary)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the provider: %v\n%s", err, out)

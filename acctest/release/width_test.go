@@ -48,7 +48,7 @@ func TestIntOf32Bit(t *testing.T) {
 // listPackages lists what the provider and the simulator are built of, by import path.
 func listPackages(t *testing.T) map[string]listed {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export",
+	list := exec.CommandContext(t.Context(), "go", "list", "-trimpath", "-deps", "-export",
 		"-json=ImportPath,Dir,Export,GoFiles,ImportMap,Standard,Module", "./terraform-provider-maaslxd", "./acctest/maassim")
 	list.Dir, list.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := list.Output()

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestImage: on any system, "make docker-push" packs a program for Linux, and the
+// TestKubeImage: on any system, "make docker-push" packs a program for Linux, and the
 // licences of its parts, and pushes that.
-func TestImage(t *testing.T) {
+func TestKubeImage(t *testing.T) {
 	t.Parallel()
 	context, bin := t.TempDir(), t.TempDir()
 	asked := filepath.Join(bin, "asked")

@@ -14,11 +14,12 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// build builds the manager's program.
+// build builds the manager's program as the image has it.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "capi-bridge")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -62,11 +62,11 @@ func manifests(t *testing.T) string {
 	return folder
 }
 
-// bridge builds the manager's program as the image has it: without cgo.
+// bridge builds the manager's program as the image has it.
 func bridge(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "capi-bridge")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./capi-bridge")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "./capi-bridge")
 	cmd.Dir, cmd.Env = root(t), append(slices.Clone(outside), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
