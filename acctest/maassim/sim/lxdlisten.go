@@ -3,9 +3,11 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
@@ -28,6 +30,7 @@ type sockets struct {
 	network netip.Prefix // invalid: none of its own
 	hold    net.Listener
 	ports   map[string]string // where what could not listen at its address does
+	locks   []net.PacketConn  // of those ports
 }
 
 // checkLXDListen says what is wrong with the field.
@@ -95,11 +98,18 @@ func (s *sockets) take(network netip.Prefix) (err error) {
 	return err
 }
 
-// release gives the network back.
+// release gives the network and the ports back.
 func (s *sockets) release() {
-	if s != nil && s.hold != nil {
+	if s == nil {
+		return
+	}
+	if s.hold != nil {
 		_ = s.hold.Close()
 	}
+	for _, lock := range s.locks {
+		_ = lock.Close()
+	}
+	s.locks = nil
 }
 
 // open listens at an address if it is a loopback address, else, or where that
@@ -114,15 +124,47 @@ func (s *sockets) open(address string) (net.Listener, error) {
 			return l, nil
 		}
 	}
-	l, err := net.Listen("tcp", cmp.Or(s.ports[address], "127.0.0.1:0"))
-	if err != nil {
-		l, err = net.Listen("tcp", "127.0.0.1:0")
+	if at, known := s.ports[address]; known {
+		if l, err := net.Listen("tcp", at); err == nil {
+			return l, nil
+		}
 	}
+	l, err := s.openPort()
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for %s: %w", address, err)
 	}
 	s.ports[address] = l.Addr().String()
 	return l, nil
+}
+
+// Ports of LXDs are below those that a kernel gives to whoever asks for any: on
+// Linux from 32768 on. An LXD that is unreachable for a while closes its port, and
+// must find it again.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+)
+
+// openPort listens on a port of 127.0.0.1 that nobody gets unasked, and keeps it
+// from other simulators by a UDP socket of the same number. Where there is none, any
+// will do.
+func (s *sockets) openPort() (net.Listener, error) {
+	const ports = lastPort - firstPort + 1
+	for start, i := rand.IntN(ports), 0; i < ports; i++ {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+(start+i)%ports))
+		lock, err := net.ListenPacket("udp", at)
+		if err != nil {
+			continue
+		}
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			_ = lock.Close()
+			continue
+		}
+		s.locks = append(s.locks, lock)
+		return l, nil
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
 }
 
 // original is the address whose LXD listens on a port of 127.0.0.1, empty for
