@@ -222,8 +222,8 @@ func TestComposeHangs(t *testing.T) {
 		slow   time.Duration // the deadline of a change
 		gives  bool          // the caller gives up once LXD hangs
 	}{
-		"Create": {"The deadline of a change.", "lxd/*/1.0/instances", time.Second, false},
-		"Wait":   {"The same, for an operation.", "lxd/*/1.0/operations/*/wait", time.Second, false},
+		"Create": {"The deadline of a change.", "lxd/*/1.0/instances", 5 * time.Second, false},
+		"Wait":   {"The same, for an operation.", "lxd/*/1.0/operations/*/wait", 5 * time.Second, false},
 		"Caller": {"The caller gives up.", "lxd/*/1.0/instances", time.Hour, true},
 	}
 	for name, tc := range cases {
@@ -297,8 +297,10 @@ func TestComposeEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			c := w.newComposer(func(c *ComposerConfig) { c.Slow, c.Enlister = time.Second, slowEnlister{w.maas.Enlister, tc.failure} })
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			c := w.newComposer(func(c *ComposerConfig) {
+				c.Slow, c.Enlister = 10*time.Second, slowEnlister{w.maas.Enlister, tc.failure}
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, vm("web1"))
 			if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || kinds(err) != tc.want {

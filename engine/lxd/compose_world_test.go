@@ -66,12 +66,13 @@ func newWorld(t *testing.T, hosts int, change ...func(*sim.Model)) *composeWorld
 	return w
 }
 
-// newComposer is that of another process.
+// newComposer is that of another process. Nothing in these worlds hangs unless a test
+// says so, and a busy machine may take long.
 func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
 	config := ComposerConfig{
 		Servers:     func(context.Context) ([]Server, error) { return slices.Clone(w.servers), nil },
 		Credentials: func(context.Context) (engine.Credentials, error) { return w.pair, nil },
-		Machines:    w.maas.Machines, Enlister: w.maas.Enlister, Timeout: 10 * time.Second, Slow: 10 * time.Second,
+		Machines:    w.maas.Machines, Enlister: w.maas.Enlister, Timeout: time.Minute, Slow: time.Minute,
 	}
 	for _, c := range change {
 		c(&config)

@@ -117,7 +117,7 @@ func TestEngine(t *testing.T) {
 // remove deletes a VM, and gives up after a while.
 func remove(t *testing.T, e *assembly.Engine, ref engine.Ref) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return e.VMs.Delete(ctx, ref) })
 	return err

@@ -66,7 +66,7 @@ func TestHostsUnreachable(t *testing.T) {
 	}
 	// The last one must make it, however busy the machine is; that the test ends
 	// shows that the one that hangs is not waited for.
-	c := w.newComposer(func(c *ComposerConfig) { c.Timeout = 4 * time.Second })
+	c := w.newComposer(func(c *ComposerConfig) { c.Timeout = 10 * time.Second })
 	hosts, err := c.Hosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestHostsFailed(t *testing.T) {
 	now, tag := begun, engine.Tag{}
 	c := w.newComposer(func(c *ComposerConfig) {
 		// The other one must make it, however busy the machine is.
-		c.Timeout, c.Now = 4*time.Second, func() time.Time { return now }
+		c.Timeout, c.Now = 10*time.Second, func() time.Time { return now }
 		c.Tag = func(context.Context) (engine.Tag, error) { return tag, nil }
 	})
 	names := c.Names(w.maas.Names)
@@ -248,7 +248,7 @@ func TestHostsFailed(t *testing.T) {
 		for n := range want {
 			select {
 			case <-asked:
-			case <-time.After(5 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("the host that does not answer was asked %d times, want %d", n, want)
 			}
 		}

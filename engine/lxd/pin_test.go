@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -22,7 +23,7 @@ func TestPin(t *testing.T) {
 	key := makeKey(t)
 	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
 	pinned := strings.Repeat("ab", 32)
-	_, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned)
+	_, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned)
 	if sentinels(err) != "ErrOtherServer" || !engine.IsTerminal(err) {
 		t.Fatalf("got %v (%s)", err, sentinels(err))
 	}
@@ -54,7 +55,7 @@ func TestPinHoldsAfterLearning(t *testing.T) {
 			return changed, nil
 		}
 	})
-	_, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
+	_, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
 	if sentinels(err) != "ErrOtherServer" || !strings.Contains(err.Error(), f.fingerprint(t)) || !strings.Contains(err.Error(), fingerprintOf(t, other)) {
 		t.Errorf("got %v (%s), want both fingerprints", err, sentinels(err))
 	}
@@ -68,7 +69,7 @@ func TestLearningShowsNothing(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	f := startLXD(t, nil)
-	got, err := NewProber(Config{}).learn(t.Context(), f.address())
+	got, err := NewProber(Config{Timeout: time.Minute}).learn(t.Context(), f.address())
 	if err != nil || got != f.fingerprint(t) {
 		t.Fatalf("learned %q, %v; want %s", got, err, f.fingerprint(t))
 	}
@@ -91,7 +92,7 @@ func TestConnections(t *testing.T) {
 			if name == "Pinned" {
 				pinned = f.fingerprint(t)
 			}
-			if _, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned); err != nil {
+			if _, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned); err != nil {
 				t.Fatal(err)
 			}
 			if got := f.accepted.Load(); got != want || f.requests.Load() != 4 {
@@ -143,7 +144,7 @@ func TestProxy(t *testing.T) {
 	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
 	var tunnels atomic.Int64
 	proxy := tunnel(t, &tunnels)
-	p := NewProber(Config{})
+	p := NewProber(Config{Timeout: time.Minute})
 	p.proxy = http.ProxyURL(proxy)
 	got, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
 	if err != nil || got.Fingerprint != f.fingerprint(t) || tunnels.Load() != 2 {

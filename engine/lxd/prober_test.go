@@ -150,7 +150,7 @@ func TestServerRefuses(t *testing.T) {
 			if tc.change != nil {
 				tc.change(f)
 			}
-			got, err := NewProber(Config{}).Server(t.Context(), endpoint(f.address(), tc.project), tc.key.Credentials, "")
+			got, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), tc.project), tc.key.Credentials, "")
 			e, ok := errors.AsType[*engine.Error](err)
 			if !ok || e.Type != tc.typed || sentinels(err) != tc.kind || e.Hint == "" {
 				t.Fatalf("%s: got %v, sentinels %q, hint of %#v", tc.reason, err, sentinels(err), e)
@@ -205,7 +205,7 @@ func TestServerBadInput(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NewProber(Config{}).Server(t.Context(), endpoint(tc.address, "maas"), tc.credentials, "")
+			_, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(tc.address, "maas"), tc.credentials, "")
 			e, ok := errors.AsType[*engine.SpecError](err)
 			if !ok || e.Field != tc.field || e.Hint == "" || !engine.IsTerminal(err) {
 				t.Fatalf("%s: got %v, want an error of %s", tc.reason, err, tc.field)

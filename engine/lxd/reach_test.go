@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -87,9 +88,11 @@ func TestServerUnreachable(t *testing.T) {
 		message string
 	}{
 		"Refused": {"LXD does not run yet.", func(t *testing.T) string {
-			s := httptest.NewServer(nil)
-			s.Close()
-			return s.Listener.Addr().String()
+			address, err := freeport.Address()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return address
 		}, "nothing listens at"},
 		"NoSuchHost": {"The name is mistyped.", func(*testing.T) string { return "lxd.invalid" }, "cannot find the address of lxd.invalid"},
 		"BlackHole": {"A firewall, or a host that is stuck: not even TLS answers.", func(t *testing.T) string {
@@ -193,7 +196,7 @@ func TestNothingLeaks(t *testing.T) {
 		}
 	}
 	after := runtime.NumGoroutine()
-	for range 200 {
+	for range 1000 {
 		if after = runtime.NumGoroutine(); after <= before {
 			break
 		}

@@ -102,7 +102,7 @@ func (f *fakeLXD) fingerprint(t *testing.T) string {
 
 // allClosed waits until every connection is.
 func (f *fakeLXD) allClosed() bool {
-	for range 200 {
+	for range 1000 {
 		if f.open.Load() == 0 {
 			return true
 		}

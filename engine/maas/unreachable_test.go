@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
@@ -48,15 +49,17 @@ func TestUnreachable(t *testing.T) {
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	old.StartTLS()
 	other := quiet(httptest.NewServer(http.NotFoundHandler()))
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { plain.Close(); secure.Close(); old.Close(); other.Close() })
 	cases := map[string]struct {
 		reason, url   string
 		message, hint string
 		terminal      bool
 	}{
-		"Refused": {"Nothing listens there, perhaps for a moment.", closed.URL, "connection refused", "5240", false},
+		"Refused": {"Nothing listens there, perhaps for a moment.", "http://" + closed, "connection refused", "5240", false},
 		"NoSuchHost": {"The name is mistyped.", "http://maas.invalid:5240/MAAS", "cannot find the address of maas.invalid",
 			"DNS", false},
 		"UnknownAuthority": {"A site's own CA.", secure.URL, "not trusted here", "CA certificate", true},

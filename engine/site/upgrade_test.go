@@ -159,7 +159,7 @@ func TestUpgraded(t *testing.T) {
 			t.Parallel()
 			l := live(t)
 			l.upgrade(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := tc.first(ctx, l); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
@@ -246,7 +246,7 @@ func TestPinIsNoted(t *testing.T) {
 	}
 	want := engine.Credentials{Certificate: l.sim.LXDs()[0].Certificate}.Fingerprint()
 	spec := engine.HostSpec{Machine: engine.MachineSpec{Machine: "h1", Adopt: true}, Project: "maas", Credentials: pair}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	host, err := engine.Wait(ctx, l.Kinds.Hosts.Steps(engine.Ref{Key: "test/h1", Name: "h1"}, spec))
 	if err != nil || host.ServerFingerprint != want {
