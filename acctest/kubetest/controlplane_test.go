@@ -41,9 +41,9 @@ func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "one"}, &corev1.Secret{}); err != nil {
-		t.Errorf("may not read what the role allows: %v", err)
-	}
+	eventually(t, "it may read what the role allows", func() bool { // once the API server has seen the binding
+		return reader.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "one"}, &corev1.Secret{}) == nil
+	})
 	if err := reader.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listed secrets without a right to: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -121,8 +122,22 @@ func (c *ControlPlane) established(ctx context.Context, name string) bool {
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return false
 	}
-	return slices.ContainsFunc(crd.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
+	accepted := slices.ContainsFunc(crd.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
+	})
+	return accepted && c.listed(crd)
+}
+
+// listed tells whether clients find all served versions of a definition. The API
+// server lists them a moment after it says that they are established.
+func (c *ControlPlane) listed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	return !slices.ContainsFunc(crd.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		if !version.Served {
+			return false
+		}
+		_, err := c.Client.RESTMapper().RESTMapping(kind, version.Name)
+		return err != nil
 	})
 }
 

@@ -88,7 +88,8 @@ func typed(t *testing.T, c *kubetest.ControlPlane) client.Client {
 	return api
 }
 
-// reconciled reads the cluster, and tells whether all of it is made.
+// reconciled reads the cluster, and tells whether all of it is made. A try that fails
+// is logged: managers that have just started may not know all kinds yet.
 func reconciled(t *testing.T, api client.Client, cluster *clusterv1.Cluster) bool {
 	t.Helper()
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "classy"}, cluster); err != nil {
@@ -96,7 +97,7 @@ func reconciled(t *testing.T, api client.Client, cluster *clusterv1.Cluster) boo
 	}
 	done := conditions.Get(cluster, clusterv1.ClusterTopologyReconciledCondition)
 	if done != nil && done.Reason == clusterv1.ClusterTopologyReconciledFailedReason {
-		t.Fatalf("the cluster cannot be made: %s", done.Message)
+		t.Logf("the cluster cannot be made yet: %s", done.Message)
 	}
 	return done != nil && done.Status == metav1.ConditionTrue
 }
