@@ -199,7 +199,7 @@ func TestKubeBuildAndTransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := func(args ...string) (string, int) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // it builds the program
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "./build-and-transfer.sh", args...)
 		cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"))

@@ -178,10 +178,10 @@ func TestInitHostStays(t *testing.T) {
 		t.Fatal(said)
 	}
 	n.sim.ResetJournal()
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(5*time.Second, cancel)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	go func() {
-		for n.sim.Journal().LXD.Count("GET 1.0/projects/{name}") < 3 {
+		for n.sim.Journal().LXD.Count("GET 1.0/projects/{name}") < 3 && ctx.Err() == nil {
 			time.Sleep(20 * time.Millisecond)
 		}
 		cancel()

@@ -97,7 +97,7 @@ func (w *mortals) manager(ctx context.Context, life *mortal.Life) (*manager.Mana
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.born++
-	o := options(filepath.Join(w.folder, "ledger.db"))
+	o := options(filepath.Join(w.folder, ledgerFile))
 	o.Version = fmt.Sprintf("%s-%d", w.space, w.born)
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = w.space, w.space, w.space
 	o.LeaderElect = false // who is killed gives no lease back, and the next one would wait for 15 s
@@ -123,8 +123,7 @@ func kubeWrite(r *http.Request) string {
 }
 
 // keep copies the files that a manager has as they are when it is killed: what it
-// does on its way to its end, the next one does not see. The log comes first, of
-// what is in the database already nothing is lost.
+// does on its way to its end, the next one does not see.
 func (w *mortals) keep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,17 +136,15 @@ func (w *mortals) keep() {
 	if err != nil {
 		w.t.Error(err)
 	}
-	slices.Reverse(names) // ledger.db-wal before ledger.db
 	for _, name := range names {
-		if strings.HasSuffix(name, "-shm") {
-			continue // which is made anew
-		}
-		data, err := os.ReadFile(name)
-		if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(name, "-wal") {
-			continue // the last connection has closed since the list: all of it is in the database
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, filepath.Base(name)), data, 0o600)
+		var err error
+		switch base := filepath.Base(name); {
+		case base == ledgerFile:
+			err = w.snapshot(filepath.Join(to, base))
+		case strings.HasPrefix(base, ledgerFile):
+			continue // the log and its index, which are in the snapshot
+		default:
+			err = copyFile(name, filepath.Join(to, base))
 		}
 		if err != nil {
 			w.t.Error(err)
@@ -155,6 +152,26 @@ func (w *mortals) keep() {
 	}
 	w.folder = to
 	w.passTime(to)
+}
+
+// snapshot has SQLite copy the ledger: between two reads of its files the manager may
+// write to it, or close it.
+func (w *mortals) snapshot(to string) error {
+	db, ok := w.ledger(w.folder)
+	if !ok {
+		return nil
+	}
+	defer db.Close()
+	_, err := db.Exec("VACUUM INTO ?", to)
+	return err
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
 }
 
 // emptyLedger sees that the last manager left no row.
@@ -189,13 +206,16 @@ func (w *world) passTime(folder string) {
 	}
 }
 
-// ledger opens that of a folder, if there is one.
+// ledgerFile is what a manager's ledger is called.
+const ledgerFile = "ledger.db"
+
+// ledger opens that of a folder, if there is one. Its manager may hold it for a moment.
 func (w *world) ledger(folder string) (db *sql.DB, ok bool) {
-	file := filepath.Join(folder, "ledger.db")
+	file := filepath.Join(folder, ledgerFile)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}
-	db, err := sql.Open("sqlite", file)
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		w.t.Error(err)
 		return nil, false

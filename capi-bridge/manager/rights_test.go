@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 )
 
@@ -90,5 +93,44 @@ func (s *stage) rights(ctx context.Context, own, scope string) (*rest.Config, er
 			return nil, err
 		}
 	}
+	if err := s.awaitRights(ctx, own, scope); err != nil {
+		return nil, err
+	}
 	return s.plane.ServiceAccountConfig(ctx, own, "manager")
+}
+
+// awaitRights waits until the API server knows the bindings. It learns of them a moment
+// after they were made, and would refuse a manager that begins at once.
+func (s *stage) awaitRights(ctx context.Context, own, scope string) error {
+	machines := func(namespace string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Group: infrav1.GroupVersion.Group, Resource: "maasmachines"}
+	}
+	asks := []authorizationv1.ResourceAttributes{ // one for each binding
+		{Verb: "get", Resource: "namespaces"},
+		{Namespace: own, Verb: "create", Resource: "secrets"},
+		{Namespace: own, Verb: "update", Group: coordinationv1.GroupName, Resource: "leases"},
+		machines(scope),
+	}
+	if scope != "" {
+		asks = append(asks, machines(own))
+	}
+	for _, ask := range asks {
+		for {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + own + ":manager", ResourceAttributes: &ask,
+			}}
+			if err := s.Create(ctx, review); err != nil {
+				return err
+			}
+			if review.Status.Allowed {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the manager of %s may not %s %s: %w", own, ask.Verb, ask.Resource, ctx.Err())
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	return nil
 }

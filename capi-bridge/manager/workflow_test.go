@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,26 +72,36 @@ func TestKubeWorkflowOthersMachines(t *testing.T) {
 // failed; the next one gets another machine of MAAS.
 func TestKubeWorkflowFailedMetal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "failing", fastModel())
+	model := fastModel()
+	model.Latency.Deploy = time.Hour // until it fails, or is ended
+	w := newWorld(t, "failing", model)
 	w.readyCluster("c", nil)
 	w.machine("c", "metal-0", metal(), nil)
 	bad := w.known("small") // the smallest that fits
-	w.eventually("it is being deployed", func() string {
-		if got := w.known("small"); got.StatusName != "Deploying" {
-			return got.StatusName
-		}
-		return ""
-	})
+	w.isDeploying("small")
 	if err := w.maas.Fail(bad.SystemID, "disk is broken"); err != nil {
 		t.Fatal(err)
 	}
 	w.until("metal-0", infrav1.MachineDeployedCondition, infrav1.MachineDeployFailedReason)
 	w.removeAll("metal-0")
 	w.machine("c", "metal-1", metal(), nil)
+	w.isDeploying("metal")
+	w.maas.Settle()
 	if m := w.isReady("metal-1"); *m.Spec.SystemID == bad.SystemID {
 		t.Error("it is made of the machine again that could not be installed")
 	}
 	w.removeAll("metal-1")
+}
+
+// isDeploying waits until MAAS installs a machine.
+func (w *world) isDeploying(hostname string) {
+	w.t.Helper()
+	w.eventually(hostname+" is being deployed", func() string {
+		if got := w.known(hostname); got.StatusName != "Deploying" {
+			return got.StatusName
+		}
+		return ""
+	})
 }
 
 // TestKubeWorkflowIncumbentDefaults: what CAPMaaS's CRD stored in each MaasCluster means
