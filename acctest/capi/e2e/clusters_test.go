@@ -211,8 +211,8 @@ func (c cluster) checkZones(zones ...string) {
 	}
 }
 
-// checkName holds that the endpoint's name leads to all machines of the control
-// plane and to nothing else.
+// checkName holds that the endpoint's name comes to lead to all machines of the
+// control plane and to nothing else: nodes do not wait for it.
 func (c cluster) checkName(controlPlanes int) {
 	c.t.Helper()
 	var want []string
@@ -221,11 +221,14 @@ func (c cluster) checkName(controlPlanes int) {
 	}
 	slices.Sort(want)
 	host, _, _ := strings.Cut(c.endpoint(), ":")
-	have := c.maas.Resolve(host)
-	slices.Sort(have)
-	if len(have) != controlPlanes || !slices.Equal(have, want) {
-		c.t.Errorf("%s leads to %q, want %q", host, have, want)
-	}
+	await(c.t, fmt.Sprintf("%s leads to %q", host, want), func(context.Context) string {
+		have := c.maas.Resolve(host)
+		slices.Sort(have)
+		if len(have) != controlPlanes || !slices.Equal(have, want) {
+			return fmt.Sprintf("it leads to %q", have)
+		}
+		return ""
+	}, c.describe)
 }
 
 // replaceDead has the health check of an example replace a worker that loses its

@@ -2,9 +2,10 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/freeport"
 )
 
 // proxyAddress is where names of MAAS's DNS are resolved. Cluster API's spec
@@ -16,13 +17,11 @@ var proxyAddress string
 var outside = os.Environ()
 
 func TestMain(m *testing.M) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var err error
+	if proxyAddress, err = freeport.Address(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	proxyAddress = l.Addr().String()
-	_ = l.Close()                                         // whoever takes the port now makes the proxy fail
 	_ = os.Setenv("HTTPS_PROXY", "http://"+proxyAddress)  // the name is a name
 	_ = os.Setenv("CLUSTERCTL_DISABLE_VERSIONCHECK", "1") // as is this one
 	os.Exit(m.Run())

@@ -103,7 +103,7 @@ func administrator(t *testing.T, w *Workloads, made secret.Certificates, signed 
 		t.Fatal(err)
 	}
 	files := filesOf(made)
-	config := &rest.Config{Host: "https://" + endpoint, Proxy: http.ProxyURL(proxy), Timeout: 5 * time.Second}
+	config := &rest.Config{Host: "https://" + endpoint, Proxy: http.ProxyURL(proxy), Timeout: time.Minute}
 	config.CAData = []byte(files[clusterCAFile+".crt"])
 	if signed {
 		ca, err := readAuthority(files, clusterCAFile)
