@@ -126,7 +126,7 @@ lxc profile show default --project maas`
 // ready waits for the host.
 func (w *world) ready(t *testing.T, step func(context.Context) (engine.Result[engine.Host], error)) engine.Host {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	host, err := engine.Wait(ctx, step)
 	if err != nil {

@@ -74,7 +74,7 @@ func (m machine) must(t *testing.T, script string) string {
 // "done" or "error", with the reasons.
 func (m machine) booted(t *testing.T) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	if _, err := m.do(ctx, "until [ -S /run/systemd/private ]; do sleep 0.2; done"); err != nil {
 		t.Fatal(err)

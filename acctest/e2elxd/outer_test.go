@@ -70,7 +70,7 @@ var dataCentre = sync.OnceValues(func() (daemon, error) {
 	if err != nil {
 		return d, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if _, err := d.run(ctx, []byte(outerPreseed), "lxd", "init", "--preseed"); err != nil {
 		return d, err
