@@ -109,7 +109,7 @@ func TestAccVMFailedTransitions(t *testing.T) {
 }
 
 // enough is time for a create to come to what never ends, on a busy machine too.
-const enough = `timeouts = { create = "8s" }`
+const enough = `timeouts = { create = "15s" }`
 
 // TestAccVMTimeoutIsResumed cuts a create with its own timeout and wants the
 // next apply to go on waiting, for the same VM.

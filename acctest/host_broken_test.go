@@ -14,7 +14,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-const shortly = `timeouts = { create = "3s" }`
+// shortly is long enough for a host to be deployed, on a busy machine too, and too
+// short for what takes long.
+const shortly = `timeouts = { create = "6s" }`
 
 // forAWhile is long enough for MAAS to say what is wrong with an LXD.
 const forAWhile = `timeouts = { create = "20s" }`
@@ -32,7 +34,7 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 	}{
 		"Deploying": {
 			reason: "Metal takes long.", allow: shortly, warn: "not finished: Deploying timeouts.create",
-			world: func(m *sim.Model) { m.Latency.Deploy = 5 * time.Second },
+			world: func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second },
 		},
 		"FirstBootFails": {
 			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", allow: forAWhile, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",

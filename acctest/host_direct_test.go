@@ -28,7 +28,7 @@ func TestAccHostSeenDirectly(t *testing.T) {
 	for _, probe := range []string{"direct", "auto"} {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, served, func(m *sim.Model) { m.Latency.FirstBoot = 2 * time.Second })
+			x := newMetal(t, served, func(m *sim.Model) { m.Latency.FirstBoot = 4 * time.Second })
 			w := newWorkspace(t, x.direct(probe, node1()))
 			run := startAll(t, w)[0]
 			x.when(t, "node1", "Deployed", func(sim.Machine) {})

@@ -3,6 +3,7 @@ package acctest_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -53,7 +54,7 @@ func TestAccHostKilled(t *testing.T) {
 		for who, kill := range victims {
 			t.Run(phase+"/"+who, func(t *testing.T) {
 				t.Parallel()
-				x := newMetal(t, slow)
+				x := newMetal(t, slow, func(m *sim.Model) { m.Latency.Inventory, m.Latency.Release = 2*time.Second, 2*time.Second })
 				t.Log(tc.reason)
 				w := newWorkspace(t, x.config(node1()))
 				if tc.verb == "destroy" {

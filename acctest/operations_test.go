@@ -185,7 +185,7 @@ func TestAccOperationsUnfinished(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		t.Run(fmt.Sprintf("PairBack=%t", back), func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, served, func(m *sim.Model) { m.Latency.Deploy = 5 * time.Second })
+			x := newMetal(t, served, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
 			w := newWorkspace(t, x.direct("direct", node1(shortly)))
 			operations(t, x.folder, nextPair)
 			w.run(t, "apply", "-auto-approve", "-no-color") // stops waiting

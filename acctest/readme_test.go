@@ -40,7 +40,7 @@ func TestScriptREADME(t *testing.T) {
 	standIn(t, tools, "terraform", fmt.Sprintf("exec '%s' \"$@\"", w.cli.Path))
 	copyRepository(t, clone)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // it builds the programs
 	defer cancel()
 	run := exec.CommandContext(ctx, "sh", "-c", session)
 	run.Dir, run.Stdin = clone, strings.NewReader("yes\n")

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
@@ -39,7 +38,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, func(m *sim.Model) { m.Latency.Commission = 6 * time.Second })
+			x := simulated(t, endless)
 			config := ownerless(x.config(x.vm("same")))
 			first, second := homed(t, config, tc.first), homed(t, config, tc.second)
 			cmd, out := first.command(t.Context(), "apply", "-auto-approve", "-no-color")
@@ -51,6 +50,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 			if err := late.Run(); err == nil || !words(tc.want).MatchString(unwrapped(lateOut.String())) {
 				t.Errorf("%s\nwant the second refused with %q, got %v:\n%s", tc.reason, tc.want, err, lateOut)
 			}
+			x.finish(t, "same", "Commissioning")
 			if err := cmd.Wait(); err != nil {
 				t.Fatalf("the first: %v\n%s", err, out)
 			}
@@ -71,8 +71,8 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 // did not wait for, while another folder of the same owner creates it, too.
 func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, func(m *sim.Model) { m.Latency.Deploy = 10 * time.Second })
-	first, second := newWorkspace(t, x.config(node1(`timeouts = { create = "2s" }`))), newWorkspace(t, x.config(node1()))
+	x := newMetal(t, endless)
+	first, second := newWorkspace(t, x.config(node1(shortly))), newWorkspace(t, x.config(node1()))
 	if out := unwrapped(first.run(t, "apply", "-auto-approve", "-no-color")); !words("VM host kvm1 is not finished").MatchString(out) {
 		t.Fatalf("want a host that is not finished, got:\n%s", out)
 	}
@@ -95,6 +95,7 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	if err := late.Run(); err == nil || !words("is being created by another run").MatchString(unwrapped(lateOut.String())) {
 		t.Errorf("want the second folder refused, got %v:\n%s", err, lateOut)
 	}
+	x.finish(t, "node1", "Deploying")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("the first: %v\n%s", err, said())
 	}
