@@ -210,7 +210,7 @@ func TestAccDataSharesLooks(t *testing.T) {
 	t.Parallel()
 	x := simulated(t)
 	x.stranger(t, "stranger", 2)
-	x.sim.AddFault(sim.Fault{Method: http.MethodGet, Path: "machines/", Kind: sim.FaultDelay, Delay: 500 * time.Millisecond})
+	x.sim.AddFault(sim.Fault{Method: http.MethodGet, Path: "machines/", Kind: sim.FaultDelay, Delay: 2 * time.Second})
 	w := newWorkspace(t, x.config("data \"maaslxd_vm\" \"x\" {\n  count = 20\n  name = \"stranger\"\n}\n"))
 	x.sim.ResetJournal()
 	w.run(t, "plan", "-no-color")
