@@ -53,7 +53,7 @@ func TestAccVMFaults(t *testing.T) {
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{{
 					PreConfig:         func() { t.Log(tc.reason); x.sim.AddFault(tc.fault) },
-					Config:            x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"1s\"", x.vm(name, x.deploy())),
+					Config:            x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"5s\"", x.vm(name, x.deploy())),
 					ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
 				}},
 			})
@@ -293,7 +293,7 @@ func TestAccVMDeleteFaults(t *testing.T) {
 			x := simulated(t)
 			name := x.name()
 			tc.fault.Nth = 1
-			config := x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"1s\"", x.vm(name, x.deploy()))
+			config := x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"5s\"", x.vm(name, x.deploy()))
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
@@ -315,7 +315,7 @@ func TestAccVMHostUnreachable(t *testing.T) {
 	t.Parallel()
 	x := simulated(t)
 	name := x.name()
-	config := x.config(x.vm(name, x.deploy(), `timeouts = { delete = "5s" }`))
+	config := x.config(x.vm(name, x.deploy(), `timeouts = { delete = "15s" }`))
 	lxd := func(c sim.Condition) {
 		if err := x.sim.SetLXD("lxd1", c); err != nil {
 			t.Fatal(err)
