@@ -106,7 +106,8 @@ func (k *Clusterctl) configure() error {
 }
 
 // Init installs Cluster API's providers and those given, as "clusterctl init"
-// does: all that a release ships is in the cluster then, and nothing runs.
+// does: all that a release ships is in the cluster then, its kinds are served, and
+// nothing runs.
 func (k *Clusterctl) Init(ctx context.Context) error {
 	if err := k.InstallCertManagerKinds(ctx); err != nil {
 		return err
@@ -116,8 +117,10 @@ func (k *Clusterctl) Init(ctx context.Context) error {
 	for _, p := range k.providers {
 		args = append(args, "--infrastructure", p.Name+":"+p.version())
 	}
-	_, err := k.Run(ctx, args...)
-	return err
+	if _, err := k.Run(ctx, args...); err != nil {
+		return err
+	}
+	return k.plane.awaitKinds(ctx)
 }
 
 // InstallCertManagerKinds installs the kinds of certificates that manifests ask

@@ -99,6 +99,19 @@ func (c *ControlPlane) InstallCRDs(ctx context.Context, objects ...*unstructured
 	return len(names), c.awaitEstablished(ctx, names)
 }
 
+// awaitKinds waits until the kinds of all definitions are served.
+func (c *ControlPlane) awaitKinds(ctx context.Context) error {
+	all := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := c.Client.List(ctx, all); err != nil {
+		return err
+	}
+	var names []string
+	for _, crd := range all.Items {
+		names = append(names, crd.Name)
+	}
+	return c.awaitEstablished(ctx, names)
+}
+
 // awaitEstablished waits until the kinds of the definitions are served.
 func (c *ControlPlane) awaitEstablished(ctx context.Context, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
