@@ -45,25 +45,6 @@ var newToken = rand.Text
 // never is the shown_from of rows that no inventory shows.
 const never = int64(^uint64(0) >> 1)
 
-// Tag implements engine.Ledger.
-func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
-	var over bool // a close of a host, or dated ahead
-	read := func() error {
-		now := l.now()
-		return l.store.row(ctx, `SELECT generation, sequence, floor, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2) FROM tag`,
-			[]any{now.UnixMilli(), latestClose(now)}, &tag.Generation, &tag.Sequence, &tag.Floor, &over)
-	}
-	if err = read(); err == nil && over {
-		if err = l.reopen(ctx); err == nil {
-			err = read()
-		}
-	}
-	if err != nil {
-		return engine.Tag{}, fmt.Errorf("cannot read the ledger's tag: %w", err)
-	}
-	return tag, nil
-}
-
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	s := scan{}

@@ -30,9 +30,10 @@ type wireCandidate struct {
 // that host, and else in the one that it was in.
 //
 //	?1 region  ?2 key  ?3 candidates  ?4 excluded hosts  ?5 group  ?6 cores
-//	?7 MiB  ?8 and ?9 the inventory's generation and sequence
+//	?7 MiB  ?8 and ?9 the inventory's generation and sequence  ?14 the generation of this handle
 const best = `
 WITH
+inventory (generation, sequence, opened) AS (VALUES (?8, ?9, ?14)),
 candidate AS MATERIALIZED (
   SELECT json_extract(value, '$.host') AS host_key, json_extract(value, '$.zone') AS zone,
          json_extract(value, '$.rank') AS rank, json_extract(value, '$.step') AS step,
@@ -68,7 +69,7 @@ best AS (
   LEFT JOIN load ON load.host_key = c.host_key
   LEFT JOIN zone_peer ON zone_peer.zone = c.zone
   LEFT JOIN host_peer ON host_peer.host_key = c.host_key
-  WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND ?9 BETWEEN floor AND sequence)
+  WHERE EXISTS (` + serving + `)
     AND c.host_key NOT IN (SELECT host_key FROM failed)
     AND c.host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
     AND (load.vms IS NULL
@@ -138,7 +139,7 @@ func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservatio
 	}
 	return l.store.exec(ctx, statement, l.region, r.Key, list(fitting(r)), list(r.Exclude), r.Group,
 		r.Need.Cores, r.Need.MemoryMiB, r.Inventory.Generation, r.Inventory.Sequence,
-		nameOrAttempt, l.now().UnixMilli(), token, never)
+		nameOrAttempt, l.now().UnixMilli(), token, never, l.store.opened)
 }
 
 func check(r engine.Reservation) error {
@@ -191,14 +192,14 @@ func onHost(need engine.Need, c engine.Candidate) map[string]int64 {
 
 // refusal says why no candidate was taken.
 func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []string) error {
-	tag, err := l.Tag(ctx)
+	serves, belowFloor, err := l.store.judgeInventory(ctx, l.now, r.Inventory)
 	switch {
 	case err != nil:
 		return err
-	case tag.Generation != r.Inventory.Generation, tag.Sequence < r.Inventory.Sequence:
-		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened anew: %w", engine.ErrBusy)
-	case r.Inventory.Sequence < tag.Floor:
+	case belowFloor:
 		return fmt.Errorf("the inventory of the hosts was read before a compose failed, which may have left an instance: %w", engine.ErrBusy)
+	case !serves:
+		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened or restored: %w", engine.ErrBusy)
 	}
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostKey)

@@ -53,6 +53,7 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 		})
 	}
 	t.Run("Regions", func(t *testing.T) { regions(t, store(t)) })
+	t.Run("Openings", func(t *testing.T) { openings(t, store(t)) })
 	t.Run("Lost", func(t *testing.T) { lost(t, store) })
 	t.Run("NeverOverCommits", func(t *testing.T) { NeverOverCommits(t, store) })
 }
@@ -324,7 +325,9 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := wish(t, l, key, host)
+			before := r.Inventory
 			tc.change(&r)
+			wantServes(t, l, r.Inventory, r.Inventory == before)
 			_, _, err := l.Place(t.Context(), r)
 			is(t, tc.reason, err, tc.want)
 			_, err = l.Row(t.Context(), key)
