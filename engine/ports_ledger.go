@@ -20,6 +20,9 @@ const (
 type Need struct {
 	Cores     int64
 	MemoryMiB int64
+	// HugePagesMiB is what of the memory is backed by huge pages. Of a host that does
+	// not tell of huge pages, math.MaxInt64 are free: its LXD decides.
+	HugePagesMiB int64
 	// DiskBytes by storage pool. "" is the host's default pool until a host
 	// is chosen, and that pool's name afterwards.
 	DiskBytes map[string]int64
