@@ -36,8 +36,8 @@ func oneWinner(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// four opens as many handles. It comes before the inventory: one that was read
-// before an opening is refused.
+// four opens as many handles. It comes before the inventory: a handle refuses one that
+// was read before its own opening.
 func four(handle func() engine.Ledger) []engine.Ledger {
 	return []engine.Ledger{handle(), handle(), handle(), handle()}
 }
