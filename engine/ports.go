@@ -33,6 +33,7 @@ type Machine struct {
 	InstanceMissing bool
 	Cores           int
 	MemoryMiB       int64
+	HugePages       bool               // the memory is backed by huge pages; false where nobody tells
 	Architecture    string             // "amd64/generic"
 	Disks           []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
 	Interfaces      []MachineInterface // physical interfaces in MAAS's order

@@ -20,6 +20,9 @@ const (
 type Need struct {
 	Cores     int64
 	MemoryMiB int64
+	// HugePagesMiB is what of the memory is backed by huge pages. Of a host that does
+	// not tell of huge pages, math.MaxInt64 are free: its LXD decides.
+	HugePagesMiB int64
 	// DiskBytes by storage pool. "" is the host's default pool until a host
 	// is chosen, and that pool's name afterwards.
 	DiskBytes map[string]int64
@@ -51,15 +54,18 @@ type Row struct {
 type Tag struct {
 	Generation string // another one each time that a ledger is opened
 	Sequence   int64  // grows with each Bind, Leaving and Drop, and where a Move gives up a compose
-	// Floor is the least Sequence of an inventory that serves by then. An
-	// inventory's own tag needs none.
-	Floor int64
 }
 
-// Serves reports whether an inventory of this tag is new enough for a ledger
-// that has come to another one.
-func (t Tag) Serves(now Tag) bool {
-	return t.Generation == now.Generation && now.Floor <= t.Sequence && t.Sequence <= now.Sequence
+// InventoryTags is the part of a ledger that inventories of the hosts need.
+type InventoryTags interface {
+	// Tag says how far the ledger has come. Read it before the inventory.
+	Tag(ctx context.Context) (Tag, error)
+	// Serves reports whether Place and Move take an inventory of this tag. They take none
+	// from before this process opened the ledger, which may be an older copy since; none of
+	// a future that a restored ledger has lost; and none from before a row without a system
+	// id was given up, whose compose may have left an instance that only a newer inventory
+	// shows. That others open the ledger does not matter.
+	Serves(ctx context.Context, inventory Tag) (bool, error)
 }
 
 // Candidate is a host that fits a VM as far as an inventory shows.
@@ -110,13 +116,24 @@ type Close struct {
 	Except  Key           // whose row does not count either
 }
 
+// NoLedger is what there is of a ledger where nothing is placed. Its tag is empty, and
+// every inventory serves.
+type NoLedger struct{}
+
+var _ InventoryTags = NoLedger{}
+
+// Tag implements InventoryTags.
+func (NoLedger) Tag(context.Context) (Tag, error) { return Tag{}, nil }
+
+// Serves implements InventoryTags.
+func (NoLedger) Serves(context.Context, Tag) (bool, error) { return true, nil }
+
 // Ledger keeps what was decided until MAAS shows it, and so what an inventory
 // of the hosts cannot show yet. Every write is keyed and may be sent twice.
 // Room is counted twice rather than not at all: a row is part of an inventory
 // only if it was bound at or before the inventory's tag, and is not leaving.
 type Ledger interface {
-	// Tag says how far the ledger has come. Read it before the inventory.
-	Tag(ctx context.Context) (Tag, error)
+	InventoryTags
 	// Row returns the row of a key, ErrNotFound if there is none.
 	Row(ctx context.Context, key Key) (Row, error)
 	// Place reserves one of the candidates for a key: where the fewest of its
@@ -124,11 +141,8 @@ type Ledger interface {
 	// row already, that row is returned unchanged; fresh is true only for the
 	// one call that made the row.
 	//
-	// ErrBusy if others' reservations take the room, or the inventory is too
-	// old, because the ledger was opened anew since, by whomever, or a row
-	// without a system id was given up, whose compose may have left an instance
-	// that only a newer inventory shows: read the inventory anew before the next
-	// try.
+	// ErrBusy if others' reservations take the room, or the inventory does not
+	// serve (see Serves): read the inventory anew before the next try.
 	// An *Error InsufficientResources if no candidate has the room anyway.
 	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
 	// Move begins an attempt, which must be higher than the row's, on a host
@@ -153,8 +167,8 @@ type Ledger interface {
 	// Drop removes a row that is still as it was read, whoever's it is.
 	Drop(ctx context.Context, row Row) error
 	// CloseHost closes a host: until OpenHost, Place, Move and Renew refuse it with
-	// ErrBusy. A close whose lease is over is opened by the next Tag. It is one conditional write, which
-	// succeeds only if nothing may be composed there. The same holder closes it
+	// ErrBusy. A close whose lease is over is opened by the next Tag or Serves. It is
+	// one conditional write, which succeeds only if nothing may be composed there. The same holder closes it
 	// again to prolong its lease. ErrBusy if a VM may be composed there, or another
 	// holder has closed it.
 	CloseHost(ctx context.Context, c Close) error

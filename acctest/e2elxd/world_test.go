@@ -92,7 +92,7 @@ func newEngine(t *testing.T, url, key string) *assembly.Engine {
 	t.Helper()
 	rows := ledger.NewMemory(nil)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	m, err := maas.New(maas.Config{URL: url, APIKey: key, Interval: 500 * time.Millisecond, Tag: rows.Tag, Log: log})
+	m, err := maas.New(maas.Config{URL: url, APIKey: key, Interval: 500 * time.Millisecond, Ledger: rows, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,6 +185,14 @@ func (m mortal) Tag(ctx context.Context) (tag engine.Tag, err error) {
 	return m.Ledger.Tag(ctx)
 }
 
+// Serves implements engine.Ledger.
+func (m mortal) Serves(ctx context.Context, inventory engine.Tag) (bool, error) {
+	if m.life.dead.Load() {
+		return false, context.Canceled
+	}
+	return m.Ledger.Serves(ctx, inventory)
+}
+
 // Row implements engine.Ledger.
 func (m mortal) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	if m.life.dead.Load() {

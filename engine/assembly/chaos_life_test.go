@@ -40,7 +40,7 @@ func (l *life) begin(t *testing.T, b *book) {
 	l.edition = edition
 	book := mortal{rows, l}
 	client, err := maas.New(maas.Config{
-		URL: "http://maas.example/MAAS", APIKey: l.s.sim.APIKey(), Transport: l, Tag: book.Tag, Rand: half,
+		URL: "http://maas.example/MAAS", APIKey: l.s.sim.APIKey(), Transport: l, Ledger: book, Rand: half,
 	})
 	if err != nil {
 		t.Fatal(err)

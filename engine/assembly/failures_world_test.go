@@ -105,7 +105,7 @@ func (r testMAAS) start(t *testing.T, rows engine.Ledger, nth int, with breakage
 		t.Cleanup(func() { l.Close() })
 	}
 	client, err := maas.New(maas.Config{
-		URL: r.url, APIKey: r.sim.APIKey(), Transport: b, Interval: r.interval, Tag: rows.Tag,
+		URL: r.url, APIKey: r.sim.APIKey(), Transport: b, Interval: r.interval, Ledger: rows,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func participate(ctx context.Context) error {
 	}
 	client, err := maas.New(maas.Config{
 		URL: os.Getenv(participantURL), APIKey: os.Getenv(participantKey), Transport: http.DefaultTransport,
-		Interval: 50 * time.Millisecond, Tag: rows.Tag,
+		Interval: 50 * time.Millisecond, Ledger: rows,
 	})
 	if err != nil {
 		return errors.Join(err, rows.Close())

@@ -24,7 +24,7 @@ func TestClockJumps(t *testing.T) {
 				now := func() time.Time { return time.Now().Add(time.Duration(jumped.Load())).Round(0) }
 				rows := ledger.NewMemory(now)
 				t.Cleanup(func() { rows.Close() })
-				client, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.APIKey(), Transport: r.sim.RoundTripper(), Interval: r.interval, Tag: rows.Tag})
+				client, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.APIKey(), Transport: r.sim.RoundTripper(), Interval: r.interval, Ledger: rows})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,6 +18,9 @@ const growing = "#growing"
 func growthOf(s engine.VMSpec, have engine.Machine) engine.Need {
 	want := needOf(s)
 	n := engine.Need{Cores: max(0, want.Cores-int64(have.Cores)), MemoryMiB: max(0, want.MemoryMiB-have.MemoryMiB)}
+	if s.HugePages {
+		n.HugePagesMiB = n.MemoryMiB
+	}
 	for i, d := range s.Disks {
 		if i < len(have.Disks) && d.SizeGB > have.Disks[i].SizeGB {
 			if n.DiskBytes == nil {
@@ -31,6 +34,11 @@ func growthOf(s engine.VMSpec, have engine.Machine) engine.Need {
 
 // isNothing tells that nothing is needed.
 func isNothing(n engine.Need) bool { return n.Cores == 0 && n.MemoryMiB == 0 && len(n.DiskBytes) == 0 }
+
+// isSameNeed tells that two needs are the same.
+func isSameNeed(a, b engine.Need) bool {
+	return a.Cores == b.Cores && a.MemoryMiB == b.MemoryMiB && a.HugePagesMiB == b.HugePagesMiB && maps.Equal(a.DiskBytes, b.DiskBytes)
+}
 
 // Grow changes the size of a VM on its host by resize. What it grows by is reserved
 // first, as for a VM that is made.
@@ -61,7 +69,7 @@ func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.
 		Key: key + growing, Name: have.Hostname, Need: need, Candidates: []engine.Candidate{hostCandidate(host)}, Inventory: host.Inventory,
 	}
 	row, _, err := mk.Ledger.Place(ctx, r)
-	if err == nil && (row.HostKey != host.HostKey || row.Need.Cores != need.Cores || row.Need.MemoryMiB != need.MemoryMiB || !maps.Equal(row.Need.DiskBytes, need.DiskBytes)) {
+	if err == nil && (row.HostKey != host.HostKey || !isSameNeed(row.Need, need)) {
 		if err = mk.Ledger.Drop(ctx, row); err == nil {
 			err = fmt.Errorf("an earlier change of its size was cut off: %w", engine.ErrBusy) // it may have been made
 		}

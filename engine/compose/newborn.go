@@ -63,6 +63,7 @@ func (a *Attempt) lookOn(ctx context.Context, t *trial) error {
 // It is bound first: where the mark fails, the next look finds it by the row,
 // unless another one has marked it by then.
 func (a *Attempt) claim(ctx context.Context, m engine.Machine) (aftermath, error) {
+	m.HugePages = a.want.HugePages // MAAS does not tell
 	if err := a.Bind(ctx, a.key, a.want.Placement.Group, m); err != nil {
 		return aftermath{}, err
 	}

@@ -16,6 +16,9 @@ func needOf(s engine.VMSpec) engine.Need {
 		Cores:     max(int64(s.Cores), int64(len(s.PinnedCores))),
 		MemoryMiB: s.MemoryMiB, DiskBytes: map[string]int64{},
 	}
+	if s.HugePages {
+		n.HugePagesMiB = s.MemoryMiB
+	}
 	for _, d := range s.Disks {
 		n.DiskBytes[d.Pool] += d.SizeGB * 1e9
 	}
@@ -25,8 +28,12 @@ func needOf(s engine.VMSpec) engine.Need {
 // hostCandidate is the host as the inventory shows it.
 func hostCandidate(h engine.VMHost) engine.Candidate {
 	c := engine.Candidate{HostKey: h.HostKey, Zone: h.Zone, Free: engine.Need{
-		Cores: h.Cores.Left(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.Left(h.MemoryOvercommit), DiskBytes: map[string]int64{},
+		Cores: h.Cores.Left(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.Left(h.MemoryOvercommit), HugePagesMiB: math.MaxInt64,
+		DiskBytes: map[string]int64{},
 	}}
+	if h.TellsHugePages() { // else only its LXD can refuse the VM
+		c.Free.HugePagesMiB = h.HugePagesMiB.Left(1)
+	}
 	for _, p := range h.StoragePools {
 		c.Free.DiskBytes[p.Name] = p.AvailableBytes
 		if p.Default {
@@ -66,6 +73,9 @@ func (mk *Maker) boundTo(ctx context.Context, key engine.Key, group string, m en
 	row := engine.Row{
 		Key: key, Name: m.Hostname, HostKey: host.HostKey, Zone: m.Zone, Group: group, SystemID: m.SystemID,
 		Need: engine.Need{Cores: int64(m.Cores), MemoryMiB: m.MemoryMiB, DiskBytes: map[string]int64{}},
+	}
+	if m.HugePages {
+		row.Need.HugePagesMiB = m.MemoryMiB
 	}
 	for _, d := range m.Disks {
 		row.Need.DiskBytes[d.Pool] += d.SizeGB * 1e9

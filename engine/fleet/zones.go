@@ -24,6 +24,8 @@ type ZoneNeed struct {
 	// Cores and MemoryMiB of a VM; zero: 1 and MinMemoryMiB.
 	Cores     int
 	MemoryMiB int64
+	// HugePages wants the memory in huge pages, of the hosts that tell of them.
+	HugePages bool
 	// Disks of a VM; none: room in storage pools is not asked for.
 	Disks []engine.Disk
 	// Machines says which Ready machines count.
@@ -100,17 +102,19 @@ func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 func (n ZoneNeed) fitting(hosts []engine.VMHost) ([]engine.VMHost, error) {
 	byID := map[string]engine.VMHost{}
 	placeable := make([]placement.Host, 0, len(hosts))
+	told := false // of huge pages
 	for _, h := range hosts {
 		if n.Host != "" && !h.AnswersTo(n.Host) {
 			continue
 		}
+		told = told || h.TellsHugePages()
 		p := h.PlacementHost()
 		byID[p.ID] = h
 		placeable = append(placeable, p)
 	}
 	found, err := placement.Fit(placeable, placement.Need{
 		Zone: n.Placement.Zone, Pool: n.Placement.Pool, Tags: n.Placement.Tags,
-		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(engine.MinMemoryMiB)), Disks: engine.PlacementDisks(n.Disks),
+		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(engine.MinMemoryMiB)), HugePages: n.HugePages && told, Disks: engine.PlacementDisks(n.Disks),
 	})
 	var misfit *placement.FitError
 	if errors.As(err, &misfit) {

@@ -60,6 +60,18 @@ func TestZonesOfRoom(t *testing.T) {
 			reason: "Room for a large VM is not in every zone.", need: ZoneNeed{Cores: 8, MemoryMiB: 4096},
 			hosts: []engine.VMHost{host("h1", "az1"), host("h2", "az2", func(h *engine.VMHost) { h.Cores.Total = 16 })}, want: []ZoneCapacity{{"az2", 1, 0}},
 		},
+		"HugePages": {
+			reason: "A host with memory and too few huge pages has no room for a VM on huge pages.", need: ZoneNeed{MemoryMiB: 2048, HugePages: true},
+			hosts: []engine.VMHost{
+				host("h1", "az1", func(h *engine.VMHost) { h.HugePagesMiB = engine.Amount{Total: 4096, Used: 2048} }),
+				host("h2", "az2", func(h *engine.VMHost) { h.HugePagesMiB = engine.Amount{Total: 4096, Used: 4096} }), host("h3", "az3"),
+			},
+			want: []ZoneCapacity{{"az1", 1, 0}},
+		},
+		"NoHugePagesTold": {
+			reason: "Where no host tells of huge pages, only LXD can refuse the VM.", need: ZoneNeed{HugePages: true},
+			hosts: []engine.VMHost{host("h1", "az1")}, want: []ZoneCapacity{{"az1", 1, 0}},
+		},
 		"Pool": {
 			reason: "Hosts and machines of another pool do not count.",
 			need:   ZoneNeed{Placement: engine.Placement{Pool: "prod"}, Machines: engine.Selector{Pool: "prod"}},

@@ -105,7 +105,6 @@ func (l *Ledger) closed(ctx context.Context) (hosts []string, err error) {
 
 // reopen takes away each close that does not count, of all regions, where there is
 // one: its time is over, or it is dated ahead.
-func (l *Ledger) reopen(ctx context.Context) error {
-	now := l.now()
-	return l.store.exec(ctx, `DELETE FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2`, now.UnixMilli(), latestClose(now))
+func (s *store) reopen(ctx context.Context, now time.Time) error {
+	return s.exec(ctx, `DELETE FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2`, now.UnixMilli(), latestClose(now))
 }

@@ -45,25 +45,6 @@ var newToken = rand.Text
 // never is the shown_from of rows that no inventory shows.
 const never = int64(^uint64(0) >> 1)
 
-// Tag implements engine.Ledger.
-func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
-	var over bool // a close of a host, or dated ahead
-	read := func() error {
-		now := l.now()
-		return l.store.row(ctx, `SELECT generation, sequence, floor, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2) FROM tag`,
-			[]any{now.UnixMilli(), latestClose(now)}, &tag.Generation, &tag.Sequence, &tag.Floor, &over)
-	}
-	if err = read(); err == nil && over {
-		if err = l.reopen(ctx); err == nil {
-			err = read()
-		}
-	}
-	if err != nil {
-		return engine.Tag{}, fmt.Errorf("cannot read the ledger's tag: %w", err)
-	}
-	return tag, nil
-}
-
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	s := scan{}
@@ -150,9 +131,9 @@ func closedError(name string) error {
 }
 
 const bind = `
-INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, disks,
+INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'bound', ?12, ?13, ?14, (SELECT sequence + 1 FROM tag))
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?15, ?9, ?10, ?11, 'bound', ?12, ?13, ?14, (SELECT sequence + 1 FROM tag))
 ON CONFLICT (region, key) DO UPDATE SET
   state      = CASE state WHEN 'leaving' THEN state ELSE 'bound' END,
   shown_from = CASE state WHEN 'leaving' THEN shown_from ELSE excluded.shown_from END,
@@ -168,7 +149,7 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	}
 	err := l.store.exec(ctx, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
 		row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
-		row.SystemID, l.now().UnixMilli(), newToken())
+		row.SystemID, l.now().UnixMilli(), newToken(), row.Need.HugePagesMiB)
 	if err != nil {
 		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	}

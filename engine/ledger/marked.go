@@ -96,6 +96,12 @@ func (m *Marked) Tag(ctx context.Context) (tag engine.Tag, err error) {
 	return tag, err
 }
 
+// Serves implements engine.Ledger.
+func (m *Marked) Serves(ctx context.Context, inventory engine.Tag) (serves bool, err error) {
+	err = m.with(ctx, func(l *Ledger) error { serves, err = l.Serves(ctx, inventory); return err })
+	return serves, err
+}
+
 // Row implements engine.Ledger.
 func (m *Marked) Row(ctx context.Context, key engine.Key) (row engine.Row, err error) {
 	err = m.with(ctx, func(l *Ledger) error { row, err = l.Row(ctx, key); return err })

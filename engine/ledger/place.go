@@ -19,6 +19,7 @@ type wireCandidate struct {
 	Step        int64            `json:"step"`
 	SpareCores  int64            `json:"spare_cores"`
 	SpareMemory int64            `json:"spare_memory"`
+	SparePages  int64            `json:"spare_pages"` // MiB of huge pages
 	SparePools  map[string]int64 `json:"spare_pools"` // bytes, of the pools in Disks
 	Disks       map[string]int64 `json:"disks"`       // bytes that the VM takes on this host
 }
@@ -30,21 +31,25 @@ type wireCandidate struct {
 // that host, and else in the one that it was in.
 //
 //	?1 region  ?2 key  ?3 candidates  ?4 excluded hosts  ?5 group  ?6 cores
-//	?7 MiB  ?8 and ?9 the inventory's generation and sequence
+//	?7 MiB  ?8 and ?9 the inventory's generation and sequence  ?14 the generation of this handle
+//	?15 MiB of huge pages
 const best = `
 WITH
+inventory (generation, sequence, opened) AS (VALUES (?8, ?9, ?14)),
 candidate AS MATERIALIZED (
   SELECT json_extract(value, '$.host') AS host_key, json_extract(value, '$.zone') AS zone,
          json_extract(value, '$.rank') AS rank, json_extract(value, '$.step') AS step,
-         json_extract(value, '$.spare_cores') AS spare_cores, json_extract(value, '$.spare_memory') AS spare_memory, value
+         json_extract(value, '$.spare_cores') AS spare_cores, json_extract(value, '$.spare_memory') AS spare_memory,
+         json_extract(value, '$.spare_pages') AS spare_pages, value
   FROM json_each(?3)
 ),
 unseen AS MATERIALIZED (
-  SELECT host_key, cores, memory_mib, disks FROM reservations
+  SELECT host_key, cores, memory_mib, huge_pages_mib, disks FROM reservations
   WHERE region = ?1 AND shown_from > ?9 AND key <> ?2
 ),
 load AS MATERIALIZED (
-  SELECT host_key, count(*) AS vms, sum(cores) AS cores, sum(memory_mib) AS memory_mib FROM unseen GROUP BY host_key
+  SELECT host_key, count(*) AS vms, sum(cores) AS cores, sum(memory_mib) AS memory_mib, sum(huge_pages_mib) AS huge_pages_mib
+  FROM unseen GROUP BY host_key
 ),
 pool_load AS MATERIALIZED (
   SELECT host_key, d.key AS pool, sum(d.value) AS bytes FROM unseen, json_each(unseen.disks) AS d GROUP BY host_key, d.key
@@ -68,11 +73,11 @@ best AS (
   LEFT JOIN load ON load.host_key = c.host_key
   LEFT JOIN zone_peer ON zone_peer.zone = c.zone
   LEFT JOIN host_peer ON host_peer.host_key = c.host_key
-  WHERE EXISTS (SELECT 1 FROM tag WHERE generation = ?8 AND ?9 BETWEEN floor AND sequence)
+  WHERE EXISTS (` + serving + `)
     AND c.host_key NOT IN (SELECT host_key FROM failed)
     AND c.host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
     AND (load.vms IS NULL
-      OR load.cores <= c.spare_cores AND load.memory_mib <= c.spare_memory
+      OR load.cores <= c.spare_cores AND load.memory_mib <= c.spare_memory AND load.huge_pages_mib <= c.spare_pages
       AND NOT EXISTS (
         SELECT 1 FROM json_each(c.value, '$.spare_pools') AS p
         JOIN pool_load AS l ON l.host_key = c.host_key AND l.pool = p.key
@@ -86,15 +91,15 @@ best AS (
 //	?10 name, or the attempt  ?11 milliseconds  ?12 token  ?13 never
 const (
 	place = best + `
-INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, disks,
+INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
-SELECT ?1, ?2, ?10, host_key, zone, ?5, ?6, ?7, json_extract(value, '$.disks'), 1, ?4, 'pending', '', ?11, ?12, ?13
+SELECT ?1, ?2, ?10, host_key, zone, ?5, ?6, ?7, ?15, json_extract(value, '$.disks'), 1, ?4, 'pending', '', ?11, ?12, ?13
 FROM best WHERE true
 ON CONFLICT (region, key) DO NOTHING`
 
 	move = best + `
 UPDATE reservations SET host_key = best.host_key, zone = best.zone, peer_group = ?5,
-  cores = ?6, memory_mib = ?7, disks = json_extract(best.value, '$.disks'), attempt = ?10,
+  cores = ?6, memory_mib = ?7, huge_pages_mib = ?15, disks = json_extract(best.value, '$.disks'), attempt = ?10,
   excluded = (SELECT json_group_array(host_key) FROM (SELECT host_key FROM failed ORDER BY host_key)),
   state = 'pending', system_id = '', since_ms = ?11, token = ?12, shown_from = ?13
 FROM best
@@ -138,12 +143,13 @@ func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservatio
 	}
 	return l.store.exec(ctx, statement, l.region, r.Key, list(fitting(r)), list(r.Exclude), r.Group,
 		r.Need.Cores, r.Need.MemoryMiB, r.Inventory.Generation, r.Inventory.Sequence,
-		nameOrAttempt, l.now().UnixMilli(), token, never)
+		nameOrAttempt, l.now().UnixMilli(), token, never, l.store.opened, r.Need.HugePagesMiB)
 }
 
 func check(r engine.Reservation) error {
-	if r.Need.Cores < 0 || r.Need.MemoryMiB < 0 {
-		return fmt.Errorf("a VM needs no %d cores and %d MiB: %w", r.Need.Cores, r.Need.MemoryMiB, engine.ErrInvalid)
+	if r.Need.Cores < 0 || r.Need.MemoryMiB < 0 || r.Need.HugePagesMiB < 0 {
+		return fmt.Errorf("a VM needs no %d cores, %d MiB and %d MiB of huge pages: %w",
+			r.Need.Cores, r.Need.MemoryMiB, r.Need.HugePagesMiB, engine.ErrInvalid)
 	}
 	for pool, bytes := range r.Need.DiskBytes {
 		if bytes < 0 {
@@ -171,7 +177,8 @@ func fitting(r engine.Reservation) []wireCandidate {
 		}
 		wire = append(wire, wireCandidate{
 			Host: c.HostKey, Zone: c.Zone, Rank: c.Rank, Step: c.Step, Disks: disks,
-			SpareCores: c.Free.Cores - r.Need.Cores, SpareMemory: c.Free.MemoryMiB - r.Need.MemoryMiB, SparePools: spare,
+			SpareCores: c.Free.Cores - r.Need.Cores, SpareMemory: c.Free.MemoryMiB - r.Need.MemoryMiB,
+			SparePages: c.Free.HugePagesMiB - r.Need.HugePagesMiB, SparePools: spare,
 		})
 	}
 	return wire
@@ -191,14 +198,14 @@ func onHost(need engine.Need, c engine.Candidate) map[string]int64 {
 
 // refusal says why no candidate was taken.
 func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []string) error {
-	tag, err := l.Tag(ctx)
+	serves, belowFloor, err := l.store.judgeInventory(ctx, l.now, r.Inventory)
 	switch {
 	case err != nil:
 		return err
-	case tag.Generation != r.Inventory.Generation, tag.Sequence < r.Inventory.Sequence:
-		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened anew: %w", engine.ErrBusy)
-	case r.Inventory.Sequence < tag.Floor:
+	case belowFloor:
 		return fmt.Errorf("the inventory of the hosts was read before a compose failed, which may have left an instance: %w", engine.ErrBusy)
+	case !serves:
+		return fmt.Errorf("the inventory of the hosts was read before the ledger was opened or restored: %w", engine.ErrBusy)
 	}
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostKey)
@@ -214,6 +221,9 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 		return fmt.Errorf("the room that %s needs is taken by VMs that are being made or deleted: %w", r.Name, engine.ErrBusy)
 	}
 	message := fmt.Sprintf("no VM host has room for %s", r.Name)
+	if r.Need.HugePagesMiB > 0 {
+		message += fmt.Sprintf(", which needs %d MiB of huge pages", r.Need.HugePagesMiB)
+	}
 	if n := len(r.Candidates) - len(left); n > 0 {
 		message += fmt.Sprintf(", without the %d on which it failed before", n)
 	}
@@ -232,5 +242,5 @@ func fits(need engine.Need, disks map[string]int64, free engine.Need) bool {
 			return false
 		}
 	}
-	return need.Cores <= free.Cores && need.MemoryMiB <= free.MemoryMiB
+	return need.Cores <= free.Cores && need.MemoryMiB <= free.MemoryMiB && need.HugePagesMiB <= free.HugePagesMiB
 }

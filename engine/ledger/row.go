@@ -9,7 +9,7 @@ import (
 )
 
 // columns of a row, in the order of scan.targets.
-const columns = `key, name, host_key, zone, peer_group, cores, memory_mib, disks, attempt, excluded, state, system_id, since_ms, token`
+const columns = `key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks, attempt, excluded, state, system_id, since_ms, token`
 
 // scan is a row on its way out of the database.
 type scan struct {
@@ -21,7 +21,7 @@ type scan struct {
 func (s *scan) targets() []any {
 	r := &s.row
 	return []any{
-		&r.Key, &r.Name, &r.HostKey, &r.Zone, &r.Group, &r.Need.Cores, &r.Need.MemoryMiB, &s.disks,
+		&r.Key, &r.Name, &r.HostKey, &r.Zone, &r.Group, &r.Need.Cores, &r.Need.MemoryMiB, &r.Need.HugePagesMiB, &s.disks,
 		&r.Attempt, &s.excluded, &r.State, &r.SystemID, &s.sinceMS, &r.Token,
 	}
 }

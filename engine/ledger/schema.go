@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -25,9 +26,9 @@ func (e *newerSchema) Error() string {
 
 func (e *newerSchema) Unwrap() error { return engine.ErrConflict }
 
-// migrate brings the schema up to date, in one transaction. It takes the write
-// lock even if there is nothing to do: who cannot write learns it here.
-func (s *store) migrate(ctx context.Context) error {
+// migrate brings the schema up to date and begins a generation, in one transaction. It
+// takes the write lock even if there is nothing to do: who cannot write learns it here.
+func (s *store) migrate(ctx context.Context, now func() time.Time) error {
 	return s.try(ctx, func(ctx context.Context) error {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
@@ -44,7 +45,11 @@ func (s *store) migrate(ctx context.Context) error {
 		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 			return err
 		}
-		if err := upgrade(ctx, conn); err != nil {
+		err = upgrade(ctx, conn)
+		if err == nil {
+			s.opened, err = beginGeneration(ctx, conn, now())
+		}
+		if err != nil {
 			// The first error counts; SQLite has undone what it could not finish.
 			_, _ = conn.ExecContext(ctx, `ROLLBACK`)
 			return err
@@ -83,12 +88,7 @@ func upgrade(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 	}
-	// Who opens a ledger may find a copy that is older than the inventories that
-	// are about. Their tags mean nothing then, and nothing else could tell: the
-	// sequence of the copy will catch up with them. So each opening begins a
-	// generation, at the price of some inventories that are read once more.
-	_, err = conn.ExecContext(ctx, `UPDATE tag SET generation = lower(hex(randomblob(8)))`)
-	return err
+	return nil
 }
 
 // version returns the schema's version, 0 in an empty database.

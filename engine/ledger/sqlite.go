@@ -94,7 +94,7 @@ func open(ctx context.Context, dsn string, now func() time.Time, judge func(erro
 	// ledger in memory, the connection is the database.
 	db.SetMaxOpenConns(1)
 	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge, beats: beats{session: newToken()}}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrate(ctx, now); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Ledger{store: s, now: now}, nil

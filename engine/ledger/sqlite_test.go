@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -133,7 +132,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 6, and this program knows schemas up to 5", is: engine.ErrConflict,
+			says: "has schema 8, and this program knows schemas up to 7", is: engine.ErrConflict,
 		},
 		"NewerSchema": {
 			reason: "An older program could misread what a newer one wrote.",
@@ -145,7 +144,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 99, and this program knows schemas up to 5", is: engine.ErrConflict,
+			says: "has schema 99, and this program knows schemas up to 7", is: engine.ErrConflict,
 		},
 	}
 	for name, tc := range cases {
@@ -167,25 +166,8 @@ func TestUnusableFile(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	first, err := migrations.ReadFile("migrations/0001_reservations.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, statement := range []string{
-		`CREATE TABLE schema_version (version INTEGER PRIMARY KEY)`, string(first), `INSERT INTO schema_version VALUES (1)`,
-		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 1, 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`,
-	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fileOfSchema(t, path, 1,
+		`INSERT INTO reservations VALUES ('', 'web-1', 'web-1', 1, 'az1', '', 2, 2048, '{"default":8000000000}', 1, '[]', 'bound', 'abc123', 0, '', 1)`)
 	l := openAt(t, path)
 	if rows, err := l.Rows(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("got %+v, %v", rows, err)

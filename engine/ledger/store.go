@@ -22,7 +22,9 @@ type store struct {
 	// judge tells what an error of the driver means, and whether the statement
 	// was not done for now, so that it may be repeated.
 	judge func(error) (meaning error, passing bool)
-	beats beats
+	// opened is the number of the generation that this store's opening began.
+	opened int64
+	beats  beats
 }
 
 // patience is how long a statement waits for other writers, each of which

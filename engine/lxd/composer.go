@@ -58,8 +58,8 @@ type ComposerConfig struct {
 	Credentials func(context.Context) (engine.Credentials, error)
 	Machines    Machines
 	Enlister    engine.Enlister
-	// Tag says how far the ledger has come; nil: nowhere.
-	Tag func(context.Context) (engine.Tag, error)
+	// Ledger gives each inventory its tag; nil: there is none, and nothing is placed.
+	Ledger engine.InventoryTags
 	// Learned is told which certificate a server showed that came without a
 	// fingerprint, when something is made or changed there for the first time, so
 	// that it is held to by others, too. Where another one is known by now, it
@@ -103,8 +103,8 @@ var _ engine.Composer = (*Composer)(nil)
 // NewComposer returns a Composer. It makes no call.
 func NewComposer(c ComposerConfig) *Composer {
 	c.Timeout, c.Slow = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Slow, defaultSlow)
-	if c.Tag == nil {
-		c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, nil }
+	if c.Ledger == nil {
+		c.Ledger = engine.NoLedger{}
 	}
 	if c.Now == nil {
 		c.Now = time.Now

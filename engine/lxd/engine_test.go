@@ -39,7 +39,7 @@ func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...f
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Tag = client.Machines, client.Enlister, book.Tag })
+	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Ledger = client.Machines, client.Enlister, book })
 	config := engine.Config{
 		Machines: client.Machines, Composer: c, Names: c.Names(client.Names), Catalog: ableCatalog{client.Catalog}, Metal: client.Machines, Registrar: client.Hosts, Ledger: book,
 	}

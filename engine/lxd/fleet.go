@@ -202,7 +202,7 @@ func (c *Composer) read(ctx context.Context) (*inventory, error) {
 	c.fleet.mu.Lock()
 	c.fleet.reading = c.Now()
 	c.fleet.mu.Unlock()
-	tag, err := c.Tag(ctx)
+	tag, err := c.Ledger.Tag(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -261,12 +261,15 @@ func (c *Composer) serving(ctx context.Context) (*inventory, engine.Tag, error) 
 		if err != nil {
 			return nil, engine.Tag{}, err
 		}
-		now, err := c.Tag(ctx)
+		tag, ok := i.oldest()
+		if !ok {
+			return i, tag, nil
+		}
+		serves, err := c.Ledger.Serves(ctx, tag)
 		if err != nil {
 			return nil, engine.Tag{}, err
 		}
-		tag, ok := i.oldest()
-		if !ok || tag.Serves(now) || tried == 3 { // what somebody is reading may be too old as well
+		if serves || tried == 3 { // what somebody is reading may be too old as well
 			return i, tag, nil
 		}
 		c.fleet.expire(c.Now(), 0)

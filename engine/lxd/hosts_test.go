@@ -13,6 +13,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
+// movingLedger is a ledger that a test moves on.
+type movingLedger struct {
+	tag   engine.Tag
+	floor int64
+	err   error
+}
+
+func (l *movingLedger) Tag(context.Context) (engine.Tag, error) { return l.tag, l.err }
+
+func (l *movingLedger) Serves(_ context.Context, inventory engine.Tag) (bool, error) {
+	return l.floor <= inventory.Sequence && inventory.Sequence <= l.tag.Sequence, l.err
+}
+
 // TestHosts reads an inventory as a restricted client sees it.
 func TestHosts(t *testing.T) {
 	t.Parallel()
@@ -22,7 +35,7 @@ func TestHosts(t *testing.T) {
 	shown := []string{w.servers[0].Fingerprint, w.servers[1].Fingerprint}
 	w.servers[1].Fingerprint = "" // it is learned
 	tag := engine.Tag{Generation: "g", Sequence: 7}
-	c := w.newComposer(func(c *ComposerConfig) { c.Tag = func(context.Context) (engine.Tag, error) { return tag, nil } })
+	c := w.newComposer(func(c *ComposerConfig) { c.Ledger = &movingLedger{tag: tag} })
 	w.compose(c, vm("web1"))
 	hosts, err := c.Hosts(t.Context())
 	if err != nil {
@@ -144,7 +157,7 @@ func TestHostsErrors(t *testing.T) {
 	w := newWorld(t, 1)
 	cases := map[string]func(*ComposerConfig){
 		"Tag": func(c *ComposerConfig) {
-			c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, broken }
+			c.Ledger = &movingLedger{err: broken}
 		},
 		"Servers": func(c *ComposerConfig) { c.Servers = func(context.Context) ([]Server, error) { return nil, broken } },
 	}
@@ -183,8 +196,8 @@ func TestLimits(t *testing.T) {
 func TestHostsTag(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	now := engine.Tag{Sequence: 1}
-	c := w.newComposer(func(c *ComposerConfig) { c.Tag = func(context.Context) (engine.Tag, error) { return now, nil } })
+	book := &movingLedger{tag: engine.Tag{Sequence: 1}}
+	c := w.newComposer(func(c *ComposerConfig) { c.Ledger = book })
 	tags := func() (got []int64) {
 		hosts, err := c.Hosts(t.Context())
 		if err != nil {
@@ -199,11 +212,11 @@ func TestHostsTag(t *testing.T) {
 		t.Errorf("at first (-want +got):\n%s", diff)
 	}
 	w.compose(c, vm("web1"))
-	now.Sequence = 2
+	book.tag.Sequence = 2
 	if diff := cmp.Diff([]int64{1, 2, 1, 0}, tags()); diff != "" {
 		t.Errorf("after a VM (-want +got):\n%s", diff)
 	}
-	now = engine.Tag{Sequence: 3, Floor: 2}
+	book.tag.Sequence, book.floor = 3, 2
 	if diff := cmp.Diff([]int64{3, 2, 3, 0}, tags()); diff != "" {
 		t.Errorf("when the ledger wants a newer one (-want +got):\n%s", diff)
 	}
@@ -219,11 +232,11 @@ func TestHostsFailed(t *testing.T) {
 		MachineID: "host02", Name: "h2", Endpoint: engine.Endpoint{Address: address}, Fingerprint: w.servers[0].Fingerprint,
 	})
 	begun := time.Now()
-	now, tag := begun, engine.Tag{}
+	now, book := begun, &movingLedger{}
 	c := w.newComposer(func(c *ComposerConfig) {
 		// The other one must make it, however busy the machine is.
 		c.Timeout, c.Now = 10*time.Second, func() time.Time { return now }
-		c.Tag = func(context.Context) (engine.Tag, error) { return tag, nil }
+		c.Ledger = book
 	})
 	names := c.Names(w.maas.Names)
 	for n, want := range []struct {
@@ -231,11 +244,11 @@ func TestHostsFailed(t *testing.T) {
 		reads int // of the host that answers
 	}{{0, 1}, {5 * time.Second, 1}, {10 * time.Second, 1}, {29 * time.Second, 1}} {
 		w.sim.ResetJournal()
-		now, tag = begun.Add(want.at), engine.Tag{Sequence: int64(n), Floor: int64(n)}
+		now, book.tag.Sequence, book.floor = begun.Add(want.at), int64(n), int64(n)
 		names.Refresh()
 		for range 2 {
 			hosts, err := c.Hosts(t.Context())
-			if err != nil || len(hosts) != 2 || hosts[0].Inventory.Sequence != tag.Sequence || hosts[1].Version != "" {
+			if err != nil || len(hosts) != 2 || hosts[0].Inventory != book.tag || hosts[1].Version != "" {
 				t.Fatalf("after %s: %+v, %v", want.at, hosts, err)
 			}
 		}

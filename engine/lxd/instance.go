@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
 	"github.com/canonical/lxd/shared/units"
 )
@@ -44,6 +45,7 @@ type instance struct {
 	born          time.Time // when this package made it; zero: it did not, or it is a copy
 	cores         int64
 	memory        string // as its config says it
+	hugePages     bool   // back the memory of a VM
 	rootBytes     map[string]int64
 	volumePools   []string // pools of the volumes that it uses
 	root          volume   // its root disk, of a VM
@@ -59,7 +61,7 @@ func instanceOf(i api.Instance, project string) instance {
 	}
 	made.cores = coresOf(config["limits.cpu"])
 	if made.vm {
-		made.cores = max(1, made.cores)
+		made.cores, made.hugePages = max(1, made.cores), shared.IsTrue(config["limits.memory.hugepages"])
 		if made.memory == "" {
 			made.memory = defaultMemory
 		}

@@ -116,7 +116,7 @@ func (h seen) complete(i instance, m engine.Machine) engine.Machine {
 	if !i.vm {
 		return m
 	}
-	m.Cores, m.Profiles = int(i.cores), i.profiles
+	m.Cores, m.HugePages, m.Profiles = int(i.cores), i.hugePages, i.profiles
 	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
 		m.MemoryMiB = memory
 	}

@@ -231,7 +231,7 @@ func (h seen) host() engine.VMHost {
 	}
 	made.ServerFingerprint, made.Profiles = h.shown, slices.Sorted(slices.Values(h.profiles))
 	made.Cores, made.MemoryMiB = engine.Amount{Total: h.cores}, engine.Amount{Total: h.memoryBytes / bytesPerMiB}
-	made.HugePagesMiB = engine.Amount{Total: h.hugePages.Total / bytesPerMiB, Used: h.hugePages.Used / bytesPerMiB}
+	made.HugePagesMiB = engine.Amount{Total: h.hugePages.Total / bytesPerMiB, Used: h.usedHugePagesMiB()}
 	for _, i := range h.instances {
 		made.Cores.Used += i.cores
 		made.MemoryMiB.Used += i.memoryMiB(h.memoryBytes)
@@ -246,6 +246,24 @@ func (h seen) host() engine.VMHost {
 		})
 	}
 	return made
+}
+
+// usedHugePagesMiB is what is in use of the huge pages, or will be. LXD tells of those in
+// use, also by others than VMs. A VM that is off needs its own when it starts. One that was
+// turned on or off while the server was asked may be in neither of the two sums alone.
+func (h seen) usedHugePagesMiB() int64 {
+	var all, off int64
+	for _, i := range h.instances {
+		if !i.hugePages {
+			continue
+		}
+		mib := i.memoryMiB(h.memoryBytes)
+		all += mib
+		if i.status == api.Stopped {
+			off += mib
+		}
+	}
+	return max(all, h.hugePages.Used/bytesPerMiB+off)
 }
 
 // available is what is neither used nor promised to disks that have not grown

@@ -170,25 +170,33 @@ func TestHostsAreDropped(t *testing.T) {
 	}
 }
 
+// movingLedger is a ledger that a test moves on.
+type movingLedger struct {
+	now, floor int64
+	err        error
+}
+
+func (l *movingLedger) Tag(context.Context) (engine.Tag, error) {
+	return engine.Tag{Generation: "g", Sequence: l.now}, l.err
+}
+
+func (l *movingLedger) Serves(_ context.Context, inventory engine.Tag) (bool, error) {
+	return l.floor <= inventory.Sequence && inventory.Sequence <= l.now, l.err
+}
+
 // TestHostsCarryTheTag wants each listing of hosts to carry the ledger's tag
 // as it was before MAAS was asked, for as long as the listing is served.
 func TestHostsCarryTheTag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var now, floor int64
-		broken := false
+		book := &movingLedger{}
 		c := testClient(t, byRoute(map[string]func() *http.Response{
 			"GET vm-hosts/": func() *http.Response {
-				now += 10 // while MAAS answers, the ledger goes on
+				book.now += 10 // while MAAS answers, the ledger goes on
 				return value([]wireHost{{ID: 8, Type: "lxd"}})()
 			},
 		}), func(config *Config) {
-			config.Tag = func(context.Context) (engine.Tag, error) {
-				if broken {
-					return engine.Tag{}, engine.ErrBusy
-				}
-				return engine.Tag{Generation: "g", Sequence: now, Floor: floor}, nil
-			}
+			config.Ledger = book
 		})
 		for _, want := range []int64{0, 0, 10} {
 			hosts, err := c.Hosts.Hosts(t.Context())
@@ -197,13 +205,13 @@ func TestHostsCarryTheTag(t *testing.T) {
 			}
 			time.Sleep(hostsTTL * 2 / 3)
 		}
-		floor = 20
+		book.floor = 20
 		for range 2 {
-			if hosts, err := c.Hosts.Hosts(t.Context()); err != nil || hosts[0].Inventory.Sequence != 20 || now != 30 {
-				t.Errorf("got %+v, %v at %d; want a list that serves, read once", hosts, err, now)
+			if hosts, err := c.Hosts.Hosts(t.Context()); err != nil || hosts[0].Inventory.Sequence != 20 || book.now != 30 {
+				t.Errorf("got %+v, %v at %d; want a list that serves, read once", hosts, err, book.now)
 			}
 		}
-		broken = true
+		book.err = engine.ErrBusy
 		time.Sleep(hostsTTL)
 		if _, err := c.Hosts.Hosts(t.Context()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("a listing without its tag was served: %v", err)

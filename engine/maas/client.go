@@ -43,7 +43,7 @@ func New(c Config) (*Client, error) {
 	machines := newMachines(c, sender)
 	machines.tags, machines.addresses, machines.catalog = tags, addresses, catalog
 	names := newNames(l, addresses)
-	hosts := newHosts(l, c.Tag)
+	hosts := newHosts(l, c.Ledger)
 	hosts.machines, hosts.names, hosts.tags, hosts.catalog = machines, names, tags, catalog
 	catalog.hosts, names.hosts, names.catalog = hosts, hosts, catalog
 	return &Client{

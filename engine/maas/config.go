@@ -2,7 +2,6 @@ package maas
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -31,10 +30,9 @@ type Config struct {
 	Rand      func() float64
 	// Interval is the time between two looks of the poller; zero means 5 s.
 	Interval time.Duration
-	// Tag reads the ledger's tag before each inventory of the VM hosts, which
-	// then carries it. Nil: the hosts carry none, so that no VM can be placed
-	// by them.
-	Tag func(context.Context) (engine.Tag, error)
+	// Ledger gives each inventory of the VM hosts its tag, which is read before the
+	// hosts are. Nil: the hosts carry none, so that no VM can be placed by them.
+	Ledger engine.InventoryTags
 }
 
 // transport is what of it concerns the requests.
@@ -53,8 +51,8 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Tag == nil {
-		c.Tag = func(context.Context) (engine.Tag, error) { return engine.Tag{}, nil }
+	if c.Ledger == nil {
+		c.Ledger = engine.NoLedger{}
 	}
 	return c
 }

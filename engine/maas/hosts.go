@@ -21,14 +21,14 @@ type Hosts struct {
 	tags     *Tags
 	catalog  *Catalog
 
-	tag  func(context.Context) (engine.Tag, error) // of the ledger
-	list *share.Cached[[]engine.VMHost]
-	keys hostKeys
-	byID sync.Map // int, MAAS's number, to engine.VMHost
+	ledger engine.InventoryTags
+	list   *share.Cached[[]engine.VMHost]
+	keys   hostKeys
+	byID   sync.Map // int, MAAS's number, to engine.VMHost
 }
 
-func newHosts(l lister, tag func(context.Context) (engine.Tag, error)) *Hosts {
-	c := &Hosts{api: l.api, tag: tag}
+func newHosts(l lister, ledger engine.InventoryTags) *Hosts {
+	c := &Hosts{api: l.api, ledger: ledger}
 	c.list = share.NewCached(hostsTTL, l.limit(), l.now, c.fetchHosts)
 	return c
 }
@@ -54,16 +54,19 @@ func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 		if err != nil {
 			return nil, err
 		}
-		now, err := c.tag(ctx)
+		if len(hosts) == 0 {
+			return hosts, nil
+		}
+		inventory := hosts[0].Inventory
+		serves, err := c.ledger.Serves(ctx, inventory)
 		if err != nil {
 			return nil, err
 		}
-		old := func(hosts []engine.VMHost) bool { return len(hosts) > 0 && !hosts[0].Inventory.Serves(now) }
 		// What somebody was reading may be too old as well.
-		if !old(hosts) || tried == 3 {
+		if serves || tried == 3 {
 			return slices.Clone(hosts), nil
 		}
-		c.list.Discard(old)
+		c.list.Discard(func(hosts []engine.VMHost) bool { return len(hosts) > 0 && hosts[0].Inventory == inventory })
 	}
 }
 
@@ -96,7 +99,7 @@ func (c *Hosts) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, er
 }
 
 func (c *Hosts) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
-	tag, err := c.tag(ctx)
+	tag, err := c.ledger.Tag(ctx)
 	if err != nil {
 		return nil, err
 	}

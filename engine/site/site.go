@@ -92,7 +92,7 @@ func Open(c Config) (*Site, error) {
 	}
 	client, err := maas.New(maas.Config{
 		URL: c.URL, APIKey: c.APIKey, CACert: c.CACert, UserAgent: c.UserAgent,
-		Timeout: c.Timeout, Interval: c.Interval, Tag: c.Ledger.Tag, Log: c.Log,
+		Timeout: c.Timeout, Interval: c.Interval, Ledger: c.Ledger, Log: c.Log,
 		MaxConns: c.MaxConns, Called: c.called(),
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func Open(c Config) (*Site, error) {
 	registry := lxd.NewRegistry(client.Machines, client.Machines, client.Names)
 	composer := lxd.NewComposer(lxd.ComposerConfig{
 		Servers: c.listing(registry.Servers), Credentials: c.Credentials, Machines: client.Machines, Enlister: client.Enlister,
-		Learned: registry.Learned, Tag: c.Ledger.Tag, UserAgent: c.UserAgent, Log: c.Log,
+		Learned: registry.Learned, Ledger: c.Ledger, UserAgent: c.UserAgent, Log: c.Log,
 	})
 	s := &Site{
 		Machines: client.Machines, Catalog: client.Catalog, Names: registry.Names(composer.Names(client.Names)),

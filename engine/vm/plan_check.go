@@ -129,6 +129,9 @@ func (v *checks) without(ctx context.Context, host engine.VMHost, systemID strin
 	m = v.Composer.Complete(ctx, m)
 	host.Cores.Used -= int64(m.Cores)
 	host.MemoryMiB.Used -= m.MemoryMiB
+	if m.HugePages {
+		host.HugePagesMiB.Used -= m.MemoryMiB
+	}
 	host.StoragePools = slices.Clone(host.StoragePools)
 	for _, d := range m.Disks {
 		for n, p := range host.StoragePools {

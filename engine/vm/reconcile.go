@@ -118,6 +118,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	if err := takenOverError("change", ref, m); err != nil {
 		return result(key, m), err
 	}
+	m.HugePages = want.HugePages // MAAS does not tell, and the ledger counts by it
 	if key == ref.Key {
 		if err := v.maker.Bind(ctx, key, want.Placement.Group, m); err != nil {
 			return result(key, m), err

@@ -53,6 +53,9 @@ func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error
 	}
 	h.Cores.Used -= int64(have.Cores)
 	h.MemoryMiB.Used -= have.MemoryMiB
+	if have.HugePages {
+		h.HugePagesMiB.Used -= have.MemoryMiB
+	}
 	if err := compose.CheckFits(h, want); err != nil {
 		return err
 	}

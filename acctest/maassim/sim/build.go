@@ -141,7 +141,7 @@ func hostBMC(w *world.World, l *world.LXD, h HostModel) *world.BMC {
 
 func buildLXD(w *world.World, h HostModel) *world.LXD {
 	l := &world.LXD{
-		Address: world.LXDAddress(h.Address), Name: h.Name, Condition: world.OK, Cores: h.Cores, MemoryMiB: h.MemoryMiB,
+		Address: world.LXDAddress(h.Address), Name: h.Name, Condition: world.OK, Cores: h.Cores, MemoryMiB: h.MemoryMiB, HugePagesMiB: h.HugePagesMiB,
 		Version: h.LXDVersion, Pools: storagePools(h.StoragePools), Password: h.TrustPassword, Trusted: daemon.TrustsAll(h.TrustedCertificates),
 		Osystem: h.OSystem, Series: h.Series, MAC: cmp.Or(strings.ToLower(h.MAC), w.NewMAC()), BridgeMACs: map[*world.Subnet]string{},
 		Projects: map[string]map[string]*world.Instance{}, Holdings: world.NewHoldings(),

@@ -106,6 +106,9 @@ type HostModel struct {
 	Cores int `json:"cores"`
 	// MemoryMiB of the server. Flag: -memory.
 	MemoryMiB int64 `json:"memory_mib"`
+	// HugePagesMiB is what of the memory is set aside as huge pages. MAAS does not
+	// tell of it.
+	HugePagesMiB int64 `json:"huge_pages_mib,omitempty"`
 	// StoragePools of the LXD; none means one, "default", of 500 GB.
 	StoragePools []StoragePoolModel `json:"storage_pools,omitempty"`
 	// Zone of the VM host, "default" if empty. Flag: hosts go round -zones.

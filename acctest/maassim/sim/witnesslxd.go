@@ -62,9 +62,11 @@ type LXD struct {
 // Use is what the instances of an LXD hold, of all its projects, whether MAAS
 // knows them or not.
 type Use struct {
-	Cores     int              `json:"cores"`
-	MemoryMiB int64            `json:"memory_mib"`
-	PoolBytes map[string]int64 `json:"pool_bytes"` // by storage pool
+	Cores     int   `json:"cores"`
+	MemoryMiB int64 `json:"memory_mib"`
+	// HugePagesMiB is what VMs on huge pages take when they run; they may be off.
+	HugePagesMiB int64            `json:"huge_pages_mib,omitempty"`
+	PoolBytes    map[string]int64 `json:"pool_bytes"` // by storage pool
 }
 
 // TrustedCertificate is a certificate that an LXD lets in.

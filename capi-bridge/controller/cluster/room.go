@@ -222,7 +222,7 @@ func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.
 // roomForVM is what a zone must have for a VM. What cannot be, such as a disk of no
 // size, is its machine's to say.
 func roomForVM(want infrav1.ResolvedMachine) fleet.ZoneNeed {
-	need := fleet.ZoneNeed{Placement: demand.Placement(want), Host: want.VM.Host, Cores: want.Cores, MemoryMiB: want.MemoryMiB, Disks: demand.Disks(want.VM)}
+	need := fleet.ZoneNeed{Placement: demand.Placement(want), Host: want.VM.Host, Cores: want.Cores, MemoryMiB: want.MemoryMiB, HugePages: want.VM.HugePages, Disks: demand.Disks(want.VM)}
 	need.Disks = slices.DeleteFunc(need.Disks, func(d engine.Disk) bool { return d.SizeGB < 1 })
 	return need
 }
@@ -259,6 +259,9 @@ func (s failureDomains) unusedHosts(ctx context.Context, controlPlane infrav1.Re
 // vmSize is how large a VM is, for people.
 func vmSize(want infrav1.ResolvedMachine) string {
 	parts := []string{fmt.Sprintf("cores: %d, memory: %d MiB", want.Cores, want.MemoryMiB)}
+	if want.VM.HugePages {
+		parts[0] += " of huge pages"
+	}
 	for _, d := range want.VM.Disks {
 		part := fmt.Sprintf("disk: %d GB", d.SizeGB)
 		if d.Pool != "" {

@@ -105,7 +105,7 @@ func (w *envWorld) connect() {
 	w.t.Helper()
 	rows := ledger.NewMemory(nil)
 	w.t.Cleanup(func() { _ = rows.Close() })
-	m, err := maas.New(maas.Config{URL: w.sim.URL, APIKey: w.sim.APIKey(), Tag: rows.Tag, Interval: pollEvery})
+	m, err := maas.New(maas.Config{URL: w.sim.URL, APIKey: w.sim.APIKey(), Ledger: rows, Interval: pollEvery})
 	if err != nil {
 		w.t.Fatal(err)
 	}

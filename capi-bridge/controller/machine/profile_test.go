@@ -56,7 +56,7 @@ func (w lxdWorld) makeInLXD() {
 			Bridges: []lxd.Bridge{{Name: "maasbr0", Subnets: []engine.Subnet{{CIDR: "10.77.0.0/24", DHCP: true}}}},
 		})
 	}
-	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Tag: w.rows.Tag, Interval: 20 * time.Millisecond})
+	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Ledger: w.rows, Interval: 20 * time.Millisecond})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (w lxdWorld) makeInLXD() {
 	c := lxd.NewComposer(lxd.ComposerConfig{
 		Servers:     func(context.Context) ([]lxd.Server, error) { return servers, nil },
 		Credentials: func(context.Context) (engine.Credentials, error) { return w.pair, nil },
-		Machines:    m.Machines, Enlister: m.Enlister, Tag: w.rows.Tag,
+		Machines:    m.Machines, Enlister: m.Enlister, Ledger: w.rows,
 	})
 	names := c.Names(m.Names)
 	e, err := assembly.New(engine.Config{Machines: m.Machines, Composer: c, Names: names, Catalog: m.Catalog, Metal: m.Machines, Registrar: m.Hosts, Reports: m.Events, Ledger: w.rows})

@@ -36,7 +36,7 @@ func (w *machineWorld) onlyLXD() {
 	m := w.person()
 	registry := lxd.NewRegistry(m.Machines, m.Machines, m.Names)
 	c := lxd.NewComposer(lxd.ComposerConfig{
-		Servers: registry.Servers, Learned: registry.Learned, Machines: m.Machines, Enlister: m.Enlister, Tag: w.rows.Tag,
+		Servers: registry.Servers, Learned: registry.Learned, Machines: m.Machines, Enlister: m.Enlister, Ledger: w.rows,
 		Credentials: func(context.Context) (engine.Credentials, error) { return fleetKey(), nil },
 	})
 	names := registry.Names(c.Names(m.Names))

@@ -125,7 +125,7 @@ func (w *machineWorld) restart() {
 	w.life = w.fate.Begin(nil)
 	rows := controllertest.MortalLedger{Ledger: w.rows, Life: w.life}
 	transport := w.life.Transport(w.sim.RoundTripper(), mortal.MAASCall)
-	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: transport, Tag: rows.Tag})
+	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: transport, Ledger: rows})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -53,6 +53,7 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 		})
 	}
 	t.Run("Regions", func(t *testing.T) { regions(t, store(t)) })
+	t.Run("Openings", func(t *testing.T) { openings(t, store(t)) })
 	t.Run("Lost", func(t *testing.T) { lost(t, store) })
 	t.Run("NeverOverCommits", func(t *testing.T) { NeverOverCommits(t, store) })
 }
@@ -60,12 +61,12 @@ func Contract(t *testing.T, store func(*testing.T) Store) {
 const key = engine.Key("default/web-1")
 
 // need is what the tests' VMs are made of, unless they say otherwise.
-var need = engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"default": 8e9}}
+var need = engine.Need{Cores: 1, MemoryMiB: 1024, HugePagesMiB: 512, DiskBytes: map[string]int64{"default": 8e9}}
 
 // candidate is a host with room for so many VMs of that need.
 func candidate(id int, zone string, vms int64) engine.Candidate {
 	return engine.Candidate{HostKey: fmt.Sprint("h", id), Zone: zone, Rank: int64(id), DefaultPool: "default", Free: engine.Need{
-		Cores: vms * need.Cores, MemoryMiB: vms * need.MemoryMiB, DiskBytes: map[string]int64{"default": vms * 8e9},
+		Cores: vms * need.Cores, MemoryMiB: vms * need.MemoryMiB, HugePagesMiB: vms * need.HugePagesMiB, DiskBytes: map[string]int64{"default": vms * 8e9},
 	}}
 }
 
@@ -317,6 +318,7 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 	}{
 		"NoTag":      {"Without a tag, no one knows what the inventory shows.", func(r *engine.Reservation) { r.Inventory = engine.Tag{} }, engine.ErrInvalid},
 		"Negative":   {"A VM that gives room back is a mistake.", func(r *engine.Reservation) { r.Need.Cores = -1 }, engine.ErrInvalid},
+		"NoPages":    {"So is one that gives huge pages back.", func(r *engine.Reservation) { r.Need.HugePagesMiB = -1 }, engine.ErrInvalid},
 		"NoDisk":     {"So is a disk that gives room back.", func(r *engine.Reservation) { r.Need.DiskBytes = map[string]int64{"default": -1} }, engine.ErrInvalid},
 		"Generation": {"The rows of another ledger are lost, and with them what the inventory lacks.", func(r *engine.Reservation) { r.Inventory.Generation = "another" }, engine.ErrBusy},
 		"Future":     {"A ledger that is older than the inventory was restored.", func(r *engine.Reservation) { r.Inventory.Sequence++ }, engine.ErrBusy},
@@ -324,7 +326,9 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := wish(t, l, key, host)
+			before := r.Inventory
 			tc.change(&r)
+			wantServes(t, l, r.Inventory, r.Inventory == before)
 			_, _, err := l.Place(t.Context(), r)
 			is(t, tc.reason, err, tc.want)
 			_, err = l.Row(t.Context(), key)

@@ -36,8 +36,8 @@ func oneWinner(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// four opens as many handles. It comes before the inventory: one that was read
-// before an opening is refused.
+// four opens as many handles. It comes before the inventory: a handle refuses one that
+// was read before its own opening.
 func four(handle func() engine.Ledger) []engine.Ledger {
 	return []engine.Ledger{handle(), handle(), handle(), handle()}
 }
@@ -57,10 +57,15 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 	hosts := []engine.Candidate{candidate(1, "az1", 10), candidate(2, "az1", 20), candidate(3, "az2", 10)}
 	for name, scarce := range map[string]func(*engine.Need){
 		"Cores": func(n *engine.Need) {
-			n.MemoryMiB, n.DiskBytes = math.MaxInt64/2, map[string]int64{"default": math.MaxInt64 / 2}
+			n.MemoryMiB, n.HugePagesMiB, n.DiskBytes = math.MaxInt64/2, math.MaxInt64, map[string]int64{"default": math.MaxInt64 / 2}
 		},
-		"Memory": func(n *engine.Need) { n.Cores, n.DiskBytes = 1<<40, map[string]int64{"default": math.MaxInt64 / 2} },
-		"Disk":   func(n *engine.Need) { n.Cores, n.MemoryMiB = 1<<40, math.MaxInt64/2 },
+		"Memory": func(n *engine.Need) {
+			n.Cores, n.HugePagesMiB, n.DiskBytes = 1<<40, math.MaxInt64, map[string]int64{"default": math.MaxInt64 / 2}
+		},
+		"HugePages": func(n *engine.Need) {
+			n.Cores, n.MemoryMiB, n.DiskBytes = 1<<40, math.MaxInt64/2, map[string]int64{"default": math.MaxInt64 / 2}
+		},
+		"Disk": func(n *engine.Need) { n.Cores, n.MemoryMiB, n.HugePagesMiB = 1<<40, math.MaxInt64/2, math.MaxInt64 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := four(handle)

@@ -52,7 +52,7 @@ func (s *schedule) interleaving() *interleaving {
 	}
 	for i := range 12 {
 		vm := &creation{key: engine.Key(fmt.Sprintf("vm-%d", i)), next: in.place, need: engine.Need{
-			Cores: 1 + in.rnd.Int64N(2), MemoryMiB: 1024 * (1 + in.rnd.Int64N(2)),
+			Cores: 1 + in.rnd.Int64N(2), MemoryMiB: 1024 * (1 + in.rnd.Int64N(2)), HugePagesMiB: 512 * in.rnd.Int64N(3),
 			DiskBytes: map[string]int64{"": 4e9 * in.rnd.Int64N(3), "default": 4e9},
 		}}
 		in.vms = append(in.vms, vm)

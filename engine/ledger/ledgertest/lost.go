@@ -43,6 +43,7 @@ func lost(t *testing.T, store func(*testing.T) Store) {
 				ok(t, Forget(t.Context(), after, "elsewhere"))
 			}
 			for _, r := range []engine.Reservation{old, newer} {
+				wantServes(t, after, r.Inventory, false)
 				_, _, err := after.Place(t.Context(), r)
 				is(t, tc.reason, err, engine.ErrBusy)
 			}

@@ -162,6 +162,7 @@ func (r *Region) free(h engine.Candidate, counts func(instance) bool) engine.Nee
 		}
 		free.Cores -= vm.need.Cores
 		free.MemoryMiB -= vm.need.MemoryMiB
+		free.HugePagesMiB -= vm.need.HugePagesMiB
 		for pool, bytes := range vm.need.DiskBytes {
 			free.DiskBytes[pool] -= bytes
 		}
@@ -175,5 +176,5 @@ func negative(n engine.Need) bool {
 			return true
 		}
 	}
-	return n.Cores < 0 || n.MemoryMiB < 0
+	return n.Cores < 0 || n.MemoryMiB < 0 || n.HugePagesMiB < 0
 }

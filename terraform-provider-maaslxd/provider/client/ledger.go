@@ -224,6 +224,20 @@ func (l *lateLedger) Tag(ctx context.Context) (engine.Tag, error) {
 	return tag, aboutLedger(err)
 }
 
+// Serves implements engine.Ledger. Before there is a ledger, a list of the hosts serves
+// those who only read; afterwards it is read anew.
+func (l *lateLedger) Serves(ctx context.Context, inventory engine.Tag) (bool, error) {
+	if !l.exists() {
+		return true, nil
+	}
+	all, _, err := l.opened(ctx)
+	if err != nil {
+		return false, aboutLedger(err)
+	}
+	serves, err := all.Serves(ctx, inventory)
+	return serves, aboutLedger(err)
+}
+
 // Pending implements engine.Ledger.
 func (l *lateLedger) Pending(ctx context.Context) ([]engine.Row, error) {
 	rows, err := l.existing(ctx)

@@ -35,6 +35,9 @@ func TestLedgerIsMadeByAWrite(t *testing.T) {
 	if rows, err := l.Pending(ctx); len(rows) != 0 || err != nil {
 		t.Errorf("Pending of no ledger is %v, %v; want none", rows, err)
 	}
+	if serves, err := l.Serves(ctx, tag); !serves || err != nil {
+		t.Errorf("without a ledger a list of the hosts serves: %t, %v; want true", serves, err)
+	}
 	if err := l.check(ctx); err != nil {
 		t.Errorf("no ledger yet is no error, got %v", err)
 	}
@@ -50,8 +53,14 @@ func TestLedgerIsMadeByAWrite(t *testing.T) {
 	if err := l.Bind(ctx, rowOf("default/web-1")); err != nil {
 		t.Fatal(err)
 	}
+	if serves, err := l.Serves(ctx, tag); serves || err != nil {
+		t.Errorf("a list from before the ledger serves: %t, %v; want false", serves, err)
+	}
 	if tag, err = l.Tag(ctx); tag.Generation == "" || err != nil {
 		t.Errorf("Tag is %v, %v; want that of a ledger", tag, err)
+	}
+	if serves, err := l.Serves(ctx, tag); !serves || err != nil {
+		t.Errorf("a list of now serves: %t, %v; want true", serves, err)
 	}
 	if err := files.Close(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ type vmNeed struct {
 	host      string // HostKey; empty: placement chooses
 	cores     int64
 	memoryMiB int64
+	pagesMiB  int64 // huge pages
 }
 
 // NoteNeed adds a VM to what the plan of this run makes, and warns where all of it
@@ -30,6 +31,9 @@ func (r *Run) NoteNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v Ve
 		return // it was said
 	}
 	want := vmNeed{cores: int64(max(spec.Cores, len(spec.PinnedCores))), memoryMiB: spec.MemoryMiB}
+	if spec.HugePages {
+		want.pagesMiB = spec.MemoryMiB
+	}
 	if !placed {
 		n := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.AnswersTo(spec.Host) })
 		if n < 0 {
@@ -71,7 +75,7 @@ func (r *Run) short(all map[string]vmNeed, hosts []engine.VMHost, where string, 
 			continue
 		}
 		count++
-		need.cores, need.memoryMiB = need.cores+n.cores, need.memoryMiB+n.memoryMiB
+		need.cores, need.memoryMiB, need.pagesMiB = need.cores+n.cores, need.memoryMiB+n.memoryMiB, need.pagesMiB+n.pagesMiB
 	}
 	for _, h := range hosts {
 		if !values.HasInventory(h) {
@@ -79,6 +83,7 @@ func (r *Run) short(all map[string]vmNeed, hosts []engine.VMHost, where string, 
 		}
 		left.cores += h.Cores.Left(h.CPUOvercommit)
 		left.memoryMiB += h.MemoryMiB.Left(h.MemoryOvercommit)
+		left.pagesMiB += h.HugePagesMiB.Left(1)
 	}
 	var lacks []string
 	if need.cores > left.cores {
@@ -86,6 +91,9 @@ func (r *Run) short(all map[string]vmNeed, hosts []engine.VMHost, where string, 
 	}
 	if need.memoryMiB > left.memoryMiB {
 		lacks = append(lacks, fmt.Sprintf("%d MiB of memory, and %d are left", need.memoryMiB, left.memoryMiB))
+	}
+	if told := slices.ContainsFunc(hosts, engine.VMHost.TellsHugePages); told && need.pagesMiB > left.pagesMiB {
+		lacks = append(lacks, fmt.Sprintf("%d MiB of huge pages, and %d are left", need.pagesMiB, left.pagesMiB))
 	}
 	if count < 2 || len(lacks) == 0 || !r.Once("room "+where) {
 		return

@@ -146,12 +146,20 @@ func readResources(c *Call) rest.Reply {
 	for n := range l.Cores {
 		cores = append(cores, api.ResourcesCPUCore{Core: uint64(n), Threads: []api.ResourcesCPUThread{{ID: int64(n), Online: true}}, Frequency: 2400})
 	}
+	var pages uint64 // of VMs that run: one that is off holds none
+	for _, project := range l.Projects {
+		for _, i := range project {
+			if i.Running {
+				pages += uint64(i.HugePagesMiB()) << 20
+			}
+		}
+	}
 	total, held := uint64(l.MemoryMiB)<<20, uint64(min(used.MemoryMiB, l.MemoryMiB))<<20
 	out := api.Resources{
 		CPU: api.ResourcesCPU{Architecture: "x86_64", Total: uint64(l.Cores), Sockets: []api.ResourcesCPUSocket{{
 			Name: "Intel(R) Xeon(R) Processor", Vendor: "GenuineIntel", Cores: cores, Frequency: 2400,
 		}}},
-		Memory: api.ResourcesMemory{Total: total, Used: held, HugepagesSize: 2 << 20, Nodes: []api.ResourcesMemoryNode{{Total: total, Used: held}}},
+		Memory: api.ResourcesMemory{Total: total, Used: held, HugepagesSize: 2 << 20, HugepagesTotal: uint64(l.HugePagesMiB) << 20, HugepagesUsed: pages, Nodes: []api.ResourcesMemoryNode{{Total: total, Used: held}}},
 		GPU:    api.ResourcesGPU{Cards: []api.ResourcesGPUCard{}}, USB: api.ResourcesUSB{Devices: []api.ResourcesUSBDevice{}},
 		PCI: api.ResourcesPCI{Devices: []api.ResourcesPCIDevice{}}, Storage: diskResources(l), Network: cardResources(l),
 		System: api.ResourcesSystem{Vendor: "QEMU", Family: "Virtual Machine", Type: "virtual-machine"},

@@ -103,6 +103,14 @@ func (i *Instance) ExpandedDevices() map[string]map[string]string {
 	return devices
 }
 
+// HugePagesMiB is the memory of an instance that is backed by huge pages.
+func (i *Instance) HugePagesMiB() int64 {
+	if on, err := strconv.ParseBool(i.ExpandedConfig()["limits.memory.hugepages"]); err != nil || !on {
+		return 0
+	}
+	return i.MemoryMiB
+}
+
 // Mean reads the definition: what MAAS and the counts of use see of it. NICs
 // keep their MACs.
 func (i *Instance) Mean(w *World) {

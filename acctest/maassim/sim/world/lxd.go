@@ -25,23 +25,25 @@ const (
 
 // LXD is an LXD as it is, whatever MAAS knows of it.
 type LXD struct {
-	Address     string // host:port
-	Name        string // of the first model that describes it, or of its machine
-	Condition   Condition
-	Cores       int
-	MemoryMiB   int64
-	Version     string
-	Pools       []daemon.StoragePool
-	Password    string
-	Trusted     []daemon.Trust
-	Osystem     string
-	Series      string
-	MAC         string    // of its first NIC, by which MAAS knows its machine
-	Subnets     []*Subnet // of its bridges
-	NICSubnet   *Subnet   // of its first NIC, nil for none
-	BridgeMACs  map[*Subnet]string
-	Projects    map[string]map[string]*Instance // by project and name
-	HostMachine *Machine                        // the machine that MAAS keeps for it, nil for none
+	Address   string // host:port
+	Name      string // of the first model that describes it, or of its machine
+	Condition Condition
+	Cores     int
+	MemoryMiB int64
+	// HugePagesMiB is what of the memory is set aside as huge pages.
+	HugePagesMiB int64
+	Version      string
+	Pools        []daemon.StoragePool
+	Password     string
+	Trusted      []daemon.Trust
+	Osystem      string
+	Series       string
+	MAC          string    // of its first NIC, by which MAAS knows its machine
+	Subnets      []*Subnet // of its bridges
+	NICSubnet    *Subnet   // of its first NIC, nil for none
+	BridgeMACs   map[*Subnet]string
+	Projects     map[string]map[string]*Instance // by project and name
+	HostMachine  *Machine                        // the machine that MAAS keeps for it, nil for none
 
 	Metal  *Machine // whose first boot made it; nil for one of the model
 	Listen string   // where it listens on all of the metal's addresses: the port

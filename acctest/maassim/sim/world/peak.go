@@ -5,7 +5,9 @@ package world
 type Use struct {
 	Cores     int
 	MemoryMiB int64
-	PoolBytes map[string]int64 // by storage pool
+	// HugePagesMiB is what VMs on huge pages take when they run; they may be off.
+	HugePagesMiB int64
+	PoolBytes    map[string]int64 // by storage pool
 }
 
 // Use is what is held now.
@@ -15,6 +17,7 @@ func (l *LXD) Use() Use {
 		for _, i := range project {
 			u.Cores += i.Cores
 			u.MemoryMiB += i.MemoryMiB
+			u.HugePagesMiB += i.HugePagesMiB()
 			for _, v := range i.Disks {
 				u.PoolBytes[v.Pool] += v.SizeBytes
 			}
@@ -28,6 +31,7 @@ func (l *LXD) Use() Use {
 func (w *World) Measure(l *LXD) {
 	now := l.Use()
 	l.Peak.Cores, l.Peak.MemoryMiB = max(l.Peak.Cores, now.Cores), max(l.Peak.MemoryMiB, now.MemoryMiB)
+	l.Peak.HugePagesMiB = max(l.Peak.HugePagesMiB, now.HugePagesMiB)
 	if l.Peak.PoolBytes == nil {
 		l.Peak.PoolBytes, l.Over = map[string]int64{}, map[string]Excess{}
 	}
@@ -37,6 +41,9 @@ func (w *World) Measure(l *LXD) {
 	cpu, memory := overcommitRatios(w, l)
 	noteExcess(l, "cores", int64(now.Cores), int64(float64(l.Cores)*cpu))
 	noteExcess(l, "MiB of memory", now.MemoryMiB, int64(float64(l.MemoryMiB)*memory))
+	if l.HugePagesMiB > 0 {
+		noteExcess(l, "MiB of huge pages", now.HugePagesMiB, l.HugePagesMiB)
+	}
 	for _, p := range l.Pools {
 		noteExcess(l, "bytes of pool "+p.Name, now.PoolBytes[p.Name], p.SizeBytes)
 	}

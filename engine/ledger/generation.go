@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// generationKept is how long the ledger knows a generation that is over. It is longer
+// than an inventory can be under way: the longest request_timeout is 15 minutes.
+const generationKept = time.Hour
+
+// beginGeneration begins a generation, and returns its number.
+//
+// Who opens a ledger may find a copy that is older than the inventories which are about.
+// Nothing in the copy tells: its sequence catches up with theirs. So an opening trusts no
+// inventory from before it. For example, a copy is made at sequence 8, web-1 is bound at 9,
+// and the copy is put back. An inventory of sequence 7 shows no web-1, and neither does the
+// copy: both would give its room away.
+//
+// A process that has the ledger open keeps its trust when others open it. It relies on the
+// generations since its own opening, of which the ledger notes where each one ended.
+func beginGeneration(ctx context.Context, conn *sql.Conn, now time.Time) (number int64, err error) {
+	for _, step := range []struct {
+		statement string
+		args      []any
+	}{
+		{`INSERT INTO generations (name, number, ended, ended_ms) SELECT generation, number, sequence, ?1 FROM tag`, []any{now.UnixMilli()}},
+		{`UPDATE tag SET generation = lower(hex(randomblob(8))), number = number + 1`, nil},
+		// What is dated ahead was dated by a wrong clock, and would never go.
+		{`DELETE FROM generations WHERE abs(ended_ms - ?1) > ?2`, []any{now.UnixMilli(), generationKept.Milliseconds()}},
+	} {
+		if _, err := conn.ExecContext(ctx, step.statement, step.args...); err != nil {
+			return 0, err
+		}
+	}
+	err = conn.QueryRowContext(ctx, `SELECT number FROM tag`).Scan(&number)
+	return number, err
+}
+
+// serving finds one row if an inventory is new enough for this handle on the ledger. The
+// inventory has a generation, a sequence, and the number of the generation that the handle
+// began with its opening.
+const serving = `
+  SELECT 1 FROM tag, inventory
+  WHERE inventory.sequence BETWEEN tag.floor AND tag.sequence
+    AND (inventory.generation = tag.generation OR EXISTS (
+      SELECT 1 FROM generations AS g
+      WHERE g.name = inventory.generation AND g.number >= inventory.opened AND inventory.sequence <= g.ended))`
+
+// Serves implements engine.Ledger.
+func (l *Ledger) Serves(ctx context.Context, inventory engine.Tag) (bool, error) {
+	serves, _, err := l.store.judgeInventory(ctx, l.now, inventory)
+	return serves, err
+}
+
+// Tag implements engine.Ledger.
+func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
+	if err := l.store.readTag(ctx, l.now, `SELECT generation, sequence`, nil, &tag.Generation, &tag.Sequence); err != nil {
+		return engine.Tag{}, fmt.Errorf("cannot read the ledger's tag: %w", err)
+	}
+	return tag, nil
+}
+
+// judgeInventory tells whether an inventory serves, and whether it is from before the
+// floor.
+func (s *store) judgeInventory(ctx context.Context, now func() time.Time, inventory engine.Tag) (serves, belowFloor bool, err error) {
+	err = s.readTag(ctx, now, `
+WITH inventory (generation, sequence, opened) AS (VALUES (?3, ?4, ?5))
+SELECT EXISTS (`+serving+`), ?4 < floor`, []any{inventory.Generation, inventory.Sequence, s.opened}, &serves, &belowFloor)
+	if err != nil {
+		return false, false, fmt.Errorf("cannot read whether an inventory serves the ledger: %w", err)
+	}
+	return serves, belowFloor, nil
+}
+
+// readTag reads columns of the tag. Where a close of a host is over, it opens the host
+// first: that raises the floor. The query's own parameters begin with ?3.
+func (s *store) readTag(ctx context.Context, now func() time.Time, query string, args []any, into ...any) error {
+	var over bool // a close of a host, or dated ahead
+	read := func() error {
+		return s.row(ctx, query+`, EXISTS (SELECT 1 FROM closed_hosts WHERE until_ms <= ?1 OR until_ms > ?2) FROM tag`,
+			append([]any{now().UnixMilli(), latestClose(now())}, args...), append(into, &over)...)
+	}
+	err := read()
+	if err == nil && over {
+		if err = s.reopen(ctx, now()); err == nil {
+			err = read()
+		}
+	}
+	return err
+}
