@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
 // store runs single statements and repeats those that were not done because
@@ -21,8 +22,8 @@ type store struct {
 	prepared map[string]*sql.Stmt // by their text
 	// judge tells what an error of the driver means, and whether the statement
 	// was not done for now, so that it may be repeated.
-	judge func(error) (meaning error, passing bool)
-	beats beats
+	judge  func(error) (meaning error, passing bool)
+	keeper *lease.Keeper // of leases, for this process
 }
 
 // patience is how long a statement waits for other writers, each of which
