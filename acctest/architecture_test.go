@@ -144,9 +144,10 @@ var arrows = map[string]arrow{
 		never:  frontEndModules,
 	},
 	"engine/ledger/remote": {
-		reason: "A client of a service keeps no rows.",
+		reason: "A client does not know the service from within.",
 		ours: []string{
-			"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...", "engine/ledger/lease", "engine/ledger/wire", "engine/ledger/remote",
+			"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...",
+			"engine/ledger", "engine/ledger/lease", "engine/ledger/wire", "engine/ledger/remote",
 		},
 		never: frontEndModules,
 	},

@@ -40,7 +40,7 @@ func Scheme() (*runtime.Scheme, error) {
 type Manager struct {
 	ctrl.Manager
 	sites *identity.Sites
-	rows  *ledger.Ledger
+	rows  ledger.Regions
 }
 
 // Start serves until ctx ends, and then closes the ledger. It can be called once.
@@ -123,15 +123,19 @@ func (o Options) controllerRuntime() (ctrl.Options, error) {
 }
 
 // openLedger opens the file in which placements are noted.
-func (o Options) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
 	if o.Ledger == MemoryLedger {
-		return ledger.NewMemory(nil), nil
+		return ledger.Local{Ledger: ledger.NewMemory(nil)}, nil
 	}
-	return ledger.Open(ctx, o.Ledger)
+	file, err := ledger.Open(ctx, o.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Local{Ledger: file}, nil
 }
 
 // identities says how the MAAS of a cluster is found and reached.
-func (o Options) identities(mgr ctrl.Manager, rows *ledger.Ledger, metrics *Metrics) identity.Config {
+func (o Options) identities(mgr ctrl.Manager, rows ledger.Regions, metrics *Metrics) identity.Config {
 	c := identity.Config{
 		Finder: identity.Finder{Reader: mgr.GetAPIReader(), Namespace: o.ManagerNamespace, Getenv: o.Getenv, AllowTakeOver: o.AllowTakeOver, DefaultNamespaces: o.DefaultNamespaces},
 		Ledger: rows, LXDKeySecret: o.LXDKeySecret, AllowInsecureKey: o.AllowInsecureKey, Composer: o.Composer, ProbeLXD: o.ProbeLXD,

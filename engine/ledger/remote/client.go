@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
@@ -61,8 +62,10 @@ func (c *Client) Check(ctx context.Context) (wire.Client, error) {
 	return *answer.Client, nil
 }
 
-// Region returns the ledger of a MAAS, as ledger.Ledger.Region does.
-func (c *Client) Region(name string) *Ledger { return &Ledger{c, name} }
+var _ ledger.Regions = (*Client)(nil)
+
+// Region implements ledger.Regions.
+func (c *Client) Region(name string) ledger.Rows { return &Ledger{c, name} }
 
 // Close gives up the connections. Calls after it make new ones.
 func (c *Client) Close() error {

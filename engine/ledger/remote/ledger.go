@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
@@ -15,9 +16,8 @@ type Ledger struct {
 }
 
 var (
-	_ engine.Ledger = (*Ledger)(nil)
-	_ engine.Leases = (*Ledger)(nil)
-	_ lease.Table   = table{}
+	_ ledger.Rows = (*Ledger)(nil)
+	_ lease.Table = table{}
 )
 
 // ask sends a call about the region.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
@@ -66,19 +67,19 @@ func dropping(lose *atomic.Int64) func(http.Handler) http.Handler {
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
-	row := func(t *testing.T, l *remote.Ledger) engine.Row {
+	row := func(t *testing.T, l ledger.Rows) engine.Row {
 		have, err := l.Row(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return have
 	}
-	place := func(t *testing.T, l *remote.Ledger) {
+	place := func(t *testing.T, l ledger.Rows) {
 		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
 			t.Fatalf("fresh %t, %v", fresh, err)
 		}
 	}
-	bind := func(t *testing.T, l *remote.Ledger) {
+	bind := func(t *testing.T, l ledger.Rows) {
 		place(t, l)
 		if err := l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}); err != nil {
 			t.Fatal(err)
@@ -86,41 +87,41 @@ func TestLostReplies(t *testing.T) {
 	}
 	closed := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
 	cases := map[string]struct {
-		before func(*testing.T, *remote.Ledger)
-		write  func(*testing.T, *remote.Ledger) error
+		before func(*testing.T, ledger.Rows)
+		write  func(*testing.T, ledger.Rows) error
 	}{
-		"Place": {write: func(t *testing.T, l *remote.Ledger) error {
+		"Place": {write: func(t *testing.T, l ledger.Rows) error {
 			_, fresh, err := l.Place(t.Context(), wish(t, l, key, 4))
 			if !fresh {
 				t.Error("the call that made the row is not told so")
 			}
 			return err
 		}},
-		"Move": {before: place, write: func(t *testing.T, l *remote.Ledger) error {
+		"Move": {before: place, write: func(t *testing.T, l ledger.Rows) error {
 			_, fresh, err := l.Move(t.Context(), 2, wish(t, l, key, 4))
 			if !fresh {
 				t.Error("the call that moved the row is not told so")
 			}
 			return err
 		}},
-		"Renew": {place, func(t *testing.T, l *remote.Ledger) error { return l.Renew(t.Context(), row(t, l)) }},
-		"Bind": {place, func(t *testing.T, l *remote.Ledger) error {
+		"Renew": {place, func(t *testing.T, l ledger.Rows) error { return l.Renew(t.Context(), row(t, l)) }},
+		"Bind": {place, func(t *testing.T, l ledger.Rows) error {
 			r := row(t, l)
 			r.SystemID = "abc123"
 			return l.Bind(t.Context(), r)
 		}},
-		"Leaving": {bind, func(t *testing.T, l *remote.Ledger) error { return l.Leaving(t.Context(), key) }},
-		"Drop":    {bind, func(t *testing.T, l *remote.Ledger) error { return l.Drop(t.Context(), row(t, l)) }},
-		"CloseHost": {write: func(t *testing.T, l *remote.Ledger) error {
+		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }},
+		"Drop":    {bind, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }},
+		"CloseHost": {write: func(t *testing.T, l ledger.Rows) error {
 			return l.CloseHost(t.Context(), closed)
 		}},
-		"OpenHost": {func(t *testing.T, l *remote.Ledger) {
+		"OpenHost": {func(t *testing.T, l ledger.Rows) {
 			if err := l.CloseHost(t.Context(), closed); err != nil {
 				t.Fatal(err)
 			}
-		}, func(t *testing.T, l *remote.Ledger) error { return l.OpenHost(t.Context(), "h1", "me") }},
-		"TakeRegion": {bind, func(t *testing.T, l *remote.Ledger) error { return l.TakeRegion(t.Context(), "http://maas.example") }},
-		"Hold": {write: func(t *testing.T, l *remote.Ledger) error {
+		}, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }},
+		"TakeRegion": {bind, func(t *testing.T, l ledger.Rows) error { return l.TakeRegion(t.Context(), "http://maas.example") }},
+		"Hold": {write: func(t *testing.T, l ledger.Rows) error {
 			release, err := l.Hold(t.Context(), key)
 			if err == nil {
 				release()
@@ -217,19 +218,24 @@ func TestRefused(t *testing.T) {
 		"Except": {prefix, func(ctx context.Context) error {
 			return mine.CloseHost(ctx, engine.Close{HostKey: "h1", Except: row.Key})
 		}},
-		"CutOff":     {`may not write the row of ""`, func(ctx context.Context) error { _, err := mine.CutOff(ctx, ""); return err }},
-		"Rows":       {region, func(ctx context.Context) error { _, err := others.Rows(ctx); return err }},
-		"Pending":    {region, func(ctx context.Context) error { _, err := others.Pending(ctx); return err }},
-		"Row":        {region, func(ctx context.Context) error { _, err := others.Row(ctx, "ci/web-1"); return err }},
-		"CloseHost":  {region, func(ctx context.Context) error { return others.CloseHost(ctx, engine.Close{HostKey: "h1"}) }},
-		"OpenHost":   {region, func(ctx context.Context) error { return others.OpenHost(ctx, "h1", "") }},
-		"TakeRegion": {region, func(ctx context.Context) error { return mine.TakeRegion(ctx, "other") }},
+		"CutOff":    {`may not write the row of ""`, func(ctx context.Context) error { _, err := mine.CutOff(ctx, ""); return err }},
+		"Rows":      {region, func(ctx context.Context) error { _, err := others.Rows(ctx); return err }},
+		"Pending":   {region, func(ctx context.Context) error { _, err := others.Pending(ctx); return err }},
+		"Row":       {region, func(ctx context.Context) error { _, err := others.Row(ctx, "ci/web-1"); return err }},
+		"CloseHost": {region, func(ctx context.Context) error { return others.CloseHost(ctx, engine.Close{HostKey: "h1"}) }},
+		"OpenHost":  {region, func(ctx context.Context) error { return others.OpenHost(ctx, "h1", "") }},
 	} {
 		err := tc.call(soon(t))
 		refused(t, name, err, engine.ErrForbidden, tc.says)
 	}
 	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].Token != row.Token || rows[0].State != engine.RowPending {
 		t.Errorf("something was written: %+v, %v", rows, err)
+	}
+	if err := mine.TakeRegion(t.Context(), "other"); err != nil {
+		t.Errorf("there is nothing of its own in a region that it may not use: %v", err)
+	}
+	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 {
+		t.Errorf("others' rows were taken: %+v, %v", rows, err)
 	}
 	if _, err := ci.Tag(t.Context()); err != nil {
 		t.Errorf("the tag is everybody's: %v", err)

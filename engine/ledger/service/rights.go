@@ -25,8 +25,6 @@ func (r *request) mayCall() error {
 		return err
 	}
 	switch {
-	case r.Name == wire.TakeKeys.Name:
-		return r.mayUse(c.From)
 	case r.Name == wire.CloseHost.Name && c.Close.Except != "":
 		return r.mayWrite(c.Close.Except)
 	case r.key != nil:
