@@ -122,18 +122,6 @@ func (o Options) controllerRuntime() (ctrl.Options, error) {
 	return options, err
 }
 
-// openLedger opens the file in which placements are noted.
-func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
-	if o.Ledger == MemoryLedger {
-		return ledger.Local{Ledger: ledger.NewMemory(nil)}, nil
-	}
-	file, err := ledger.Open(ctx, o.Ledger)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.Local{Ledger: file}, nil
-}
-
 // identities says how the MAAS of a cluster is found and reached.
 func (o Options) identities(mgr ctrl.Manager, rows ledger.Regions, metrics *Metrics) identity.Config {
 	c := identity.Config{
@@ -143,7 +131,7 @@ func (o Options) identities(mgr ctrl.Manager, rows ledger.Regions, metrics *Metr
 		UserAgent: "capi-bridge/" + o.Version, Log: engineLog(mgr.GetLogger().WithName("engine")),
 		Called: metrics.Called, Listed: metrics.Listed, Placing: metrics.Placing,
 	}
-	if o.Ledger != MemoryLedger {
+	if o.hasLedgerFile() {
 		c.Folder, c.Keeper = filepath.Dir(o.Ledger), mgr.GetClient()
 	}
 	return c
