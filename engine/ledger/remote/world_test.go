@@ -32,8 +32,11 @@ type world struct {
 	now       func() time.Time
 	wrap      func(http.Handler) http.Handler // around the service; nil: nothing
 
+	addr string
+	door net.Listener // open as long as the test, so that nobody else gets the port
+
 	mu     sync.Mutex
-	addr   string
+	room   *room // of the service that runs; nil: none does
 	rows   *ledger.Ledger
 	server *http.Server
 	ended  chan struct{}
@@ -45,8 +48,14 @@ var everything = access.Rights{Regions: []string{access.Any}, Prefix: access.Any
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, folder: t.TempDir(), now: time.Now, addr: "127.0.0.1:0"}
+	w := &world{t: t, folder: t.TempDir(), now: time.Now}
 	var err error
+	if w.door, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	w.addr = w.door.Addr().String()
+	go w.letIn()
+	t.Cleanup(func() { w.door.Close() })
 	if w.authority, err = access.OpenAuthority(w.folder, time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +67,52 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) file() string { return filepath.Join(w.folder, "ledger.db") }
 
+// room is where a service gets its connections from.
+type room struct {
+	net.Listener // for its address
+	conns        chan net.Conn
+	closed       chan struct{}
+	once         sync.Once
+}
+
+// Accept implements net.Listener.
+func (r *room) Accept() (net.Conn, error) {
+	select {
+	case conn := <-r.conns:
+		return conn, nil
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (r *room) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// letIn leads who connects to the service that runs, and hangs up while none does.
+func (w *world) letIn() {
+	for {
+		conn, err := w.door.Accept()
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		to := w.room
+		w.mu.Unlock()
+		if to == nil {
+			conn.Close()
+			continue
+		}
+		select {
+		case to.conns <- conn:
+		case <-to.closed:
+			conn.Close()
+		}
+	}
+}
+
 // start serves at the address that it had before.
 func (w *world) start() {
 	w.t.Helper()
@@ -65,10 +120,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	listener := &room{Listener: w.door, conns: make(chan net.Conn), closed: make(chan struct{})}
 	pair, err := w.authority.Server([]string{"127.0.0.1"}, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
@@ -79,7 +131,10 @@ func (w *world) start() {
 	if w.wrap != nil {
 		handler = w.wrap(handler)
 	}
-	w.addr, w.rows, w.ended = listener.Addr().String(), rows, make(chan struct{})
+	w.rows, w.ended = rows, make(chan struct{})
+	w.mu.Lock()
+	w.room = listener
+	w.mu.Unlock()
 	w.server = service.NewServer(handler, func() (*tls.Certificate, error) { return &pair, nil }, slog.New(slog.DiscardHandler))
 	go func() {
 		defer close(w.ended)
