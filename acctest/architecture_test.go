@@ -125,8 +125,31 @@ var arrows = map[string]arrow{
 	},
 	"engine/ledger": {
 		reason: "Adapters import the engine, never each other.",
-		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/..."},
+		ours:   []string{"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...", "engine/ledger/..."},
 		never:  frontEndModules,
+	},
+	"engine/ledger/lease": {
+		reason: "Who judges leases does not know where they are kept.",
+		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/lease"},
+		never:  frontEndModules,
+	},
+	"engine/ledger/wire": {
+		reason: "What is said does not hang on who serves it.",
+		ours:   []string{"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...", "engine/ledger/lease", "engine/ledger/wire"},
+		never:  frontEndModules,
+	},
+	"engine/ledger/access": {
+		reason: "Who may do what is known without any row.",
+		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/access"},
+		never:  frontEndModules,
+	},
+	"engine/ledger/remote": {
+		reason: "A client does not know the service from within.",
+		ours: []string{
+			"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...",
+			"engine/ledger", "engine/ledger/lease", "engine/ledger/wire", "engine/ledger/remote",
+		},
+		never: frontEndModules,
 	},
 	"cloudinit": {
 		reason: "A host's first boot is pure data.",

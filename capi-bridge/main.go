@@ -14,6 +14,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/check"
 	"github.com/maaslxd/maaslxd/capi-bridge/inithost"
+	"github.com/maaslxd/maaslxd/capi-bridge/ledger"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
@@ -25,6 +26,7 @@ var commands = setting.Commands{
 	{Name: "manager", What: "run the controllers of Cluster API's MaasCluster and MaasMachine", Run: manager.Run},
 	{Name: "init-host", What: "set up the LXD of this node, so that VMs can be made on it", Run: inithost.Run},
 	{Name: "check", What: "check an LXD, a VM host to be, or a MAAS: check lxd|vm-host|maas", Run: check.Run},
+	{Name: "ledger", What: "serve a ledger to several machines: ledger serve, ledger client add|list|revoke", Run: ledger.Run},
 	{Name: "version", What: "print the version", Run: func(_ context.Context, p setting.Program) error {
 		_, err := fmt.Fprintln(p.Stdout, p.Version)
 		return err

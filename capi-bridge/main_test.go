@@ -128,6 +128,30 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// TestLedgerOperations runs what docs/operations.md says of a ledger's clients.
+func TestLedgerOperations(t *testing.T) {
+	t.Parallel()
+	folder, blocks := t.TempDir(), operations(t)
+	for _, step := range []struct{ title, says string }{
+		{"Add a client of the ledger", "client ci may use *, and write the rows of ci/"},
+		{"List the clients of the ledger", "valid"},
+		{"Revoke a client of the ledger", "client ci is revoked"},
+		{"List the clients of the ledger", "revoked on"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", blocks[step.title])
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "LEDGER_DIR="+filepath.Join(folder, "state"))
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), step.says) {
+			t.Errorf("%s: %v, want %q:\n%s", step.title, err, step.says, out)
+		}
+	}
+	for _, name := range []string{"ci.crt", "ci.key", "ca.pem"} {
+		if _, err := os.Stat(filepath.Join(folder, "keys", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRealNode sets a real LXD up with the program, and looks at it over its own
 // network, as the fleet would.
 func TestRealNode(t *testing.T) {

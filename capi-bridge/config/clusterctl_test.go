@@ -65,7 +65,7 @@ func keyOutlives(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterct
 		finder := identity.Finder{Reader: c.Client, Namespace: namespace, Getenv: func(name string) string {
 			return map[string]string{"MAAS_ENDPOINT": "https://maas.example/MAAS", "MAAS_API_KEY": "consumer:token:secret"}[name]
 		}}
-		rows := ledger.NewMemory(nil)
+		rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
 		defer func() { _ = rows.Close() }()
 		sites := identity.New(identity.Config{Finder: finder, Ledger: rows, Folder: t.TempDir(), Keeper: c.Client, LXDKeySecret: "maaslxd-lxd-client"})
 		defer sites.Close()

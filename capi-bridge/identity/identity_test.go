@@ -235,7 +235,7 @@ type world struct {
 
 func newWorld(t *testing.T, change func(*identity.Config), objects ...client.Object) *world {
 	t.Helper()
-	rows := ledger.NewMemory(nil)
+	rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
 	t.Cleanup(func() { _ = rows.Close() })
 	w := &world{Client: reader(t, objects...), now: time.Now()}
 	c := identity.Config{

@@ -30,8 +30,8 @@ const (
 // Config is what Sites are made of.
 type Config struct {
 	Finder Finder
-	// Ledger is the file that all sites share, each in a region of its own.
-	Ledger *ledger.Ledger
+	// Ledger is what all sites share, each in a region of its own.
+	Ledger ledger.Regions
 	// Folder is where the fleet's key pair is made unless the Secret has one;
 	// empty: nowhere.
 	Folder string

@@ -111,6 +111,7 @@ func (c *commandLine) add(set *pflag.FlagSet) {
 	c.addCAPI(set)
 	c.addServers(set)
 	c.addMAAS(set)
+	c.addLedger(set)
 	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // controller-runtime's
 		set.AddGoFlag(kubeconfig)
 	}
@@ -154,7 +155,6 @@ func (c *commandLine) addServers(set *pflag.FlagSet) {
 
 // addMAAS are the flags about MAAS and LXD.
 func (c *commandLine) addMAAS(set *pflag.FlagSet) {
-	set.StringVar(&c.Ledger, "ledger", "/var/lib/capi-bridge/ledger.db", `file in which placements are noted, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it. "memory": none`)
 	set.StringVar(&c.Composer, "composer", "auto", "who makes VMs: auto, maas (MAAS up to 3.8), lxd (LXD itself, with any MAAS)")
 	set.BoolVar(&c.ProbeLXD, "probe-lxd", false, "ask new LXD hosts themselves whether they are ready; otherwise what MAAS knows of them suffices")
 	set.StringVar(&c.LXDKeySecret, "lxd-key-secret", "maaslxd-lxd-client", "Secret in the manager's namespace with the fleet's LXD key pair (tls.crt, tls.key); without it, it is made of the pair beside the ledger")
@@ -182,7 +182,7 @@ func (c *commandLine) check() error {
 			wrong = append(wrong, &setting.UsageError{Flag: "--" + name, Text: "it must be more than 0"})
 		}
 	}
-	return errors.Join(append(wrong, c.checkChoices(), c.checkLeases(), c.checkRates())...)
+	return errors.Join(append(wrong, c.checkChoices(), c.checkLedger(), c.checkLeases(), c.checkRates())...)
 }
 
 func (c *commandLine) checkChoices() error {
@@ -193,8 +193,6 @@ func (c *commandLine) checkChoices() error {
 		return &setting.UsageError{Flag: "--logging-format", Text: fmt.Sprintf("there is no format %q", c.logs.Format), Hint: "Give text or json."}
 	case c.WebhookPort < 0 || c.WebhookPort > 65535:
 		return &setting.UsageError{Flag: "--webhook-port", Text: fmt.Sprintf("%d is no port", c.WebhookPort), Hint: "Give one up to 65535, or 0 for no webhooks."}
-	case c.Ledger == "":
-		return &setting.UsageError{Flag: "--ledger", Text: "no file is named", Hint: `Name a file on a volume, or "memory" where one MAAS has one manager and restarts while VMs are made are accepted.`}
 	case c.clusterRole != "" && !oneOf(c.clusterRole, "hcp", "wlc"):
 		return &setting.UsageError{Flag: "--cluster-role", Text: fmt.Sprintf("there is no role %q", c.clusterRole), Hint: "Leave it out: every manager serves all clusters."}
 	}

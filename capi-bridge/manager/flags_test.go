@@ -44,6 +44,8 @@ func TestFlags(t *testing.T) {
 		"NoPort":       {reason: "Ports end.", args: []string{"--webhook-port=70000"}, flag: "--webhook-port", says: "no port"},
 		"NoWebhooks":   {reason: "0 is none.", args: []string{"--webhook-port=0"}},
 		"NoLedger":     {reason: "A ledger must be somewhere.", args: []string{"--ledger="}, flag: "--ledger", says: "no file"},
+		"LedgerFiles":  {reason: "A file needs no certificate.", args: []string{"--ledger-cert=x"}, flag: "--ledger-cert", says: "names none"},
+		"LedgerKey":    {reason: "A service does.", args: []string{"--ledger=https://l:7443", "--ledger-cert=x"}, flag: "--ledger-key", says: "is missing"},
 		"NoFormat":     {reason: "Logs have two formats.", args: []string{"--logging-format=xml"}, flag: "--logging-format", says: `"xml"`},
 		"NoTLS":        {reason: "TLS has versions.", args: []string{"--tls-min-version=TLS9"}, flag: "--tls-min-version", says: "TLS9"},
 		"NoCipher":     {reason: "Ciphers have names.", args: []string{"--tls-cipher-suites=ROT13"}, flag: "--tls-cipher-suites", says: "ROT13"},

@@ -40,7 +40,7 @@ func Scheme() (*runtime.Scheme, error) {
 type Manager struct {
 	ctrl.Manager
 	sites *identity.Sites
-	rows  *ledger.Ledger
+	rows  ledger.Regions
 }
 
 // Start serves until ctx ends, and then closes the ledger. It can be called once.
@@ -122,16 +122,8 @@ func (o Options) controllerRuntime() (ctrl.Options, error) {
 	return options, err
 }
 
-// openLedger opens the file in which placements are noted.
-func (o Options) openLedger(ctx context.Context) (*ledger.Ledger, error) {
-	if o.Ledger == MemoryLedger {
-		return ledger.NewMemory(nil), nil
-	}
-	return ledger.Open(ctx, o.Ledger)
-}
-
 // identities says how the MAAS of a cluster is found and reached.
-func (o Options) identities(mgr ctrl.Manager, rows *ledger.Ledger, metrics *Metrics) identity.Config {
+func (o Options) identities(mgr ctrl.Manager, rows ledger.Regions, metrics *Metrics) identity.Config {
 	c := identity.Config{
 		Finder: identity.Finder{Reader: mgr.GetAPIReader(), Namespace: o.ManagerNamespace, Getenv: o.Getenv, AllowTakeOver: o.AllowTakeOver, DefaultNamespaces: o.DefaultNamespaces},
 		Ledger: rows, LXDKeySecret: o.LXDKeySecret, AllowInsecureKey: o.AllowInsecureKey, Composer: o.Composer, ProbeLXD: o.ProbeLXD,
@@ -139,7 +131,7 @@ func (o Options) identities(mgr ctrl.Manager, rows *ledger.Ledger, metrics *Metr
 		UserAgent: "capi-bridge/" + o.Version, Log: engineLog(mgr.GetLogger().WithName("engine")),
 		Called: metrics.Called, Listed: metrics.Listed, Placing: metrics.Placing,
 	}
-	if o.Ledger != MemoryLedger {
+	if o.hasLedgerFile() {
 		c.Folder, c.Keeper = filepath.Dir(o.Ledger), mgr.GetClient()
 	}
 	return c

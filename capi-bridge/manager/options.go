@@ -39,7 +39,8 @@ type Options struct {
 	TLS             []func(*tls.Config) // of the webhook server
 	Metrics         metricsserver.Options
 
-	Ledger            string // a file, or MemoryLedger
+	Ledger            string // a file, the address of a service, or MemoryLedger
+	LedgerFiles       LedgerFiles
 	Composer          string // "auto", "maas", "lxd"
 	ProbeLXD          bool
 	LXDKeySecret      string
@@ -57,9 +58,6 @@ type Options struct {
 	// names, and metrics with them.
 	NamesRepeat bool
 }
-
-// MemoryLedger is the Ledger that is not kept in a file.
-const MemoryLedger = "memory"
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 

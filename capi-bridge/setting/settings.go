@@ -38,6 +38,19 @@ func (s *Settings) Text(to *string, name, env, fallback, usage string) {
 	s.add(&entry{name: name, env: env, usage: usage, fallback: fallback, set: func(text string) error { *to = text; return nil }})
 }
 
+// Texts is a text that can be given several times. In the variable, commas part them.
+func (s *Settings) Texts(to *[]string, name, env, usage string) {
+	inFlags := false
+	s.add(&entry{name: name, env: env, usage: usage, reset: func() { *to, inFlags = nil, true }, set: func(text string) error {
+		if inFlags {
+			*to = append(*to, text)
+			return nil
+		}
+		*to = strings.Split(text, ",")
+		return nil
+	}})
+}
+
 // Number is a whole one.
 func (s *Settings) Number(to *int64, name, env string, fallback int64, usage string) {
 	*to = fallback
@@ -132,6 +145,13 @@ func (s *Settings) Env() []string {
 		}
 	}
 	return names
+}
+
+// ReadArgs is Read for a command that has taken some of its arguments itself: these are
+// left.
+func (s *Settings) ReadArgs(args []string) error {
+	s.program.Args = args
+	return s.Read()
 }
 
 // Read takes the environment, and then the arguments. Help is printed on

@@ -2,6 +2,8 @@ package assembly_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +77,44 @@ func TestOldReservationsGiveWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// ownRows lets one owner write his own rows alone, as a service of several owners does.
+type ownRows struct{ engine.Ledger }
+
+func (o ownRows) Drop(ctx context.Context, row engine.Row) error {
+	if !strings.HasPrefix(string(row.Key), "default/") {
+		return fmt.Errorf("the row of %s is another owner's: %w", row.Key, engine.ErrForbidden)
+	}
+	return o.Ledger.Drop(ctx, row)
+}
+
+// TestOthersReservationsStay: what another owner left in a shared ledger cannot be
+// cleared, and keeps nobody from clearing what is his own.
+func TestOthersReservationsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleetOf(t, 1, 1, "az1")
+		rows := ledger.NewMemory(nil)
+		tag, err := rows.Tag(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		host := engine.Candidate{HostKey: r.hostMachine(t, "lxd1"), Zone: "az1"}
+		_, _, err = rows.Place(t.Context(), engine.Reservation{Key: "another/gone", Name: "gone", Inventory: tag, Group: "web", Candidates: []engine.Candidate{host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, r, rows)
+		time.Sleep(10 * time.Minute)
+		p := r.start(t, ownRows{rows}, 0, breakage{})
+		if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/new", Name: "new"}, placed("new", engine.Placement{Group: "web"}))); err != nil {
+			t.Errorf("its own row gives way: %v", err)
+		}
+		if _, err := rows.Row(t.Context(), "another/gone"); err != nil {
+			t.Errorf("the other owner's row: %v", err)
+		}
+	})
 }
 
 // reserve promises all the room of the first host to a VM called old.

@@ -3,24 +3,46 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-var _ engine.Leases = (*Ledger)(nil)
-
-// A lease lasts for leaseTerm after its last heartbeat. It outlives some beats
-// that come late, on a busy machine.
-const (
-	leaseTerm = 30 * time.Second
-	leaseBeat = 5 * time.Second
-	// leaseLook is how often a lease is looked at whose holder cannot be seen.
-	leaseLook = 2 * time.Second
+var (
+	_ engine.Leases = (*Ledger)(nil)
+	_ lease.Table   = leases{}
 )
+
+// Hold implements engine.Leases.
+func (l *Ledger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
+	return l.store.keeper.Hold(ctx, l.LeaseTable(), key)
+}
+
+// CutOff lists the keys that begin so and whose makers died before they gave their
+// leases back.
+func (l *Ledger) CutOff(ctx context.Context, prefix string) ([]engine.Key, error) {
+	return lease.CutOff(ctx, l.LeaseTable(), prefix)
+}
+
+// Named notes that a state names what was made by a key: it is no longer cut off.
+func (l *Ledger) Named(ctx context.Context, key engine.Key) error {
+	return lease.Named(ctx, l.LeaseTable(), key)
+}
+
+// LeaseTable is where the leases of this region are kept, for who judges their holders.
+func (l *Ledger) LeaseTable() lease.Table { return leases{l.store, l.region, l.now} }
+
+// leases is the table of a region.
+type leases struct {
+	store  *store
+	region string
+	now    func() time.Time
+}
 
 // hold takes a lease that nobody has, or whose holder is the one who was found
 // dead.
@@ -36,116 +58,66 @@ ON CONFLICT (region, key) DO UPDATE SET
   parent = excluded.parent, parent_started = excluded.parent_started, beat_ms = excluded.beat_ms
 WHERE leases.holder = ?9`
 
-// lease is one row.
-type lease struct {
-	holder  string
-	process process
-	beatMS  int64
+// TakeLease implements lease.Table.
+func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (lease.Lease, error) {
+	p := mine.Process
+	err := l.store.exec(ctx, hold, l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted)
+	if err != nil {
+		return lease.Lease{}, err
+	}
+	return l.read(ctx, mine.Key)
 }
 
-// Hold implements engine.Leases. What a process of this machine holds that is
-// dead is free at once. Of others, only their heartbeat tells: that is waited for.
-func (l *Ledger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
-	holder, dead := newToken(), ""
-	var first lease
-	since := time.Now()
-	for {
-		me := thisProcess()
-		err := l.store.exec(ctx, hold, l.region, key, holder, l.store.beats.session, me.machine, me.pid, me.started, l.now().UnixMilli(), dead, me.parent, me.parentStarted)
-		if err != nil {
-			return nil, fmt.Errorf("cannot take the lease of %s: %w", key, err)
+// read reads one, ErrNotFound if nobody has it.
+func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
+	have := lease.Lease{Key: key}
+	p := &have.Process
+	err := l.store.row(ctx, `SELECT holder, machine, pid, started, parent, parent_started, beat_ms FROM leases WHERE region = ?1 AND key = ?2`,
+		[]any{l.region, key}, &have.Holder, &p.Machine, &p.PID, &p.Started, &p.Parent, &p.ParentStarted, &have.BeatMS)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return lease.Lease{}, fmt.Errorf("nobody has the lease of %s: %w", key, engine.ErrNotFound)
+	case err != nil:
+		return lease.Lease{}, fmt.Errorf("cannot read the lease of %s: %w", key, err)
+	}
+	have.Age = l.now().Sub(time.UnixMilli(have.BeatMS))
+	return have, nil
+}
+
+// DropLease implements lease.Table. The region does not count: that of a MAAS may have
+// got another name since.
+func (l leases) DropLease(ctx context.Context, key engine.Key, holder string) error {
+	return l.store.exec(ctx, `DELETE FROM leases WHERE key = ?1 AND holder = ?2`, key, holder)
+}
+
+// BeatLeases implements lease.Table, for all regions.
+func (l leases) BeatLeases(ctx context.Context, session string) error {
+	return l.store.exec(ctx, `UPDATE leases SET beat_ms = ?2 WHERE session = ?1`, session, l.now().UnixMilli())
+}
+
+// Leases implements lease.Table.
+func (l leases) Leases(ctx context.Context, prefix string) ([]lease.Lease, error) {
+	var text string
+	err := l.store.row(ctx, `SELECT json_group_array(key) FROM (SELECT key FROM leases WHERE region = ?1 ORDER BY key)`, []any{l.region}, &text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the leases: %w", err)
+	}
+	var keys []engine.Key
+	if err := json.Unmarshal([]byte(text), &keys); err != nil {
+		return nil, fmt.Errorf("cannot read the leases: %w", err)
+	}
+	var all []lease.Lease
+	for _, key := range keys {
+		if !strings.HasPrefix(string(key), prefix) {
+			continue
 		}
-		have, err := l.lease(ctx, key)
+		have, err := l.read(ctx, key)
 		switch {
-		case errors.Is(err, sql.ErrNoRows): // its holder has just given it back
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("cannot read the lease of %s: %w", key, err)
-		case have.holder == holder:
-			l.store.beats.begin(l)
-			return func() { l.letGo(ctx, key, holder) }, nil
-		}
-		switch lives, seen := have.process.lives(); {
-		case seen && !lives:
-			dead = have.holder
-			continue
-		case seen:
-			return nil, heldError(key, have.process)
-		case first.holder != have.holder:
-			first, since = have, time.Now()
-		case first.beatMS != have.beatMS:
-			return nil, heldError(key, have.process)
-		case time.Since(since) >= leaseTerm:
-			dead = have.holder
-			continue
-		}
-		sleep(ctx, leaseLook)
-		if err := ctx.Err(); err != nil {
+		case err == nil:
+			all = append(all, have)
+		case !errors.Is(err, engine.ErrNotFound): // else it was given back meanwhile
 			return nil, err
 		}
 	}
-}
-
-func (l *Ledger) lease(ctx context.Context, key engine.Key) (have lease, err error) {
-	p := &have.process
-	err = l.store.row(ctx, `SELECT holder, machine, pid, started, parent, parent_started, beat_ms FROM leases WHERE region = ?1 AND key = ?2`,
-		[]any{l.region, key}, &have.holder, &p.machine, &p.pid, &p.started, &p.parent, &p.parentStarted, &have.beatMS)
-	return have, err
-}
-
-// letGo gives a lease back, also where its caller has given up. One that cannot be
-// given back ends with the process.
-func (l *Ledger) letGo(ctx context.Context, key engine.Key, holder string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseBeat)
-	defer cancel()
-	defer l.store.beats.end()
-	// Not by the region: that of a MAAS may have got another name since.
-	_ = l.store.exec(ctx, `DELETE FROM leases WHERE key = ?1 AND holder = ?2`, key, holder)
-}
-
-func heldError(key engine.Key, by process) error {
-	return &engine.HeldError{Key: key, By: by.String()}
-}
-
-// beats keeps the leases of a store alive, by one goroutine as long as there are
-// any.
-type beats struct {
-	session string
-
-	mu    sync.Mutex
-	count int
-	stop  chan struct{}
-}
-
-func (b *beats) begin(l *Ledger) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.count++; b.count > 1 {
-		return
-	}
-	b.stop = make(chan struct{})
-	go l.beat(b.stop)
-}
-
-func (b *beats) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.count--; b.count == 0 {
-		close(b.stop)
-	}
-}
-
-// beat writes that this process lives, one write for all that it holds. One that
-// fails is left for the next.
-func (l *Ledger) beat(stop <-chan struct{}) {
-	tick := time.NewTicker(leaseBeat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			_ = l.store.exec(context.Background(), `UPDATE leases SET beat_ms = ?2 WHERE session = ?1`, l.store.beats.session, l.now().UnixMilli())
-		}
-	}
+	return all, nil
 }

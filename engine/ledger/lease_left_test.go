@@ -44,7 +44,7 @@ func TestCutOff(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if have, err := l.lease(t.Context(), "o/alive"); err != nil || have.holder == "" {
+	if have, err := l.LeaseTable().(leases).read(t.Context(), "o/alive"); err != nil || have.Holder == "" {
 		t.Errorf("the lease of who lives is %+v, %v", have, err)
 	}
 	if err := l.Named(t.Context(), "o/dead"); err != nil {

@@ -14,14 +14,14 @@ import (
 type Marked struct {
 	// All is the ledger of all regions, and Address what the MAAS is called without a
 	// mark.
-	All     *Ledger
+	All     Regions
 	Address string
 	// Marks are the MAAS's. They are set before the first use.
 	Marks engine.RegionMarks
 
 	mu    sync.Mutex
-	rows  *Ledger // nil until the MAAS was asked
-	known bool    // by its mark
+	rows  Rows // nil until the MAAS was asked
+	known bool // by its mark
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 
 // current returns the rows as far as the mark is known. Whether there is one is asked
 // once; who reserves something makes it, or closes a host.
-func (m *Marked) current(ctx context.Context) (*Ledger, error) {
+func (m *Marked) current(ctx context.Context) (Rows, error) {
 	m.mu.Lock()
 	rows := m.rows
 	m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *Marked) current(ctx context.Context) (*Ledger, error) {
 // reserving returns the rows in which something is about to be reserved, or a host to be
 // closed: the MAAS gets a mark first. Else a run that knows the MAAS by another address
 // would not see it. A user who may make none goes on without it.
-func (m *Marked) reserving(ctx context.Context) (*Ledger, error) {
+func (m *Marked) reserving(ctx context.Context) (Rows, error) {
 	m.mu.Lock()
 	rows, known := m.rows, m.known
 	m.mu.Unlock()
@@ -63,7 +63,7 @@ func (m *Marked) reserving(ctx context.Context) (*Ledger, error) {
 }
 
 // become takes the rows of a mark, and those of the address with them.
-func (m *Marked) become(ctx context.Context, mark string) (*Ledger, error) {
+func (m *Marked) become(ctx context.Context, mark string) (Rows, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -82,7 +82,7 @@ func (m *Marked) become(ctx context.Context, mark string) (*Ledger, error) {
 }
 
 // with does something with the rows.
-func (m *Marked) with(ctx context.Context, act func(*Ledger) error) error {
+func (m *Marked) with(ctx context.Context, act func(Rows) error) error {
 	rows, err := m.current(ctx)
 	if err != nil {
 		return err
@@ -92,31 +92,31 @@ func (m *Marked) with(ctx context.Context, act func(*Ledger) error) error {
 
 // Tag implements engine.Ledger.
 func (m *Marked) Tag(ctx context.Context) (tag engine.Tag, err error) {
-	err = m.with(ctx, func(l *Ledger) error { tag, err = l.Tag(ctx); return err })
+	err = m.with(ctx, func(l Rows) error { tag, err = l.Tag(ctx); return err })
 	return tag, err
 }
 
 // Serves implements engine.Ledger.
 func (m *Marked) Serves(ctx context.Context, inventory engine.Tag) (serves bool, err error) {
-	err = m.with(ctx, func(l *Ledger) error { serves, err = l.Serves(ctx, inventory); return err })
+	err = m.with(ctx, func(l Rows) error { serves, err = l.Serves(ctx, inventory); return err })
 	return serves, err
 }
 
 // Row implements engine.Ledger.
 func (m *Marked) Row(ctx context.Context, key engine.Key) (row engine.Row, err error) {
-	err = m.with(ctx, func(l *Ledger) error { row, err = l.Row(ctx, key); return err })
+	err = m.with(ctx, func(l Rows) error { row, err = l.Row(ctx, key); return err })
 	return row, err
 }
 
 // Rows implements engine.Ledger.
 func (m *Marked) Rows(ctx context.Context) (rows []engine.Row, err error) {
-	err = m.with(ctx, func(l *Ledger) error { rows, err = l.Rows(ctx); return err })
+	err = m.with(ctx, func(l Rows) error { rows, err = l.Rows(ctx); return err })
 	return rows, err
 }
 
 // Pending implements engine.Ledger.
 func (m *Marked) Pending(ctx context.Context) (rows []engine.Row, err error) {
-	err = m.with(ctx, func(l *Ledger) error { rows, err = l.Pending(ctx); return err })
+	err = m.with(ctx, func(l Rows) error { rows, err = l.Pending(ctx); return err })
 	return rows, err
 }
 
@@ -149,17 +149,17 @@ func (m *Marked) Bind(ctx context.Context, row engine.Row) error {
 
 // Renew implements engine.Ledger.
 func (m *Marked) Renew(ctx context.Context, row engine.Row) error {
-	return m.with(ctx, func(l *Ledger) error { return l.Renew(ctx, row) })
+	return m.with(ctx, func(l Rows) error { return l.Renew(ctx, row) })
 }
 
 // Leaving implements engine.Ledger.
 func (m *Marked) Leaving(ctx context.Context, key engine.Key) error {
-	return m.with(ctx, func(l *Ledger) error { return l.Leaving(ctx, key) })
+	return m.with(ctx, func(l Rows) error { return l.Leaving(ctx, key) })
 }
 
 // Drop implements engine.Ledger.
 func (m *Marked) Drop(ctx context.Context, row engine.Row) error {
-	return m.with(ctx, func(l *Ledger) error { return l.Drop(ctx, row) })
+	return m.with(ctx, func(l Rows) error { return l.Drop(ctx, row) })
 }
 
 // CloseHost implements engine.Ledger.
@@ -173,12 +173,12 @@ func (m *Marked) CloseHost(ctx context.Context, c engine.Close) error {
 
 // OpenHost implements engine.Ledger.
 func (m *Marked) OpenHost(ctx context.Context, hostKey, holder string) error {
-	return m.with(ctx, func(l *Ledger) error { return l.OpenHost(ctx, hostKey, holder) })
+	return m.with(ctx, func(l Rows) error { return l.OpenHost(ctx, hostKey, holder) })
 }
 
 // Hold implements engine.Leases. It makes no mark: of a wish that is refused afterwards
 // nothing is left in MAAS.
 func (m *Marked) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
-	err = m.with(ctx, func(l *Ledger) error { release, err = l.Hold(ctx, key); return err })
+	err = m.with(ctx, func(l Rows) error { release, err = l.Hold(ctx, key); return err })
 	return release, err
 }

@@ -55,7 +55,7 @@ func TestMarked(t *testing.T) {
 			if err := all.Region("maas.example").Bind(t.Context(), row); err != nil { // a former version did
 				t.Fatal(err)
 			}
-			m := &ledger.Marked{All: all, Address: "maas.example", Marks: &tc.marks}
+			m := &ledger.Marked{All: ledger.Local{Ledger: all}, Address: "maas.example", Marks: &tc.marks}
 			_, err := m.Rows(t.Context())
 			if err == nil {
 				err = m.Bind(t.Context(), row)
@@ -83,8 +83,8 @@ func TestMarkedFirst(t *testing.T) {
 	all := ledger.NewMemory(nil)
 	t.Cleanup(func() { _ = all.Close() })
 	maas := &marks{made: "m1"}
-	one := &ledger.Marked{All: all, Address: "maas.example", Marks: maas}
-	two := &ledger.Marked{All: all, Address: "10.0.0.2", Marks: maas}
+	one := &ledger.Marked{All: ledger.Local{Ledger: all}, Address: "maas.example", Marks: maas}
+	two := &ledger.Marked{All: ledger.Local{Ledger: all}, Address: "10.0.0.2", Marks: maas}
 	for _, m := range []*ledger.Marked{one, two} { // the answer is kept: there is no mark
 		if _, err := m.Rows(t.Context()); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestMarkedFirst(t *testing.T) {
 	if err := closing(two); err == nil {
 		t.Error("the other run does not see it")
 	}
-	if err := closing(&ledger.Marked{All: all, Address: "other.example", Marks: &marks{}}); err != nil {
+	if err := closing(&ledger.Marked{All: ledger.Local{Ledger: all}, Address: "other.example", Marks: &marks{}}); err != nil {
 		t.Errorf("a user who may make no tag: %v", err)
 	}
 }

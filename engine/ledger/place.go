@@ -108,7 +108,12 @@ WHERE region = ?1 AND key = ?2 AND attempt < ?10 AND state <> 'leaving'`
 
 // Place implements engine.Ledger.
 func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
-	token := newToken()
+	return l.PlaceOnce(ctx, newToken(), r)
+}
+
+// PlaceOnce does what Place does, for a call that may be sent several times: fresh is
+// true for all sendings of the call that made the row. The token is of that call alone.
+func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservation) (engine.Row, bool, error) {
 	if err := l.send(ctx, place, r, r.Name, token); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
 	}
@@ -121,7 +126,11 @@ func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, b
 
 // Move implements engine.Ledger.
 func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (engine.Row, bool, error) {
-	token := newToken()
+	return l.MoveOnce(ctx, newToken(), attempt, r)
+}
+
+// MoveOnce does what Move does, for a call that may be sent several times, as PlaceOnce.
+func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engine.Reservation) (engine.Row, bool, error) {
 	if err := l.send(ctx, move, r, attempt, token); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
 	}

@@ -17,3 +17,16 @@ func (l *Ledger) TakeRegion(ctx context.Context, from string) error {
 	}
 	return nil
 }
+
+// TakeKeys is TakeRegion for those alone whose keys begin so. Closed hosts stay, which
+// are nobody's.
+func (l *Ledger) TakeKeys(ctx context.Context, from, prefix string) error {
+	for _, table := range []string{"reservations", "leases"} {
+		err := l.store.exec(ctx, `
+UPDATE OR IGNORE `+table+` SET region = ?1 WHERE region = ?2 AND substr(key, 1, length(?3)) = ?3`, l.region, from, prefix)
+		if err != nil {
+			return fmt.Errorf("cannot take over the %s of %s: %w", table, from, err)
+		}
+	}
+	return nil
+}

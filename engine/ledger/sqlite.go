@@ -16,6 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
 // DefaultPath is where a ledger lives unless the user says otherwise:
@@ -93,7 +94,7 @@ func open(ctx context.Context, dsn string, now func() time.Time, judge func(erro
 	// A process queues in the store, in order, rather than at the file. For a
 	// ledger in memory, the connection is the database.
 	db.SetMaxOpenConns(1)
-	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge, beats: beats{session: newToken()}}
+	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge, keeper: lease.NewKeeper()}
 	if err := s.migrate(ctx, now); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

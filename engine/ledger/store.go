@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
 // store runs single statements and repeats those that were not done because
@@ -24,7 +25,7 @@ type store struct {
 	judge func(error) (meaning error, passing bool)
 	// opened is the number of the generation that this store's opening began.
 	opened int64
-	beats  beats
+	keeper *lease.Keeper // of leases, for this process
 }
 
 // patience is how long a statement waits for other writers, each of which

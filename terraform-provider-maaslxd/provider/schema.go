@@ -16,7 +16,7 @@ import (
 // Schema is that of the provider block.
 func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	attributes := map[string]schema.Attribute{}
-	for _, group := range []map[string]schema.Attribute{maasAttributes(), runAttributes(), keyAttributes()} {
+	for _, group := range []map[string]schema.Attribute{maasAttributes(), runAttributes(), ledgerServiceAttributes(), keyAttributes()} {
 		maps.Copy(attributes, group)
 	}
 	resp.Schema = schema.Schema{
@@ -72,7 +72,7 @@ func runAttributes() map[string]schema.Attribute {
 				"was cut off is continued on the VM with the mark of the same owner and name, once no run is at it any more. Each object " +
 				"keeps the owner that it was made with, and the state knows it. Letters, digits, `.`, `_`, `-`. Default: a random one, " +
 				"made once and kept beside the ledger as `maaslxd-owner`, so that all configurations which use the ledger share it. " +
-				"Required where `ledger` is `memory`. CI runners that start with an empty home directory should set it.",
+				"Required where `ledger` is `memory` or an address. CI runners that start with an empty home directory should set it.",
 			Validators: []validator.String{ownerName()},
 		},
 		"ledger": schema.StringAttribute{
@@ -83,7 +83,8 @@ func runAttributes() map[string]schema.Attribute {
 				"several MAAS. It belongs on a local disk, not on a network file system. Default: `maaslxd/ledger.db` in " +
 				"`$XDG_STATE_HOME`, or else in `~/.local/state`. A lost ledger costs nothing while no run is under way: VMs are found " +
 				"by their marks in MAAS. `memory` keeps no file, for one run only: then nothing is known of what other runs reserve. " +
-				"Environment: `MAASLXD_LEDGER`.",
+				"Runs on several machines share the ledger of a service, `capi-bridge ledger serve`: give its address, such as " +
+				"`https://ledger.example.com:7443`. Environment: `MAASLXD_LEDGER`.",
 		},
 		"composer": schema.StringAttribute{
 			Optional: true,
@@ -100,6 +101,28 @@ func runAttributes() map[string]schema.Attribute {
 				"word is taken after some seconds, and where they are refused, after five minutes. What cannot be asked cannot be seen to be empty, either: an LXD that runs already is then " +
 				"only registered with `adopt_existing_vms`. Default `auto`.",
 			Validators: []validator.String{stringvalidator.OneOf(client.ProbeAuto, client.ProbeDirect, client.ProbeMAAS)},
+		},
+	}
+}
+
+// ledgerServiceAttributes say how a ledger on another machine is reached.
+func ledgerServiceAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"ledger_ca": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Where `ledger` is an address: certificates of the authorities that sign the service's certificate, as PEM text or the path " +
+				"of a file. The service writes its own to `ca.pem`. Default: those that the system trusts. Environment: `MAASLXD_LEDGER_CA`.",
+		},
+		"ledger_cert": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Where `ledger` is an address: the client certificate by which the service knows this provider, as PEM text or the path of a " +
+				"file. `capi-bridge ledger client add` makes it. It is for one owner: set `owner`. May be ephemeral. Environment: `MAASLXD_LEDGER_CERT`.",
+		},
+		"ledger_key": schema.StringAttribute{
+			Optional:  true,
+			Sensitive: true,
+			MarkdownDescription: "Private key of `ledger_cert`, as PEM text or the path of a file. It is sent nowhere, and is not written to the state. May be " +
+				"ephemeral. Environment: `MAASLXD_LEDGER_KEY`.",
 		},
 	}
 }

@@ -36,6 +36,9 @@ type providerModel struct {
 	CACert         types.String `tfsdk:"ca_cert"`
 	Owner          types.String `tfsdk:"owner"`
 	Ledger         types.String `tfsdk:"ledger"`
+	LedgerCA       types.String `tfsdk:"ledger_ca"`
+	LedgerCert     types.String `tfsdk:"ledger_cert"`
+	LedgerKey      types.String `tfsdk:"ledger_key"`
 	RequestTimeout types.String `tfsdk:"request_timeout"`
 	PollInterval   types.String `tfsdk:"poll_interval"`
 	Composer       types.String `tfsdk:"composer"`
@@ -55,7 +58,7 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 		Ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
 	for _, v := range []types.String{
-		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.LXDClientCert, m.LXDClientKey,
+		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.LedgerCA, m.LedgerCert, m.LedgerKey, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.LXDClientCert, m.LXDClientKey,
 	} {
 		s.Unknown = s.Unknown || v.IsUnknown()
 	}
@@ -65,6 +68,7 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	s.Probe = cmp.Or(m.Probe.ValueString(), client.ProbeAuto)
 	s.Composer = site.Choice(m.Composer.ValueString())
 	s.Key = m.keySettings(&diags)
+	s.LedgerAccess = m.ledgerAccess(s.Ledger, &diags)
 	pem, err := readPEM(fromEnv(m.CACert, "MAAS_API_CACERT"))
 	if err != nil {
 		diags.AddAttributeError(path.Root("ca_cert"), "Cannot read the CA certificates",

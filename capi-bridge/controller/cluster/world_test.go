@@ -109,7 +109,7 @@ func clientOf(t *testing.T, s *sim.Server) *maas.Client {
 
 // sites are those of a manager that just began.
 func (w *clusterWorld) sites() controller.Sites {
-	rows := ledger.NewMemory(nil)
+	rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
 	w.t.Cleanup(func() { _ = rows.Close() })
 	sites := identity.New(identity.Config{
 		Finder: identity.Finder{Reader: w.client, Namespace: infrav1.DefaultNamespace}, Ledger: rows, Period: time.Minute, UserAgent: w.agent, Composer: w.composer,

@@ -57,7 +57,7 @@ func newShipped(t *testing.T, composer string) *shipped {
 			t.Fatal(err)
 		}
 	}
-	rows := ledger.NewMemory(nil)
+	rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
 	t.Cleanup(func() { _ = rows.Close() })
 	sites := identity.New(identity.Config{
 		Finder: identity.Finder{Reader: w.client, Namespace: infrav1.DefaultNamespace}, Ledger: rows, Period: time.Minute,

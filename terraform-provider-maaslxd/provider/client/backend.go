@@ -35,7 +35,7 @@ type Backend struct {
 // connect wires the engine to a MAAS, without a call.
 func connect(s Settings, files *Ledgers) (*Backend, error) {
 	log := newLog()
-	rows := &lateLedger{files: files, path: s.Ledger, region: site.Region(s.APIURL)}
+	rows := &lateLedger{files: files, path: s.Ledger, access: s.LedgerAccess, region: site.Region(s.APIURL)}
 	key := &FleetKey{settings: s.Key, ledger: rows, apiURL: s.APIURL}
 	probe := newProbe(s)
 	at, err := site.Open(site.Config{
@@ -58,11 +58,12 @@ func connect(s Settings, files *Ledgers) (*Backend, error) {
 // OpenLedger opens the ledger of this MAAS, and makes it if there is none.
 func (b *Backend) OpenLedger(ctx context.Context) error {
 	_, err := b.ledger.open(ctx)
-	return aboutLedger(err)
+	return b.ledger.about(err)
 }
 
-// LedgerInMemory tells whether the ledger ends with this process.
-func (b *Backend) LedgerInMemory() bool { return b.ledger.path == MemoryLedger }
+// LedgerIsNoFile tells whether there is no place beside the ledger for the key pair of
+// the fleet: it ends with this process, or a service keeps it.
+func (b *Backend) LedgerIsNoFile() bool { return !b.ledger.hasFile() }
 
 // TookMAASWord tells whether an LXD was never reached from here, so that MAAS's word
 // was taken for it.

@@ -106,9 +106,9 @@ func (k *FleetKey) Next() ([]string, error) {
 	return []string{key.Certificate}, nil
 }
 
-// File is the path of a file beside the ledger, empty if that is in memory.
+// File is the path of a file beside the ledger, empty if that is no file.
 func (k *FleetKey) File(name string) (string, error) {
-	if k.ledger.path == MemoryLedger {
+	if !k.ledger.hasFile() {
 		return "", nil
 	}
 	ledger, err := k.ledger.file()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
 // MemoryLedger is the value of the provider's ledger attribute that asks for
@@ -21,61 +22,25 @@ const MemoryLedger = "memory"
 const ledgerHint = `The file is chosen by ledger in the provider block, or by MAASLXD_LEDGER. ledger = "memory" does without one: ` +
 	"then nothing keeps another run from reserving the same room at the same time."
 
-// Ledgers are the ledger files that this process has open, by path. Several
-// provider blocks of one process share them.
-type Ledgers struct {
-	mu     sync.Mutex
-	opened map[string]*ledger.Ledger
-}
-
-// open opens a file, and makes it if there is none.
-func (l *Ledgers) open(ctx context.Context, path string) (*ledger.Ledger, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if have := l.opened[path]; have != nil {
-		return have, nil
-	}
-	opened, err := ledger.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if l.opened == nil {
-		l.opened = map[string]*ledger.Ledger{}
-	}
-	l.opened[path] = opened
-	return opened, nil
-}
-
-// Close closes all of them.
-func (l *Ledgers) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var errs []error
-	for path, opened := range l.opened {
-		errs = append(errs, opened.Close())
-		delete(l.opened, path)
-	}
-	return errors.Join(errs...)
-}
-
 // lateLedger is the ledger of one MAAS. Its file is made when something is
 // first written, so that a plan leaves nothing behind.
 type lateLedger struct {
 	files  *Ledgers
-	path   string             // as configured; empty: the default; MemoryLedger: none
+	path   string             // as configured, or the address of a service; empty: the default; MemoryLedger: none
+	access LedgerAccess       // to a service
 	region string             // of a MAAS that has no mark: its address
 	marks  engine.RegionMarks // of the MAAS; nil: nobody asks
 
 	mu     sync.Mutex
-	all    *ledger.Ledger // nil until it is open
-	marked *ledger.Ledger // of the MAAS's mark; nil until that is known
+	all    ledger.Regions // nil until it is open
+	marked ledger.Rows    // of the MAAS's mark; nil until that is known
 }
 
 var _ engine.Ledger = (*lateLedger)(nil)
 
 // open returns the ledger of this MAAS, and makes it if there is none. It asks MAAS for
 // its mark without the lock: others need not wait for an answer that does not come.
-func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
+func (l *lateLedger) open(ctx context.Context) (ledger.Rows, error) {
 	all, marked, err := l.opened(ctx)
 	switch {
 	case err != nil:
@@ -107,7 +72,7 @@ func (l *lateLedger) open(ctx context.Context) (*ledger.Ledger, error) {
 }
 
 // opened returns the ledger of all regions, and that of this MAAS if its mark is known.
-func (l *lateLedger) opened(ctx context.Context) (all, marked *ledger.Ledger, err error) {
+func (l *lateLedger) opened(ctx context.Context) (all ledger.Regions, marked ledger.Rows, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all, err = l.openAll(ctx)
@@ -127,21 +92,29 @@ func (l *lateLedger) first(ctx context.Context) error {
 }
 
 // openAll returns the ledger of all regions. The caller holds mu.
-func (l *lateLedger) openAll(ctx context.Context) (*ledger.Ledger, error) {
+func (l *lateLedger) openAll(ctx context.Context) (ledger.Regions, error) {
 	if l.all != nil {
 		return l.all, nil
 	}
 	if l.path == MemoryLedger {
-		l.all = ledger.NewMemory(nil)
+		l.all = ledger.Local{Ledger: ledger.NewMemory(nil)}
 		return l.all, nil
 	}
-	file, err := l.file()
-	if err != nil {
-		return nil, err
-	}
-	opened, err := l.files.open(ctx, file)
-	if err != nil {
-		return nil, err
+	var opened ledger.Regions
+	if l.isService() {
+		service, err := l.files.connect(l.config())
+		if err != nil {
+			return nil, err
+		}
+		opened = service
+	} else {
+		file, err := l.file()
+		if err != nil {
+			return nil, err
+		}
+		if opened, err = l.files.open(ctx, file); err != nil {
+			return nil, err
+		}
 	}
 	l.all = opened
 	return opened, nil
@@ -149,7 +122,7 @@ func (l *lateLedger) openAll(ctx context.Context) (*ledger.Ledger, error) {
 
 // existing returns the ledger if there is one already, else nil. Who only
 // reads needs no other.
-func (l *lateLedger) existing(ctx context.Context) (*ledger.Ledger, error) {
+func (l *lateLedger) existing(ctx context.Context) (ledger.Rows, error) {
 	if !l.exists() {
 		return nil, nil
 	}
@@ -158,7 +131,7 @@ func (l *lateLedger) existing(ctx context.Context) (*ledger.Ledger, error) {
 
 // ledgerOfMark returns the ledger of the MAAS with a mark, without asking MAAS for it, if
 // there is a ledger already. An empty mark is not known, and asked for.
-func (l *lateLedger) ledgerOfMark(ctx context.Context, mark string) (*ledger.Ledger, error) {
+func (l *lateLedger) ledgerOfMark(ctx context.Context, mark string) (ledger.Rows, error) {
 	if mark == "" || l.path == MemoryLedger || !l.exists() {
 		return l.existing(ctx)
 	}
@@ -173,7 +146,7 @@ func (l *lateLedger) ledgerOfMark(ctx context.Context, mark string) (*ledger.Led
 func (l *lateLedger) exists() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.path == MemoryLedger || l.all != nil {
+	if !l.hasFile() || l.all != nil {
 		return true
 	}
 	file, err := l.file()
@@ -197,10 +170,11 @@ func (l *lateLedger) check(ctx context.Context) error {
 	if !l.exists() {
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := l.openAll(ctx)
-	return aboutLedger(err)
+	all, _, err := l.opened(ctx)
+	if service, ok := all.(*remote.Client); ok && err == nil {
+		return checkService(ctx, service)
+	}
+	return l.about(err)
 }
 
 var _ engine.Leases = (*lateLedger)(nil)
@@ -218,10 +192,10 @@ func (l *lateLedger) Tag(ctx context.Context) (engine.Tag, error) {
 	}
 	all, _, err := l.opened(ctx)
 	if err != nil {
-		return engine.Tag{}, aboutLedger(err)
+		return engine.Tag{}, l.about(err)
 	}
-	tag, err := all.Tag(ctx)
-	return tag, aboutLedger(err)
+	tag, err := all.Region(l.region).Tag(ctx)
+	return tag, l.about(err)
 }
 
 // Serves implements engine.Ledger. Before there is a ledger, a list of the hosts serves
@@ -232,30 +206,30 @@ func (l *lateLedger) Serves(ctx context.Context, inventory engine.Tag) (bool, er
 	}
 	all, _, err := l.opened(ctx)
 	if err != nil {
-		return false, aboutLedger(err)
+		return false, l.about(err)
 	}
-	serves, err := all.Serves(ctx, inventory)
-	return serves, aboutLedger(err)
+	serves, err := all.Region(l.region).Serves(ctx, inventory)
+	return serves, l.about(err)
 }
 
 // Pending implements engine.Ledger.
 func (l *lateLedger) Pending(ctx context.Context) ([]engine.Row, error) {
 	rows, err := l.existing(ctx)
 	if rows == nil || err != nil {
-		return nil, aboutLedger(err)
+		return nil, l.about(err)
 	}
 	pending, err := rows.Pending(ctx)
-	return pending, aboutLedger(err)
+	return pending, l.about(err)
 }
 
 // Rows implements engine.Ledger.
 func (l *lateLedger) Rows(ctx context.Context) ([]engine.Row, error) {
 	rows, err := l.existing(ctx)
 	if rows == nil || err != nil {
-		return nil, aboutLedger(err)
+		return nil, l.about(err)
 	}
 	all, err := rows.Rows(ctx)
-	return all, aboutLedger(err)
+	return all, l.about(err)
 }
 
 // Row implements engine.Ledger.
@@ -263,17 +237,17 @@ func (l *lateLedger) Row(ctx context.Context, key engine.Key) (engine.Row, error
 	rows, err := l.existing(ctx)
 	switch {
 	case err != nil:
-		return engine.Row{}, aboutLedger(err)
+		return engine.Row{}, l.about(err)
 	case rows == nil:
 		return engine.Row{}, fmt.Errorf("there is no ledger yet: %w", engine.ErrNotFound)
 	}
 	row, err := rows.Row(ctx, key)
-	return row, aboutLedger(err)
+	return row, l.about(err)
 }
 
 // Renew implements engine.Ledger.
 func (l *lateLedger) Renew(ctx context.Context, row engine.Row) error {
-	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Renew(ctx, row) })
+	return l.do(ctx, func(rows ledger.Rows) error { return rows.Renew(ctx, row) })
 }
 
 // Place implements engine.Ledger.
@@ -284,7 +258,7 @@ func (l *lateLedger) Place(ctx context.Context, r engine.Reservation) (row engin
 	if err := l.first(ctx); err != nil {
 		return engine.Row{}, false, err
 	}
-	err = l.do(ctx, func(rows *ledger.Ledger) error { row, fresh, err = rows.Place(ctx, r); return err })
+	err = l.do(ctx, func(rows ledger.Rows) error { row, fresh, err = rows.Place(ctx, r); return err })
 	return row, fresh, err
 }
 
@@ -296,7 +270,7 @@ func (l *lateLedger) Move(ctx context.Context, attempt int, r engine.Reservation
 	if err := l.first(ctx); err != nil {
 		return engine.Row{}, false, err
 	}
-	err = l.do(ctx, func(rows *ledger.Ledger) error { row, fresh, err = rows.Move(ctx, attempt, r); return err })
+	err = l.do(ctx, func(rows ledger.Rows) error { row, fresh, err = rows.Move(ctx, attempt, r); return err })
 	return row, fresh, err
 }
 
@@ -305,23 +279,23 @@ func (l *lateLedger) Bind(ctx context.Context, row engine.Row) error {
 	if err := l.first(ctx); err != nil {
 		return err
 	}
-	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Bind(ctx, row) })
+	return l.do(ctx, func(rows ledger.Rows) error { return rows.Bind(ctx, row) })
 }
 
 // Leaving implements engine.Ledger.
 func (l *lateLedger) Leaving(ctx context.Context, key engine.Key) error {
-	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Leaving(ctx, key) })
+	return l.do(ctx, func(rows ledger.Rows) error { return rows.Leaving(ctx, key) })
 }
 
 // Drop implements engine.Ledger.
 func (l *lateLedger) Drop(ctx context.Context, row engine.Row) error {
-	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.Drop(ctx, row) })
+	return l.do(ctx, func(rows ledger.Rows) error { return rows.Drop(ctx, row) })
 }
 
 // Hold implements engine.Leases. It makes no mark: of a wish that is refused afterwards
 // nothing is left in MAAS.
 func (l *lateLedger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
-	err = l.do(ctx, func(rows *ledger.Ledger) error { release, err = rows.Hold(ctx, key); return err })
+	err = l.do(ctx, func(rows ledger.Rows) error { release, err = rows.Hold(ctx, key); return err })
 	return release, err
 }
 
@@ -330,32 +304,22 @@ func (l *lateLedger) CloseHost(ctx context.Context, c engine.Close) error {
 	if err := l.first(ctx); err != nil {
 		return err
 	}
-	return l.do(ctx, func(rows *ledger.Ledger) error { return rows.CloseHost(ctx, c) })
+	return l.do(ctx, func(rows ledger.Rows) error { return rows.CloseHost(ctx, c) })
 }
 
 // OpenHost implements engine.Ledger. Where there is no ledger, nothing is closed.
 func (l *lateLedger) OpenHost(ctx context.Context, hostKey, holder string) error {
 	rows, err := l.existing(ctx)
 	if rows == nil || err != nil {
-		return aboutLedger(err)
+		return l.about(err)
 	}
-	return aboutLedger(rows.OpenHost(ctx, hostKey, holder))
+	return l.about(rows.OpenHost(ctx, hostKey, holder))
 }
 
-func (l *lateLedger) do(ctx context.Context, act func(*ledger.Ledger) error) error {
+func (l *lateLedger) do(ctx context.Context, act func(ledger.Rows) error) error {
 	rows, err := l.open(ctx)
 	if err != nil {
-		return aboutLedger(err)
+		return l.about(err)
 	}
-	return aboutLedger(act(rows))
-}
-
-// aboutLedger adds to what is wrong with a file which attribute chooses
-// another.
-func aboutLedger(err error) error {
-	refusal, ok := errors.AsType[*engine.Refusal](err)
-	if !ok {
-		return err
-	}
-	return &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}
+	return l.about(act(rows))
 }

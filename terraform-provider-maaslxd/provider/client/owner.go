@@ -26,14 +26,14 @@ type owner struct {
 
 // errNoOwner: nothing would tell the next run whose objects these are.
 var errNoOwner = &engine.SpecError{
-	Field: "owner", Message: `ledger = "memory" keeps no file, so owner must be set`,
+	Field: "owner", Message: `a ledger that is "memory" or a service keeps no owner, so owner must be set`,
 	Hint: "Choose a name for this configuration that no other one has: runs on any machine then go on with what it left unfinished.",
 	Err:  engine.ErrInvalid,
 }
 
 // check tells at once what is wrong with an owner, or that there is none.
 func (o *owner) check() error {
-	if o.set == "" && o.rows.path == MemoryLedger {
+	if o.set == "" && !o.rows.hasFile() {
 		return errNoOwner
 	}
 	_, err := o.read()
@@ -84,7 +84,7 @@ func (o *owner) keep() error {
 	name := o.name()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.rows.path != MemoryLedger {
+	if o.rows.hasFile() {
 		if name, err = ledger.KeepOwner(file, name); err != nil {
 			return err
 		}

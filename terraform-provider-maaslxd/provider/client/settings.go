@@ -12,7 +12,8 @@ type Settings struct {
 	APIKey         string
 	CACert         []byte // PEM
 	Owner          string // empty: the one that is kept beside the ledger
-	Ledger         string // path, MemoryLedger, or empty for the default
+	Ledger         string // path, address of a service, MemoryLedger, or empty for the default
+	LedgerAccess   LedgerAccess
 	RequestTimeout time.Duration
 	PollInterval   time.Duration
 	Probe          string      // one of the probe constants

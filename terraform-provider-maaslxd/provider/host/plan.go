@@ -104,7 +104,7 @@ type hostPlan struct {
 func (p *hostPlan) checkKey(ctx context.Context, b *client.Backend) {
 	key, err := b.Key.Load()
 	switch {
-	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.LedgerInMemory():
+	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.LedgerIsNoFile():
 		_, err = b.Key.LoadOrCreate(func() error { return nil }) // says why not
 	case errors.Is(err, engine.ErrNotFound) && p.state != nil:
 		p.warnKeyLost(err)

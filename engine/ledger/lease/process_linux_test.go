@@ -1,4 +1,4 @@
-package ledger
+package lease
 
 import (
 	"os/exec"
@@ -18,7 +18,7 @@ func TestLivesUnreadable(t *testing.T) {
 		t.Errorf("this process lives: %t, seen: %t", lives, seen)
 	}
 	gone := me
-	gone.pid = dead.ProcessState.Pid()
+	gone.PID = dead.ProcessState.Pid()
 	if lives, seen := gone.lives(); lives || !seen {
 		t.Errorf("a process that has ended lives: %t, seen: %t", lives, seen)
 	}

@@ -1,4 +1,4 @@
-package ledger
+package lease
 
 import (
 	"errors"
@@ -11,28 +11,28 @@ import (
 	"syscall"
 )
 
-// process is a process, as other processes can find it. Where the system does not
-// tell enough of it, machine is empty.
-type process struct {
-	machine string // the boot of the machine, and the numbering of its processes
-	pid     int
-	started string // in ticks since the boot: numbers of processes are used again
+// Process is a process, as other processes can find it. Where the system does not
+// tell enough of it, Machine is empty.
+type Process struct {
+	Machine string // the boot of the machine, and the numbering of its processes
+	PID     int
+	Started string // in ticks since the boot: numbers of processes are used again
 	// The process that started it, e.g. Terraform's CLI. One that outlives it, as a
 	// provider does for some seconds whose CLI was killed, makes nothing any more.
-	parent        int
-	parentStarted string
+	Parent        int
+	ParentStarted string
 }
 
 // String names it for people.
-func (p process) String() string {
-	if p.machine != "" && p.machine == thisProcess().machine {
-		return fmt.Sprintf("process %d of this machine", p.pid)
+func (p Process) String() string {
+	if p.Machine != "" && p.Machine == thisProcess().Machine {
+		return fmt.Sprintf("process %d of this machine", p.PID)
 	}
-	return fmt.Sprintf("process %d of another machine or container", p.pid)
+	return fmt.Sprintf("process %d of another machine or container", p.PID)
 }
 
-var thisProcess = sync.OnceValue(func() process {
-	p := process{pid: os.Getpid()}
+var thisProcess = sync.OnceValue(func() Process {
+	p := Process{PID: os.Getpid()}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return p
@@ -41,26 +41,26 @@ var thisProcess = sync.OnceValue(func() process {
 	if err != nil {
 		return p
 	}
-	p.parent = os.Getppid()
-	p.parentStarted, _ = startOf(p.parent) // none in a container that begins with this process
-	if started, err := startOf(p.pid); err == nil && started != "" {
-		p.machine, p.started = strings.TrimSpace(string(boot))+" "+numbering, started
+	p.Parent = os.Getppid()
+	p.ParentStarted, _ = startOf(p.Parent) // none in a container that begins with this process
+	if started, err := startOf(p.PID); err == nil && started != "" {
+		p.Machine, p.Started = strings.TrimSpace(string(boot))+" "+numbering, started
 	}
 	return p
 })
 
 // lives tells whether the process is alive, and the one that started it; seen is false where it cannot be seen
 // from here.
-func (p process) lives() (lives, seen bool) {
-	if p.machine == "" || p.machine != thisProcess().machine {
+func (p Process) lives() (lives, seen bool) {
+	if p.Machine == "" || p.Machine != thisProcess().Machine {
 		return false, false
 	}
-	started, err := startOf(p.pid)
-	if err == nil && started == p.started && p.parentStarted != "" {
-		started, err = startOf(p.parent)
-		return started == p.parentStarted, err == nil
+	started, err := startOf(p.PID)
+	if err == nil && started == p.Started && p.ParentStarted != "" {
+		started, err = startOf(p.Parent)
+		return started == p.ParentStarted, err == nil
 	}
-	return started == p.started, err == nil
+	return started == p.Started, err == nil
 }
 
 // startOf reads when a process was started, which Linux tells in the 22nd field of

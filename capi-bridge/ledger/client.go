@@ -1,0 +1,190 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+)
+
+const aboutAdd = `Makes a certificate and a key for a client of the ledger service, and notes what
+the client may do. Run it on the service's machine, as the service's user; the
+service need not be started anew.`
+
+// newClient is what client add is told.
+type newClient struct {
+	folder, name, certificate, out string
+	rights                         access.Rights
+	valid                          time.Duration
+}
+
+// addClient is the command client add.
+func addClient(_ context.Context, p setting.Program) error {
+	c := newClient{}
+	s := setting.New(p, aboutAdd)
+	addFolder(s, &c.folder)
+	s.Texts(&c.rights.Regions, "region", "", "MAAS that the client may use: its mark, its address, or * for all; may be given several times")
+	s.Text(&c.rights.Prefix, "prefix", "", "", "owner whose rows the client may write, such as ci; * for all")
+	s.Span(&c.valid, "valid", "", access.ClientValid, "how long the certificate is valid")
+	s.PEM(&c.certificate, "certificate", "", "certificate that the client has already, as PEM text or the path of a file")
+	s.Text(&c.out, "out", "", "", "folder for NAME.crt, NAME.key and ca.pem (default: they are printed)")
+	var err error
+	if c.name, p.Args, err = nameIn(p); err != nil {
+		return err
+	}
+	if err := s.ReadArgs(p.Args); err != nil {
+		return err
+	}
+	c.rights.Prefix = access.OwnerPrefix(c.rights.Prefix)
+	return c.add(p)
+}
+
+// nameIn takes the name of a client off the arguments, where it stands first.
+func nameIn(p setting.Program) (name string, rest []string, err error) {
+	if len(p.Args) > 0 && !strings.HasPrefix(p.Args[0], "-") {
+		return p.Args[0], p.Args[1:], nil
+	}
+	for _, arg := range p.Args {
+		if arg == "-h" || arg == "-help" || arg == "--help" {
+			return "", p.Args, nil
+		}
+	}
+	return "", nil, &setting.UsageError{Text: "the name of the client is missing", Hint: p.Name + " NAME …"}
+}
+
+// add makes what is missing, notes the client and hands the certificate out.
+func (c newClient) add(p setting.Program) error {
+	now := time.Now()
+	register := access.NewRegister(c.folder)
+	if c.certificate != "" {
+		added, err := register.Add(c.name, c.rights, []byte(c.certificate), now)
+		if err != nil {
+			return inFlags(err)
+		}
+		return tell(p, added)
+	}
+	authority, err := access.OpenAuthority(c.folder, now)
+	if err != nil {
+		return err
+	}
+	certificate, key, err := authority.Client(c.name, now, c.valid)
+	if err != nil {
+		return err
+	}
+	added, err := register.Add(c.name, c.rights, certificate, now)
+	if err != nil {
+		return inFlags(err)
+	}
+	if err := c.handOut(p, map[string][]byte{".crt": certificate, ".key": key}, []byte(authority.Certificate)); err != nil {
+		_, undo := register.Revoke(c.name, now)
+		return errors.Join(err, undo)
+	}
+	return tell(p, added)
+}
+
+// handOut writes or prints the certificate, the key and the authority's certificate.
+func (c newClient) handOut(p setting.Program, pair map[string][]byte, authority []byte) error {
+	if c.out == "" {
+		_, err := fmt.Fprintf(p.Stdout, "%s%s%s", pair[".crt"], pair[".key"], authority)
+		return err
+	}
+	if err := os.MkdirAll(c.out, 0o700); err != nil {
+		return outError(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.out, access.AuthorityFile), authority, 0o644); err != nil { //nolint:gosec // it is public
+		return outError(err)
+	}
+	for _, suffix := range []string{".key", ".crt"} {
+		path := filepath.Join(c.out, c.name+suffix)
+		// Removed first: a file that is there may be open to others.
+		_ = os.Remove(path)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return outError(err)
+		}
+		_, err = file.Write(pair[suffix])
+		if err := errors.Join(err, file.Close()); err != nil {
+			return outError(err)
+		}
+	}
+	return nil
+}
+
+func outError(err error) error {
+	return &setting.UsageError{Flag: "--out", Text: err.Error(), Hint: "Name a folder in which this user may make files."}
+}
+
+// tell says who was added. The certificates may go to a file, so this does not.
+func tell(p setting.Program, c access.Client) error {
+	_, err := fmt.Fprintf(p.Stderr, "client %s may use %s, and write the rows of %s, until %s\n",
+		c.Name, strings.Join(c.Regions, ", "), c.Prefix, c.Expires.Format(time.DateOnly))
+	return err
+}
+
+// inFlags names the flag in the place of what is wrong with the rights.
+func inFlags(err error) error {
+	refusal, ok := errors.AsType[*engine.Refusal](err)
+	if !ok || !errors.Is(err, engine.ErrInvalid) {
+		return err
+	}
+	return &setting.UsageError{Text: refusal.Message, Hint: refusal.Hint + " Flags: --region and --prefix."}
+}
+
+// listClients is the command client list.
+func listClients(_ context.Context, p setting.Program) error {
+	var folder string
+	s := setting.New(p, "Lists all clients that ever were, with their rights.")
+	addFolder(s, &folder)
+	if err := s.Read(); err != nil {
+		return err
+	}
+	all, err := access.NewRegister(folder).List()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(p.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tREGIONS\tPREFIX\tEXPIRES\tSTATE")
+	for _, c := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, strings.Join(c.Regions, ","), c.Prefix, c.Expires.Format(time.DateOnly), stateOf(c, time.Now()))
+	}
+	return table.Flush()
+}
+
+// stateOf says whether a client may use the service.
+func stateOf(c access.Client, now time.Time) string {
+	switch {
+	case !c.Revoked.IsZero():
+		return "revoked on " + c.Revoked.Format(time.DateOnly)
+	case now.After(c.Expires):
+		return "expired"
+	}
+	return "valid"
+}
+
+// revokeClient is the command client revoke.
+func revokeClient(_ context.Context, p setting.Program) error {
+	var folder string
+	s := setting.New(p, "Refuses a client from its next request on, also where it is connected.")
+	addFolder(s, &folder)
+	name, rest, err := nameIn(p)
+	if err != nil {
+		return err
+	}
+	if err := s.ReadArgs(rest); err != nil {
+		return err
+	}
+	c, err := access.NewRegister(folder).Revoke(name, time.Now())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "client %s is revoked\n", c.Name)
+	return err
+}

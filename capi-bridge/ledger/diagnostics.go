@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/service"
+)
+
+// metrics are what the service counts. They hold no name of a client or an object.
+type metrics struct {
+	registry  *prometheus.Registry
+	requests  *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	resent    prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "maaslxd_ledger_requests_total", Help: "Requests to the ledger service by operation and outcome.",
+		}, []string{"operation", "outcome"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "maaslxd_ledger_request_duration_seconds", Help: "Time that requests to the ledger service took.",
+			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
+		}, []string{"operation"}),
+		resent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "maaslxd_ledger_resent_total", Help: "Writes that clients sent again, as they had no answer.",
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.durations, m.resent,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// count counts a request.
+func (m *metrics) count(r service.Request) {
+	m.requests.WithLabelValues(r.Operation, r.Outcome).Inc()
+	m.durations.WithLabelValues(r.Operation).Observe(r.Took.Seconds())
+	if r.Resent {
+		m.resent.Inc()
+	}
+}
+
+// readyWithin is how long the ledger may take to say that it can be read.
+const readyWithin = 5 * time.Second
+
+// diagnosticsHandler answers probes, and gives the metrics.
+func (r *running) diagnosticsHandler(m *metrics) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, request *http.Request) {
+		ctx, cancel := context.WithTimeout(request.Context(), readyWithin)
+		defer cancel()
+		switch _, err := r.rows.Tag(ctx); {
+		case r.ending.Load():
+			http.Error(w, "ending", http.StatusServiceUnavailable)
+		case err != nil:
+			r.log.Error("the ledger cannot be read", "error", err)
+			http.Error(w, "the ledger cannot be read", http.StatusServiceUnavailable)
+		default:
+			_, _ = io.WriteString(w, "ok\n")
+		}
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	return mux
+}

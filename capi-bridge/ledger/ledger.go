@@ -1,0 +1,34 @@
+// Package ledger are the commands of the ledger as a service: serve it to the Terraform
+// runs and managers of several machines, and say who may use it.
+package ledger
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+)
+
+// Run runs one of the commands.
+func Run(ctx context.Context, p setting.Program) error {
+	return setting.Commands{
+		{Name: "serve", What: "serve a ledger to Terraform runs and managers on several machines", Run: Serve},
+		{Name: "client", What: "say who may use the service: client add|list|revoke", Run: Client},
+	}.Run(ctx, p)
+}
+
+// Client runs one of the commands about clients.
+func Client(ctx context.Context, p setting.Program) error {
+	return setting.Commands{
+		{Name: "add", What: "make a certificate for a client: add NAME --region REGION --prefix OWNER", Run: addClient},
+		{Name: "list", What: "list the clients and their rights", Run: listClients},
+		{Name: "revoke", What: "refuse a client from its next request on: revoke NAME", Run: revokeClient},
+	}.Run(ctx, p)
+}
+
+// DefaultFolder is where a service keeps its ledger, its authority and its clients.
+const DefaultFolder = "/var/lib/maaslxd-ledger"
+
+// addFolder adds the setting of the folder.
+func addFolder(s *setting.Settings, folder *string) {
+	s.Text(folder, "dir", "LEDGER_DIR", DefaultFolder, "folder of the ledger's file, its certificate authority and its clients")
+}

@@ -1,0 +1,264 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	rows "github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+)
+
+// output is what a program writes, while it does.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// command runs a command of the ledger in a folder.
+func command(ctx context.Context, folder string, out, log io.Writer, args ...string) error {
+	return Run(ctx, setting.Program{
+		Name: "capi-bridge ledger", Args: args, Stdout: out, Stderr: log, Version: "test",
+		Getenv: func(name string) string { return map[string]string{"LEDGER_DIR": folder}[name] },
+	})
+}
+
+// served is a service that runs.
+type served struct {
+	t               *testing.T
+	folder          string
+	address, health string
+	log             output
+	stop            context.CancelFunc
+	ended           chan error
+}
+
+// serve starts a service, and waits until it serves.
+func serve(t *testing.T, folder string, args ...string) *served {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	s := &served{t: t, folder: folder, stop: stop, ended: make(chan error, 1)}
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}, args...)
+	go func() { s.ended <- command(ctx, folder, io.Discard, &s.log, args...) }()
+	t.Cleanup(stop)
+	for range 600 {
+		for text := range strings.Lines(s.log.String()) {
+			var line struct{ Msg, Address, Health string }
+			if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "serving" {
+				s.address, s.health = line.Address, line.Health
+				return s
+			}
+		}
+		select {
+		case err := <-s.ended:
+			t.Fatalf("it does not serve: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Fatalf("it does not serve:\n%s", s.log.String())
+	return nil
+}
+
+// client adds a client, and connects it.
+func (s *served) client(name string, args ...string) *remote.Client {
+	s.t.Helper()
+	keys := s.t.TempDir()
+	err := command(s.t.Context(), s.folder, io.Discard, io.Discard, append([]string{"client", "add", name, "--out", keys}, args...)...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(keys, name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return string(text)
+	}
+	c, err := remote.New(remote.Config{Address: "https://" + s.address, CA: read("ca.pem"), Certificate: read(name + ".crt"), Key: read(name + ".key")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (s *served) get(path string) (int, string) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.health+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// TestServe is the life of a service: a client is added while it runs, writes, and is
+// revoked; what it did is in the log and in the metrics; the service ends in order.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "state")
+	s := serve(t, folder)
+	c := s.client("ci", "--region", "mark", "--prefix", "ci")
+	if err := c.Region("mark").Bind(t.Context(), engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Region("mark").Leaving(t.Context(), "other/web-1"); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("another one's row: %v", err)
+	}
+	if err := command(t.Context(), folder, io.Discard, io.Discard, "client", "revoke", "ci"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Tag(t.Context()); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("a client that was revoked: %v", err)
+	}
+	for path, want := range map[string]string{
+		"/healthz": "ok", "/readyz": "ok", "/metrics": `maaslxd_ledger_requests_total{operation="bind",outcome="ok"} 1`,
+	} {
+		if status, text := s.get(path); status != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%s: status %d, want %q:\n%s", path, status, want, text)
+		}
+	}
+	s.stop()
+	if err := <-s.ended; err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	for _, want := range []string{`"operation":"bind","outcome":"ok"`, `"operation":"leaving","outcome":"forbidden"`, `"key":"ci/web-1"`, `"msg":"ending"`} {
+		if !strings.Contains(s.log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, s.log.String())
+		}
+	}
+	if strings.Contains(s.log.String(), "PRIVATE") {
+		t.Error("a key is in the log")
+	}
+	again := serve(t, folder)
+	c = again.client("all", "--region", "*", "--prefix", "*")
+	if row, err := c.Region("mark").Row(t.Context(), "ci/web-1"); err != nil || row.SystemID != "abc123" {
+		t.Errorf("after a new start: %+v, %v", row, err)
+	}
+}
+
+// TestGivenCertificates serves with a certificate from files, and takes the clients of
+// another authority: both of another service, here.
+func TestGivenCertificates(t *testing.T) {
+	t.Parallel()
+	given := t.TempDir()
+	if err := command(t.Context(), given, io.Discard, io.Discard, "client", "add", "ci", "--region", "*", "--prefix", "*", "--out", given); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(given, name) }
+	folder := t.TempDir()
+	s := serve(t, folder, "--server-cert", at("ci.crt"), "--server-key", at("ci.key"), "--client-ca", at("ca.pem"))
+	if err := command(t.Context(), folder, io.Discard, io.Discard, "client", "add", "ci", "--region", "*", "--prefix", "*", "--certificate", at("ci.crt")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "ca-key.pem")); err == nil {
+		t.Error("an authority was made that nobody needs")
+	}
+	if s.address == "" {
+		t.Error("it does not serve")
+	}
+}
+
+// TestBadServe: what keeps a service from serving is one error with a way out.
+func TestBadServe(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cases := map[string]struct {
+		reason string
+		spoil  func(t *testing.T, folder string)
+		args   []string
+		says   string
+	}{
+		"PortTaken":   {"Another program listens there.", nil, []string{"--listen", taken.Addr().String()}, "--listen: cannot listen at"},
+		"HealthTaken": {"Nor may the probes be left out.", nil, []string{"--health-addr", taken.Addr().String()}, "--health-addr: cannot listen at"},
+		"Twice":       {"Two services would forget each other's answers.", func(t *testing.T, folder string) { serve(t, folder) }, nil, "another service has the ledger"},
+		"ReadOnly": {"Nothing can be written.", func(t *testing.T, folder string) {
+			if os.Geteuid() == 0 {
+				t.Skip("root may write everywhere")
+			}
+			if err := os.Chmod(folder, 0o500); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
+		}, nil, "the folder of the ledger"},
+		"Newer": {"A newer program has used the file.", func(t *testing.T, folder string) { newer(t, filepath.Join(folder, "ledger.db")) }, nil, "has schema"},
+		"Damaged": {"It is no ledger.", func(t *testing.T, folder string) {
+			if err := os.WriteFile(filepath.Join(folder, "ledger.db"), []byte(strings.Repeat("no ledger ", 1000)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, "is damaged, or is no ledger"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if tc.spoil != nil {
+				tc.spoil(t, folder)
+			}
+			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", ""}, tc.args...)
+			err := command(t.Context(), folder, io.Discard, io.Discard, args...)
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("%s\ngot %v, want %q", tc.reason, err, tc.says)
+			}
+			if problems := setting.Explain(err); len(problems) != 1 || problems[0].Hint == "" {
+				t.Errorf("%s\ngot %+v", tc.reason, problems)
+			}
+		})
+	}
+}
+
+// newer makes a ledger of a schema that is to come.
+func newer(t *testing.T, path string) {
+	t.Helper()
+	l, err := rows.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), `INSERT INTO schema_version (version) VALUES (1000)`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

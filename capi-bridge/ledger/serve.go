@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	rows "github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/service"
+)
+
+const aboutServe = `Serves one ledger to the Terraform runs and managers of several machines, over
+mutual TLS 1.3. It makes a certificate authority of its own at its first start,
+unless it is given certificates. "ledger client add" makes the clients' ones.`
+
+// serving is what serve is told.
+type serving struct {
+	folder, file, listen, diagnostics string
+	names                             []string
+	certificates
+	grace   time.Duration
+	verbose bool
+}
+
+// settings are the flags of serve.
+func (s *serving) settings(p setting.Program) *setting.Settings {
+	all := setting.New(p, aboutServe)
+	addFolder(all, &s.folder)
+	all.Text(&s.file, "file", "LEDGER_FILE", "", "file of the ledger (default ledger.db in the folder)")
+	all.Text(&s.listen, "listen", "LEDGER_LISTEN", ":7443", "address at which clients reach the service")
+	all.Texts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
+	all.Text(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
+	all.Text(&s.serverKey, "server-key", "LEDGER_SERVER_KEY", "", "file with the key of --server-cert in PEM")
+	all.Text(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with the authorities whose clients may be registered (ledger client add --certificate), in the place of its own")
+	all.Text(&s.diagnostics, "health-addr", "LEDGER_HEALTH_ADDR", ":9441", `address of /healthz, /readyz and /metrics, over plain HTTP; "": none`)
+	all.Span(&s.grace, "grace", "LEDGER_GRACE", 20*time.Second, "how long calls that are under way may take at the end")
+	all.Switch(&s.verbose, "verbose", "LEDGER_VERBOSE", "log reads, too")
+	return all
+}
+
+// Serve is the command serve: it serves until ctx ends.
+func Serve(ctx context.Context, p setting.Program) error {
+	s := &serving{}
+	if err := s.settings(p).Read(); err != nil {
+		return err
+	}
+	if s.file == "" {
+		s.file = filepath.Join(s.folder, "ledger.db")
+	}
+	if err := s.certificates.check(); err != nil {
+		return err
+	}
+	running, err := s.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	return running.run(ctx)
+}
+
+// running is a service that has all that it needs.
+type running struct {
+	serving
+	log             *slog.Logger
+	lock            *os.File
+	rows            *rows.Ledger
+	clients, health net.Listener // health may be nil
+	server, probes  *http.Server
+	ending          atomic.Bool
+	version         string
+}
+
+// open takes the file and the ports. What cannot be had is an error with a way out.
+func (s *serving) open(ctx context.Context, p setting.Program) (r *running, err error) {
+	level := slog.LevelInfo
+	if s.verbose {
+		level = slog.LevelDebug
+	}
+	r = &running{serving: *s, version: p.Version, log: slog.New(slog.NewJSONHandler(p.Stderr, &slog.HandlerOptions{Level: level}))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.giveBack())
+		}
+	}()
+	if r.lock, err = lockFile(s.file); err != nil {
+		return r, err
+	}
+	if r.rows, err = rows.Open(ctx, s.file); err != nil {
+		return r, err
+	}
+	if err := r.certificates.open(s.folder, s.calledBy(), r.log); err != nil {
+		return r, err
+	}
+	if r.clients, err = listen(ctx, "--listen", s.listen); err != nil {
+		return r, err
+	}
+	if s.diagnostics != "" {
+		r.health, err = listen(ctx, "--health-addr", s.diagnostics)
+	}
+	return r, err
+}
+
+// calledBy are the names and addresses in the service's certificate.
+func (s *serving) calledBy() []string {
+	names := append([]string{"localhost", "127.0.0.1", "::1"}, s.names...)
+	if host, _, err := net.SplitHostPort(s.listen); err == nil && host != "" {
+		names = append(names, host)
+	}
+	if len(s.names) == 0 {
+		if host, err := os.Hostname(); err == nil {
+			names = append(names, host)
+		}
+	}
+	return names
+}
+
+// listen takes a port.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, &setting.UsageError{
+			Flag: flag, Text: fmt.Sprintf("cannot listen at %s: %v", address, cause(err)),
+			Hint: "Another program may have the port: ss -ltnp. Stop it, or choose another address.",
+		}
+	}
+	return listener, nil
+}
+
+func cause(err error) error {
+	if wrapped, ok := errors.AsType[*net.OpError](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// run serves until ctx ends, and then ends the calls that are under way.
+func (r *running) run(ctx context.Context) error {
+	counted := newMetrics()
+	r.server = service.NewServer(service.New(service.Config{
+		Ledger: r.rows, Clients: access.NewRegister(r.folder), Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count,
+	}), r.certificate, r.log)
+	failed := make(chan error, 2)
+	go func() { failed <- r.server.ServeTLS(r.clients, "", "") }()
+	address := ""
+	if r.health != nil {
+		address = r.health.Addr().String()
+		r.probes = &http.Server{Handler: r.diagnosticsHandler(counted), ReadHeaderTimeout: 10 * time.Second}
+		go func() { failed <- r.probes.Serve(r.health) }()
+	}
+	r.log.Info("serving", "address", r.clients.Addr().String(), "health", address, "file", r.file, "authority", r.about(), "version", r.version)
+	select {
+	case <-ctx.Done():
+		return r.end(ctx)
+	case err := <-failed:
+		return errors.Join(fmt.Errorf("the service ended: %w", err), r.end(ctx))
+	}
+}
+
+// end lets the calls end that are under way, and takes no others.
+func (r *running) end(ctx context.Context) error {
+	r.log.Info("ending", "grace", r.grace.String())
+	r.ending.Store(true)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
+	defer cancel()
+	err := r.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.log.Info("some calls were under way for too long")
+		err = r.server.Close()
+	}
+	if r.probes != nil {
+		err = errors.Join(err, r.probes.Close())
+	}
+	r.clients, r.health = nil, nil // the servers have closed them
+	return errors.Join(err, r.giveBack())
+}
+
+// giveBack closes what was taken.
+func (r *running) giveBack() error {
+	var errs []error
+	for _, l := range []net.Listener{r.clients, r.health} {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	if r.rows != nil {
+		errs = append(errs, r.rows.Close())
+	}
+	if r.lock != nil {
+		errs = append(errs, r.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// lockFile keeps a second service from the file. The lock ends with the process.
+func lockFile(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, folderError(path, err)
+	}
+	file, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, folderError(path, err)
+	}
+	taken, err := flock(file)
+	switch {
+	case err != nil:
+		return nil, errors.Join(folderError(path, err), file.Close())
+	case taken:
+		return nil, errors.Join(&engine.Refusal{
+			Message: fmt.Sprintf("another service has the ledger %s", path),
+			Hint:    "Stop that one first, or name another folder by --dir.", Err: engine.ErrConflict,
+		}, file.Close())
+	}
+	return file, nil
+}
+
+func folderError(path string, err error) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the folder of the ledger %s cannot be used: %v", path, err),
+		Hint:    "Name a folder on a local disk, in which this user may make files, by --dir.", Err: engine.ErrForbidden,
+	}
+}
+
+// certificate is that of the service, for a new connection.
+func (r *running) certificate() (*tls.Certificate, error) { return r.certificates.current(time.Now()) }

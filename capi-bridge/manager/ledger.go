@@ -1,0 +1,99 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+)
+
+// MemoryLedger is the Ledger that is not kept in a file.
+const MemoryLedger = "memory"
+
+// LedgerFiles are the files by which the manager and a ledger service know each other.
+type LedgerFiles struct{ CA, Certificate, Key string }
+
+// addLedger are the flags about the ledger.
+func (c *commandLine) addLedger(set *pflag.FlagSet) {
+	set.StringVar(&c.Ledger, "ledger", "/var/lib/capi-bridge/ledger.db", `file in which placements are noted, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it. "memory": none. https://HOST:PORT: the service "capi-bridge ledger serve", which managers of several clusters share`)
+	set.StringVar(&c.LedgerFiles.CA, "ledger-ca", "", "file with the authorities that sign the ledger service's certificate; empty: those that the system trusts")
+	set.StringVar(&c.LedgerFiles.Certificate, "ledger-cert", "", "file with the manager's certificate for the ledger service")
+	set.StringVar(&c.LedgerFiles.Key, "ledger-key", "", "file with the key of --ledger-cert")
+}
+
+// checkLedger refuses a ledger that is nowhere, and files that are of no use.
+func (c *commandLine) checkLedger() error {
+	if c.Ledger == "" {
+		return &setting.UsageError{Flag: "--ledger", Text: "no file is named", Hint: `Name a file on a volume, the address of a ledger service, or "memory" where one MAAS has one manager and restarts while VMs are made are accepted.`}
+	}
+	files := []struct{ flag, path string }{{"--ledger-ca", c.LedgerFiles.CA}, {"--ledger-cert", c.LedgerFiles.Certificate}, {"--ledger-key", c.LedgerFiles.Key}}
+	for _, f := range files {
+		switch isService := remote.IsAddress(c.Ledger); {
+		case !isService && f.path != "":
+			return &setting.UsageError{Flag: f.flag, Text: "it is for a ledger service, and --ledger names none", Hint: "Give --ledger=https://HOST:PORT, or leave it out."}
+		case isService && f.path == "" && f.flag != "--ledger-ca":
+			return &setting.UsageError{Flag: f.flag, Text: "it is missing: a ledger service knows its clients by certificates", Hint: `Make one by "capi-bridge ledger client add".`}
+		}
+	}
+	return nil
+}
+
+// hasLedgerFile tells whether there is a place beside the ledger for the fleet's key pair.
+func (o Options) hasLedgerFile() bool {
+	return o.Ledger != MemoryLedger && !remote.IsAddress(o.Ledger)
+}
+
+// openLedger opens what placements are noted in: a file, or a service.
+func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
+	switch {
+	case o.Ledger == MemoryLedger:
+		return ledger.Local{Ledger: ledger.NewMemory(nil)}, nil
+	case remote.IsAddress(o.Ledger):
+		return o.dialLedger(ctx)
+	}
+	file, err := ledger.Open(ctx, o.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Local{Ledger: file}, nil
+}
+
+// dialLedger connects to a service, which must be there: a manager that cannot reserve
+// anything says so at its start.
+func (o Options) dialLedger(ctx context.Context) (ledger.Regions, error) {
+	config := remote.Config{Address: o.Ledger, Version: o.Version}
+	for _, f := range []struct {
+		flag, path string
+		to         *string
+	}{
+		{"--ledger-ca", o.LedgerFiles.CA, &config.CA}, {"--ledger-cert", o.LedgerFiles.Certificate, &config.Certificate}, {"--ledger-key", o.LedgerFiles.Key, &config.Key},
+	} {
+		if f.path == "" {
+			continue
+		}
+		text, err := os.ReadFile(f.path)
+		if err != nil {
+			return nil, &setting.UsageError{Flag: f.flag, Text: fmt.Sprintf("it cannot be read: %v", err), Hint: "Name a file in PEM that the manager may read."}
+		}
+		*f.to = string(text)
+	}
+	client, err := remote.New(config)
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		return nil, &setting.UsageError{Flag: "--" + strings.ReplaceAll(spec.Field, "_", "-"), Text: spec.Message, Hint: spec.Hint}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.Check(ctx); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return client, nil
+}

@@ -1,0 +1,97 @@
+package manager
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/service"
+)
+
+// ledgerService serves a ledger, and returns its address with the files of a client.
+func ledgerService(t *testing.T) (address string, files LedgerFiles, clients *access.Register) {
+	t.Helper()
+	folder, now := t.TempDir(), time.Now()
+	authority, err := access.OpenAuthority(folder, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, key, err := authority.Client("manager", now, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients = access.NewRegister(folder)
+	if _, err := clients.Add("manager", access.Rights{Regions: []string{access.Any}, Prefix: access.Any}, certificate, now); err != nil {
+		t.Fatal(err)
+	}
+	files = LedgerFiles{filepath.Join(folder, access.AuthorityFile), filepath.Join(folder, "m.crt"), filepath.Join(folder, "m.key")}
+	if err := errors.Join(os.WriteFile(files.Certificate, certificate, 0o600), os.WriteFile(files.Key, key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server([]string{"127.0.0.1"}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := ledger.NewMemory(nil)
+	t.Cleanup(func() { rows.Close() })
+	server := httptest.NewUnstartedServer(service.New(service.Config{Ledger: rows, Clients: clients, Signers: authority.Pool(), Version: "test"}))
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL, files, clients
+}
+
+// TestLedgerService: the manager reserves by a service, and says at its start what is
+// wrong with it.
+func TestLedgerService(t *testing.T) {
+	t.Parallel()
+	address, files, clients := ledgerService(t)
+	good := Options{Ledger: address, LedgerFiles: files, Version: "test"}
+	if good.hasLedgerFile() {
+		t.Error("there is no place for a key pair beside a service")
+	}
+	rows, err := good.openLedger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Region("mark").Bind(t.Context(), engine.Row{Key: "uid/ns/c/m", HostKey: "h1", SystemID: "abc123"}); err != nil {
+		t.Error(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		flag   string
+		says   string
+	}{
+		"NoFile":   {func(o *Options) { o.LedgerFiles.Key = "nowhere" }, "--ledger-key", "cannot be read"},
+		"NoKey":    {func(o *Options) { o.LedgerFiles.Key = o.LedgerFiles.Certificate }, "--ledger-key", "is not the private key"},
+		"NoCA":     {func(o *Options) { o.LedgerFiles.CA = o.LedgerFiles.Key }, "--ledger-ca", "holds no certificate"},
+		"NoLedger": {func(o *Options) { o.Ledger += "/x" }, "--ledger", "has something after the host"},
+	} {
+		o := good
+		tc.change(&o)
+		_, err := o.openLedger(t.Context())
+		usage, ok := errors.AsType[*setting.UsageError](err)
+		if !ok || usage.Flag != tc.flag || !strings.Contains(usage.Text, tc.says) || usage.Hint == "" {
+			t.Errorf("%s: got %v, want %s: %q", name, err, tc.flag, tc.says)
+		}
+	}
+	if _, err := clients.Revoke("manager", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := good.openLedger(t.Context()); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("revoked: %v", err)
+	}
+}

@@ -1,0 +1,245 @@
+package access
+
+import (
+	"crypto/x509"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestAuthority makes one, in a folder of its own, once.
+func TestAuthority(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "state", "ledger")
+	made := make([]*Authority, 8)
+	var all sync.WaitGroup
+	for n := range made {
+		all.Go(func() {
+			var err error
+			if made[n], err = OpenAuthority(folder, time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	for _, a := range made {
+		if a.Certificate != made[0].Certificate {
+			t.Error("two processes have two authorities")
+		}
+	}
+	for name, want := range map[string]os.FileMode{authorityKeyFile: 0o600, AuthorityFile: 0o600, ".": 0o700 | os.ModeDir} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
+		t.Errorf("drafts are left: %v, %v", entries, err)
+	}
+	public, err := os.ReadFile(filepath.Join(folder, AuthorityFile))
+	if err != nil || strings.Contains(string(public), "PRIVATE") || string(public) != made[0].Certificate {
+		t.Errorf("the public file is %v\n%s", err, public)
+	}
+}
+
+// TestBadAuthority: an authority that cannot serve is an error with a way out.
+func TestBadAuthority(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		spoil  func(t *testing.T, path string)
+		says   string
+	}{
+		"Open":    {"Others may have read the key.", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o644)) }, "can be read or written by other users"},
+		"Damaged": {"It is no key.", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("x"), 0o600)) }, "is damaged"},
+		"Folder":  {"It is no file.", func(t *testing.T, path string) { must(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700))) }, "cannot be read"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			if _, err := OpenAuthority(folder, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			tc.spoil(t, filepath.Join(folder, authorityKeyFile))
+			_, err := OpenAuthority(folder, time.Now())
+			refusal, ok := errors.AsType[*engine.Refusal](err)
+			if !ok || !strings.Contains(refusal.Message, tc.says) || refusal.Hint == "" {
+				t.Errorf("%s\ngot %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// desk is an authority with its register.
+type desk struct {
+	*Authority
+	*Register
+	now time.Time
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	folder := t.TempDir()
+	now := time.Now()
+	authority, err := OpenAuthority(folder, now)
+	must(t, err)
+	return &desk{authority, NewRegister(folder), now}
+}
+
+// issue makes a certificate without noting it.
+func (d *desk) issue(t *testing.T, name string, valid time.Duration) ([]byte, *x509.Certificate) {
+	t.Helper()
+	text, _, err := d.Client(name, d.now, valid)
+	must(t, err)
+	public, err := onlyCertificate(text)
+	must(t, err)
+	return text, public
+}
+
+// TestIdentify: whoever shows a certificate is known by it, or told why not.
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
+	cases := map[string]struct {
+		reason string
+		shown  func(t *testing.T, d *desk) *x509.Certificate
+		says   string
+	}{
+		"Good": {"A client that was added.", func(t *testing.T, d *desk) *x509.Certificate {
+			text, public := d.issue(t, "ci", time.Hour)
+			_, err := d.Add("ci", rights, text, d.now)
+			must(t, err)
+			return public
+		}, ""},
+		"None": {"TLS alone does not ask for one.", func(*testing.T, *desk) *x509.Certificate { return nil }, "showed no certificate"},
+		"Unregistered": {"A signature alone gives no rights.", func(t *testing.T, d *desk) *x509.Certificate {
+			_, public := d.issue(t, "ci", time.Hour)
+			return public
+		}, "is not registered"},
+		"Stranger": {"Another service's client.", func(t *testing.T, d *desk) *x509.Certificate {
+			text, public := newDesk(t).issue(t, "ci", time.Hour)
+			_, err := d.Add("ci", rights, text, d.now)
+			must(t, err)
+			return public
+		}, "is not signed by an authority of this ledger service"},
+		"Server": {"A service's certificate is no client's.", func(t *testing.T, d *desk) *x509.Certificate {
+			pair, err := d.Server([]string{"localhost"}, d.now)
+			must(t, err)
+			return pair.Leaf
+		}, "is not signed by"},
+		"Expired": {"Its time is over.", func(t *testing.T, d *desk) *x509.Certificate {
+			text, public := d.issue(t, "ci", -time.Minute)
+			_, err := d.Add("ci", rights, text, d.now)
+			must(t, err)
+			return public
+		}, "client ci expired on"},
+		"Revoked": {"Somebody took it back.", func(t *testing.T, d *desk) *x509.Certificate {
+			text, public := d.issue(t, "ci", time.Hour)
+			_, err := d.Add("ci", rights, text, d.now)
+			must(t, err)
+			_, err = d.Revoke("ci", d.now)
+			must(t, err)
+			return public
+		}, "client ci was revoked on"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			var shown []*x509.Certificate
+			if one := tc.shown(t, d); one != nil {
+				shown = append(shown, one)
+			}
+			got, err := d.Identify(shown, d.Pool(), d.now)
+			if tc.says == "" {
+				if diff := cmp.Diff(rights, got.Rights); err != nil || diff != "" || got.Name != "ci" {
+					t.Errorf("%s\n%v: %+v", tc.reason, err, got)
+				}
+				return
+			}
+			refusal, ok := errors.AsType[*engine.Refusal](err)
+			if !ok || !errors.Is(err, engine.ErrForbidden) || !strings.Contains(refusal.Message, tc.says) || refusal.Hint == "" {
+				t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.says)
+			}
+		})
+	}
+}
+
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
+	first, _ := d.issue(t, "ci", time.Hour)
+	second, _ := d.issue(t, "ci", time.Hour)
+	_, err := d.Add("ci", rights, first, d.now)
+	must(t, err)
+	if _, err := d.Add("ci", rights, second, d.now); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("a name was given twice: %v", err)
+	}
+	_, err = d.Revoke("ci", d.now)
+	must(t, err)
+	if _, err := d.Revoke("ci", d.now); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("revoked twice: %v", err)
+	}
+	_, err = d.Add("ci", rights, second, d.now.Add(time.Second))
+	must(t, err)
+	all, err := d.List()
+	if err != nil || len(all) != 2 || all[0].Revoked.IsZero() || !all[1].Revoked.IsZero() {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	for name, bad := range map[string]struct {
+		name   string
+		rights Rights
+		text   []byte
+	}{
+		"Name":        {"../ci", rights, first},
+		"NoRegion":    {"a", Rights{Prefix: "ci/"}, first},
+		"EmptyRegion": {"a", Rights{Regions: []string{""}, Prefix: "ci/"}, first},
+		"NoPrefix":    {"a", Rights{Regions: []string{"mark"}}, first},
+		"NoPEM":       {"a", rights, []byte("x")},
+	} {
+		if _, err := d.Add(bad.name, bad.rights, bad.text, d.now); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRights(t *testing.T) {
+	t.Parallel()
+	ci := Rights{Regions: []string{"a", "b"}, Prefix: OwnerPrefix("ci")}
+	all := Rights{Regions: []string{Any}, Prefix: Any}
+	for name, tc := range map[string]struct{ got, want bool }{
+		"Region":       {ci.MayUse("b"), true},
+		"OtherRegion":  {ci.MayUse("c"), false},
+		"NoRegion":     {ci.MayUse(""), false},
+		"Key":          {ci.MayWrite("ci/web-1"), true},
+		"LongerOwner":  {ci.MayWrite("ci2/web-1"), false},
+		"NoKey":        {ci.MayWrite(""), false},
+		"AnyRegion":    {all.MayUse("c"), true},
+		"AnyKey":       {all.MayWrite("x/web-1"), true},
+		"NothingGiven": {Rights{}.MayWrite("x"), false},
+		"OwnerTwice":   {OwnerPrefix(OwnerPrefix("ci")) == "ci/", true},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: got %t", name, tc.got)
+		}
+	}
+}

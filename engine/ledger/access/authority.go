@@ -1,0 +1,184 @@
+package access
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// The files of an authority of one's own. AuthorityFile is public: clients know the
+// service by it. The other one has the key, too.
+const (
+	AuthorityFile    = "ca.pem"
+	authorityKeyFile = "ca-key.pem"
+)
+
+// How long certificates are valid. That of a service is made anew at each start, and
+// while it runs.
+const (
+	authorityValid = 10 * 365 * 24 * time.Hour
+	serverValid    = 90 * 24 * time.Hour
+	// ClientValid is the validity of a client's certificate unless another is asked for.
+	ClientValid = 365 * 24 * time.Hour
+)
+
+// clockMargin is by how much the clocks of client and service may differ when a
+// certificate is new.
+const clockMargin = 5 * time.Minute
+
+// Authority signs the certificates of a service and its clients.
+type Authority struct {
+	Certificate string // in PEM
+	public      *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// OpenAuthority returns the authority in a folder, and makes it if there is none: an
+// ECDSA P-256 key in a file that this user alone can read, and beside it the public
+// certificate. Of processes that make it at the same moment, one succeeds, and all
+// return its authority. An error is an *engine.Refusal.
+func OpenAuthority(folder string, now time.Time) (*Authority, error) {
+	path := filepath.Join(folder, authorityKeyFile)
+	text, err := readPrivate(path)
+	if errors.Is(err, engine.ErrNotFound) {
+		made, err := makeAuthority(now)
+		if err != nil {
+			return nil, err
+		}
+		if err := create(path, made); err != nil && !errors.Is(err, engine.ErrConflict) {
+			return nil, err
+		}
+		text, err = readPrivate(path)
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	a, err := parseAuthority(path, text)
+	if err != nil {
+		return nil, err
+	}
+	public := filepath.Join(folder, AuthorityFile)
+	if had, _, err := read(public); err == nil && string(had) == a.Certificate {
+		return a, nil
+	}
+	return a, replace(public, []byte(a.Certificate))
+}
+
+// makeAuthority is the text of a new authority's file.
+func makeAuthority(now time.Time) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "maaslxd ledger " + rand.Text()[:8]},
+		NotBefore: now.Add(-clockMargin), NotAfter: now.Add(authorityValid),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := encodeKey(key)
+	return append(encodeCertificate(signed), private...), err
+}
+
+// parseAuthority reads the file of an authority.
+func parseAuthority(path string, text []byte) (*Authority, error) {
+	pair, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		return nil, damaged(path, "it holds no certificate with its key")
+	}
+	public, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, damaged(path, "its certificate cannot be read")
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok || !public.IsCA {
+		return nil, damaged(path, "it is not an authority of this program")
+	}
+	return &Authority{Certificate: string(encodeCertificate(public.Raw)), public: public, key: key}, nil
+}
+
+// Pool holds the authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.public)
+	return pool
+}
+
+// Server makes a certificate, with its key, for a service that is called by these names
+// and addresses.
+func (a *Authority) Server(names []string, now time.Time) (tls.Certificate, error) {
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "maaslxd ledger service"}, NotAfter: now.Add(serverValid), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	certificate, key, err := a.sign(template, now)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certificate, key)
+}
+
+// Client makes the certificate of a client, with its key, in PEM.
+func (a *Authority) Client(name string, now time.Time, valid time.Duration) (certificate, key []byte, err error) {
+	return a.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotAfter: now.Add(valid), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, now)
+}
+
+// sign makes a key, and signs the certificate for it.
+func (a *Authority) sign(template *x509.Certificate, now time.Time) (certificate, private []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template.NotBefore = now.Add(-clockMargin)
+	template.KeyUsage, template.BasicConstraintsValid = x509.KeyUsageDigitalSignature, true
+	if template.NotAfter.After(a.public.NotAfter) {
+		template.NotAfter = a.public.NotAfter
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.public, key.Public(), a.key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot sign the certificate of %s: %w", template.Subject.CommonName, err)
+	}
+	private, err = encodeKey(key)
+	return encodeCertificate(signed), private, err
+}
+
+func encodeCertificate(raw []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), err
+}
+
+// fingerprint is the SHA-256 of a certificate, in hex.
+func fingerprint(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
+	return hex.EncodeToString(sum[:])
+}

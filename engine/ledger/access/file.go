@@ -1,0 +1,151 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// maxFile bounds what is read of a file, in bytes.
+const maxFile = 256 << 10
+
+// readPrivate reads a file that nobody else may read.
+func readPrivate(path string) ([]byte, error) {
+	text, info, err := read(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Separator == '/' {
+		return nil, &engine.Refusal{
+			Message: fmt.Sprintf("%s can be read or written by other users (mode %#o)", path, info.Mode().Perm()),
+			Hint:    "See who may have read it, and close it: chmod 600 " + path, Err: engine.ErrForbidden,
+		}
+	}
+	return text, err
+}
+
+// read reads a small file, ErrNotFound if there is none.
+func read(path string) ([]byte, fs.FileInfo, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s: %w", path, engine.ErrNotFound)
+	}
+	if err != nil {
+		return nil, nil, unreadable(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, unreadable(path, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxFile))
+	if err != nil {
+		return nil, nil, unreadable(path, err)
+	}
+	return text, info, nil
+}
+
+// create puts a whole file (0600) where none is. ErrConflict if there is one by then.
+func create(path string, text []byte) error {
+	draft, err := write(path, text)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft) }()
+	// A link, unlike a renaming, never takes the place of what is there.
+	switch err := os.Link(draft, path); {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s is there already: %w", path, engine.ErrConflict)
+	case err != nil:
+		return unwritable(path, err)
+	}
+	return syncFolder(path)
+}
+
+// replace puts a whole file in the place of another one.
+func replace(path string, text []byte) error {
+	draft, err := write(path, text)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(draft, path); err != nil {
+		_ = os.Remove(draft)
+		return unwritable(path, err)
+	}
+	return syncFolder(path)
+}
+
+// write writes a draft of a file beside it.
+func write(path string, text []byte) (draft string, err error) {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", unwritable(path, err)
+	}
+	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*") // O_EXCL, 0600
+	if err != nil {
+		return "", unwritable(path, err)
+	}
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		_ = os.Remove(file.Name())
+		return "", unwritable(path, err)
+	}
+	return file.Name(), nil
+}
+
+// syncFolder makes the name of a file last.
+func syncFolder(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return unwritable(path, err)
+	}
+	err = folder.Sync()
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	if err := errors.Join(err, folder.Close()); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+func unreadable(path string, err error) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("%s cannot be read: %v", path, cause(err)),
+		Hint:    "Let this user read it.", Err: engine.ErrForbidden,
+	}
+}
+
+func unwritable(path string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("there is no space left for %s", path),
+			Hint:    "Make room on its file system.", Err: engine.ErrUnavailable,
+		}
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("%s cannot be written: %v", path, cause(err)),
+		Hint:    "Take a folder on a local disk in which this user may make files and links.", Err: engine.ErrForbidden,
+	}
+}
+
+func damaged(path, why string) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("%s is damaged: %s", path, why),
+		Hint:    "Restore it from a backup.", Err: engine.ErrInvalid,
+	}
+}
+
+// cause leaves out the path, which the sentence has.
+func cause(err error) error {
+	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrapped.Err
+	}
+	if wrapped, ok := errors.AsType[*os.LinkError](err); ok {
+		return wrapped.Err
+	}
+	return err
+}

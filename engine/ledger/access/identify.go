@@ -1,0 +1,59 @@
+package access
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Identify says which client showed these certificates, the first of which is its own:
+// that it has the key was proved by TLS. Signers are whose signatures count. What is
+// not good enough is an *engine.Refusal with ErrForbidden that tells why.
+func (r *Register) Identify(shown []*x509.Certificate, signers *x509.CertPool, now time.Time) (Client, error) {
+	if len(shown) == 0 {
+		return Client{}, forbidden("the client showed no certificate", "Give it the certificate and the key that ledger client add has made.")
+	}
+	own := shown[0]
+	expired := now.After(own.NotAfter)
+	if err := verify(own, shown[1:], signers, now, expired); err != nil {
+		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not signed by an authority of this ledger service: %v", own.Subject, err),
+			"Give the client a certificate that ledger client add of this service has made.")
+	}
+	c, err := r.client(fingerprint(own))
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not registered at this ledger service", own.Subject),
+			"Make one by ledger client add, or register this one: ledger client add --certificate.")
+	case err != nil:
+		return Client{}, err
+	case !c.Revoked.IsZero():
+		return Client{}, forbidden(fmt.Sprintf("the certificate of the ledger's client %s was revoked on %s", c.Name, c.Revoked.Format(time.RFC3339)),
+			"Ask who runs the ledger service for another one.")
+	case expired:
+		return Client{}, forbidden(fmt.Sprintf("the certificate of the ledger's client %s expired on %s", c.Name, own.NotAfter.UTC().Format(time.RFC3339)),
+			"Make another one: ledger client add.")
+	}
+	return c, nil
+}
+
+// verify checks who signed a certificate. One that has expired is judged by its last moment.
+func verify(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
+	options := x509.VerifyOptions{
+		Roots: signers, Intermediates: x509.NewCertPool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	for _, c := range between {
+		options.Intermediates.AddCert(c)
+	}
+	if expired {
+		options.CurrentTime = own.NotAfter
+	}
+	_, err := own.Verify(options)
+	return err
+}
+
+func forbidden(message, hint string) error {
+	return &engine.Refusal{Message: message, Hint: hint, Err: engine.ErrForbidden}
+}

@@ -1,0 +1,167 @@
+package access
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// clientsFolder has a file for each certificate that was given out, by its fingerprint.
+const clientsFolder = "clients"
+
+// Register is the clients of a service, in a folder.
+type Register struct{ folder string }
+
+// NewRegister returns the register in a folder, which may be missing as yet.
+func NewRegister(folder string) *Register {
+	return &Register{filepath.Join(folder, clientsFolder)}
+}
+
+// Add notes a client and its certificate, given in PEM. A name has one certificate at
+// a time: ErrConflict until that is revoked or has expired.
+func (r *Register) Add(name string, rights Rights, certificate []byte, now time.Time) (Client, error) {
+	if err := checkClient(name, rights); err != nil {
+		return Client{}, err
+	}
+	public, err := onlyCertificate(certificate)
+	if err != nil {
+		return Client{}, err
+	}
+	all, err := r.List()
+	if err != nil {
+		return Client{}, err
+	}
+	for _, c := range all {
+		if c.Name == name && c.Revoked.IsZero() && now.Before(c.Expires) {
+			return Client{}, &engine.Refusal{
+				Message: fmt.Sprintf("there is a client %s already, whose certificate is valid until %s", name, c.Expires.Format(time.DateOnly)),
+				Hint:    "Revoke it first, or choose another name: several clients may have one prefix.", Err: engine.ErrConflict,
+			}
+		}
+	}
+	c := Client{Name: name, Rights: rights, Fingerprint: fingerprint(public), Expires: public.NotAfter.UTC(), Added: now.UTC().Truncate(time.Second)}
+	if err := create(r.path(c.Fingerprint), encode(c)); err != nil {
+		return Client{}, err
+	}
+	return c, nil
+}
+
+// Revoke refuses a client from the next request on. ErrNotFound if no client of that
+// name may use the service.
+func (r *Register) Revoke(name string, now time.Time) (Client, error) {
+	all, err := r.List()
+	if err != nil {
+		return Client{}, err
+	}
+	for _, c := range all {
+		if c.Name == name && c.Revoked.IsZero() {
+			c.Revoked = now.UTC().Truncate(time.Second)
+			return c, replace(r.path(c.Fingerprint), encode(c))
+		}
+	}
+	return Client{}, &engine.Refusal{
+		Message: fmt.Sprintf("there is no client %s that could be revoked", name),
+		Hint:    "List the clients: capi-bridge ledger client list.", Err: engine.ErrNotFound,
+	}
+}
+
+// List lists all clients that ever were, sorted by name and by when they were added.
+func (r *Register) List() ([]Client, error) {
+	entries, err := os.ReadDir(r.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(r.folder, err)
+	}
+	var all []Client
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok || strings.HasPrefix(name, ".") {
+			continue
+		}
+		c, err := r.client(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Client) int {
+		if a.Name != b.Name {
+			return strings.Compare(a.Name, b.Name)
+		}
+		return a.Added.Compare(b.Added)
+	})
+	return all, nil
+}
+
+// client reads the file of a certificate, ErrNotFound if there is none.
+func (r *Register) client(fingerprint string) (Client, error) {
+	path := r.path(fingerprint)
+	text, err := readPrivate(path)
+	if err != nil {
+		return Client{}, err
+	}
+	var c Client
+	if err := json.Unmarshal(text, &c); err != nil || c.Fingerprint != fingerprint || c.Name == "" {
+		return Client{}, damaged(path, "it is not the note of a client")
+	}
+	return c, nil
+}
+
+func (r *Register) path(fingerprint string) string {
+	return filepath.Join(r.folder, fingerprint+".json")
+}
+
+func encode(c Client) []byte {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		panic(err) // texts and times can always be written
+	}
+	return append(text, '\n')
+}
+
+// checkClient refuses what cannot be meant.
+func checkClient(name string, rights Rights) error {
+	switch {
+	case !clientName.MatchString(name):
+		return invalid(fmt.Sprintf("%q is no name of a client", name), "Take letters, digits, dots, hyphens and underscores, at most 63.")
+	case len(rights.Regions) == 0 || slices.Contains(rights.Regions, ""):
+		return invalid("the client has no region", "Name the mark or the address of each MAAS, or * for all.")
+	case rights.Prefix == "":
+		return invalid("the client has no prefix", "Name the owner whose VMs it makes, or * for all.")
+	}
+	return nil
+}
+
+func invalid(message, hint string) error {
+	return &engine.Refusal{Message: message, Hint: hint, Err: engine.ErrInvalid}
+}
+
+// onlyCertificate reads the first certificate of a PEM text.
+func onlyCertificate(text []byte) (*x509.Certificate, error) {
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return nil, invalid("there is no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		public, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, invalid("the certificate is damaged", "Copy it again.")
+		}
+		return public, nil
+	}
+}

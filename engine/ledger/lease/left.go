@@ -1,0 +1,45 @@
+package lease
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// CutOff lists the keys that begin so and whose makers died before they gave their
+// leases back: what they made is in no state, unless a run that took it up died as
+// well. Of a maker that cannot be seen from here, its heartbeat tells.
+func CutOff(ctx context.Context, table Table, prefix string) ([]engine.Key, error) {
+	all, err := table.Leases(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var left []engine.Key
+	for _, have := range all {
+		if have.isDead() {
+			left = append(left, have.Key)
+		}
+	}
+	return left, nil
+}
+
+// Named notes that a state names what was made by a key: it is no longer cut off.
+// The lease of a maker that lives stays.
+func Named(ctx context.Context, table Table, key engine.Key) error {
+	all, err := table.Leases(ctx, string(key))
+	if err != nil {
+		return err
+	}
+	for _, have := range all {
+		if have.Key == key && have.isDead() {
+			return table.DropLease(ctx, key, have.Holder)
+		}
+	}
+	return nil
+}
+
+// isDead tells whether the holder of a lease is dead, as far as it can be seen from here.
+func (l Lease) isDead() bool {
+	lives, seen := l.Process.lives()
+	return seen && !lives || !seen && l.Age > term
+}

@@ -1,0 +1,77 @@
+// Package remote is a ledger that a service keeps on another machine
+// (engine/ledger/service). It is the port of engine.Ledger over HTTPS.
+//
+// A call whose answer does not come is sent again, with the same id, until the caller's
+// time is over: the service does it once. Where the service cannot be reached, a call
+// fails; nothing is placed on a guess.
+package remote
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// Client is the connection to a service. It is safe for concurrent use.
+type Client struct {
+	base    *url.URL
+	version string
+	http    *http.Client
+	leases  *lease.Keeper
+}
+
+// New makes a client, and asks nothing yet. An error is an *engine.SpecError.
+func New(c Config) (*Client, error) {
+	base, trust, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true) // to tell what answers that is no ledger
+	protocols.SetHTTP2(true)
+	return &Client{base: base, version: c.Version, leases: lease.NewKeeper(), http: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			TLSClientConfig:       trust,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: patience,
+			IdleConnTimeout:       time.Minute,
+			Protocols:             &protocols,
+			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second},
+		},
+	}}, nil
+}
+
+// Check asks the service who this client is: an error says at once what is wrong with
+// the address, the certificates or the versions.
+func (c *Client) Check(ctx context.Context) (wire.Client, error) {
+	answer, err := c.ask(ctx, wire.Hello, wire.Call{})
+	if err != nil {
+		return wire.Client{}, err
+	}
+	if answer.Client == nil {
+		return wire.Client{}, incomplete(c.base, wire.Hello)
+	}
+	return *answer.Client, nil
+}
+
+var _ ledger.Regions = (*Client)(nil)
+
+// Region implements ledger.Regions.
+func (c *Client) Region(name string) ledger.Rows { return &Ledger{c, name} }
+
+// Close gives up the connections. Calls after it make new ones.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Tag is that of all regions.
+func (c *Client) Tag(ctx context.Context) (engine.Tag, error) { return c.Region("").Tag(ctx) }

@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// explain says why a call got no answer. What cannot pass is an *engine.Refusal that
+// says what answered instead.
+func (c *Client) explain(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // without the address, which the sentence has
+	}
+	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return c.untrusted(untrusted)
+	}
+	var header tls.RecordHeaderError
+	switch {
+	case errors.As(err, &header) && isHTTP(header.RecordHeader[:]), errors.Is(err, http.ErrSchemeMismatch):
+		return c.wrongAddress("plain HTTP answers there")
+	case errors.As(err, &header):
+		return c.wrongAddress("what answers there does not speak TLS")
+	}
+	return &passing{err}
+}
+
+// isHTTP tells whether an answer begins as one of HTTP/1.
+func isHTTP(record []byte) bool { return len(record) >= 5 && string(record[:5]) == "HTTP/" }
+
+// untrusted says which certificate the service showed, and what is wrong with it.
+func (c *Client) untrusted(err *tls.CertificateVerificationError) error {
+	shown := "a certificate"
+	if len(err.UnverifiedCertificates) > 0 {
+		own := err.UnverifiedCertificates[0]
+		shown = fmt.Sprintf("a certificate of %q, signed by %q", line(own.Subject.String()), line(own.Issuer.String()))
+	}
+	var names x509.HostnameError
+	var wrong x509.CertificateInvalidError
+	hint := "Give the file ca.pem of the ledger service as " + caField + ". If you have, something else answers at this address."
+	switch {
+	case errors.As(err, &names):
+		hint = "Take an address that is in the certificate, or start the service with --name " + c.base.Hostname() + "."
+	case errors.As(err, &wrong) && wrong.Reason == x509.Expired:
+		hint = "See the clocks of both machines, and give the service another certificate."
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the ledger service %s is not trusted: it shows %s: %s", c.base.Host, shown, line(err.Err.Error())),
+		Hint:    hint, Err: engine.ErrForbidden,
+	}
+}
+
+// noLedger says what answered that is no ledger.
+func (c *Client) noLedger(response *http.Response) error {
+	said := "HTTP " + line(response.Status)
+	if server := response.Header.Get("Server"); server != "" {
+		said += ", server " + line(server)
+	}
+	if kind := response.Header.Get("Content-Type"); kind != "" {
+		said += ", " + line(kind)
+	}
+	if response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable || response.StatusCode == http.StatusGatewayTimeout {
+		return &passing{fmt.Errorf("a proxy answers in its place (%s)", said)}
+	}
+	return c.wrongAddress("what answers there is no ledger (" + said + ")")
+}
+
+func (c *Client) wrongAddress(why string) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("there is no ledger service at %s: %s", c.base, why),
+		Hint:    "Set " + addressField + " to the address at which capi-bridge ledger serve listens.", Err: engine.ErrInvalid,
+	}
+}
+
+// unreachable ends the patience with a service.
+func (c *Client) unreachable(err error) error {
+	return fmt.Errorf("the ledger service %s cannot be reached, and nothing is placed without it: %s: %w", c.base, line(err.Error()), engine.ErrUnavailable)
+}
+
+func incomplete(base *url.URL, o wire.Operation) error {
+	return fmt.Errorf("the answer of the ledger service %s to %s lacks what was asked for: %w", base, o.Name, engine.ErrUnavailable)
+}
+
+func line(text string) string { return bounded.Cut(bounded.OneLine(text), 300) }

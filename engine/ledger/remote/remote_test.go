@@ -1,0 +1,526 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// soon bounds a call that is to fail: what is refused must not be tried for long.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// refused wants an error of a sentinel, at once, that says so and names a way out.
+func refused(t *testing.T, reason string, err, sentinel error, says string) {
+	t.Helper()
+	hint := ""
+	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
+		hint = refusal.Hint
+	}
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
+		hint = spec.Hint
+	}
+	if !errors.Is(err, sentinel) || !strings.Contains(err.Error(), says) || hint == "" || strings.Contains(err.Error(), "PRIVATE") {
+		t.Errorf("%s\ngot %v (%s)\nwant %q", reason, err, hint, says)
+	}
+}
+
+// isWrite tells whether a request writes something.
+func isWrite(r *http.Request) bool {
+	return slices.ContainsFunc(wire.Operations, func(o wire.Operation) bool { return o.Writes && r.URL.Path == wire.Path+o.Name })
+}
+
+// dropping is a service that loses the replies of some writes: they are done, and the
+// stream breaks before they are answered.
+func dropping(lose *atomic.Int64) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !isWrite(r) || lose.Add(-1) < 0 {
+				next.ServeHTTP(w, r)
+				return
+			}
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		})
+	}
+}
+
+// TestLostReplies loses the reply to each write of the port, which is done once.
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	const key = engine.Key("ci/web-1")
+	row := func(t *testing.T, l ledger.Rows) engine.Row {
+		have, err := l.Row(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return have
+	}
+	place := func(t *testing.T, l ledger.Rows) {
+		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
+			t.Fatalf("fresh %t, %v", fresh, err)
+		}
+	}
+	bind := func(t *testing.T, l ledger.Rows) {
+		place(t, l)
+		if err := l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
+	cases := map[string]struct {
+		before func(*testing.T, ledger.Rows)
+		write  func(*testing.T, ledger.Rows) error
+	}{
+		"Place": {write: func(t *testing.T, l ledger.Rows) error {
+			_, fresh, err := l.Place(t.Context(), wish(t, l, key, 4))
+			if !fresh {
+				t.Error("the call that made the row is not told so")
+			}
+			return err
+		}},
+		"Move": {before: place, write: func(t *testing.T, l ledger.Rows) error {
+			_, fresh, err := l.Move(t.Context(), 2, wish(t, l, key, 4))
+			if !fresh {
+				t.Error("the call that moved the row is not told so")
+			}
+			return err
+		}},
+		"Renew": {place, func(t *testing.T, l ledger.Rows) error { return l.Renew(t.Context(), row(t, l)) }},
+		"Bind": {place, func(t *testing.T, l ledger.Rows) error {
+			r := row(t, l)
+			r.SystemID = "abc123"
+			return l.Bind(t.Context(), r)
+		}},
+		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }},
+		"Drop":    {bind, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }},
+		"CloseHost": {write: func(t *testing.T, l ledger.Rows) error {
+			return l.CloseHost(t.Context(), closed)
+		}},
+		"OpenHost": {func(t *testing.T, l ledger.Rows) {
+			if err := l.CloseHost(t.Context(), closed); err != nil {
+				t.Fatal(err)
+			}
+		}, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }},
+		"TakeRegion": {bind, func(t *testing.T, l ledger.Rows) error { return l.TakeRegion(t.Context(), "http://maas.example") }},
+		"Hold": {write: func(t *testing.T, l ledger.Rows) error {
+			release, err := l.Hold(t.Context(), key)
+			if err == nil {
+				release()
+			}
+			return err
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lose atomic.Int64
+			w := newWorld(t)
+			w.stop()
+			w.wrap = dropping(&lose)
+			w.start()
+			l := w.client("ci", access.Rights{Regions: []string{"mark", "http://maas.example"}, Prefix: "ci/"}).Region("mark")
+			if tc.before != nil {
+				tc.before(t, l)
+			}
+			lose.Store(2)
+			if err := tc.write(t, l); err != nil {
+				t.Errorf("got %v", err)
+			}
+			resent := 0
+			for _, r := range w.requests() {
+				if r.Resent {
+					resent++
+				}
+			}
+			if resent == 0 {
+				t.Error("no write was sent twice: this proves nothing")
+			}
+		})
+	}
+}
+
+// TestLostReplyAndMemory loses a reply, and then what the service remembers of it: the
+// row still tells who made it.
+func TestLostReplyAndMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	var lost atomic.Bool
+	restarted := make(chan struct{})
+	w.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if !isWrite(r) || !lost.CompareAndSwap(false, true) {
+				next.ServeHTTP(rw, r)
+				return
+			}
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			w.stop()
+			w.start()
+			close(restarted)
+			panic(http.ErrAbortHandler)
+		})
+	}
+	w.start()
+	l := w.client("ci", everything).Region("mark")
+	_, fresh, err := l.Place(t.Context(), wish(t, l, "ci/web-1", 4))
+	<-restarted
+	if err != nil || !fresh {
+		t.Errorf("fresh %t, %v", fresh, err)
+	}
+}
+
+// TestRefused: who may not is told so, and nothing is written.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ci := w.client("ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"})
+	mine, others := ci.Region("mark"), ci.Region("other")
+	all := w.client("all", everything).Region("mark")
+	reservation := wish(t, mine, "other/web-1", 4)
+	if _, _, err := all.Place(t.Context(), reservation); err != nil {
+		t.Fatal(err)
+	}
+	row, err := mine.Row(t.Context(), "other/web-1")
+	if err != nil {
+		t.Fatalf("the rows of others are read: %v", err)
+	}
+	const prefix, region = `may not write the row of "other/web-1"`, `may not use the region "other"`
+	for name, tc := range map[string]struct {
+		says string
+		call func(context.Context) error
+	}{
+		"Place":   {prefix, func(ctx context.Context) error { _, _, err := mine.Place(ctx, reservation); return err }},
+		"Move":    {prefix, func(ctx context.Context) error { _, _, err := mine.Move(ctx, 2, reservation); return err }},
+		"Renew":   {prefix, func(ctx context.Context) error { return mine.Renew(ctx, row) }},
+		"Bind":    {prefix, func(ctx context.Context) error { r := row; r.SystemID = "abc"; return mine.Bind(ctx, r) }},
+		"Leaving": {prefix, func(ctx context.Context) error { return mine.Leaving(ctx, row.Key) }},
+		"Drop":    {prefix, func(ctx context.Context) error { return mine.Drop(ctx, row) }},
+		"Hold":    {prefix, func(ctx context.Context) error { _, err := mine.Hold(ctx, row.Key); return err }},
+		"Except": {prefix, func(ctx context.Context) error {
+			return mine.CloseHost(ctx, engine.Close{HostKey: "h1", Except: row.Key})
+		}},
+		"CutOff":    {`may not write the row of ""`, func(ctx context.Context) error { _, err := mine.CutOff(ctx, ""); return err }},
+		"Rows":      {region, func(ctx context.Context) error { _, err := others.Rows(ctx); return err }},
+		"Pending":   {region, func(ctx context.Context) error { _, err := others.Pending(ctx); return err }},
+		"Row":       {region, func(ctx context.Context) error { _, err := others.Row(ctx, "ci/web-1"); return err }},
+		"CloseHost": {region, func(ctx context.Context) error { return others.CloseHost(ctx, engine.Close{HostKey: "h1"}) }},
+		"OpenHost":  {region, func(ctx context.Context) error { return others.OpenHost(ctx, "h1", "") }},
+	} {
+		err := tc.call(soon(t))
+		refused(t, name, err, engine.ErrForbidden, tc.says)
+	}
+	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].Token != row.Token || rows[0].State != engine.RowPending {
+		t.Errorf("something was written: %+v, %v", rows, err)
+	}
+	if err := mine.TakeRegion(t.Context(), "other"); err != nil {
+		t.Errorf("there is nothing of its own in a region that it may not use: %v", err)
+	}
+	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 {
+		t.Errorf("others' rows were taken: %+v, %v", rows, err)
+	}
+	if _, err := ci.Tag(t.Context()); err != nil {
+		t.Errorf("the tag is everybody's: %v", err)
+	}
+}
+
+// TestHolders: a client does not go on with another one's close.
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.client("a", everything).Region("mark"), w.client("b", everything).Region("mark")
+	closing := engine.Close{HostKey: "h1", Holder: "same", Lease: time.Minute, Window: time.Minute}
+	if err := a.CloseHost(t.Context(), closing); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.CloseHost(t.Context(), closing); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("two have one host closed: %v", err)
+	}
+}
+
+// TestCertificates: what is wrong with the certificates of either side is said.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	w, stranger := newWorld(t), newWorld(t)
+	good := w.config("ci", everything)
+	wrongCA := good
+	wrongCA.CA = stranger.authority.Certificate
+	foreign := stranger.config("ci", everything)
+	foreign.Address, foreign.CA = good.Address, good.CA
+	wrongName := good
+	wrongName.Address = strings.Replace(good.Address, "127.0.0.1", "localhost", 1)
+	for name, tc := range map[string]struct {
+		config remote.Config
+		says   string
+	}{
+		"WrongCA":   {wrongCA, `signed by "CN=maaslxd ledger `},
+		"Foreign":   {foreign, "is not signed by an authority of this ledger service"},
+		"WrongName": {wrongName, "is not trusted"},
+	} {
+		_, err := dial(t, tc.config).Check(soon(t))
+		refused(t, name, err, engine.ErrForbidden, tc.says)
+	}
+}
+
+// TestRevoked revokes a client whose connection is open.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client("ci", everything)
+	who, err := client.Check(t.Context())
+	if err != nil || who.Name != "ci" || who.Service != "test" {
+		t.Fatalf("got %+v, %v", who, err)
+	}
+	if _, err := w.clients.Revoke("ci", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Tag(soon(t))
+	refused(t, "The next request is refused.", err, engine.ErrForbidden, "client ci was revoked on")
+}
+
+// TestExpired lets a certificate expire while the connection is open.
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var later atomic.Int64
+	w.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	client := w.client("ci", everything)
+	if _, err := client.Tag(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	later.Store(int64(2 * time.Hour))
+	_, err := client.Tag(soon(t))
+	refused(t, "The next request is refused.", err, engine.ErrForbidden, "client ci expired on")
+}
+
+// TestNoLedger asks what is no ledger, and says what answered.
+func TestNoLedger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config := w.config("ci", everything)
+	pair, err := w.authority.Server([]string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Server", "nginx")
+		_, _ = rw.Write([]byte("<html>"))
+	})
+	plain := httptest.NewServer(hello)
+	defer plain.Close()
+	other := httptest.NewUnstartedServer(hello)
+	other.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
+	other.StartTLS()
+	defer other.Close()
+	for name, tc := range map[string]struct{ address, says string }{
+		"PlainHTTP": {strings.Replace(plain.URL, "http://", "https://", 1), "plain HTTP answers there"},
+		"NoTLS":     {"https://" + talker(t), "does not speak TLS"},
+		"OtherTLS":  {other.URL, "what answers there is no ledger (HTTP 200 OK, server nginx"},
+	} {
+		c := config
+		c.Address = tc.address
+		_, err := dial(t, c).Check(soon(t))
+		refused(t, name, err, engine.ErrInvalid, tc.says)
+	}
+}
+
+// talker is a server of something else.
+func talker(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n"))
+			_, _ = conn.Read(make([]byte, 1024))
+			conn.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// TestVersions: a service of another protocol is told from this one, whatever it says.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for theirs, says := range map[string]string{
+		"2 abcdef": "is newer than this program", "0 abcdef": "is older than this program", "1 abcdef": "is another build than this program",
+	} {
+		w := newWorld(t)
+		w.stop()
+		w.wrap = func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set(wire.HeaderProtocol, theirs)
+				rw.WriteHeader(http.StatusTeapot)
+			})
+		}
+		w.start()
+		_, err := w.client("ci", everything).Tag(soon(t))
+		refused(t, theirs, err, engine.ErrConflict, says)
+	}
+}
+
+// TestNewerClient: the service tells a client of another protocol what differs.
+func TestNewerClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	w.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			r.Header.Set(wire.HeaderProtocol, "2 abcdef")
+			next.ServeHTTP(rw, r)
+		})
+	}
+	w.start()
+	_, err := w.client("ci", everything).Tag(soon(t))
+	refused(t, "An old service serves no new client.", err, engine.ErrConflict, "the client is newer than the ledger service")
+}
+
+// TestDeadline: a call ends with its caller's time, on both sides.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	told := make(chan string, 100)
+	w.wrap = func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			told <- r.Header.Get(wire.HeaderTimeout)
+			<-r.Context().Done()
+		})
+	}
+	w.start()
+	l := w.client("ci", everything).Region("mark")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := l.Leaving(ctx, "ci/web-1")
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+		t.Errorf("got %v after %s", err, took)
+	}
+	if ms := <-told; len(ms) == 0 || len(ms) > 3 {
+		t.Errorf("the service was told of %q ms", ms)
+	}
+}
+
+// TestUnreachable: without the service, nothing is placed.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.client("ci", everything).Region("mark")
+	reservation := wish(t, l, "ci/web-1", 4)
+	w.stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, fresh, err := l.Place(ctx, reservation); fresh || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("placed: %t, %v", fresh, err)
+	}
+	w.start()
+}
+
+// TestRestarted starts the service anew between two calls, and during one.
+func TestRestarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.client("ci", everything).Region("mark")
+	reservation := wish(t, l, "ci/web-1", 4)
+	w.stop()
+	var again sync.WaitGroup
+	again.Go(func() {
+		time.Sleep(300 * time.Millisecond)
+		w.start()
+	})
+	_, _, err := l.Place(t.Context(), reservation)
+	again.Wait()
+	if !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("the inventory is from before: %v", err)
+	}
+	if _, fresh, err := l.Place(t.Context(), wish(t, l, "ci/web-1", 4)); err != nil || !fresh {
+		t.Errorf("fresh %t, %v", fresh, err)
+	}
+}
+
+// TestCrowd lets 32 clients place at once: there is room for ten.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const writers, room = 32, 10
+	config := w.config("ci", everything)
+	first := dial(t, config).Region("mark")
+	reservation := wish(t, first, "", room)
+	var all sync.WaitGroup
+	var placed, busy atomic.Int64
+	for n := range writers {
+		l := dial(t, config).Region("mark")
+		all.Go(func() {
+			r := reservation
+			r.Key = engine.Key("ci/web-" + string(rune('A'+n)))
+			switch _, fresh, err := l.Place(t.Context(), r); {
+			case err == nil && fresh:
+				placed.Add(1)
+			case errors.Is(err, engine.ErrBusy):
+				busy.Add(1)
+			default:
+				t.Errorf("fresh %t, %v", fresh, err)
+			}
+		})
+	}
+	all.Wait()
+	if placed.Load() != room || busy.Load() != writers-room {
+		t.Errorf("%d placed and %d wait, want %d and %d", placed.Load(), busy.Load(), room, writers-room)
+	}
+}
+
+// TestConfig: what cannot be meant is refused before anything is asked.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	good := w.config("ci", everything)
+	other := w.config("other", everything)
+	old, key, err := w.authority.Client("old", time.Now(), -time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(*remote.Config)
+		says   string
+	}{
+		"Plain":         {func(c *remote.Config) { c.Address = "http://ledger.example" }, "ledger: begins with http://"},
+		"Path":          {func(c *remote.Config) { c.Address += "/x" }, "ledger: has something after"},
+		"User":          {func(c *remote.Config) { c.Address = "https://a:b@c" }, "ledger: holds a user"},
+		"NoHost":        {func(c *remote.Config) { c.Address = "https://:7443" }, "ledger: names no host"},
+		"NoCA":          {func(c *remote.Config) { c.CA = "x" }, "ledger_ca: holds no certificate"},
+		"NoCertificate": {func(c *remote.Config) { c.Certificate = "" }, "ledger_cert: is missing"},
+		"NoKey":         {func(c *remote.Config) { c.Key = "" }, "ledger_key: is missing"},
+		"OtherKey":      {func(c *remote.Config) { c.Key = other.Key }, "ledger_key: is not the private key"},
+		"Expired":       {func(c *remote.Config) { c.Certificate, c.Key = string(old), string(key) }, "ledger_cert: expired on"},
+	} {
+		c := good
+		tc.change(&c)
+		_, err := remote.New(c)
+		refused(t, name, err, engine.ErrInvalid, tc.says)
+	}
+}

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// What is kept of calls that were answered. A client sends a call again for half a
+// minute at most.
+const (
+	keepReplies = 5 * time.Minute
+	maxReplies  = 20_000
+)
+
+// replies are the answers to the latest writes, by client and id.
+type replies struct {
+	mu     sync.Mutex
+	byCall map[string]*reply
+	oldest []*reply
+}
+
+// reply is the answer to a write, or that it is being done.
+type reply struct {
+	id    string
+	about [sha256.Size]byte // what was asked for
+	begun time.Time
+
+	done   chan struct{} // closed when there is an answer
+	answer wire.Answer
+	kept   bool // whether the answer holds for those who send it again
+}
+
+// once does a call unless it was done, and returns its answer each time. Who sends it
+// while it is being done waits for that. An id for something else is an error.
+func (r *replies) once(ctx context.Context, id, about string, do func() wire.Answer) (answer wire.Answer, resent bool) {
+	for {
+		mine, first := r.begin(id, about)
+		switch {
+		case first:
+			return r.make(mine, do), resent
+		case mine.about != sha256.Sum256([]byte(about)):
+			return failed(invalid("the id of this write was used for another one")), true
+		}
+		resent = true
+		select {
+		case <-ctx.Done():
+			return failed(ctx.Err()), resent
+		case <-mine.done:
+			if mine.kept {
+				return mine.answer, resent
+			}
+		}
+	}
+}
+
+// make gets the answer. A call that panics has none, and may be sent again.
+func (r *replies) make(mine *reply, do func() wire.Answer) wire.Answer {
+	mine.answer = failed(wire.ErrEnding)
+	defer r.end(mine)
+	mine.answer = do()
+	return mine.answer
+}
+
+// begin returns the reply of a call, and whether the caller is to make it.
+func (r *replies) begin(id, about string) (mine *reply, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.byCall[id]; have != nil {
+		return have, false
+	}
+	now := time.Now()
+	for len(r.oldest) > 0 && (len(r.oldest) >= maxReplies || now.Sub(r.oldest[0].begun) > keepReplies) {
+		if old := r.oldest[0]; r.byCall[old.id] == old {
+			delete(r.byCall, old.id)
+		}
+		r.oldest = r.oldest[1:]
+	}
+	mine = &reply{id: id, about: sha256.Sum256([]byte(about)), begun: now, done: make(chan struct{})}
+	r.byCall[id] = mine
+	r.oldest = append(r.oldest, mine)
+	return mine, true
+}
+
+// end gives the answer to all who wait. One that says that nothing could be done, as the
+// caller's time was over, is for this sending alone.
+func (r *replies) end(mine *reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mine.kept = mine.answer.Error == nil || mine.answer.Error.Final()
+	if !mine.kept && r.byCall[mine.id] == mine {
+		delete(r.byCall, mine.id)
+	}
+	close(mine.done)
+}

@@ -1,0 +1,208 @@
+// Package service serves a ledger to the front ends of other machines: what
+// engine/ledger/wire defines, over HTTP/2 with TLS 1.3.
+//
+// A client shows a certificate. TLS proves that it has the key, and each request is
+// judged by itself (access.Register): who it is, whether its certificate counts at that
+// moment, and what it may touch. So a client is told why it is refused, and one that is
+// revoked is refused on a connection that is open, too.
+//
+// A write has the id of its call. It is done once, however often it is sent: the answer
+// is kept for the sendings that follow, and rows keep the id as their token, so that
+// this holds for reservations when the service was started anew meanwhile.
+package service
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// Config is what a service works with.
+type Config struct {
+	Ledger  *ledger.Ledger
+	Clients *access.Register
+	// Signers are whose signatures under the certificates of clients count.
+	Signers *x509.CertPool
+	Version string           // of the program, for people
+	Now     func() time.Time // nil: time.Now
+	Log     *slog.Logger     // Info: a line for each write; Debug: for each read
+	// Done is told of each request that was answered; nil: nobody is.
+	Done func(Request)
+}
+
+// Request is a request that was answered.
+type Request struct {
+	Operation string // "unknown" if it is none
+	Client    string // empty: nobody that is known
+	Outcome   string // "ok", or why not
+	Resent    bool   // it was answered before
+	Took      time.Duration
+}
+
+// Service is an http.Handler. It wants to be served over TLS that asks for the client's
+// certificate.
+type Service struct {
+	Config
+	operations map[string]operation
+	replies    replies
+}
+
+// New makes a service.
+func New(c Config) *Service {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Service{Config: c, operations: operations(), replies: replies{byCall: map[string]*reply{}}}
+}
+
+// How long a call may take whose client does not say it, and at most.
+const (
+	defaultTimeout = 30 * time.Second
+	maxTimeout     = 2 * time.Minute
+)
+
+// ServeHTTP implements http.Handler.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	w.Header().Set(wire.HeaderProtocol, wire.Version())
+	c := &request{operation: operation{Operation: wire.Operation{Name: "unknown"}}, service: s}
+	answer := s.answer(c, r)
+	s.record(r.Context(), c, answer, time.Since(began))
+	body, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(answer.Error.Status())
+	_, _ = w.Write(body) // who does not read it asks again
+}
+
+// request is a request on its way through the service.
+type request struct {
+	operation
+	service *Service
+	client  access.Client
+	call    wire.Call
+	id      string
+	resent  bool
+}
+
+// answer does what a request asks for.
+func (s *Service) answer(c *request, r *http.Request) wire.Answer {
+	if err := s.read(c, r); err != nil {
+		return failed(err)
+	}
+	timeout := timeoutOf(r.Header.Get(wire.HeaderTimeout))
+	if !c.Writes {
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		return c.do(ctx)
+	}
+	// A write goes on where the connection breaks: the client sends it again, and gets
+	// the answer then.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
+	defer cancel()
+	answer, resent := s.replies.once(ctx, c.client.Name+" "+c.id, c.Name+" "+encoded(c.call), func() wire.Answer { return c.do(ctx) })
+	c.resent = resent
+	return answer
+}
+
+// read finds out who asks for what, and whether he may.
+func (s *Service) read(c *request, r *http.Request) (err error) {
+	name, ok := strings.CutPrefix(r.URL.Path, wire.Path)
+	if found, known := s.operations[name]; ok && known {
+		c.operation = found
+	}
+	if c.client, err = s.Clients.Identify(certificates(r), s.Signers, s.Now()); err != nil {
+		return err
+	}
+	if err := checkProtocol(r.Header.Get(wire.HeaderProtocol), s.Version); err != nil {
+		return err
+	}
+	if c.serve == nil || r.Method != http.MethodPost {
+		return invalid(fmt.Sprintf("the ledger service has no operation %s %s", r.Method, bounded.Cut(bounded.OneLine(r.URL.Path), 100)))
+	}
+	c.id = r.Header.Get(wire.HeaderCall)
+	if c.Writes && !isID(c.id) {
+		return invalid("a write has no id by which it can be sent again")
+	}
+	body, err := bounded.ReadAll(r.Body, wire.CallLimits)
+	if err != nil {
+		return invalid(fmt.Sprintf("the call cannot be read: %v", err))
+	}
+	if err := json.Unmarshal(body, &c.call); err != nil {
+		return invalid(fmt.Sprintf("the call cannot be understood: %v", err))
+	}
+	return c.mayCall()
+}
+
+// certificates are those that the client showed.
+func certificates(r *http.Request) []*x509.Certificate {
+	if r.TLS == nil {
+		return nil
+	}
+	return r.TLS.PeerCertificates
+}
+
+// timeoutOf is how long a client waits, by its header.
+func timeoutOf(header string) time.Duration {
+	ms, err := strconv.ParseInt(header, 10, 64)
+	if err != nil || ms <= 0 {
+		return defaultTimeout
+	}
+	return min(time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond, maxTimeout)
+}
+
+// isID tells whether a text may be a row's token.
+func isID(text string) bool {
+	if len(text) < 16 || len(text) > 64 {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-'
+	})
+}
+
+// checkProtocol refuses clients that know other fields than this service.
+func checkProtocol(theirs, version string) error {
+	difference := map[wire.Mismatch]string{
+		wire.Newer:   "the client is newer than the ledger service",
+		wire.Older:   "the client is older than the ledger service",
+		wire.Another: "client and ledger service are different builds of one version",
+		wire.None:    "the client speaks no protocol of a ledger",
+	}[wire.Compare(theirs)]
+	if difference == "" {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("%s, which is capi-bridge %s", difference, version),
+		Hint:    "Take the same version for both.", Err: engine.ErrConflict,
+	}
+}
+
+func failed(err error) wire.Answer { return wire.Answer{Error: wire.FromError(err)} }
+
+func invalid(message string) error {
+	return &engine.Refusal{Message: message, Hint: "Take the same version of client and service.", Err: engine.ErrInvalid}
+}
+
+func encoded(call wire.Call) string {
+	text, err := json.Marshal(call)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return string(text)
+}

@@ -1,0 +1,210 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// desk is a service, and a client that may write "ci/" in "mark".
+type desk struct {
+	*Service
+	client *x509.Certificate
+	log    bytes.Buffer
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	folder := t.TempDir()
+	authority, err := access.OpenAuthority(folder, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := authority.Client("ci", time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := access.NewRegister(folder)
+	if _, err := clients.Add("ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"}, text, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	d := &desk{}
+	if d.client, err = x509.ParseCertificate(block.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	rows := ledger.NewMemory(nil)
+	t.Cleanup(func() { rows.Close() })
+	d.Service = New(Config{Ledger: rows, Clients: clients, Signers: authority.Pool(), Version: "test", Log: slog.New(slog.NewJSONHandler(&d.log, nil))})
+	return d
+}
+
+// ask sends a request as the client would; change breaks it.
+func (d *desk) ask(t *testing.T, o wire.Operation, call any, change func(*http.Request)) (int, wire.Answer) {
+	t.Helper()
+	body, err := json.Marshal(call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.Path+o.Name, bytes.NewReader(body))
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{d.client}}
+	r.Header.Set(wire.HeaderProtocol, wire.Version())
+	r.Header.Set(wire.HeaderCall, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	var answer wire.Answer
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Header().Get(wire.HeaderProtocol) != wire.Version() {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	return w.Code, answer
+}
+
+// TestBadRequests: what no client of ours sends is refused, and writes nothing.
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	row := wire.Call{Region: "mark", Row: &engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123"}}
+	cases := map[string]struct {
+		reason string
+		call   any
+		change func(*http.Request)
+		status int
+		says   string
+	}{
+		"Nobody":      {"Anybody may connect.", row, func(r *http.Request) { r.TLS.PeerCertificates = nil }, 403, "showed no certificate"},
+		"NoTLS":       {"Nor is it served without TLS.", row, func(r *http.Request) { r.TLS = nil }, 403, "showed no certificate"},
+		"NoProtocol":  {"It is no client of a ledger.", row, func(r *http.Request) { r.Header.Del(wire.HeaderProtocol) }, 409, "speaks no protocol of a ledger"},
+		"NoOperation": {"It is not there.", row, func(r *http.Request) { r.URL.Path = "/metrics" }, 400, "has no operation POST /metrics"},
+		"Get":         {"A link must not write.", row, func(r *http.Request) { r.Method = http.MethodGet }, 400, "has no operation GET"},
+		"NoID":        {"It could not be sent again.", row, func(r *http.Request) { r.Header.Del(wire.HeaderCall) }, 400, "has no id"},
+		"OddID":       {"It becomes a token of a row.", row, func(r *http.Request) { r.Header.Set(wire.HeaderCall, strings.Repeat("'", 20)) }, 400, "has no id"},
+		"NoJSON":      {"It is no call.", []string{"x"}, nil, 400, "cannot be understood"},
+		"NoRow":       {"There is nothing to bind.", wire.Call{Region: "mark"}, nil, 400, "lacks what it is about"},
+		"NoRegion":    {"All regions are not one.", wire.Call{Row: row.Row}, nil, 403, `may not use the region ""`},
+		"Many":        {"Small objects take much memory.", json.RawMessage("[" + strings.Repeat("{},", wire.CallLimits.Objects) + "{}]"), nil, 400, "larger than any real one"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			status, answer := d.ask(t, wire.Bind, tc.call, tc.change)
+			if status != tc.status || answer.Error == nil || !strings.Contains(answer.Error.Message, tc.says) || answer.Error.Hint == "" {
+				t.Errorf("%s\nstatus %d: %+v, want %d: %q", tc.reason, status, answer.Error, tc.status, tc.says)
+			}
+			if rows, err := d.Ledger.Region("mark").Rows(t.Context()); err != nil || len(rows) != 0 {
+				t.Errorf("something was written: %+v, %v", rows, err)
+			}
+		})
+	}
+}
+
+// TestLog: each write is one line that says who did what, and a read is none.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	call := wire.Call{Region: "mark", Row: &engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123", Token: "token-of-the-row"}}
+	d.ask(t, wire.Bind, call, nil)
+	d.ask(t, wire.Bind, call, nil)
+	d.ask(t, wire.Row, wire.Call{Region: "mark", Key: "ci/web-1"}, nil)
+	var lines []map[string]any
+	for text := range strings.Lines(d.log.String()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		delete(line, "time")
+		delete(line, "took")
+		lines = append(lines, line)
+	}
+	line := func(resent bool) map[string]any {
+		return map[string]any{
+			"level": "INFO", "msg": "write", "client": "ci", "operation": "bind", "outcome": "ok", "resent": resent,
+			"region": "mark", "key": "ci/web-1", "host": "h1",
+		}
+	}
+	if diff := cmp.Diff([]map[string]any{line(false), line(true)}, lines); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if strings.Contains(d.log.String(), "token-of-the-row") || strings.Contains(d.log.String(), "ABCDEFGHIJ") {
+		t.Errorf("tokens are in the log:\n%s", d.log.String())
+	}
+}
+
+// TestOnce: a write that is sent again while it is done is not done twice.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := replies{byCall: map[string]*reply{}}
+		var done, resent atomic.Int64
+		slow := func() wire.Answer {
+			done.Add(1)
+			time.Sleep(time.Second)
+			return wire.Answer{Fresh: true}
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				answer, again := r.once(t.Context(), "ci 1", "place", slow)
+				if !answer.Fresh {
+					t.Errorf("got %+v", answer)
+				}
+				if again {
+					resent.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if done.Load() != 1 || resent.Load() != 7 {
+			t.Errorf("done %d times, and sent again %d times", done.Load(), resent.Load())
+		}
+		if answer, _ := r.once(t.Context(), "ci 1", "bind", slow); answer.Error == nil || done.Load() != 1 {
+			t.Errorf("an id was used for two writes: %+v", answer)
+		}
+		// Where the time was over, nothing is kept.
+		late := func() wire.Answer { return failed(context.DeadlineExceeded) }
+		r.once(t.Context(), "ci 2", "place", late)
+		if answer, again := r.once(t.Context(), "ci 2", "place", slow); !answer.Fresh || again {
+			t.Errorf("got %+v, %t", answer, again)
+		}
+		// What is kept is bounded.
+		for n := range maxReplies + 10 {
+			r.once(t.Context(), string(rune(n+1000)), "place", func() wire.Answer { return wire.Answer{} })
+		}
+		if len(r.byCall) > maxReplies || len(r.oldest) > maxReplies {
+			t.Errorf("%d are kept", len(r.byCall))
+		}
+	})
+}
+
+// TestTimeout: how long a call may take is the caller's to say, within bounds.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"": defaultTimeout, "x": defaultTimeout, "-1": defaultTimeout, "1500": 1500 * time.Millisecond, "9223372036854775807": maxTimeout,
+	} {
+		if got := timeoutOf(header); got != want {
+			t.Errorf("%q: got %s, want %s", header, got, want)
+		}
+	}
+}

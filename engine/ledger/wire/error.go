@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
+)
+
+// Error is an error as it was on the other side: its type, its sentinel and its cause.
+type Error struct {
+	Kind       Kind             `json:",omitempty"`
+	Code       string           `json:",omitempty"` // the sentinel that it wraps
+	Message    string           // for people
+	Hint       string           `json:",omitempty"`
+	Type       engine.ErrorType `json:",omitempty"`
+	Host       string           `json:",omitempty"`
+	Everywhere bool             `json:",omitempty"`
+	Key        engine.Key       `json:",omitempty"`
+	By         string           `json:",omitempty"`
+	Cause      *Error           `json:",omitempty"`
+}
+
+// Kind is the type that an Error has in Go.
+type Kind string
+
+// The kinds. Others are told by their sentinels alone.
+const (
+	kindLXD     Kind = "lxd"     // *engine.Error
+	kindRefusal Kind = "refusal" // *engine.Refusal
+	kindHeld    Kind = "held"    // *engine.HeldError
+	kindBare    Kind = "bare"    // the sentinel itself
+)
+
+// ErrEnding says that the service ends, and did not do what was asked: the call may be
+// sent again, to the one that follows it.
+var ErrEnding = errors.New("the service is ending")
+
+// sentinels are what errors.Is finds on both sides, each with the status of the answer.
+var sentinels = []struct {
+	code   string
+	err    error
+	status int
+}{
+	{"ending", ErrEnding, http.StatusServiceUnavailable},
+	{"deadline", context.DeadlineExceeded, http.StatusGatewayTimeout},
+	{"cancelled", context.Canceled, http.StatusServiceUnavailable},
+	{"not-found", engine.ErrNotFound, http.StatusNotFound},
+	{"busy", engine.ErrBusy, http.StatusConflict},
+	{"conflict", engine.ErrConflict, http.StatusConflict},
+	{"gone", engine.ErrGone, http.StatusGone},
+	{"forbidden", engine.ErrForbidden, http.StatusForbidden},
+	{"other-server", engine.ErrOtherServer, http.StatusForbidden},
+	{"invalid", engine.ErrInvalid, http.StatusBadRequest},
+	{"unavailable", engine.ErrUnavailable, http.StatusServiceUnavailable},
+	{"unclear", engine.ErrUnclear, http.StatusServiceUnavailable},
+}
+
+// maxCauses bounds how deep causes are told.
+const maxCauses = 3
+
+// FromError is an error as it goes over the wire; nil stays nil.
+func FromError(err error) *Error { return fromError(err, maxCauses) }
+
+func fromError(err error, deeper int) *Error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{Code: codeOf(err), Message: err.Error()}
+	var (
+		failure *engine.Error
+		refusal *engine.Refusal
+		held    *engine.HeldError
+		cause   error
+	)
+	switch {
+	case isSentinel(err):
+		e.Kind = kindBare
+	case errors.As(err, &held):
+		e.Kind, e.Key, e.By = kindHeld, held.Key, held.By
+	case errors.As(err, &failure):
+		e.Kind, e.Message, e.Hint, e.Type, e.Host = kindLXD, failure.Message, failure.Hint, failure.Type, failure.Host
+		cause = failure.Err
+	case errors.As(err, &refusal):
+		e.Kind, e.Message, e.Hint, e.Everywhere = kindRefusal, refusal.Message, refusal.Hint, refusal.Everywhere
+		cause = refusal.Err
+	}
+	if cause != nil && deeper > 0 {
+		e.Cause = fromError(cause, deeper-1)
+	}
+	return e
+}
+
+// codeOf is the code of the first sentinel that an error wraps.
+func codeOf(err error) string {
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			return s.code
+		}
+	}
+	return ""
+}
+
+// isSentinel tells whether an error is a sentinel itself, and wraps none.
+func isSentinel(err error) bool {
+	for _, s := range sentinels {
+		if err == s.err { //nolint:errorlint // what wraps it is another one
+			return true
+		}
+	}
+	return false
+}
+
+// Status is the HTTP status of an answer with this error.
+func (e *Error) Status() int {
+	if e == nil {
+		return http.StatusOK
+	}
+	for _, s := range sentinels {
+		if e.Code == s.code {
+			return s.status
+		}
+	}
+	if e.Kind == kindLXD {
+		return http.StatusConflict
+	}
+	return http.StatusInternalServerError
+}
+
+// Final tells whether the same call would be answered so each time. It would not be where
+// the service gave up.
+func (e *Error) Final() bool {
+	return e.Code != "ending" && e.Code != "deadline" && e.Code != "cancelled"
+}
+
+// Err is the error as it was on the other side; nil for nil. Its texts are made safe for
+// terminals.
+func (e *Error) Err() error {
+	if e == nil {
+		return nil
+	}
+	message, hint := line(e.Message), line(e.Hint)
+	switch e.Kind {
+	case kindHeld:
+		return &engine.HeldError{Key: e.Key, By: line(e.By)}
+	case kindLXD:
+		return &engine.Error{Type: e.Type, Host: e.Host, Message: message, Hint: hint, Err: e.Cause.Err()}
+	case kindRefusal:
+		return &engine.Refusal{Message: message, Hint: hint, Everywhere: e.Everywhere, Err: e.Cause.Err()}
+	}
+	for _, s := range sentinels {
+		switch {
+		case e.Code != s.code:
+		case e.Kind == kindBare:
+			return s.err
+		default:
+			return &told{message, s.err}
+		}
+	}
+	return &told{message, nil}
+}
+
+// told is the text of an error of the other side, with its sentinel.
+type told struct {
+	message  string
+	sentinel error
+}
+
+func (t *told) Error() string { return t.message }
+
+func (t *told) Unwrap() error { return t.sentinel }
+
+// maxText is how long a text of the other side may be, in bytes.
+const maxText = 2000
+
+func line(text string) string { return bounded.Cut(bounded.OneLine(text), maxText) }

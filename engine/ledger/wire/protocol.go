@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// Protocol grows with each change of what the operations mean.
+const Protocol = 1
+
+// Version is the text of HeaderProtocol: the protocol's number, and a sum of the fields
+// that Call and Answer have. So a build with another field is told from this one, also
+// where nobody thought of the number.
+var Version = sync.OnceValue(func() string {
+	var text strings.Builder
+	writeShape(&text, reflect.TypeFor[Call](), nil)
+	writeShape(&text, reflect.TypeFor[Answer](), nil)
+	sum := sha256.Sum256([]byte(text.String()))
+	return fmt.Sprintf("%d %s", Protocol, hex.EncodeToString(sum[:6]))
+})
+
+// writeShape writes the fields of a type, and of the types of its fields.
+func writeShape(to *strings.Builder, t reflect.Type, within []reflect.Type) {
+	to.WriteString(t.Kind().String())
+	for _, outer := range within {
+		if outer == t {
+			return
+		}
+	}
+	within = append(within, t)
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		writeShape(to, t.Elem(), within)
+	case reflect.Map:
+		writeShape(to, t.Key(), within)
+		writeShape(to, t.Elem(), within)
+	case reflect.Struct:
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) {
+			to.WriteString(t.Name())
+			return
+		}
+		for i := range t.NumField() {
+			field := t.Field(i)
+			fmt.Fprintf(to, " %s(%s)=", field.Name, field.Tag.Get("json"))
+			writeShape(to, field.Type, within)
+		}
+	}
+}
+
+// Mismatch is how the other side's protocol differs from this one's.
+type Mismatch int
+
+// The differences.
+const (
+	Same    Mismatch = iota
+	Newer            // the other side's number is higher
+	Older            // it is lower
+	Another          // the numbers are the same, and the fields differ
+	None             // the other side speaks no protocol of a ledger
+)
+
+// Compare compares the HeaderProtocol of the other side with this one's.
+func Compare(other string) Mismatch {
+	if other == Version() {
+		return Same
+	}
+	var number int
+	var sum string
+	if n, err := fmt.Sscanf(other, "%d %s", &number, &sum); n != 2 || err != nil {
+		return None
+	}
+	switch {
+	case number > Protocol:
+		return Newer
+	case number < Protocol:
+		return Older
+	}
+	return Another
+}

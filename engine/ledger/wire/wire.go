@@ -1,0 +1,110 @@
+// Package wire is what the service of a ledger and its clients say to each other: one
+// POST for each call of the port, to /ledger/ and the name of the operation, with a Call
+// as JSON, which an Answer follows.
+//
+// Both carry the types of package engine as they are, so that a new field of a
+// reservation or a tag needs nothing here. The header HeaderProtocol of each request and
+// each answer tells whether both sides know the same fields.
+package wire
+
+import (
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
+)
+
+// Path is what the path of each operation begins with.
+const Path = "/ledger/"
+
+// The headers of a request. HeaderProtocol is in each answer, too: what answers without
+// it is no ledger.
+const (
+	HeaderProtocol = "Maaslxd-Ledger"
+	// HeaderTimeout is how many milliseconds the caller waits. The service gives up then.
+	HeaderTimeout = "Maaslxd-Timeout"
+	// HeaderCall is another text for each call, and the same one each time that the call
+	// is sent. The service does what is asked once, and gives its answer each time.
+	HeaderCall = "Idempotency-Key"
+)
+
+// Operation is a call of the port.
+type Operation struct {
+	Name   string
+	Writes bool // something; such a call has a HeaderCall
+}
+
+// The operations, by their methods of engine.Ledger and lease.Table.
+var (
+	Hello     = Operation{"hello", false} // who the client is, for the service
+	Tag       = Operation{"tag", false}
+	Serves    = Operation{"serves", false}
+	Row       = Operation{"row", false}
+	Rows      = Operation{"rows", false}
+	Pending   = Operation{"pending", false}
+	Place     = Operation{"place", true}
+	Move      = Operation{"move", true}
+	Renew     = Operation{"renew", true}
+	Bind      = Operation{"bind", true}
+	Leaving   = Operation{"leaving", true}
+	Drop      = Operation{"drop", true}
+	CloseHost = Operation{"close-host", true}
+	OpenHost  = Operation{"open-host", true}
+	TakeKeys  = Operation{"take-keys", true}
+	TakeLease = Operation{"take-lease", true}
+	DropLease = Operation{"drop-lease", true}
+	Beat      = Operation{"beat-leases", true}
+	Leases    = Operation{"leases", false}
+)
+
+// Operations lists all of them.
+var Operations = []Operation{
+	Hello, Tag, Serves, Row, Rows, Pending, Place, Move, Renew, Bind, Leaving, Drop,
+	CloseHost, OpenHost, TakeKeys, TakeLease, DropLease, Beat, Leases,
+}
+
+// Call is what a client asks for. The operation says which fields count.
+type Call struct {
+	Region      string              `json:",omitempty"`
+	Key         engine.Key          `json:",omitempty"`
+	Inventory   *engine.Tag         `json:",omitempty"`
+	Row         *engine.Row         `json:",omitempty"`
+	Attempt     int                 `json:",omitempty"`
+	Reservation *engine.Reservation `json:",omitempty"`
+	Close       *engine.Close       `json:",omitempty"`
+	HostKey     string              `json:",omitempty"`
+	Holder      string              `json:",omitempty"` // of a close, or a lease
+	From        string              `json:",omitempty"` // region whose rows are taken over
+	Prefix      string              `json:",omitempty"` // of keys
+	Lease       *lease.Lease        `json:",omitempty"`
+	Session     string              `json:",omitempty"` // of leases
+}
+
+// Answer is what became of a call.
+type Answer struct {
+	Error  *Error        `json:",omitempty"`
+	Tag    *engine.Tag   `json:",omitempty"`
+	Serves bool          `json:",omitempty"` // the inventory of that tag
+	Row    *engine.Row   `json:",omitempty"`
+	Rows   []engine.Row  `json:",omitempty"`
+	Fresh  bool          `json:",omitempty"` // the call made the row
+	Lease  *lease.Lease  `json:",omitempty"`
+	Leases []lease.Lease `json:",omitempty"`
+	Client *Client       `json:",omitempty"`
+}
+
+// Client is who the service takes the client for.
+type Client struct {
+	Name    string
+	Regions []string
+	Prefix  string
+	Expires time.Time // of its certificate
+	Service string    // the version of the service's program
+}
+
+// CallLimits bound a Call: a reservation of several thousand candidates passes.
+var CallLimits = bounded.Limits{Bytes: 16 << 20, Objects: 100_000, Values: 1_000_000}
+
+// AnswerLimits bound an Answer: the rows of some hundred thousand VMs pass.
+var AnswerLimits = bounded.Limits{Bytes: 256 << 20, Objects: 1_000_000, Values: 8_000_000}

@@ -1,0 +1,62 @@
+package provider
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+)
+
+// ledgerAccess reads how a ledger service is reached. What is not known yet is no error;
+// in the environment, the settings of a service are of no meaning beside a file.
+func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) client.LedgerAccess {
+	if !remote.IsAddress(address) {
+		for _, a := range m.ledgerAttributes() {
+			if a.value.ValueString() != "" && !m.Ledger.IsUnknown() {
+				diags.AddAttributeError(path.Root(a.name), "The ledger is no service",
+					fmt.Sprintf("%s is for a ledger on another machine: ledger = \"https://HOST:PORT\".", a.name))
+			}
+		}
+		return client.LedgerAccess{}
+	}
+	texts, unknown := map[string]string{}, false
+	for _, a := range m.ledgerAttributes() {
+		pem, err := readPEM(fromEnv(a.value, a.env))
+		if err != nil {
+			// The path is not repeated: it may be a key that was cut short.
+			diags.AddAttributeError(path.Root(a.name), "Cannot read how the ledger service is reached",
+				fmt.Sprintf("%s (%s) is neither PEM text nor the path of a file that can be read.", a.name, a.env))
+			unknown = true
+		}
+		texts[a.name], unknown = string(pem), unknown || a.value.IsUnknown()
+	}
+	access := client.LedgerAccess{CA: texts["ledger_ca"], Certificate: texts["ledger_cert"], Key: texts["ledger_key"]}
+	if unknown {
+		return access
+	}
+	_, err := remote.New(remote.Config{Address: address, CA: access.CA, Certificate: access.Certificate, Key: access.Key})
+	for _, spec := range diagnostics.SpecErrors(err) {
+		diags.AddAttributeError(path.Root(spec.Field), "The ledger service cannot be reached so", diagnostics.Explain(spec))
+	}
+	return access
+}
+
+// ledgerAttribute is an attribute for a ledger service.
+type ledgerAttribute struct {
+	name, env string
+	value     types.String
+}
+
+// ledgerAttributes are all of them.
+func (m providerModel) ledgerAttributes() []ledgerAttribute {
+	return []ledgerAttribute{
+		{"ledger_ca", "MAASLXD_LEDGER_CA", m.LedgerCA},
+		{"ledger_cert", "MAASLXD_LEDGER_CERT", m.LedgerCert},
+		{"ledger_key", "MAASLXD_LEDGER_KEY", m.LedgerKey},
+	}
+}

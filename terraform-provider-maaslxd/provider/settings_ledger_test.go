@@ -1,0 +1,70 @@
+package provider
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestLedgerSettings reads how a ledger service is reached, from the block and from the
+// environment. What is wrong is said at its attribute.
+func TestLedgerSettings(t *testing.T) {
+	folder := t.TempDir()
+	authority, err := access.OpenAuthority(folder, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, key, err := authority.Client("ci", time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "ci.key")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const address = "https://ledger.example:7443"
+	set := types.StringValue
+	good := map[string]string{"MAASLXD_LEDGER_CA": authority.Certificate, "MAASLXD_LEDGER_CERT": string(certificate), "MAASLXD_LEDGER_KEY": file}
+	cases := map[string]struct {
+		reason string
+		env    map[string]string
+		model  providerModel
+		at     string // the attribute of the error; empty: none
+		says   string
+	}{
+		"Environment": {"The key belongs into the environment, as text or as a file.", good, providerModel{Ledger: set(address)}, "", ""},
+		"Block":       {"Or into the block.", nil, providerModel{Ledger: set(address), LedgerCert: set(string(certificate)), LedgerKey: set(file)}, "", ""},
+		"BesideFile":  {"The variables of a job are of no meaning beside a file.", good, providerModel{Ledger: set("/var/lib/ledger.db")}, "", ""},
+		"Unknown":     {"What is made by the same run is not known yet.", nil, providerModel{Ledger: set(address), LedgerCert: types.StringUnknown()}, "", ""},
+		"NoService":   {"An attribute that does nothing is a mistake.", nil, providerModel{LedgerCert: set("x")}, "ledger_cert", "is for a ledger on another machine"},
+		"NoKey":       {"The certificate alone proves nothing.", nil, providerModel{Ledger: set(address), LedgerCert: set(string(certificate))}, "ledger_key", "is missing"},
+		"NoFile":      {"The text is not repeated.", nil, providerModel{Ledger: set(address), LedgerKey: set("s3cret")}, "ledger_key", "is neither PEM text nor the path of a file"},
+		"Plain":       {"Keys and rows are for TLS.", good, providerModel{Ledger: set("http://ledger.example")}, "ledger", "begins with http://"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, v := range []string{"MAASLXD_LEDGER", "MAASLXD_LEDGER_CA", "MAASLXD_LEDGER_CERT", "MAASLXD_LEDGER_KEY"} {
+				t.Setenv(v, tc.env[v])
+			}
+			got, diags := tc.model.settings()
+			if tc.at == "" {
+				if diags.HasError() || name == "Environment" && (got.LedgerAccess.Key != string(key) || got.LedgerAccess.CA != authority.Certificate) {
+					t.Errorf("%s\ngot %s", tc.reason, providertest.Describe(diags))
+				}
+				return
+			}
+			if len(diags) != 1 || diags[0].(diag.DiagnosticWithPath).Path().String() != tc.at || !strings.Contains(diags[0].Detail(), tc.says) ||
+				strings.Contains(diags[0].Detail(), "s3cret") {
+				t.Errorf("%s\ngot %s", tc.reason, providertest.Describe(diags))
+			}
+		})
+	}
+}
