@@ -11,7 +11,7 @@ import (
 
 var (
 	seed = flag.Uint64("ledger.seed", 0, "seed of the interleavings; 0: a new one each time")
-	runs = flag.Int("ledger.runs", 5, "how many interleavings to try, of 1,200 steps each")
+	runs = flag.Int("ledger.runs", 3, "how many interleavings to try, of 1,200 steps each")
 )
 
 // NeverOverCommits interleaves inventories, creations, moves and deletions in
