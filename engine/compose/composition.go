@@ -2,7 +2,9 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -20,11 +22,7 @@ func (a *Attempt) compose(ctx context.Context, host engine.VMHost) (engine.Machi
 	}
 	c.Left = func(what string) { a.leftovers.note(a.key, what) }
 	// Only from now on can MAAS be at it: the row has waited for others so far.
-	row := a.row
-	c.Begin = func(ctx context.Context) error {
-		a.region.NoteSent(row.Token, a.ComposeWindow)
-		return a.Ledger.Renew(ctx, row)
-	}
+	c.Begin = a.begin(a.row)
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
 	systemID, err := a.Composer.Compose(ctx, host, c)
@@ -37,6 +35,34 @@ func (a *Attempt) compose(ctx context.Context, host engine.VMHost) (engine.Machi
 		return engine.Machine{}, fmt.Errorf("cannot read the VM %s just composed: %w: %w", systemID, engine.ErrUnclear, err)
 	}
 	return m, nil
+}
+
+// renewWithin is how old a renewal may be when MAAS is asked: others count the compose's
+// time from it, and their window has a few seconds more than MAAS takes.
+const (
+	renewWithin = 2 * time.Second
+	renewTries  = 5
+)
+
+// begin notes that MAAS is asked from now on. A renewal whose answer came late is made
+// again: MAAS could be at the compose for longer than others wait for it. A ledger that
+// cannot be reached says nothing against the host.
+func (a *Attempt) begin(row engine.Row) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for range renewTries {
+			asked := time.Now()
+			a.region.NoteSent(row.Token, a.ComposeWindow)
+			switch err := a.Ledger.Renew(ctx, row); {
+			case errors.Is(err, engine.ErrUnavailable):
+				return fmt.Errorf("%w: %w", engine.ErrBusy, err)
+			case err != nil:
+				return err
+			case time.Since(asked) < renewWithin:
+				return nil
+			}
+		}
+		return fmt.Errorf("the ledger answers too late to compose %s: %w", row.Name, engine.ErrBusy)
+	}
 }
 
 // composition is what to ask of the Composer.

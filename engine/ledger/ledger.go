@@ -147,6 +147,9 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	if row.SystemID == "" {
 		return fmt.Errorf("cannot bind %s without a system id: %w", row.Key, engine.ErrInvalid)
 	}
+	if err := checkNeed(row.Need); err != nil {
+		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
+	}
 	err := l.store.exec(ctx, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
 		row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
 		row.SystemID, l.now().UnixMilli(), newToken(), row.Need.HugePagesMiB)

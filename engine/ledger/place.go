@@ -155,15 +155,32 @@ func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservatio
 		nameOrAttempt, l.now().UnixMilli(), token, never, l.store.opened, r.Need.HugePagesMiB)
 }
 
-func check(r engine.Reservation) error {
-	if r.Need.Cores < 0 || r.Need.MemoryMiB < 0 || r.Need.HugePagesMiB < 0 {
-		return fmt.Errorf("a VM needs no %d cores, %d MiB and %d MiB of huge pages: %w",
-			r.Need.Cores, r.Need.MemoryMiB, r.Need.HugePagesMiB, engine.ErrInvalid)
+// The most that one VM may need. Sums of many rows stay far from the end of an int64,
+// where SQLite would refuse every reservation.
+const (
+	mostUnits = 1 << 40 // cores, or MiB
+	mostBytes = 1 << 50
+)
+
+// checkNeed refuses what no VM can need.
+func checkNeed(n engine.Need) error {
+	for _, units := range []int64{n.Cores, n.MemoryMiB, n.HugePagesMiB} {
+		if units < 0 || units > mostUnits {
+			return fmt.Errorf("a VM needs no %d cores, %d MiB and %d MiB of huge pages: %w",
+				n.Cores, n.MemoryMiB, n.HugePagesMiB, engine.ErrInvalid)
+		}
 	}
-	for pool, bytes := range r.Need.DiskBytes {
-		if bytes < 0 {
+	for pool, bytes := range n.DiskBytes {
+		if bytes < 0 || bytes > mostBytes {
 			return fmt.Errorf("a VM needs no %d bytes of storage pool %q: %w", bytes, pool, engine.ErrInvalid)
 		}
+	}
+	return nil
+}
+
+func check(r engine.Reservation) error {
+	if err := checkNeed(r.Need); err != nil {
+		return err
 	}
 	if r.Inventory.Generation == "" {
 		return fmt.Errorf("the inventory of the hosts carries no tag of the ledger: %w", engine.ErrInvalid)

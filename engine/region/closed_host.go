@@ -68,6 +68,7 @@ func (r *Region) CloseHost(ctx context.Context, c engine.Config, host engine.VMH
 		return nil, err
 	}
 	closing := engine.Close{HostKey: host.HostKey, Holder: r.holder, Lease: closeLease, Window: c.ComposeWindow, Except: except}
+	asked := time.Now()
 	if err := c.Ledger.CloseHost(ctx, closing); err != nil {
 		unlock()
 		return nil, fmt.Errorf("cannot change VM host %s now: %w", host.Name, err)
@@ -76,7 +77,7 @@ func (r *Region) CloseHost(ctx context.Context, c engine.Config, host engine.VMH
 	prolonged := make(chan struct{})
 	go func() {
 		defer close(prolonged)
-		prolong(work, c, cancel, closing)
+		prolong(work, c, cancel, closing, asked)
 	}()
 	q := &ClosedHost{ctx: work}
 	q.end = func() {
@@ -92,20 +93,27 @@ func (r *Region) CloseHost(ctx context.Context, c engine.Config, host engine.VMH
 
 // prolong keeps a close from running out. Where that fails, the work on the host
 // ends before others may begin theirs.
-func prolong(ctx context.Context, c engine.Config, cancel context.CancelCauseFunc, closing engine.Close) {
+//
+// A close counts from when it was asked for: an answer may come late, where the ledger is
+// on another machine. Nor does a call last longer than there is time to end the work.
+func prolong(ctx context.Context, c engine.Config, cancel context.CancelCauseFunc, closing engine.Close, asked time.Time) {
 	tick := time.NewTicker(closeProlong)
 	defer tick.Stop()
-	until := time.Now().Add(closing.Lease)
+	until := asked.Add(closing.Lease)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		switch err := c.Ledger.CloseHost(ctx, closing); {
+		asked = time.Now()
+		call, stop := context.WithDeadline(ctx, until.Add(-2*closeProlong))
+		err := c.Ledger.CloseHost(call, closing)
+		stop()
+		switch {
 		case err == nil:
-			until = time.Now().Add(closing.Lease)
-		case ctx.Err() == nil && time.Until(until) < 2*closeProlong:
+			until = asked.Add(closing.Lease)
+		case ctx.Err() == nil && time.Until(until) <= 2*closeProlong:
 			cancel(fmt.Errorf("cannot keep the VM host closed in the ledger: %w", err))
 			return
 		}

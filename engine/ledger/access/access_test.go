@@ -222,6 +222,29 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// TestRevokeWhatIsValid: a name that was given again, because its former certificate had
+// expired, is revoked whole. A damaged file beside it is told of, and changes nothing.
+func TestRevokeWhatIsValid(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
+	former, _ := d.issue(t, "ci", time.Minute)
+	_, err := d.Add("ci", rights, former, d.now)
+	must(t, err)
+	d.now = d.now.Add(time.Hour)
+	text, valid := d.issue(t, "ci", time.Hour)
+	added, err := d.Add("ci", rights, text, d.now)
+	must(t, err)
+	damaged := filepath.Join(filepath.Dir(d.path(added.Fingerprint)), "0.json")
+	must(t, os.WriteFile(damaged, []byte("{"), 0o600))
+	if _, err := d.Revoke("ci", d.now); err == nil {
+		t.Error("nothing was said of the damaged file")
+	}
+	if _, err := d.Identify([]*x509.Certificate{valid}, d.Pool(), d.now); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("the valid certificate is not revoked: %v", err)
+	}
+}
+
 func TestRights(t *testing.T) {
 	t.Parallel()
 	ci := Rights{Regions: []string{"a", "b"}, Prefix: OwnerPrefix("ci")}

@@ -58,25 +58,44 @@ func (r *Register) Add(name string, rights Rights, certificate []byte, now time.
 
 // Revoke refuses a client from the next request on. ErrNotFound if no client of that
 // name may use the service.
+//
+// It revokes each certificate of that name: a name may be given again once a former
+// certificate has expired. A file that cannot be read keeps no other one from being
+// revoked, and is an error all the same: it may be of that client.
 func (r *Register) Revoke(name string, now time.Time) (Client, error) {
-	all, err := r.List()
-	if err != nil {
-		return Client{}, err
-	}
+	all, failed := r.read()
+	var revoked Client
 	for _, c := range all {
-		if c.Name == name && c.Revoked.IsZero() {
-			c.Revoked = now.UTC().Truncate(time.Second)
-			return c, replace(r.path(c.Fingerprint), encode(c))
+		if c.Name != name || !c.Revoked.IsZero() {
+			continue
+		}
+		c.Revoked = now.UTC().Truncate(time.Second)
+		if err := replace(r.path(c.Fingerprint), encode(c)); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		revoked = c
+	}
+	if revoked.Name == "" && failed == nil {
+		return Client{}, &engine.Refusal{
+			Message: fmt.Sprintf("there is no client %s that could be revoked", name),
+			Hint:    "List the clients: capi-bridge ledger client list.", Err: engine.ErrNotFound,
 		}
 	}
-	return Client{}, &engine.Refusal{
-		Message: fmt.Sprintf("there is no client %s that could be revoked", name),
-		Hint:    "List the clients: capi-bridge ledger client list.", Err: engine.ErrNotFound,
-	}
+	return revoked, failed
 }
 
 // List lists all clients that ever were, sorted by name and by when they were added.
 func (r *Register) List() ([]Client, error) {
+	all, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// read lists the clients whose files can be read, and says which ones cannot.
+func (r *Register) read() (all []Client, failed error) {
 	entries, err := os.ReadDir(r.folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,7 +103,6 @@ func (r *Register) List() ([]Client, error) {
 	if err != nil {
 		return nil, unreadable(r.folder, err)
 	}
-	var all []Client
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), ".json")
 		if !ok || strings.HasPrefix(name, ".") {
@@ -92,7 +110,8 @@ func (r *Register) List() ([]Client, error) {
 		}
 		c, err := r.client(name)
 		if err != nil {
-			return nil, err
+			failed = errors.Join(failed, err)
+			continue
 		}
 		all = append(all, c)
 	}
@@ -102,7 +121,7 @@ func (r *Register) List() ([]Client, error) {
 		}
 		return a.Added.Compare(b.Added)
 	})
-	return all, nil
+	return all, failed
 }
 
 // client reads the file of a certificate, ErrNotFound if there is none.

@@ -335,6 +335,8 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 			is(t, "A refusal leaves no row.", err, engine.ErrNotFound)
 		})
 	}
+	huge := engine.Row{Key: key, Name: "web-1", HostKey: "h1", SystemID: "abc123", Need: engine.Need{Cores: 1 << 62}}
+	is(t, "Two such rows could not be added up.", l.Bind(t.Context(), huge), engine.ErrInvalid)
 	for name, hosts := range map[string][]engine.Candidate{"NoHosts": nil, "TooLarge": {candidate(1, "az1", 0)}} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := l.Place(t.Context(), wish(t, l, key, hosts...))

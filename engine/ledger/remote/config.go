@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -20,10 +21,15 @@ type Config struct {
 	Version     string // of the program, for the service's log
 }
 
-// IsAddress tells whether a text names a service, and no file.
+// IsAddress tells whether a text names a service, and no file. What has a scheme that no
+// service speaks is an address, too: New refuses it.
 func IsAddress(text string) bool {
-	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
+	return strings.Contains(text, "://") || lacksScheme.MatchString(text)
 }
+
+// lacksScheme is an address without https://, like ledger.example.com:7443. As a path it
+// would be a new file in the working directory, which nobody shares.
+var lacksScheme = regexp.MustCompile(`^[^/\\]+:[0-9]+$`)
 
 // The settings, as the front ends spell them.
 const (
@@ -65,8 +71,11 @@ func (c Config) parse() (*url.URL, *tls.Config, error) {
 }
 
 func parseAddress(text string) (*url.URL, error) {
-	base, err := url.Parse(text)
 	const hint = "Give it as https://HOST:PORT."
+	if lacksScheme.MatchString(text) {
+		return nil, bad(addressField, "does not begin with https://", hint)
+	}
+	base, err := url.Parse(text)
 	switch {
 	case err != nil:
 		return nil, bad(addressField, "is no address", hint)

@@ -26,7 +26,7 @@ type owner struct {
 
 // errNoOwner: nothing would tell the next run whose objects these are.
 var errNoOwner = &engine.SpecError{
-	Field: "owner", Message: `a ledger that is "memory" or a service keeps no owner, so owner must be set`,
+	Field: "owner", Message: `ledger = "memory" keeps no owner, and a ledger service neither: owner must be set`,
 	Hint: "Choose a name for this configuration that no other one has: runs on any machine then go on with what it left unfinished.",
 	Err:  engine.ErrInvalid,
 }

@@ -1,0 +1,59 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// lateLedger renews a row, and answers after so long, call by call.
+type lateLedger struct {
+	engine.Ledger
+	late    []time.Duration
+	err     error
+	renewed time.Time
+}
+
+func (l *lateLedger) Renew(context.Context, engine.Row) error {
+	l.renewed = time.Now()
+	if len(l.late) > 0 {
+		time.Sleep(l.late[0])
+		l.late = l.late[1:]
+	}
+	return l.err
+}
+
+// TestBegin: MAAS is asked right after the renewal from which others count the compose's
+// time, or not at all.
+func TestBegin(t *testing.T) {
+	away := fmt.Errorf("no answer: %w", engine.ErrUnavailable)
+	for name, tc := range map[string]struct {
+		reason string
+		late   []time.Duration
+		err    error
+		want   error
+	}{
+		"Prompt":    {"The usual case.", nil, nil, nil},
+		"LateOnce":  {"The answer was lost, and came when the call was sent again.", []time.Duration{40 * time.Second}, nil, nil},
+		"LateEver":  {"The step is taken again.", []time.Duration{9e9, 9e9, 9e9, 9e9, 9e9, 9e9}, nil, engine.ErrBusy},
+		"Away":      {"That says nothing against the host.", nil, away, engine.ErrBusy},
+		"Forbidden": {"Waiting does not help.", nil, engine.ErrForbidden, engine.ErrForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				book := &lateLedger{late: tc.late, err: tc.err}
+				a := New(engine.Config{Ledger: book, Now: time.Now, ComposeWindow: 130 * time.Second}, region.New()).Attempt("o/web", engine.VMSpec{})
+				err := a.begin(engine.Row{Name: "web"})(t.Context())
+				if !errors.Is(err, tc.want) || tc.want == nil && time.Since(book.renewed) > renewWithin {
+					t.Errorf("%s\ngot %v, %s after the renewal", tc.reason, err, time.Since(book.renewed))
+				}
+			})
+		})
+	}
+}
