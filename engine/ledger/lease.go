@@ -2,11 +2,7 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -70,18 +66,34 @@ func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (l
 
 // read reads one, ErrNotFound if nobody has it.
 func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
-	have := lease.Lease{Key: key}
-	p := &have.Process
-	err := l.store.row(ctx, `SELECT holder, machine, pid, started, parent, parent_started, beat_ms FROM leases WHERE region = ?1 AND key = ?2`,
-		[]any{l.region, key}, &have.Holder, &p.Machine, &p.PID, &p.Started, &p.Parent, &p.ParentStarted, &have.BeatMS)
+	have, err := l.where(ctx, `key = ?2`, string(key))
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return lease.Lease{}, fmt.Errorf("nobody has the lease of %s: %w", key, engine.ErrNotFound)
 	case err != nil:
-		return lease.Lease{}, fmt.Errorf("cannot read the lease of %s: %w", key, err)
+		return lease.Lease{}, err
+	case len(have) == 0:
+		return lease.Lease{}, fmt.Errorf("nobody has the lease of %s: %w", key, engine.ErrNotFound)
 	}
-	have.Age = l.now().Sub(time.UnixMilli(have.BeatMS))
-	return have, nil
+	return have[0], nil
+}
+
+// where reads the leases that meet a condition on the text ?2, sorted by key.
+func (l leases) where(ctx context.Context, condition, text string) ([]lease.Lease, error) {
+	var found string
+	err := l.store.row(ctx, `
+SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat_ms, 'Process',
+  json_object('Machine', machine, 'PID', pid, 'Started', started, 'Parent', parent, 'ParentStarted', parent_started)))
+FROM (SELECT * FROM leases WHERE region = ?1 AND `+condition+` ORDER BY key)`, []any{l.region, text}, &found)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the leases: %w", err)
+	}
+	var all []lease.Lease
+	if err := decode(found, &all); err != nil {
+		return nil, fmt.Errorf("the leases in the ledger make no sense: %w", err)
+	}
+	for i := range all {
+		all[i].Age = l.now().Sub(time.UnixMilli(all[i].BeatMS))
+	}
+	return all, nil
 }
 
 // DropLease implements lease.Table. The region does not count: that of a MAAS may have
@@ -97,27 +109,5 @@ func (l leases) BeatLeases(ctx context.Context, session string) error {
 
 // Leases implements lease.Table.
 func (l leases) Leases(ctx context.Context, prefix string) ([]lease.Lease, error) {
-	var text string
-	err := l.store.row(ctx, `SELECT json_group_array(key) FROM (SELECT key FROM leases WHERE region = ?1 ORDER BY key)`, []any{l.region}, &text)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the leases: %w", err)
-	}
-	var keys []engine.Key
-	if err := json.Unmarshal([]byte(text), &keys); err != nil {
-		return nil, fmt.Errorf("cannot read the leases: %w", err)
-	}
-	var all []lease.Lease
-	for _, key := range keys {
-		if !strings.HasPrefix(string(key), prefix) {
-			continue
-		}
-		have, err := l.read(ctx, key)
-		switch {
-		case err == nil:
-			all = append(all, have)
-		case !errors.Is(err, engine.ErrNotFound): // else it was given back meanwhile
-			return nil, err
-		}
-	}
-	return all, nil
+	return l.where(ctx, `substr(key, 1, length(?2)) = ?2`, prefix)
 }

@@ -63,7 +63,7 @@ func (r *Register) Add(name string, rights Rights, certificate []byte, now time.
 // certificate has expired. A file that cannot be read keeps no other one from being
 // revoked, and is an error all the same: it may be of that client.
 func (r *Register) Revoke(name string, now time.Time) (Client, error) {
-	all, failed := r.read()
+	all, failed := r.List()
 	var revoked Client
 	for _, c := range all {
 		if c.Name != name || !c.Revoked.IsZero() {
@@ -85,17 +85,9 @@ func (r *Register) Revoke(name string, now time.Time) (Client, error) {
 	return revoked, failed
 }
 
-// List lists all clients that ever were, sorted by name and by when they were added.
-func (r *Register) List() ([]Client, error) {
-	all, err := r.read()
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// read lists the clients whose files can be read, and says which ones cannot.
-func (r *Register) read() (all []Client, failed error) {
+// List lists all clients that ever were, sorted by name and by when they were added. Beside
+// an error it lists those whose files can be read.
+func (r *Register) List() (all []Client, failed error) {
 	entries, err := os.ReadDir(r.folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
