@@ -177,6 +177,43 @@ func TestReadsAfterAWriteWaitLittle(t *testing.T) {
 	})
 }
 
+// TestReadsGather reads in the manner of a manager: each of its objects comes in a time
+// of its own, and none is in a hurry.
+func TestReadsGather(t *testing.T) {
+	t.Parallel()
+	const readers, apart = 30, 120 * time.Millisecond
+	cases := map[string]struct {
+		reason string
+		gather time.Duration
+		calls  int
+	}{
+		"InAHurry": {"Who waits for each answer gets it: nobody waits 120 ms for the next one.", 0, readers},
+		"Manager":  {"Those who come within 200 ms of each other share a call.", 200 * time.Millisecond, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ids(readers)...)
+				c := testClient(t, w, func(config *Config) { config.Gather = tc.gather })
+				readAll(t, c, ids(readers))
+				if err := c.Machines.Deploy(t.Context(), "m001", engine.Deployment{}); err != nil {
+					t.Fatal(err)
+				}
+				before, wg := len(w.all()), sync.WaitGroup{}
+				for _, id := range ids(readers) {
+					wg.Go(func() { readAll(t, c, []string{id}) })
+					time.Sleep(apart)
+				}
+				wg.Wait()
+				if got := len(w.all()) - before; got != tc.calls {
+					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
+				}
+			})
+		})
+	}
+}
+
 func TestReadsOfNamesCoalesce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,6 +30,10 @@ type Config struct {
 	Rand      func() float64
 	// Interval is the time between two looks of the poller; zero means 5 s.
 	Interval time.Duration
+	// Gather is how long a read of machines waits for others to join it, at least. Zero
+	// suits readers who wait for each answer, as Terraform does. A manager with many
+	// objects takes more, and makes fewer calls.
+	Gather time.Duration
 	// Ledger gives each inventory of the VM hosts its tag, which is read before the
 	// hosts are. Nil: the hosts carry none, so that no VM can be placed by them.
 	Ledger engine.InventoryTags

@@ -24,7 +24,7 @@ func newMachines(c Config, sender *api.Client) *Machines {
 	m := &Machines{api: sender}
 	m.shared = share.NewMachines(share.Config{
 		ByID: m.fetchByID, ByName: m.fetchByName, ByHost: m.fetchByHost, MaxHosts: maxHosts, Unchanged: sender.Reading,
-		Limit: sender.SharedLimit(), Interval: c.Interval, Now: c.Now, Log: c.Log,
+		Limit: sender.SharedLimit(), Interval: c.Interval, Gather: c.Gather, Now: c.Now, Log: c.Log,
 	})
 	return m
 }

@@ -42,7 +42,8 @@ type Config struct {
 	UserAgent   string
 	Timeout     time.Duration
 	Interval    time.Duration
-	// MaxConns and Called are as in maas.Config, too.
+	// Gather, MaxConns and Called are as in maas.Config, too.
+	Gather   time.Duration
 	MaxConns int
 	Called   func(api.Call)
 	// Listed is told when the hosts were listed, whoever makes the VMs; nil: nobody
@@ -92,7 +93,7 @@ func Open(c Config) (*Site, error) {
 	}
 	client, err := maas.New(maas.Config{
 		URL: c.URL, APIKey: c.APIKey, CACert: c.CACert, UserAgent: c.UserAgent,
-		Timeout: c.Timeout, Interval: c.Interval, Ledger: c.Ledger, Log: c.Log,
+		Timeout: c.Timeout, Interval: c.Interval, Gather: c.Gather, Ledger: c.Ledger, Log: c.Log,
 		MaxConns: c.MaxConns, Called: c.called(),
 	})
 	if err != nil {

@@ -45,6 +45,7 @@ const (
 // a time of their own, and only the latter is waited for.
 type coalescer struct {
 	limit   time.Duration
+	least   time.Duration // what a read waits for another, where any came lately
 	maxKeys int
 	fetch   Fetch
 	reading func() bool // nothing was written yet
@@ -66,8 +67,11 @@ type batch struct {
 	full    chan struct{} // closed when nobody else is waited for
 }
 
-func newCoalescer(limit time.Duration, maxKeys int, fetch Fetch, reading func() bool) *coalescer {
-	return &coalescer{limit: limit, maxKeys: maxKeys, fetch: fetch, reading: reading, gap: assumedGap, most: assumedMost}
+func newCoalescer(config Config, maxKeys int, fetch Fetch) *coalescer {
+	return &coalescer{
+		limit: patience + config.Limit, least: config.Gather, maxKeys: maxKeys, fetch: fetch, reading: config.Unchanged,
+		gap: assumedGap, most: assumedMost,
+	}
 }
 
 // read returns the machines of one key.
@@ -144,7 +148,7 @@ func (c *coalescer) quiet(b *batch) time.Duration {
 	if c.reading() && !c.left.IsZero() {
 		wait = max(wait, c.last.Sub(c.left)/part)
 	}
-	return min(wait, longest)
+	return min(max(wait, c.least), longest)
 }
 
 // begin opens a batch that its maker has joined.

@@ -30,8 +30,10 @@ type Config struct {
 	Limit time.Duration
 	// Interval is the time between two looks at a machine that somebody waits for.
 	Interval time.Duration
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Gather is how long a read waits for others to join it, at least.
+	Gather time.Duration
+	Now    func() time.Time
+	Log    *slog.Logger
 }
 
 // Machines shares the reads of machines: those that come at the same moment
@@ -47,9 +49,9 @@ type Machines struct {
 // NewMachines makes them. It reads nothing.
 func NewMachines(c Config) *Machines {
 	m := &Machines{
-		byID:   newCoalescer(patience+c.Limit, maxIDs, c.ByID, c.Unchanged),
-		byName: newCoalescer(patience+c.Limit, maxNames, c.ByName, c.Unchanged),
-		byHost: newCoalescer(patience+c.Limit, c.MaxHosts, c.ByHost, c.Unchanged),
+		byID:   newCoalescer(c, maxIDs, c.ByID),
+		byName: newCoalescer(c, maxNames, c.ByName),
+		byHost: newCoalescer(c, c.MaxHosts, c.ByHost),
 		looks:  looks{now: c.Now},
 	}
 	m.poller = poller{byID: m.byID, looks: &m.looks, log: c.Log, pace: newPace(c.Now, c.Interval)}
