@@ -3,6 +3,7 @@ package maas
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
@@ -36,6 +38,42 @@ func answering(t *testing.T, body string) *Client {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// TestNamesAreLines answers with names that no MAAS lets in: errors and conditions show
+// them, and so does a terminal.
+func TestNamesAreLines(t *testing.T) {
+	t.Parallel()
+	const odd, want = `"a\u0000\n\u001b[31mb"`, "a [31mb"
+	c := answering(t, `[{"id":1,"system_id":"abc","type":"lxd","hostname":`+odd+`,"fqdn":`+odd+`,"name":`+odd+`,"owner":`+odd+
+		`,"zone":{"name":`+odd+`},"pool":{"name":`+odd+`},"domain":{"name":`+odd+`},"pod":{"id":1,"name":`+odd+`}}]`)
+	m, err := c.Machines.Machine(t.Context(), "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := c.Hosts.Hosts(t.Context())
+	if err != nil || len(hosts) != 1 {
+		t.Fatalf("got %d VM hosts, %v", len(hosts), err)
+	}
+	have := map[string]string{
+		"hostname": m.Hostname, "fqdn": m.FQDN, "owner": m.Owner, "zone": m.Zone, "pool": m.Pool, "domain": m.Domain, "VM host of a machine": m.HostName,
+		"VM host": hosts[0].Name, "zone of a VM host": hosts[0].Zone, "pool of a VM host": hosts[0].Pool,
+	}
+	for what, list := range map[string]func(context.Context) ([]string, error){"zones": c.Names.Zones, "pools": c.Names.Pools, "domains": c.Names.Domains} {
+		names, err := list(t.Context())
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%s: got %q, %v", what, names, err)
+		}
+		have[what] = names[0]
+	}
+	for what, name := range have {
+		if name != want {
+			t.Errorf("%s: got %q, want %q", what, name, want)
+		}
+	}
+	if hosts[0].Err == nil || strings.ContainsFunc(hosts[0].Err.Error(), unicode.IsControl) {
+		t.Errorf("the VM host's error is %q, want a line", hosts[0].Err)
+	}
 }
 
 // TestBombs answers with few bytes on the wire that become many in memory. It is

@@ -110,6 +110,7 @@ func (c *Hosts) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 	}
 	hosts := make([]engine.VMHost, 0, len(list.List))
 	for n, h := range list.List {
+		printable(&h.Name, &h.Zone.Name, &h.Pool.Name)
 		why, odd := list.Odd[n]
 		if odd && (h.ID == 0 || h.Name == "") {
 			return nil, api.UnreadableError(r, "it does not say which VM host it is about")

@@ -14,6 +14,7 @@ const bytesPerGB = 1_000_000_000
 // machine is what MAAS says of a machine. Its message is the last event, which the
 // machine itself can send: one short line is made of it, for terminals and logs.
 func (m wireMachine) machine() engine.Machine {
+	printable(&m.Hostname, &m.FQDN, &m.Owner, &m.Zone.Name, &m.Pool.Name, &m.Domain.Name, &m.Host.Name)
 	return engine.Machine{
 		SystemID:      m.SystemID,
 		Hostname:      m.Hostname,

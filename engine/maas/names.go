@@ -65,6 +65,9 @@ func namesAt(l lister, route string) *share.Cached[[]named] {
 	return share.NewCached(namesTTL, l.limit(), l.now, func(ctx context.Context) ([]named, error) {
 		var all api.Elements[named] // one without a name is nothing that anybody could ask for
 		err := l.api.List(ctx, api.Get(route), &all)
+		for n := range all.List {
+			printable(&all.List[n].Name)
+		}
 		return all.List, err
 	})
 }
@@ -86,6 +89,7 @@ func (c *Names) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 	}
 	subnets := make([]engine.Subnet, 0, len(list.List))
 	for _, s := range list.Sound() {
+		printable(&s.Name)
 		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, VID: s.VLAN.VID, DHCP: s.VLAN.DHCP})
 	}
 	return subnets, nil

@@ -1,6 +1,11 @@
 package maas
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/maaslxd/maaslxd/engine/maas/api"
+)
 
 // The types in this file are MAAS's JSON, cut down to what is read of it.
 
@@ -8,6 +13,16 @@ import "strings"
 type named struct {
 	ID   int    `json:"id"`
 	Name string `json:"name"`
+}
+
+// printable takes from names what is no part of a line. MAAS lets no such name in, but
+// errors and conditions show whatever it answers.
+func printable(names ...*string) {
+	for _, name := range names {
+		if strings.ContainsFunc(*name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			*name = api.Shorten(*name)
+		}
+	}
 }
 
 type wireMachine struct {
