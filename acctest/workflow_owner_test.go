@@ -160,9 +160,21 @@ func TestAccWorkflowTakenOver(t *testing.T) {
 	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(warning).MatchString(out) {
 		t.Errorf("want a warning whose it is by now, got:\n%s", out)
 	}
-	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("cannot delete VM web marked as made for 5f2c/default/blue/blue-cp-0").MatchString(unwrapped(out.String())) {
-		t.Errorf("want the destroy refused, got %v:\n%s", err, out)
+	refused := strings.Replace(warning, "Warning", "Error", 1)
+	for _, args := range [][]string{{"plan", "-no-color", "-destroy"}, {"destroy", "-auto-approve", "-no-color"}, {"plan", "-no-color", "-replace=" + vmAddress}} {
+		cmd, out := w.command(t.Context(), args...)
+		if err := cmd.Run(); err == nil || !words(refused).MatchString(unwrapped(out.String())) {
+			t.Errorf("want %v refused, got %v:\n%s", args, err, out)
+		}
+	}
+	w.configure(t, x.config(x.vm("renamed")))
+	cmd, out := w.command(t.Context(), "plan", "-no-color")
+	if err := cmd.Run(); err == nil || !words(refused).MatchString(unwrapped(out.String())) {
+		t.Errorf("want a change refused, got %v:\n%s", err, out)
+	}
+	cmd, out = w.command(t.Context(), "destroy", "-auto-approve", "-no-color", "-refresh=false")
+	if err := cmd.Run(); err == nil || !words("VM web marked as made for 5f2c/default/blue/blue-cp-0").MatchString(unwrapped(out.String())) {
+		t.Errorf("want a destroy refused that did not look before, got %v:\n%s", err, out)
 	}
 	if after := x.machine(t, "web"); after.Status != before.Status || after.Description != before.Description {
 		t.Errorf("it was touched: %+v, before %+v", after, before)

@@ -29,6 +29,8 @@ type notes struct {
 	// MAAS is the mark of the MAAS that the VM is in; empty: the state is from before
 	// there were marks.
 	MAAS string `json:"maas,omitempty"`
+	// TakenOverBy is the key of another owner that the VM was last seen marked with.
+	TakenOverBy engine.Key `json:"taken_over_by,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.

@@ -19,7 +19,9 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
 		var name types.String
 		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
-		r.client.CheckMAAS(ctx, readNotes(ctx, req.Private, &resp.Diagnostics).MAAS, "destroy VM "+name.ValueString(), &resp.Diagnostics)
+		n := readNotes(ctx, req.Private, &resp.Diagnostics)
+		r.client.CheckMAAS(ctx, n.MAAS, "destroy VM "+name.ValueString(), &resp.Diagnostics)
+		refuseTakenOver(name.ValueString(), n, &resp.Diagnostics)
 		return
 	}
 	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.RenamedTo, hostLeaves: r.client.HostLeaves, subnets: r.subnets, listed: r.listed, resizes: r.resizes, power: r.power}
@@ -39,14 +41,23 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if !p.diags.HasError() {
 		if p.again = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.again {
 			p.notes = readNotes(ctx, req.Private, p.diags)
+			refuseTakenOver(p.plan.Name.ValueString(), p.notes, p.diags)
 		}
 		if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 			r.client.CheckMAAS(ctx, p.notes.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
+			refuseTakenOver(p.state.Name.ValueString(), p.notes, p.diags)
 		}
 		if !p.diags.HasError() {
 			r.check(ctx, p)
 		}
 		r.tell(p)
+	}
+}
+
+// refuseTakenOver refuses in the plan what the engine would refuse in the apply.
+func refuseTakenOver(name string, n notes, diags *diag.Diagnostics) {
+	if n.TakenOverBy != "" {
+		diags.AddError(takenOver(name, n))
 	}
 }
 

@@ -76,8 +76,11 @@ func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel,
 // of what no plan mends.
 func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *vmModel, n *notes, vm engine.VM, diags *diag.Diagnostics) {
 	imported := state.Name.IsNull()
+	n.TakenOverBy = ""
 	if n.Key != "" && vm.TakenOver {
-		warnTakenOver(vm, n.Key, diags)
+		n.TakenOverBy = vm.MarkedBy()
+		summary, detail := takenOver(vm.Hostname, *n)
+		diags.AddWarning(summary, detail)
 	}
 	*n = n.seen(vm)
 	if n.HostMachine == "" || !state.stays(vm) {
@@ -135,11 +138,11 @@ func warnFailed(vm engine.VM, n notes, diags *diag.Diagnostics) {
 	diags.AddWarning(fmt.Sprintf("VM %s is in state %q", vm.Hostname, vm.StatusName), detail)
 }
 
-// warnTakenOver says early what a change or a destroy would be refused for.
-func warnTakenOver(vm engine.VM, key engine.Key, diags *diag.Diagnostics) {
-	diags.AddWarning(fmt.Sprintf("VM %s belongs to another owner", vm.Hostname), fmt.Sprintf(
+// takenOver says what a change or a destroy of the VM is refused for.
+func takenOver(name string, n notes) (summary, detail string) {
+	return fmt.Sprintf("VM %s belongs to another owner", name), fmt.Sprintf(
 		"It was made for %s, and MAAS has it marked as made for %s by now. It is neither changed nor destroyed from here. "+
-			"Remove it from this state with `terraform state rm ADDRESS`, or import it again to keep it.", key, vm.MarkedBy()))
+			"Remove it from this state with `terraform state rm ADDRESS`, or import it again to keep it.", n.Key, n.TakenOverBy)
 }
 
 // warnLostAddresses tells of fixed addresses that a running VM no longer has in
