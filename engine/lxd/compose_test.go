@@ -300,7 +300,7 @@ func TestComposeEnds(t *testing.T) {
 			c := w.newComposer(func(c *ComposerConfig) {
 				c.Slow, c.Enlister = 10*time.Second, slowEnlister{w.maas.Enlister, tc.failure}
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			defer cancel()
 			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, vm("web1"))
 			if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || kinds(err) != tc.want {
