@@ -84,19 +84,6 @@ func TestAccWorkflowAttributes(t *testing.T) {
 	}
 }
 
-// systemID is that of the VM in the state.
-func (w workspace) systemID(t *testing.T) string {
-	t.Helper()
-	out := w.run(t, "state", "show", "-no-color", vmAddress)
-	for line := range strings.Lines(out) {
-		if id, ok := strings.CutPrefix(strings.Join(strings.Fields(line), " "), `id = "`); ok {
-			return strings.TrimSuffix(id, `"`)
-		}
-	}
-	t.Fatalf("no id in:\n%s", out)
-	return ""
-}
-
 // TestAccWorkflowNullElements wants a null in a set, list or map to be refused
 // before anything is made.
 func TestAccWorkflowNullElements(t *testing.T) {
