@@ -161,6 +161,11 @@ var arrows = map[string]arrow{
 		ours:   []string{"acctest/maassim/..."},
 		never:  frontEndModules,
 	},
+	"acctest/maassim/freeport": {
+		reason: "A port is found without knowing what for.",
+		ours:   []string{"acctest/maassim/freeport"},
+		never:  frontEndModules,
+	},
 	"acctest/maassim/sim/rest": {
 		reason: "How MAAS answers does not hang on what about.",
 		ours:   roomsOfTheSimulator("rest"),

@@ -79,21 +79,33 @@ var fleetKey = sync.OnceValues(func() (key fleetkey.Key, err error) {
 	return fleetkey.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
 })
 
-// inColumn skips a test that says nothing in this column, and where that is
-// possible in none.
+// inColumn skips a test that says nothing in this column, or nothing that the other
+// one has not said, and where that is possible in none.
 func inColumn(t *testing.T) {
 	t.Helper()
 	if !onLXD() {
 		return
 	}
-	for name, reason := range notOnLXD {
-		if t.Name() == name || strings.HasPrefix(t.Name(), name+"/") {
-			t.Skip("not with real LXDs: " + reason)
-		}
+	if reason := reasonFor(t.Name(), notOnLXD); reason != "" {
+		t.Skip("not with real LXDs: " + reason)
+	}
+	if reason := reasonFor(t.Name(), alikeOnLXD); reason != "" {
+		t.Skip("in the column " + columnMAAS + " alone: " + reason)
 	}
 	if err := reallxd.Possible(); err != nil {
 		t.Skip(err)
 	}
+}
+
+// reasonFor is what a table says of a test or of a case that it is in, empty for
+// nothing.
+func reasonFor(test string, table map[string]string) string {
+	for name, reason := range table {
+		if test == name || strings.HasPrefix(test, name+"/") {
+			return reason
+		}
+	}
+	return ""
 }
 
 // start serves a model: in the column of LXDs, as a fleet of ours is once MAAS

@@ -3,9 +3,7 @@ package acctest_test
 import (
 	"bytes"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -216,7 +214,7 @@ resource "maaslxd_vm" "placed" {
   placement  = { zone = "az1" }
   depends_on = [maaslxd_vm_host.test]
 }
-`))
+`)).traced()
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	for _, i := range x.sim.Instances() {
@@ -238,18 +236,10 @@ resource "maaslxd_vm" "placed" {
 // checkNowhere searches all that the runs wrote, traces included.
 func (w workspace) checkNowhere(t *testing.T, secrets []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue // a folder
-		}
+	for name, data := range w.written(t) {
 		for _, line := range secrets {
 			if line == "" || bytes.Contains(data, []byte(line)) {
-				t.Errorf("%s holds a line of the private key", filepath.Base(file))
+				t.Errorf("%s holds a line of the private key", name)
 			}
 		}
 	}

@@ -2,9 +2,7 @@ package acctest_test
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,7 +62,7 @@ func TestAccVMKilled(t *testing.T) {
 				name := x.name()
 				config := x.config(x.vm(name, x.deploy(`user_data_wo = "#cloud-config\n# `+secret+`\n"`)))
 				t.Log(tc.reason)
-				w := newWorkspace(t, config)
+				w := newWorkspace(t, config).traced()
 				if tc.before != nil {
 					w.configure(t, tc.before(x, name))
 					w.run(t, "apply", "-auto-approve", "-no-color")
@@ -111,27 +109,11 @@ const secret = "h0rse-battery-staple"
 func (w workspace) checkNoSecrets(t *testing.T, x *target) {
 	t.Helper()
 	token := x.key[strings.LastIndex(x.key, ":")+1:]
-	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	searched := 0
-	for _, file := range files {
-		if strings.HasSuffix(file, ".tf") || strings.HasSuffix(file, ".tfrc") {
-			continue
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		searched++
+	for name, data := range w.written(t) {
 		for _, word := range []string{secret, token} {
 			if bytes.Contains(data, []byte(word)) {
-				t.Errorf("%s contains a secret", filepath.Base(file))
+				t.Errorf("%s contains a secret", name)
 			}
 		}
-	}
-	if searched < 2 {
-		t.Errorf("only %d files were searched, want state and trace", searched)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,6 +54,16 @@ func (w workspace) configure(t *testing.T, config string) {
 	w.write(t, "main.tf", "terraform {\n  required_providers {\n    maaslxd = {\n      source = \""+cli.ProviderSource+"\"\n    }\n  }\n}\n"+config)
 }
 
+// foundCLI looks for the CLI once for all tests.
+var foundCLI = sync.OnceValues(func() (cli.CLI, error) {
+	ctx := context.Background() // no test's own: the first one must not end it for all
+	finder, err := cli.NewFinder(ctx)
+	if err != nil {
+		return cli.CLI{}, err
+	}
+	return finder.Find(ctx)
+})
+
 // emptyWorkspace prepares a folder without any configuration.
 func emptyWorkspace(t *testing.T) workspace {
 	t.Helper()
@@ -60,11 +71,7 @@ func emptyWorkspace(t *testing.T) workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finder, err := cli.NewFinder(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := finder.Find(t.Context())
+	found, err := foundCLI()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +102,46 @@ func (w workspace) take(t *testing.T, paths ...string) {
 	}
 }
 
+// traceFile is what a traced workspace writes.
+const traceFile = "trace.log"
+
+// traced is the workspace with all that the CLI and the provider log, in traceFile. It
+// costs a tenth of each run: for tests that search it.
+func (w workspace) traced() workspace {
+	w.env = append(slices.Clone(w.env), "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(w.dir, traceFile))
+	return w
+}
+
+// written are the contents of all that the runs of a traced workspace wrote, by name.
+// Configurations are not: a test wrote those.
+func (w workspace) written(t *testing.T) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if e.IsDir() || strings.HasSuffix(e.Name(), ".tf") || strings.HasSuffix(e.Name(), ".tfrc") {
+			continue
+		}
+		if files[e.Name()], err = os.ReadFile(filepath.Join(w.dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{traceFile, stateFile} {
+		if len(files[name]) == 0 {
+			t.Errorf("%s has no %s to search", w.dir, name)
+		}
+	}
+	return files
+}
+
 // command prepares a run of the CLI in a process group of its own.
 func (w workspace) command(ctx context.Context, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.CommandContext(ctx, w.cli.Path, args...)
 	var out bytes.Buffer
-	cmd.Dir, cmd.Env = w.dir, append(w.env, "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(w.dir, "trace.log"))
+	cmd.Dir, cmd.Env = w.dir, w.env
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Orphaned providers keep the pipes; their end is not worth waiting for.
@@ -116,27 +158,38 @@ func (w workspace) run(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// status reads the VM's status from the state.
-func (w workspace) status(t *testing.T) string {
+// stateFile is where the CLI keeps the state of a workspace without a backend.
+const stateFile = "terraform.tfstate"
+
+// only reads an attribute of the state's only object. It reads the file: to ask the CLI
+// starts a provider for it each time.
+func (w workspace) only(t *testing.T, attribute string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), w.cli.Path, "show", "-json")
-	cmd.Dir, cmd.Env = w.dir, w.env
-	out, err := cmd.Output()
+	text, err := os.ReadFile(filepath.Join(w.dir, stateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var state struct {
-		Values struct {
-			RootModule struct {
-				Resources []struct{ Values struct{ Status string } }
-			} `json:"root_module"`
+		Resources []struct {
+			Mode      string
+			Instances []struct{ Attributes map[string]any }
 		}
 	}
-	if err := json.Unmarshal(out, &state); err != nil {
+	if err := json.Unmarshal(text, &state); err != nil {
 		t.Fatal(err)
 	}
-	if len(state.Values.RootModule.Resources) != 1 {
-		t.Fatalf("want one resource in the state, got %s", out)
+	if len(state.Resources) != 1 || state.Resources[0].Mode != "managed" || len(state.Resources[0].Instances) != 1 {
+		t.Fatalf("want one resource in the state, got %s", text)
 	}
-	return state.Values.RootModule.Resources[0].Values.Status
+	value, ok := state.Resources[0].Instances[0].Attributes[attribute].(string)
+	if !ok {
+		t.Fatalf("no %s in %s", attribute, text)
+	}
+	return value
 }
+
+// status is that of the only object in the state.
+func (w workspace) status(t *testing.T) string { t.Helper(); return w.only(t, "status") }
+
+// systemID is that of the only VM or host in the state.
+func (w workspace) systemID(t *testing.T) string { t.Helper(); return w.only(t, "id") }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
 // managerTimeout bounds how long a manager takes to be ready: under a second

@@ -20,8 +20,8 @@ import (
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
 	"github.com/maaslxd/maaslxd/acctest/kubetest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/webhook"
 )

@@ -47,7 +47,7 @@ func (h *removal) giveBack(ctx context.Context, ref engine.Ref, m engine.Machine
 	}
 	res, err := h.Kind.Delete(ctx, ref)
 	if res.Done {
-		h.region.Names.EndLeave(ref.SystemID, ref.Key, h.Now())
+		h.region.NamesLeft.EndLeave(ref.SystemID, ref.Key, h.Now())
 	}
 	return hostResult(ref.Key, res, engine.VMHost{}), err
 }
@@ -308,7 +308,7 @@ func (h *removal) empty(ctx context.Context, key engine.Key, record engine.VMHos
 // leaves tells whether the VM of a key is being deleted: by this process, by MAAS, or
 // by one with the same ledger. A runner that is thrown away has no row of the VM.
 func (h *neighbours) leaves(ctx context.Context, key engine.Key, m engine.Machine) bool {
-	if m.Status.Phase() == engine.PhaseReleasing || h.region.Names.IsDeleting(m.SystemID, h.Now()) {
+	if m.Status.Phase() == engine.PhaseReleasing || h.region.NamesLeft.IsDeleting(m.SystemID, h.Now()) {
 		return true
 	}
 	row, err := h.Ledger.Row(ctx, key)

@@ -21,7 +21,7 @@ func (h *parts) end(ref engine.Ref, want engine.HostSpec, m engine.Machine) map[
 // leaveName notes that this process renames or deletes a host.
 func (h *parts) leaveName(ref engine.Ref, to engine.Key) {
 	if ref.SystemID != "" && to != ref.Key {
-		h.region.Names.BeginLeave(ref.SystemID, string(ref.Key), string(to), h.Now())
+		h.region.NamesLeft.BeginLeave(ref.SystemID, string(ref.Key), string(to), h.Now())
 	}
 }
 
@@ -31,9 +31,9 @@ func (h *parts) waitForName(ref engine.Ref, want engine.HostSpec, cause error) (
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.Host]{}, false
 	}
-	_, waits := h.region.Names.Leaver(string(ref.Key), h.Now())
+	_, waits := h.region.NamesLeft.Leaver(string(ref.Key), h.Now())
 	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
-		waits = h.region.Names.KeepWaiting(ref.Key, h.Now())
+		waits = h.region.NamesLeft.KeepWaiting(ref.Key, h.Now())
 	}
 	res := waiting(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf("the host that is called %s is being renamed or deleted", want.Name))
 	res.After = region.NameLook

@@ -44,7 +44,7 @@ func (h *registration) known(ctx context.Context, ref engine.Ref, want engine.Ho
 	if m, err = h.Annotate(ctx, m, h.end(ref, want, m)); err != nil {
 		return res, err
 	}
-	h.region.Names.EndLeave(m.SystemID, ref.Key, h.Now())
+	h.region.NamesLeft.EndLeave(m.SystemID, ref.Key, h.Now())
 	h.looks.Forget(ref.Key)
 	h.absences.Forget(ref.Key)
 	res = waiting(ref.CurrentKey(), m, record, "Ready", "")

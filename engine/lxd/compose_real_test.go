@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 
 	"github.com/canonical/lxd/shared/api"
 	"github.com/google/go-cmp/cmp"

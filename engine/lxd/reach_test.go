@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 	"github.com/maaslxd/maaslxd/engine"
 )
 

@@ -20,8 +20,8 @@ type Region struct {
 	Locks *HostLocks
 	// Claims are the fixed addresses of what is being made.
 	Claims *Claims
-	// Names are those of the VMs and hosts that are being renamed or deleted.
-	Names *NamesLeft
+	// NamesLeft are those of the VMs and hosts that are being renamed or deleted.
+	NamesLeft *NamesLeft
 
 	sent   sync.Map // token of a row to when this process sent its compose, by a clock that nobody sets
 	holder string   // of the hosts that these engines close in the ledger
@@ -29,7 +29,7 @@ type Region struct {
 
 // New returns a Region in which nothing is under way.
 func New() *Region {
-	return &Region{Locks: newHostLocks(), Claims: newClaims(), Names: newNamesLeft(), holder: rand.Text()}
+	return &Region{Locks: newHostLocks(), Claims: newClaims(), NamesLeft: newNamesLeft(), holder: rand.Text()}
 }
 
 // NoteSent notes that a compose is sent for a row now. Those that cannot bear fruit any

@@ -113,27 +113,27 @@ func Open(c Config) (*Site, error) {
 		},
 	}
 	s.Inventory = Inventory{s.choice}
-	if err := s.makers(c, composer, composer.Registrar(registry)); err != nil {
+	if err := s.ways(c, composer, composer.Registrar(registry)); err != nil {
 		return nil, err
 	}
-	s.Kinds = s.choice.kinds(func(m *maker) *assembly.Engine { return m.engine })
+	s.Kinds = s.choice.kinds(func(w *way) *assembly.Engine { return w.engine })
 	return s, nil
 }
 
-// makers sets who may be chosen: MAAS, and LXD as byLXD makes and registers.
-func (s *Site) makers(c Config, byLXD engine.Composer, registrar engine.Registrar) (err error) {
+// ways sets what may be chosen: MAAS, and LXD as byLXD makes and registers.
+func (s *Site) ways(c Config, byLXD engine.Composer, registrar engine.Registrar) (err error) {
 	chosen, hosts := s.choice, s.client.Hosts
 	mayTravel := func() error { return chosen.mayTravel() }
 	byMAAS := engine.Composer(hosts)
 	if c.Composer != MAAS {
 		byMAAS = whileItLasts{hosts, chosen, s.Machines}
 	}
-	chosen.maas = &maker{composer: byMAAS, registrar: guarded{hosts, mayTravel}}
-	chosen.lxd = &maker{composer: besideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: guarded{registrar, mayTravel}}
+	chosen.maas = &way{composer: byMAAS, registrar: guarded{hosts, mayTravel}}
+	chosen.lxd = &way{composer: besideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: guarded{registrar, mayTravel}}
 	in := cmp.Or(c.Region, region.New())
-	for _, m := range []*maker{chosen.maas, chosen.lxd} {
-		m.engine, err = assembly.NewIn(in, engine.Config{
-			Machines: s.Machines, Composer: m.composer, Names: s.Names, Catalog: s.Catalog, Metal: s.client.Machines, Registrar: m.registrar,
+	for _, w := range []*way{chosen.maas, chosen.lxd} {
+		w.engine, err = assembly.NewIn(in, engine.Config{
+			Machines: s.Machines, Composer: w.composer, Names: s.Names, Catalog: s.Catalog, Metal: s.client.Machines, Registrar: w.registrar,
 			Reports: s.client.Events, Ledger: c.Ledger, Log: c.Log, Probe: c.Probe, MayTravel: mayTravel,
 		})
 		if err != nil {
@@ -145,8 +145,8 @@ func (s *Site) makers(c Config, byLXD engine.Composer, registrar engine.Registra
 
 // Probing are the kinds that ask LXD servers by p, whatever Config.Probe is.
 func (s *Site) Probing(p engine.Probe) Kinds {
-	probing := map[*maker]*assembly.Engine{s.choice.maas: s.choice.maas.engine.Probing(p), s.choice.lxd: s.choice.lxd.engine.Probing(p)}
-	return s.choice.kinds(func(m *maker) *assembly.Engine { return probing[m] })
+	probing := map[*way]*assembly.Engine{s.choice.maas: s.choice.maas.engine.Probing(p), s.choice.lxd: s.choice.lxd.engine.Probing(p)}
+	return s.choice.kinds(func(w *way) *assembly.Engine { return probing[w] })
 }
 
 // ReadyMachines lists the Ready machines, VMs among them, by one call.

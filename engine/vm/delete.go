@@ -48,7 +48,7 @@ func (v *removal) delete(ctx context.Context, ref engine.Ref) (engine.Result[eng
 	if err := v.isVM(ctx, m); err != nil {
 		return result(ref.Key, m), err
 	}
-	v.region.Names.BeginLeave(m.SystemID, m.Hostname, "", v.Now())
+	v.region.NamesLeft.BeginLeave(m.SystemID, m.Hostname, "", v.Now())
 	return actsIn(situationOf(m, false)).delete.step(v, ctx, ref, row, m)
 }
 
@@ -138,7 +138,7 @@ func (v *removal) gone(ref engine.Ref, end func() (time.Duration, error)) (engin
 		}, nil
 	}
 	v.region.Claims.Forget(ref.Key)
-	v.region.Names.EndLeave(ref.SystemID, ref.Key, v.Now())
+	v.region.NamesLeft.EndLeave(ref.SystemID, ref.Key, v.Now())
 	return engine.Result[engine.VM]{Done: true, Reason: "Deleted", Object: engine.VM{Leftover: v.maker.Leftover(ref.Key)}}, nil
 }
 

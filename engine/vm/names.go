@@ -21,10 +21,10 @@ func (v *renames) waitForName(key engine.Key, want engine.VMSpec, holder engine.
 		return nil
 	}
 	wait := &nameWait{fmt.Sprintf("the name %s is that of %s (%s), which is being renamed or deleted", want.Name, holder.SystemID, holder.StatusName)}
-	if _, leaving := v.region.Names.Leaver(want.Name, v.Now()); leaving || v.region.Names.IsRenaming(holder.SystemID, want.Name, v.Now()) {
+	if _, leaving := v.region.NamesLeft.Leaver(want.Name, v.Now()); leaving || v.region.NamesLeft.IsRenaming(holder.SystemID, want.Name, v.Now()) {
 		return wait
 	}
-	if engine.SameOwner(holder, key) && v.region.Names.KeepWaiting(key, v.Now()) {
+	if engine.SameOwner(holder, key) && v.region.NamesLeft.KeepWaiting(key, v.Now()) {
 		return wait
 	}
 	return nil
@@ -34,17 +34,17 @@ func (v *renames) waitForName(key engine.Key, want engine.VMSpec, holder engine.
 // has this name. A wait that is long, or goes round in a circle, could be without
 // end: then the VM takes its parking name, so that its former one is free.
 func (v *renames) rename(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, u engine.MachineUpdate) error {
-	v.region.Names.BeginLeave(m.SystemID, m.Hostname, want.Name, v.Now())
+	v.region.NamesLeft.BeginLeave(m.SystemID, m.Hostname, want.Name, v.Now())
 	err := v.takeName(ctx, key, want, m, u)
 	_, waits := errors.AsType[*nameWait](err)
 	switch {
 	case !waits:
-		former := v.region.Names.FormerOfLast(m.SystemID, v.Now())
-		v.region.Names.EndLeave(m.SystemID, key, v.Now())
+		former := v.region.NamesLeft.FormerOfLast(m.SystemID, v.Now())
+		v.region.NamesLeft.EndLeave(m.SystemID, key, v.Now())
 		if err != nil && isParked(m) && former != "" && former != m.Hostname {
 			v.unpark(ctx, m, former)
 		}
-	case !isParked(m) && v.region.Names.MustPark(m.SystemID, v.Now()):
+	case !isParked(m) && v.region.NamesLeft.MustPark(m.SystemID, v.Now()):
 		return v.park(ctx, want, m)
 	}
 	return err
@@ -52,7 +52,7 @@ func (v *renames) rename(ctx context.Context, key engine.Key, want engine.VMSpec
 
 // takeName sends the change, unless the VM that has the name is about to leave it.
 func (v *renames) takeName(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, u engine.MachineUpdate) error {
-	if id, leaving := v.region.Names.Leaver(want.Name, v.Now()); leaving && want.AwaitName && id != m.SystemID {
+	if id, leaving := v.region.NamesLeft.Leaver(want.Name, v.Now()); leaving && want.AwaitName && id != m.SystemID {
 		return &nameWait{fmt.Sprintf("the name %s is that of %s, which is being renamed or deleted", want.Name, id)}
 	}
 	err := v.Machines.Update(ctx, m.SystemID, u)
@@ -76,7 +76,7 @@ func (v *renames) park(ctx context.Context, want engine.VMSpec, m engine.Machine
 		return err
 	}
 	v.Log.InfoContext(ctx, "renamed VM for the time until its name is free", "name", parked, "wanted", want.Name, "system_id", m.SystemID)
-	v.region.Names.BeginLeave(m.SystemID, parked, want.Name, v.Now())
+	v.region.NamesLeft.BeginLeave(m.SystemID, parked, want.Name, v.Now())
 	return &nameWait{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, want.Name)}
 }
 
@@ -103,7 +103,7 @@ func (v *renames) nameRefused(ctx context.Context, key engine.Key, want engine.V
 		}
 		return nameTakenError(want, m, holder)
 	}
-	if want.AwaitName && v.region.Names.KeepWaiting(key, v.Now()) { // it was left a moment ago
+	if want.AwaitName && v.region.NamesLeft.KeepWaiting(key, v.Now()) { // it was left a moment ago
 		return &nameWait{fmt.Sprintf("the name %s was that of another machine until now", want.Name)}
 	}
 	return refusal

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
 // proxyAddress is where names of MAAS's DNS are resolved. Cluster API's spec

@@ -3,13 +3,12 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
@@ -27,10 +26,10 @@ const (
 // sockets are how the LXDs listen. A network is held by a socket of its own, so
 // that two simulators never share one.
 type sockets struct {
-	network netip.Prefix // invalid: none of its own
-	hold    net.Listener
-	ports   map[string]string // where what could not listen at its address does
-	locks   []net.PacketConn  // of those ports
+	network  netip.Prefix // invalid: none of its own
+	hold     net.Listener
+	ports    map[string]string // where what could not listen at its address does
+	releases []func()          // of those ports
 }
 
 // checkLXDListen says what is wrong with the field.
@@ -106,10 +105,10 @@ func (s *sockets) release() {
 	if s.hold != nil {
 		_ = s.hold.Close()
 	}
-	for _, lock := range s.locks {
-		_ = lock.Close()
+	for _, release := range s.releases {
+		release()
 	}
-	s.locks = nil
+	s.releases = nil
 }
 
 // open listens at an address if it is a loopback address, else, or where that
@@ -137,34 +136,16 @@ func (s *sockets) open(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Ports of LXDs are below those that a kernel gives to whoever asks for any: on
-// Linux from 32768 on. An LXD that is unreachable for a while closes its port, and
-// must find it again.
-const (
-	firstPort = 20000
-	lastPort  = 32767
-)
-
-// openPort listens on a port of 127.0.0.1 that nobody gets unasked, and keeps it
-// from other simulators by a UDP socket of the same number. Where there is none, any
+// openPort listens on a port that is kept until release: an LXD that is unreachable
+// for a while closes its port, and must find it again. Where no such port is left, any
 // will do.
 func (s *sockets) openPort() (net.Listener, error) {
-	const ports = lastPort - firstPort + 1
-	for start, i := rand.IntN(ports), 0; i < ports; i++ {
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+(start+i)%ports))
-		lock, err := net.ListenPacket("udp", at)
-		if err != nil {
-			continue
-		}
-		l, err := net.Listen("tcp", at)
-		if err != nil {
-			_ = lock.Close()
-			continue
-		}
-		s.locks = append(s.locks, lock)
-		return l, nil
+	l, release, err := freeport.Listen()
+	if err != nil {
+		return net.Listen("tcp", "127.0.0.1:0")
 	}
-	return net.Listen("tcp", "127.0.0.1:0")
+	s.releases = append(s.releases, release)
+	return l, nil
 }
 
 // original is the address whose LXD listens on a port of 127.0.0.1, empty for

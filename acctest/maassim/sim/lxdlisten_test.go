@@ -19,9 +19,6 @@ func TestPortsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := first.Addr().(*net.TCPAddr)
-	if at.Port < firstPort || at.Port > lastPort {
-		t.Errorf("port %d is one that anybody may get", at.Port)
-	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/maaslxd/maaslxd/acctest/freeport"
+	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
 // TestDrops: a connection that is taken and never answered tells of something on

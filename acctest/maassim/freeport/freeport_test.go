@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		os.Exit(m.Run())
 	}
-	fmt.Println(reserve(port))
+	_, err = reserve(port)
+	fmt.Println(err)
 }
 
 // TestPortsAreOurs: each port is given once, and a server can have it.
@@ -72,7 +73,43 @@ func TestTakenPort(t *testing.T) {
 	defer mu.Unlock()
 	reserved[ports[0]].Close()
 	delete(reserved, ports[0])
-	if err := reserve(ports[0]); err == nil {
+	if _, err := reserve(ports[0]); err == nil {
 		t.Errorf("port %d was given although somebody listens there", ports[0])
+	}
+}
+
+// TestListen: who listens keeps the port while nobody listens there, until it is
+// given back.
+func TestListen(t *testing.T) {
+	listener, release, err := Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := listener.Addr().(*net.TCPAddr)
+	if at.Port < first || at.Port > last {
+		t.Errorf("port %d is one that anybody may get", at.Port)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := net.ListenPacket("udp", at.String()); err == nil {
+		lock.Close()
+		t.Errorf("another process can have %s", at)
+	}
+	again, err := net.Listen("tcp", at.String())
+	if err != nil {
+		t.Fatalf("the port is not there for its owner: %v", err)
+	}
+	again.Close()
+	release()
+	lock, err := net.ListenPacket("udp", at.String())
+	if err != nil {
+		t.Fatalf("the port was not given back: %v", err)
+	}
+	defer lock.Close()
+	release() // must not end what somebody else has by now
+	if other, err := net.ListenPacket("udp", at.String()); err == nil {
+		other.Close()
+		t.Errorf("a second release gave away %s", at)
 	}
 }
