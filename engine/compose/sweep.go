@@ -95,7 +95,7 @@ const leavingFor = 10 * time.Minute
 // takeBack binds the row of a VM anew whose delete was given up: it is there, and
 // nobody has released it. A delete that goes on after all marks it again.
 func (mk *Maker) takeBack(ctx context.Context, row engine.Row, m engine.Machine) error {
-	if row.SystemID == "" || mk.Now().Sub(row.Since) < leavingFor || m.Status.Phase() == engine.PhaseReleasing || m.MarkedByAnother(row.Key) {
+	if row.SystemID == "" || row.Age < leavingFor || m.Status.Phase() == engine.PhaseReleasing || m.MarkedByAnother(row.Key) {
 		return nil
 	}
 	bound, err := mk.boundTo(ctx, row.Key, row.Group, m)

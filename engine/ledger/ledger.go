@@ -59,8 +59,12 @@ func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	if err == nil && l.ahead(row) {
 		row.Since, err = l.redate(ctx)
 	}
+	row.Age = l.age(row)
 	return row, err
 }
+
+// age is how long ago a row was dated.
+func (l *Ledger) age(row engine.Row) time.Duration { return max(0, l.now().Sub(row.Since)) }
 
 // clockSlack is how far ahead of now a row may be dated: clocks are adjusted by
 // less than that all the time.
@@ -85,17 +89,20 @@ UPDATE reservations SET since_ms = ?2 WHERE region = ?1 AND state <> 'bound' AND
 	return time.UnixMilli(now).UTC(), nil
 }
 
-// list reads rows, and mends their dates.
+// list reads rows, mends their dates and says how old they are.
 func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.Row, error) {
 	rows, err := l.store.rows(ctx, query, args...)
-	if err != nil || !slices.ContainsFunc(rows, l.ahead) {
-		return rows, err
-	}
-	since, err := l.redate(ctx)
-	for n := range rows {
-		if l.ahead(rows[n]) {
-			rows[n].Since = since
+	if err == nil && slices.ContainsFunc(rows, l.ahead) {
+		var since time.Time
+		since, err = l.redate(ctx)
+		for n := range rows {
+			if l.ahead(rows[n]) {
+				rows[n].Since = since
+			}
 		}
+	}
+	for n := range rows {
+		rows[n].Age = l.age(rows[n])
 	}
 	return rows, err
 }

@@ -266,3 +266,22 @@ func TestRights(t *testing.T) {
 		}
 	}
 }
+
+// TestClientBehind: a machine whose clock is an hour behind takes a certificate that was
+// made just now.
+func TestClientBehind(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	authority, err := OpenAuthority(t.TempDir(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server([]string{"ledger.example"}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: authority.Pool(), DNSName: "ledger.example", CurrentTime: now.Add(-time.Hour)})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -35,9 +35,9 @@ const (
 	ClientValid = 365 * 24 * time.Hour
 )
 
-// clockMargin is by how much the clocks of client and service may differ when a
-// certificate is new.
-const clockMargin = 5 * time.Minute
+// clockMargin is by how much the clock of a client may be behind the service's when a
+// certificate is new: a wrong zone makes hours.
+const clockMargin = 24 * time.Hour
 
 // Authority signs the certificates of a service and its clients.
 type Authority struct {
