@@ -453,6 +453,72 @@ func TestUnreachable(t *testing.T) {
 	w.start()
 }
 
+// TestAway asks a service that is away for 200 VMs. One call tries for as long as it may,
+// and the others fail at once. When the service is back, it is found soon.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.client("ci", everything).Region("mark")
+	w.stop()
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if _, err := l.Tag(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	began, before := time.Now(), w.knocked()
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			_, err := l.CutOff(t.Context(), "ci/")
+			away, ok := errors.AsType[*engine.LedgerError](err)
+			if !ok || away.Ledger != "https://"+w.addr || !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "cannot be reached") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if took, knocks := time.Since(began), w.knocked()-before; took > 3*time.Second || knocks > 2 {
+		t.Errorf("200 calls took %s and %d connections", took, knocks)
+	}
+	w.start()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		_, err := l.Tag(t.Context())
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAwayTogether lets calls wait for a service at the same time. They give up together.
+func TestAwayTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client("ci", everything)
+	w.stop()
+	waiting := make(chan time.Duration, 1)
+	began := time.Now()
+	go func() {
+		_, err := client.Tag(t.Context())
+		if !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		waiting <- time.Since(began)
+	}()
+	time.Sleep(4 * time.Second)
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if _, err := client.Region("mark").Pending(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if took := <-waiting; took > 15*time.Second {
+		t.Errorf("it waited for %s more after another call had given up", took)
+	}
+	w.start()
+}
+
 // TestRestarted starts the service anew between two calls, and during one.
 func TestRestarted(t *testing.T) {
 	t.Parallel()
@@ -504,6 +570,13 @@ func TestCrowd(t *testing.T) {
 	if placed.Load() != room || busy.Load() != writers-room {
 		t.Errorf("%d placed and %d wait, want %d and %d", placed.Load(), busy.Load(), room, writers-room)
 	}
+}
+
+// knocked is how many connections were begun.
+func (w *world) knocked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.knocks
 }
 
 // TestConfig: what cannot be meant is refused before anything is asked.
