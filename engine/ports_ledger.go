@@ -168,6 +168,9 @@ type Ledger interface {
 	// Leaving marks the row as being deleted: its room stays taken until
 	// Drop. No row is no error.
 	Leaving(ctx context.Context, key Key) error
+	// MayWrite is nil where this user may write the row of a key, which need not be
+	// there. ErrForbidden if it is another owner's: then nothing may be done for it.
+	MayWrite(ctx context.Context, key Key) error
 	// Drop removes a row that is still as it was read, whoever's it is.
 	Drop(ctx context.Context, row Row) error
 	// CloseHost closes a host: until OpenHost, Place, Move and Renew refuse it with

@@ -59,12 +59,16 @@ func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
 }
 
 // sweepRow ends one row. What a ledger that is shared does not let this owner write is
-// left to its own one.
+// left to its own one, and so is what its compose left in LXD: nothing of it may be
+// cleared away while the row stays.
 func (mk *Maker) sweepRow(ctx context.Context, row engine.Row) error {
-	if err := mk.endRow(ctx, row); !errors.Is(err, engine.ErrForbidden) {
+	switch err := mk.Ledger.MayWrite(ctx, row.Key); {
+	case errors.Is(err, engine.ErrForbidden):
+		return nil
+	case err != nil:
 		return err
 	}
-	return nil
+	return mk.endRow(ctx, row)
 }
 
 func (mk *Maker) endRow(ctx context.Context, row engine.Row) error {

@@ -157,6 +157,11 @@ func (m *Marked) Leaving(ctx context.Context, key engine.Key) error {
 	return m.with(ctx, func(l Rows) error { return l.Leaving(ctx, key) })
 }
 
+// MayWrite implements engine.Ledger.
+func (m *Marked) MayWrite(ctx context.Context, key engine.Key) error {
+	return m.with(ctx, func(l Rows) error { return l.MayWrite(ctx, key) })
+}
+
 // Drop implements engine.Ledger.
 func (m *Marked) Drop(ctx context.Context, row engine.Row) error {
 	return m.with(ctx, func(l Rows) error { return l.Drop(ctx, row) })

@@ -214,6 +214,7 @@ func TestRefused(t *testing.T) {
 		"Bind":    {prefix, func(ctx context.Context) error { r := row; r.SystemID = "abc"; return mine.Bind(ctx, r) }},
 		"Leaving": {prefix, func(ctx context.Context) error { return mine.Leaving(ctx, row.Key) }},
 		"Drop":    {prefix, func(ctx context.Context) error { return mine.Drop(ctx, row) }},
+		"May":     {prefix, func(ctx context.Context) error { return mine.MayWrite(ctx, row.Key) }},
 		"Hold":    {prefix, func(ctx context.Context) error { _, err := mine.Hold(ctx, row.Key); return err }},
 		"Except": {prefix, func(ctx context.Context) error {
 			return mine.CloseHost(ctx, engine.Close{HostKey: "h1", Except: row.Key})
@@ -230,6 +231,9 @@ func TestRefused(t *testing.T) {
 	}
 	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].Token != row.Token || rows[0].State != engine.RowPending {
 		t.Errorf("something was written: %+v, %v", rows, err)
+	}
+	if err := mine.MayWrite(t.Context(), "ci/web-1"); err != nil {
+		t.Errorf("its own row: %v", err)
 	}
 	if err := mine.TakeRegion(t.Context(), "other"); err != nil {
 		t.Errorf("there is nothing of its own in a region that it may not use: %v", err)

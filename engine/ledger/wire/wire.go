@@ -43,6 +43,7 @@ var (
 	Row       = Operation{"row", false}
 	Rows      = Operation{"rows", false}
 	Pending   = Operation{"pending", false}
+	MayWrite  = Operation{"may-write", false}
 	Place     = Operation{"place", true}
 	Move      = Operation{"move", true}
 	Renew     = Operation{"renew", true}
@@ -60,7 +61,7 @@ var (
 
 // Operations lists all of them.
 var Operations = []Operation{
-	Hello, Tag, Serves, Row, Rows, Pending, Place, Move, Renew, Bind, Leaving, Drop,
+	Hello, Tag, Serves, Row, Rows, Pending, MayWrite, Place, Move, Renew, Bind, Leaving, Drop,
 	CloseHost, OpenHost, TakeKeys, TakeLease, DropLease, Beat, Leases,
 }
 
