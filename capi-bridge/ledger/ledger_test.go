@@ -262,3 +262,86 @@ func newer(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
+
+// TestRowsAndMoves uses the commands of an operator on a service that runs: a file moves in,
+// is listed, one row is forgotten, and the rest moves out.
+func TestRowsAndMoves(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	l, err := rows.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := l.Region("m1")
+	for _, key := range []engine.Key{"ci/web-1", "gone/web-1"} {
+		row := engine.Row{Key: key, Name: "web-1", HostKey: "h1", SystemID: "abc", Need: engine.Need{Cores: 2, MemoryMiB: 2048, DiskBytes: map[string]int64{"default": 8e9}}}
+		if err := of.Bind(t.Context(), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := of.Leaving(t.Context(), "gone/web-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		var out output
+		if err := command(t.Context(), s.folder, &out, io.Discard, args...); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := run("import", file); got != "keys moved: 2 (already there: 0)\n" {
+		t.Errorf("got %q", got)
+	}
+	mine := s.client("ci", "--region=*", "--prefix=ci").Region("m1")
+	if row, err := mine.Row(t.Context(), "ci/web-1"); err != nil || row.SystemID != "abc" {
+		t.Errorf("the service does not know it: %+v, %v", row, err)
+	}
+	listed := run("rows")
+	for _, part := range []string{"REGION", "AGE", "m1", "gone/web-1", "leaving", "2 cores, 2048 MiB, 8 GB of default"} {
+		if !strings.Contains(listed, part) {
+			t.Errorf("%q is not in:\n%s", part, listed)
+		}
+	}
+	if listed := run("rows", "--owner=ci"); strings.Contains(listed, "gone/") {
+		t.Errorf("it lists another owner's:\n%s", listed)
+	}
+	release, err := mine.Hold(t.Context(), "ci/web-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		says string
+		args []string
+	}{
+		"Lives":    {"is making it", []string{"forget", "ci/web-1"}},
+		"InUse":    {"the ledger is in use", []string{"export", file}},
+		"Unknown":  {"no row of ci/none", []string{"forget", "ci/none"}},
+		"NoKey":    {"no key is given", []string{"forget"}},
+		"NoFile":   {"there is no ledger", []string{"rows", "--ledger", file + "x"}},
+		"NoImport": {"there is no ledger", []string{"import", file + "x"}},
+		"Address":  {"is an address", []string{"rows", "--ledger", "https://ledger.example"}},
+		"TwoFiles": {"one file must be named", []string{"import", file, file}},
+	} {
+		if err := command(t.Context(), s.folder, io.Discard, io.Discard, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: got %v, want %q", name, err, tc.says)
+		}
+	}
+	release()
+	if got := run("forget", "gone/web-1"); got != "gone/web-1 is forgotten\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := run("export", file, "--owner=ci"); got != "keys moved: 1 (already there: 0)\n" {
+		t.Errorf("got %q", got)
+	}
+	if all := run("rows"); strings.Contains(all, "m1") {
+		t.Errorf("the service still has:\n%s", all)
+	}
+	if all := run("rows", "--ledger", file); !strings.Contains(all, "ci/web-1") || strings.Contains(all, "gone/") {
+		t.Errorf("the file has:\n%s", all)
+	}
+}
