@@ -150,7 +150,7 @@ func (r *running) run(ctx context.Context) error {
 		Ledger: r.rows, Clients: access.NewRegister(r.folder), Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count,
 	}), r.certificate, r.log)
 	failed := make(chan error, 2)
-	go func() { failed <- r.server.ServeTLS(r.clients, "", "") }()
+	go func() { failed <- r.server.ServeTLS(service.Limit(r.clients), "", "") }()
 	address := ""
 	if r.health != nil {
 		address = r.health.Addr().String()

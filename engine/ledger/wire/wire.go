@@ -105,7 +105,7 @@ type Client struct {
 }
 
 // CallLimits bound a Call: a reservation of several thousand candidates passes.
-var CallLimits = bounded.Limits{Bytes: 16 << 20, Objects: 100_000, Values: 1_000_000}
+var CallLimits = bounded.Limits{Bytes: 4 << 20, Objects: 100_000, Values: 1_000_000}
 
 // AnswerLimits bound an Answer: the rows of some hundred thousand VMs pass.
 var AnswerLimits = bounded.Limits{Bytes: 256 << 20, Objects: 1_000_000, Values: 8_000_000}
