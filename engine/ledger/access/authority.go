@@ -12,7 +12,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -77,6 +79,12 @@ func OpenAuthority(folder string, now time.Time) (*Authority, error) {
 		return a, nil
 	}
 	return a, replace(public, []byte(a.Certificate))
+}
+
+// HasAuthority tells whether there is an authority in a folder.
+func HasAuthority(folder string) bool {
+	_, err := os.Lstat(filepath.Join(folder, authorityKeyFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // makeAuthority is the text of a new authority's file.
