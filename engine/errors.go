@@ -145,3 +145,36 @@ type HeldError struct {
 func (e *HeldError) Error() string { return fmt.Sprintf("another run (%s) is making %s", e.By, e.Key) }
 
 func (e *HeldError) Unwrap() error { return ErrConflict }
+
+// LedgerError is a failure of the ledger, and not of MAAS: it cannot be reached, read or
+// written, or refuses this client. Its text is that of the cause.
+type LedgerError struct {
+	Ledger string // the path of its file, or the address of its service
+	Err    error
+}
+
+func (e *LedgerError) Error() string { return e.Err.Error() }
+
+func (e *LedgerError) Unwrap() error { return e.Err }
+
+// Hint is what the user can do as far as the ledger knows it, may be empty.
+func (e *LedgerError) Hint() string {
+	if refusal, ok := errors.AsType[*Refusal](e.Err); ok {
+		return refusal.Hint
+	}
+	return ""
+}
+
+// OfLedger marks an error as one of a ledger. What the port promises as an answer stays
+// as it is: ErrNotFound, ErrBusy, a *HeldError and an *Error. Nil stays nil.
+func OfLedger(ledger string, err error) error {
+	var (
+		held   *HeldError
+		answer *Error
+		marked *LedgerError
+	)
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrBusy) || errors.As(err, &held) || errors.As(err, &answer) || errors.As(err, &marked) {
+		return err
+	}
+	return &LedgerError{Ledger: ledger, Err: err}
+}

@@ -41,8 +41,12 @@ type Row struct {
 	State    RowState
 	SystemID string // empty while pending
 	// Since is when this attempt was placed: a compose of it began after. Of a row
-	// that is leaving and has a SystemID, it is when it began to leave.
+	// that is leaving and has a SystemID, it is when it began to leave. It is a time of
+	// the ledger's clock: compare it with no other one.
 	Since time.Time
+	// Age is how long ago that was when the ledger gave the row, by the ledger's clock.
+	// It does not count in what is written.
+	Age time.Duration
 	// Token tells the call that placed or moved the row from all others: a key
 	// that was dropped and placed anew has another one.
 	Token string
@@ -164,6 +168,9 @@ type Ledger interface {
 	// Leaving marks the row as being deleted: its room stays taken until
 	// Drop. No row is no error.
 	Leaving(ctx context.Context, key Key) error
+	// MayWrite is nil where this user may write the row of a key, which need not be
+	// there. ErrForbidden if it is another owner's: then nothing may be done for it.
+	MayWrite(ctx context.Context, key Key) error
 	// Drop removes a row that is still as it was read, whoever's it is.
 	Drop(ctx context.Context, row Row) error
 	// CloseHost closes a host: until OpenHost, Place, Move and Renew refuse it with

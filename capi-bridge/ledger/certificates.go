@@ -14,8 +14,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// certificates are what the service shows, and whose clients it takes: its own
-// authority's, unless files are given.
+// certificates are what the service shows, and whose clients it takes: those of its own
+// authority, and of --client-ca besides. An authority of its own is made unless both
+// --server-cert and --client-ca are given, and counts wherever there is one.
 type certificates struct {
 	serverCert, serverKey, clientCA string // files
 
@@ -44,7 +45,8 @@ func (c *certificates) check() error {
 // open reads the files that are given, and makes what is missing.
 func (c *certificates) open(folder string, names []string, log *slog.Logger) (err error) {
 	c.folder, c.names, c.log, c.renewing = folder, names, log, &sync.Mutex{}
-	if c.serverCert == "" || c.clientCA == "" {
+	c.signers = x509.NewCertPool()
+	if c.serverCert == "" || c.clientCA == "" || access.HasAuthority(folder) {
 		if c.authority, err = access.OpenAuthority(folder, time.Now()); err != nil {
 			return err
 		}
@@ -52,7 +54,6 @@ func (c *certificates) open(folder string, names []string, log *slog.Logger) (er
 	}
 	if c.clientCA != "" {
 		text, err := os.ReadFile(c.clientCA)
-		c.signers = x509.NewCertPool()
 		if err != nil || !c.signers.AppendCertsFromPEM(text) {
 			return &setting.UsageError{Flag: "--client-ca", Text: fmt.Sprintf("%s holds no certificate in PEM that can be read", c.clientCA), Hint: "Name the file of the authorities."}
 		}

@@ -71,6 +71,9 @@ func (c newClient) add(p setting.Program) error {
 		}
 		return tell(p, added)
 	}
+	if err := c.checkAuthority(); err != nil {
+		return err
+	}
 	authority, err := access.OpenAuthority(c.folder, now)
 	if err != nil {
 		return err
@@ -88,6 +91,19 @@ func (c newClient) add(p setting.Program) error {
 		return errors.Join(err, undo)
 	}
 	return tell(p, added)
+}
+
+// checkAuthority refuses to make an authority that the service does not know: one that has
+// run has made its own, unless it was given others'.
+func (c newClient) checkAuthority() error {
+	if _, err := os.Stat(filepath.Join(c.folder, "ledger.db")); err != nil || access.HasAuthority(c.folder) {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the service in %s has no authority of its own", c.folder),
+		Hint:    "Register a certificate of its --client-ca by --certificate. If ca-key.pem was lost, restore it, or start the service anew without --client-ca.",
+		Err:     engine.ErrNotFound,
+	}
 }
 
 // handOut writes or prints the certificate, the key and the authority's certificate.

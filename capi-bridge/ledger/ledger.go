@@ -1,5 +1,5 @@
 // Package ledger are the commands of the ledger as a service: serve it to the Terraform
-// runs and managers of several machines, and say who may use it.
+// runs and managers of several machines, say who may use it, and look after what it holds.
 package ledger
 
 import (
@@ -13,6 +13,10 @@ func Run(ctx context.Context, p setting.Program) error {
 	return setting.Commands{
 		{Name: "serve", What: "serve a ledger to Terraform runs and managers on several machines", Run: Serve},
 		{Name: "client", What: "say who may use the service: client add|list|revoke", Run: Client},
+		{Name: "rows", What: "list what the ledger holds: which room is reserved for which key", Run: listRows},
+		{Name: "forget", What: "drop the rows of an owner who never comes back: forget KEY…", Run: forgetRows},
+		{Name: "import", What: "move the rows of a file into the service's ledger: import FILE", Run: importRows},
+		{Name: "export", What: "move rows of the service's ledger into a file: export FILE", Run: exportRows},
 	}.Run(ctx, p)
 }
 

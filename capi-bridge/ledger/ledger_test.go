@@ -3,8 +3,10 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net"
@@ -19,6 +21,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
 	rows "github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
@@ -170,25 +173,113 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestGivenCertificates serves with a certificate from files, and takes the clients of
-// another authority: both of another service, here.
-func TestGivenCertificates(t *testing.T) {
-	t.Parallel()
-	given := t.TempDir()
-	if err := command(t.Context(), given, io.Discard, io.Discard, "client", "add", "ci", "--region", "*", "--prefix", "*", "--out", given); err != nil {
+// given is an authority of a site: its own clients and servers have certificates of it.
+type given struct {
+	folder    string
+	authority *access.Authority
+}
+
+func newGiven(t *testing.T) given {
+	t.Helper()
+	folder := t.TempDir()
+	authority, err := access.OpenAuthority(folder, time.Now())
+	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(name string) string { return filepath.Join(given, name) }
-	folder := t.TempDir()
-	s := serve(t, folder, "--server-cert", at("ci.crt"), "--server-key", at("ci.key"), "--client-ca", at("ca.pem"))
-	if err := command(t.Context(), folder, io.Discard, io.Discard, "client", "add", "ci", "--region", "*", "--prefix", "*", "--certificate", at("ci.crt")); err != nil {
+	return given{folder, authority}
+}
+
+// path is that of a file in its folder.
+func (g given) path(name string) string { return filepath.Join(g.folder, name) }
+
+// client makes the certificate of a client, whose text is returned, in NAME.crt.
+func (g given) client(t *testing.T, name string) remote.Config {
+	t.Helper()
+	certificate, key, err := g.authority.Client(name, time.Now(), time.Hour)
+	if err := errors.Join(err, os.WriteFile(g.path(name+".crt"), certificate, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return remote.Config{CA: g.authority.Certificate, Certificate: string(certificate), Key: string(key)}
+}
+
+// server makes the certificate of a service, in server.crt and server.key.
+func (g given) server(t *testing.T) {
+	t.Helper()
+	pair, err := g.authority.Server([]string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err := errors.Join(err,
+		os.WriteFile(g.path("server.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600),
+		os.WriteFile(g.path("server.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check asks a service who a client is for it.
+func (s *served) check(c remote.Config) error {
+	s.t.Helper()
+	c.Address = "https://" + s.address
+	client, err := remote.New(c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer client.Close()
+	_, err = client.Check(s.t.Context())
+	return err
+}
+
+// TestGivenCertificates serves with a certificate of a site, and takes its clients once
+// they are registered, and no others. No authority is made that nobody needs.
+func TestGivenCertificates(t *testing.T) {
+	t.Parallel()
+	site, folder := newGiven(t), t.TempDir()
+	site.server(t)
+	s := serve(t, folder, "--server-cert", site.path("server.crt"), "--server-key", site.path("server.key"), "--client-ca", site.path("ca.pem"))
+	ci, other := site.client(t, "ci"), site.client(t, "other")
+	register := []string{"client", "add", "ci", "--region", "*", "--prefix", "*"}
+	if err := command(t.Context(), folder, io.Discard, io.Discard, register...); err == nil || !strings.Contains(err.Error(), "has no authority of its own") {
+		t.Errorf("the service would refuse what it makes: %v", err)
+	}
+	if err := command(t.Context(), folder, io.Discard, io.Discard, append(register, "--certificate", site.path("ci.crt"))...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "ca-key.pem")); err == nil {
 		t.Error("an authority was made that nobody needs")
 	}
-	if s.address == "" {
-		t.Error("it does not serve")
+	if err := s.check(ci); err != nil {
+		t.Errorf("a client of the site: %v", err)
+	}
+	if err := s.check(other); !errors.Is(err, engine.ErrForbidden) || !strings.Contains(err.Error(), "is not registered") {
+		t.Errorf("one that nobody has registered: %v", err)
+	}
+	stranger := newGiven(t).client(t, "ci")
+	stranger.CA = ci.CA
+	if err := s.check(stranger); !errors.Is(err, engine.ErrForbidden) || !strings.Contains(err.Error(), "is not signed by an authority") {
+		t.Errorf("one of another site: %v", err)
+	}
+}
+
+// TestClientCA takes clients of a site beside those of its own authority.
+func TestClientCA(t *testing.T) {
+	t.Parallel()
+	site, folder := newGiven(t), t.TempDir()
+	s := serve(t, folder, "--client-ca", site.path("ca.pem"))
+	if _, err := s.client("own", "--region=*", "--prefix=*").Check(t.Context()); err != nil {
+		t.Errorf("a client of its own: %v", err)
+	}
+	ci := site.client(t, "ci")
+	if err := command(t.Context(), folder, io.Discard, io.Discard, "client", "add", "ci", "--region=*", "--prefix=*", "--certificate", site.path("ci.crt")); err != nil {
+		t.Fatal(err)
+	}
+	ca, err := os.ReadFile(filepath.Join(folder, "ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ci.CA = string(ca)
+	if err := s.check(ci); err != nil {
+		t.Errorf("a client of the site: %v", err)
 	}
 }
 
@@ -260,5 +351,88 @@ func newer(t *testing.T, path string) {
 	_, err = db.ExecContext(t.Context(), `INSERT INTO schema_version (version) VALUES (1000)`)
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRowsAndMoves uses the commands of an operator on a service that runs: a file moves in,
+// is listed, one row is forgotten, and the rest moves out.
+func TestRowsAndMoves(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	l, err := rows.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := l.Region("m1")
+	for _, key := range []engine.Key{"ci/web-1", "gone/web-1"} {
+		row := engine.Row{Key: key, Name: "web-1", HostKey: "h1", SystemID: "abc", Need: engine.Need{Cores: 2, MemoryMiB: 2048, DiskBytes: map[string]int64{"default": 8e9}}}
+		if err := of.Bind(t.Context(), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := of.Leaving(t.Context(), "gone/web-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		var out output
+		if err := command(t.Context(), s.folder, &out, io.Discard, args...); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := run("import", file); got != "keys moved: 2 (already there: 0)\n" {
+		t.Errorf("got %q", got)
+	}
+	mine := s.client("ci", "--region=*", "--prefix=ci").Region("m1")
+	if row, err := mine.Row(t.Context(), "ci/web-1"); err != nil || row.SystemID != "abc" {
+		t.Errorf("the service does not know it: %+v, %v", row, err)
+	}
+	listed := run("rows")
+	for _, part := range []string{"REGION", "AGE", "m1", "gone/web-1", "leaving", "2 cores, 2048 MiB, 8 GB of default"} {
+		if !strings.Contains(listed, part) {
+			t.Errorf("%q is not in:\n%s", part, listed)
+		}
+	}
+	if listed := run("rows", "--owner=ci"); strings.Contains(listed, "gone/") {
+		t.Errorf("it lists another owner's:\n%s", listed)
+	}
+	release, err := mine.Hold(t.Context(), "ci/web-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		says string
+		args []string
+	}{
+		"Lives":    {"is making it", []string{"forget", "ci/web-1"}},
+		"InUse":    {"the ledger is in use", []string{"export", file}},
+		"Unknown":  {"no row of ci/none", []string{"forget", "ci/none"}},
+		"NoKey":    {"no key is given", []string{"forget"}},
+		"NoFile":   {"there is no ledger", []string{"rows", "--ledger", file + "x"}},
+		"NoImport": {"there is no ledger", []string{"import", file + "x"}},
+		"Address":  {"is an address", []string{"rows", "--ledger", "https://ledger.example"}},
+		"TwoFiles": {"one file must be named", []string{"import", file, file}},
+	} {
+		if err := command(t.Context(), s.folder, io.Discard, io.Discard, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: got %v, want %q", name, err, tc.says)
+		}
+	}
+	release()
+	if got := run("forget", "gone/web-1"); got != "gone/web-1 is forgotten\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := run("export", file, "--owner=ci"); got != "keys moved: 1 (already there: 0)\n" {
+		t.Errorf("got %q", got)
+	}
+	if all := run("rows"); strings.Contains(all, "m1") {
+		t.Errorf("the service still has:\n%s", all)
+	}
+	if all := run("rows", "--ledger", file); !strings.Contains(all, "ci/web-1") || strings.Contains(all, "gone/") {
+		t.Errorf("the file has:\n%s", all)
 	}
 }

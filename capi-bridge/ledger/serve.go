@@ -42,7 +42,7 @@ func (s *serving) settings(p setting.Program) *setting.Settings {
 	all.Texts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
 	all.Text(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
 	all.Text(&s.serverKey, "server-key", "LEDGER_SERVER_KEY", "", "file with the key of --server-cert in PEM")
-	all.Text(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with the authorities whose clients may be registered (ledger client add --certificate), in the place of its own")
+	all.Text(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with authorities whose clients may be registered (ledger client add --certificate), besides its own; with --server-cert none of its own is made")
 	all.Text(&s.diagnostics, "health-addr", "LEDGER_HEALTH_ADDR", ":9441", `address of /healthz, /readyz and /metrics, over plain HTTP; "": none`)
 	all.Span(&s.grace, "grace", "LEDGER_GRACE", 20*time.Second, "how long calls that are under way may take at the end")
 	all.Switch(&s.verbose, "verbose", "LEDGER_VERBOSE", "log reads, too")
@@ -150,7 +150,7 @@ func (r *running) run(ctx context.Context) error {
 		Ledger: r.rows, Clients: access.NewRegister(r.folder), Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count,
 	}), r.certificate, r.log)
 	failed := make(chan error, 2)
-	go func() { failed <- r.server.ServeTLS(r.clients, "", "") }()
+	go func() { failed <- r.server.ServeTLS(service.Limit(r.clients), "", "") }()
 	address := ""
 	if r.health != nil {
 		address = r.health.Addr().String()

@@ -82,9 +82,16 @@ func TestOldReservationsGiveWay(t *testing.T) {
 // ownRows lets one owner write his own rows alone, as a service of several owners does.
 type ownRows struct{ engine.Ledger }
 
+func (o ownRows) MayWrite(_ context.Context, key engine.Key) error {
+	if !strings.HasPrefix(string(key), "default/") {
+		return fmt.Errorf("the row of %s is another owner's: %w", key, engine.ErrForbidden)
+	}
+	return nil
+}
+
 func (o ownRows) Drop(ctx context.Context, row engine.Row) error {
-	if !strings.HasPrefix(string(row.Key), "default/") {
-		return fmt.Errorf("the row of %s is another owner's: %w", row.Key, engine.ErrForbidden)
+	if err := o.MayWrite(ctx, row.Key); err != nil {
+		return err
 	}
 	return o.Ledger.Drop(ctx, row)
 }

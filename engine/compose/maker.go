@@ -42,7 +42,7 @@ func New(cfg engine.Config, in *region.Region) *Maker {
 
 // ComposeRemaining says for how long the compose of a row may still bear fruit.
 func (mk *Maker) ComposeRemaining(row engine.Row) time.Duration {
-	return mk.region.ComposeRemaining(row, mk.ComposeWindow, mk.Now())
+	return mk.region.ComposeRemaining(row, mk.ComposeWindow)
 }
 
 // Leftover says what the making of a key's VM by this process left where MAAS does not

@@ -59,12 +59,16 @@ func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
 }
 
 // sweepRow ends one row. What a ledger that is shared does not let this owner write is
-// left to its own one.
+// left to its own one, and so is what its compose left in LXD: nothing of it may be
+// cleared away while the row stays.
 func (mk *Maker) sweepRow(ctx context.Context, row engine.Row) error {
-	if err := mk.endRow(ctx, row); !errors.Is(err, engine.ErrForbidden) {
+	switch err := mk.Ledger.MayWrite(ctx, row.Key); {
+	case errors.Is(err, engine.ErrForbidden):
+		return nil
+	case err != nil:
 		return err
 	}
-	return nil
+	return mk.endRow(ctx, row)
 }
 
 func (mk *Maker) endRow(ctx context.Context, row engine.Row) error {
@@ -95,7 +99,7 @@ const leavingFor = 10 * time.Minute
 // takeBack binds the row of a VM anew whose delete was given up: it is there, and
 // nobody has released it. A delete that goes on after all marks it again.
 func (mk *Maker) takeBack(ctx context.Context, row engine.Row, m engine.Machine) error {
-	if row.SystemID == "" || mk.Now().Sub(row.Since) < leavingFor || m.Status.Phase() == engine.PhaseReleasing || m.MarkedByAnother(row.Key) {
+	if row.SystemID == "" || row.Age < leavingFor || m.Status.Phase() == engine.PhaseReleasing || m.MarkedByAnother(row.Key) {
 		return nil
 	}
 	bound, err := mk.boundTo(ctx, row.Key, row.Group, m)

@@ -189,6 +189,9 @@ func TestUpgradeKeepsRows(t *testing.T) {
 			Need: engine.Need{Cores: 1}, Since: time.UnixMilli(0).UTC(), Token: "U",
 		},
 	}
+	for n := range rows {
+		rows[n].Age = 0
+	}
 	if diff := cmp.Diff(want, rows); diff != "" || err != nil {
 		t.Errorf("%v\n-want +got:\n%s", err, diff)
 	}

@@ -56,19 +56,23 @@ func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
 	}
 	row, err := s.done()
-	if err == nil && l.ahead(row) {
+	if err == nil && isAhead(row, l.now()) {
 		row.Since, err = l.redate(ctx)
 	}
+	row.Age = age(row, l.now())
 	return row, err
 }
+
+// age is how long ago a row was dated.
+func age(row engine.Row, now time.Time) time.Duration { return max(0, now.Sub(row.Since)) }
 
 // clockSlack is how far ahead of now a row may be dated: clocks are adjusted by
 // less than that all the time.
 const clockSlack = 10 * time.Second
 
-// ahead tells that a row was dated by a clock that has been put back since.
-func (l *Ledger) ahead(row engine.Row) bool {
-	return row.State != engine.RowBound && row.Since.After(l.now().Add(clockSlack))
+// isAhead tells that a row was dated by a clock that has been put back since.
+func isAhead(row engine.Row, now time.Time) bool {
+	return row.State != engine.RowBound && row.Since.After(now.Add(clockSlack))
 }
 
 // redate takes it that what is dated ahead begins now, and returns that moment.
@@ -85,17 +89,18 @@ UPDATE reservations SET since_ms = ?2 WHERE region = ?1 AND state <> 'bound' AND
 	return time.UnixMilli(now).UTC(), nil
 }
 
-// list reads rows, and mends their dates.
+// list reads rows, mends their dates and says how old they are.
 func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.Row, error) {
 	rows, err := l.store.rows(ctx, query, args...)
-	if err != nil || !slices.ContainsFunc(rows, l.ahead) {
-		return rows, err
+	now := l.now()
+	if err == nil && slices.ContainsFunc(rows, func(row engine.Row) bool { return isAhead(row, now) }) {
+		now, err = l.redate(ctx)
 	}
-	since, err := l.redate(ctx)
 	for n := range rows {
-		if l.ahead(rows[n]) {
-			rows[n].Since = since
+		if isAhead(rows[n], now) {
+			rows[n].Since = now
 		}
+		rows[n].Age = age(rows[n], now)
 	}
 	return rows, err
 }
@@ -178,6 +183,9 @@ WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, never, l.
 	}
 	return nil
 }
+
+// MayWrite implements engine.Ledger: who has the file may write all of it.
+func (l *Ledger) MayWrite(context.Context, engine.Key) error { return nil }
 
 // Drop implements engine.Ledger.
 func (l *Ledger) Drop(ctx context.Context, row engine.Row) error {

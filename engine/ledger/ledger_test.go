@@ -115,5 +115,9 @@ func TestVirtualTime(t *testing.T) {
 		if want := begun.Add(time.Hour); err != nil || !row.Since.Equal(want) {
 			t.Errorf("placed at %s, want %s, %v", row.Since, want, err)
 		}
+		time.Sleep(time.Minute)
+		if rows, err := l.Pending(t.Context()); err != nil || len(rows) != 1 || rows[0].Age != time.Minute {
+			t.Errorf("a minute later the rows are %+v, %v", rows, err)
+		}
 	})
 }

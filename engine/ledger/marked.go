@@ -62,23 +62,23 @@ func (m *Marked) reserving(ctx context.Context) (Rows, error) {
 	return m.become(ctx, mark)
 }
 
-// become takes the rows of a mark, and those of the address with them.
+// become takes the rows of a mark, and those of the address with them. Several may do that
+// at once: a ledger on another machine is asked without the lock, so that nobody waits for
+// another one's call.
 func (m *Marked) become(ctx context.Context, mark string) (Rows, error) {
+	rows := m.All.Region(m.Address)
+	if mark != "" {
+		rows = m.All.Region(mark)
+		if err := rows.TakeRegion(ctx, m.Address); err != nil {
+			return nil, err
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case m.known:
-		return m.rows, nil
-	case mark == "":
-		m.rows = m.All.Region(m.Address)
-		return m.rows, nil
+	if !m.known {
+		m.rows, m.known = rows, mark != ""
 	}
-	rows := m.All.Region(mark)
-	if err := rows.TakeRegion(ctx, m.Address); err != nil {
-		return nil, err
-	}
-	m.rows, m.known = rows, true
-	return rows, nil
+	return m.rows, nil
 }
 
 // with does something with the rows.
@@ -155,6 +155,11 @@ func (m *Marked) Renew(ctx context.Context, row engine.Row) error {
 // Leaving implements engine.Ledger.
 func (m *Marked) Leaving(ctx context.Context, key engine.Key) error {
 	return m.with(ctx, func(l Rows) error { return l.Leaving(ctx, key) })
+}
+
+// MayWrite implements engine.Ledger.
+func (m *Marked) MayWrite(ctx context.Context, key engine.Key) error {
+	return m.with(ctx, func(l Rows) error { return l.MayWrite(ctx, key) })
 }
 
 // Drop implements engine.Ledger.

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,5 +102,60 @@ func TestMarkedFirst(t *testing.T) {
 	}
 	if err := closing(&ledger.Marked{All: ledger.Local{Ledger: all}, Address: "other.example", Marks: &marks{}}); err != nil {
 		t.Errorf("a user who may make no tag: %v", err)
+	}
+}
+
+// stuckRegions takes no rows over until its caller gives up, but for the first time.
+type stuckRegions struct {
+	ledger.Regions
+	asked chan struct{}
+	calls atomic.Int64
+}
+
+func (s *stuckRegions) Region(name string) ledger.Rows {
+	return stuckRows{s.Regions.Region(name), s}
+}
+
+// rowsOf has another name than its method Rows.
+type rowsOf ledger.Rows
+
+type stuckRows struct {
+	rowsOf
+	of *stuckRegions
+}
+
+func (s stuckRows) TakeRegion(ctx context.Context, from string) error {
+	if s.of.calls.Add(1) > 1 {
+		return s.rowsOf.TakeRegion(ctx, from)
+	}
+	close(s.of.asked)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestMarkedAsksUnlocked: while the ledger does not answer one, others do not wait for him.
+func TestMarkedAsksUnlocked(t *testing.T) {
+	t.Parallel()
+	all := ledger.NewMemory(nil)
+	t.Cleanup(func() { _ = all.Close() })
+	stuck := &stuckRegions{Regions: ledger.Local{Ledger: all}, asked: make(chan struct{})}
+	m := &ledger.Marked{All: stuck, Address: "maas.example", Marks: &marks{has: "m1"}}
+	patient, giveUp := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { _, err := m.Rows(patient); first <- err }()
+	<-stuck.asked
+	second := make(chan error, 1)
+	go func() { _, err := m.Rows(t.Context()); second <- err }()
+	select {
+	case err := <-second:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for another one's call")
+	}
+	giveUp()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

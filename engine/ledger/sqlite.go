@@ -60,16 +60,20 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	}
 	if err := errors.Join(create(path), inspect(path)); err != nil {
 		if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
-			return nil, refusal
+			return nil, engine.OfLedger(path, refusal)
 		}
-		return nil, unusable(path, err)
+		return nil, engine.OfLedger(path, unusable(path, err))
 	}
 	name := filepath.ToSlash(path)
 	if !strings.HasPrefix(name, "/") { // C:/…
 		name = "/" + name
 	}
 	file := url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: pragmas.Encode()}
-	return open(ctx, file.String(), time.Now, func(err error) (error, bool) { return judge(path, err) })
+	l, err := open(ctx, file.String(), time.Now, func(err error) (error, bool) {
+		meaning, passing := judge(path, err)
+		return &engine.LedgerError{Ledger: path, Err: meaning}, passing
+	})
+	return l, engine.OfLedger(path, err)
 }
 
 // NewMemory returns an empty ledger for one process, which is lost with it.

@@ -1,6 +1,7 @@
 package lxd
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,46 @@ func TestEngineDrops(t *testing.T) {
 			}
 			w.volumes(t, map[string][]string{"Sweep": {"web2-disk1"}}[name]...)
 		})
+	}
+}
+
+// othersRows lets nobody write the row of web1, as a service of several owners does.
+type othersRows struct{ engine.Ledger }
+
+func (o othersRows) MayWrite(_ context.Context, key engine.Key) error {
+	if key == web1.Key {
+		return engine.ErrForbidden
+	}
+	return nil
+}
+
+func (o othersRows) Drop(ctx context.Context, row engine.Row) error {
+	if err := o.MayWrite(ctx, row.Key); err != nil {
+		return err
+	}
+	return o.Ledger.Drop(ctx, row)
+}
+
+// TestEngineSweepsOwn: another owner needs the room of what was cut off. The row is not
+// his, so what was begun stays, too: its own create goes on with it.
+func TestEngineSweepsOwn(t *testing.T) {
+	t.Parallel()
+	w, book := begun(t)
+	before := w.whole()
+	time.Sleep(2 * time.Millisecond)
+	want := on("h1")
+	want.Name, want.Cores = "web2", 6
+	other := w.processWith(t, othersRows{book}, impatient)
+	for range 2 { // the first one finds the room taken, and sweeps
+		if _, err := other.VMs.Reconcile(t.Context(), engine.Ref{Key: "other/web2", Name: "web2"}, want); kinds(err) != "ErrBusy" {
+			t.Errorf("the room is taken: %v", err)
+		}
+	}
+	if diff := cmp.Diff(before, w.whole()); diff != "" {
+		t.Errorf("what another owner began was touched\n-want +got:\n%s", diff)
+	}
+	if _, err := book.Row(t.Context(), web1.Key); err != nil {
+		t.Errorf("its row: %v", err)
 	}
 }
 

@@ -49,14 +49,14 @@ func (r *Region) NoteSent(token string, window time.Duration) {
 func (r *Region) ForgetSent(token string) { r.sent.Delete(token) }
 
 // ComposeRemaining says for how long the compose of a row may still bear fruit, out of
-// the window that it has. A clock that was put back since must not make that longer than
-// a compose can take, and one that was put forward must not make it shorter than this
-// process knows it to be.
-func (r *Region) ComposeRemaining(row engine.Row, window time.Duration, now time.Time) time.Duration {
+// the window that it has. The ledger says how old the row is, so that the clock of this
+// machine does not matter. Where the ledger's clock was put forward, that must not make it
+// shorter than this process knows it to be.
+func (r *Region) ComposeRemaining(row engine.Row, window time.Duration) time.Duration {
 	if row.SystemID != "" {
 		return 0
 	}
-	left := window - now.Sub(row.Since)
+	left := window - row.Age
 	if sent, ok := r.sent.Load(row.Token); ok {
 		left = max(left, window-time.Since(sent.(time.Time)))
 	}

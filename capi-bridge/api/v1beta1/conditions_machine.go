@@ -44,6 +44,9 @@ const (
 	// MAASUnavailableReason: MAAS could not be reached or had an error of its
 	// own. It is tried again.
 	MAASUnavailableReason = "MAASUnavailable"
+	// LedgerUnavailableReason: the manager's ledger could not be reached, read or
+	// written, or refused the manager. Nothing is placed without it.
+	LedgerUnavailableReason = "LedgerUnavailable"
 	// MAASRefusedReason: MAAS refused what was asked, in its own words.
 	MAASRefusedReason = "MAASRefused"
 	// IdentityNotReadyReason: there are no credentials for MAAS, or MAAS does

@@ -5,6 +5,7 @@ package problem
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -63,6 +64,10 @@ func problemOfType(err error) Problem {
 		p.Reason, p.After = infrav1.IdentityNotReadyReason, cmp.Or(missing.Anew, requeue.CredentialsAfter)
 		return p.WithHint(missing.Hint)
 	}
+	if ledger, ok := errors.AsType[*engine.LedgerError](err); ok {
+		p.Reason = infrav1.LedgerUnavailableReason
+		return p.WithHint(ledgerHint(ledger))
+	}
 	if lxd, ok := errors.AsType[*engine.Error](err); ok {
 		p.Reason, p.Kind = string(lxd.Type), lxd.Type
 		return p.WithHint(lxd.Hint)
@@ -80,6 +85,12 @@ func problemOfType(err error) Problem {
 		return p
 	}
 	return p.problemOfSentinel(err)
+}
+
+// ledgerHint says what to do about the ledger, and which flag names it.
+func ledgerHint(e *engine.LedgerError) string {
+	hint := cmp.Or(e.Hint(), "Nothing is placed meanwhile, and nothing is lost.")
+	return fmt.Sprintf("%s The manager's flag --ledger names %s.", hint, e.Ledger)
 }
 
 // problemOfSentinel tells of an error by the sentinel that it wraps.

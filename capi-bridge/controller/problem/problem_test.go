@@ -2,7 +2,14 @@ package problem
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // TestLasting: a connection that breaks again and again says the same each time, so
@@ -18,5 +25,36 @@ func TestLasting(t *testing.T) {
 		if got := Explain(errors.New(said)).Message; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestLedgerProblems: what is wrong with the ledger is not told of MAAS or its key.
+func TestLedgerProblems(t *testing.T) {
+	t.Parallel()
+	const at = "https://ledger.example:7443"
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		after  time.Duration
+		says   string
+	}{
+		"Away":    {"It passes by itself.", fmt.Errorf("the ledger service cannot be reached: %w", engine.ErrUnavailable), requeue.RetryAfter, "Nothing is placed meanwhile"},
+		"Refused": {"The certificate is not one of the identity.", &engine.Refusal{Message: "client ci was revoked", Hint: "Ask for another one.", Err: engine.ErrForbidden}, requeue.ManualAfter, "Ask for another one."},
+	} {
+		p := Explain(fmt.Errorf("cannot reserve room for web-1: %w", engine.OfLedger(at, tc.err)))
+		if p.Reason != infrav1.LedgerUnavailableReason || p.After != tc.after {
+			t.Errorf("%s: %s\ngot %+v", name, tc.reason, p)
+		}
+		for _, says := range []string{tc.says, "--ledger names " + at} {
+			if !strings.Contains(p.Message, says) {
+				t.Errorf("%s: %q is not in %q", name, says, p.Message)
+			}
+		}
+		if strings.Contains(p.Message, "MAAS") {
+			t.Errorf("%s: it tells of MAAS: %q", name, p.Message)
+		}
+	}
+	if p := Explain(engine.OfLedger(at, engine.ErrBusy)); p.Reason == infrav1.LedgerUnavailableReason {
+		t.Errorf("others' reservations are no failure of the ledger: %+v", p)
 	}
 }

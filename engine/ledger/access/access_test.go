@@ -266,3 +266,60 @@ func TestRights(t *testing.T) {
 		}
 	}
 }
+
+// TestClientBehind: a machine whose clock is an hour behind takes a certificate that was
+// made just now.
+func TestClientBehind(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	authority, err := OpenAuthority(t.TempDir(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server([]string{"ledger.example"}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: authority.Pool(), DNSName: "ledger.example", CurrentTime: now.Add(-time.Hour)})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRootInAnothersFolder: root would make files that the service's user cannot read.
+func TestRootInAnothersFolder(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	mine := os.Geteuid()
+	if mine == 0 {
+		const service = 12345
+		if err := os.Chown(folder, service, service); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenAuthority(folder, time.Now())
+		refusal, ok := errors.AsType[*engine.Refusal](err)
+		if !ok || !strings.Contains(refusal.Hint, "sudo -u '#12345'") {
+			t.Errorf("got %v", err)
+		}
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+			t.Errorf("something was made: %v, %v", entries, err)
+		}
+		if err := os.Chown(folder, mine, mine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		folder string
+		user   int
+		want   bool
+	}{
+		"Own":    {folder, mine, true},
+		"Within": {filepath.Join(folder, "deep", "clients"), mine, true},
+		"Root":   {"/", 0, true},
+		"Group":  {"/", 12345, true}, // a volume of a pod is root's, and its group may write
+	} {
+		if err := checkUser(tc.folder, tc.user); (err == nil) != tc.want {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -12,7 +12,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -35,9 +37,9 @@ const (
 	ClientValid = 365 * 24 * time.Hour
 )
 
-// clockMargin is by how much the clocks of client and service may differ when a
-// certificate is new.
-const clockMargin = 5 * time.Minute
+// clockMargin is by how much the clock of a client may be behind the service's when a
+// certificate is new: a wrong zone makes hours.
+const clockMargin = 24 * time.Hour
 
 // Authority signs the certificates of a service and its clients.
 type Authority struct {
@@ -77,6 +79,12 @@ func OpenAuthority(folder string, now time.Time) (*Authority, error) {
 		return a, nil
 	}
 	return a, replace(public, []byte(a.Certificate))
+}
+
+// HasAuthority tells whether there is an authority in a folder.
+func HasAuthority(folder string) bool {
+	_, err := os.Lstat(filepath.Join(folder, authorityKeyFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // makeAuthority is the text of a new authority's file.

@@ -81,6 +81,9 @@ func replace(path string, text []byte) error {
 // write writes a draft of a file beside it.
 func write(path string, text []byte) (draft string, err error) {
 	folder := filepath.Dir(path)
+	if err := checkUser(folder, os.Geteuid()); err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", unwritable(path, err)
 	}
@@ -148,4 +151,25 @@ func cause(err error) error {
 		return wrapped.Err
 	}
 	return err
+}
+
+// checkUser refuses to let root write into a folder of another user, or to make one in it:
+// that user could not read the files.
+func checkUser(folder string, user int) error {
+	info, err := os.Stat(folder)
+	for errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder) {
+		folder = filepath.Dir(folder)
+		info, err = os.Stat(folder)
+	}
+	if err != nil {
+		return unreadable(folder, err)
+	}
+	owner, ok := ownerOf(info)
+	if !ok || user != 0 || owner == 0 {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("%s belongs to the user %d, who could not read what root writes there", folder, owner),
+		Hint:    fmt.Sprintf("Run the command as the service's user: sudo -u '#%d' capi-bridge ledger …", owner), Err: engine.ErrForbidden,
+	}
 }

@@ -16,7 +16,7 @@ func CutOff(ctx context.Context, table Table, prefix string) ([]engine.Key, erro
 	}
 	var left []engine.Key
 	for _, have := range all {
-		if have.isDead() {
+		if have.IsDead() {
 			left = append(left, have.Key)
 		}
 	}
@@ -31,15 +31,15 @@ func Named(ctx context.Context, table Table, key engine.Key) error {
 		return err
 	}
 	for _, have := range all {
-		if have.Key == key && have.isDead() {
+		if have.Key == key && have.IsDead() {
 			return table.DropLease(ctx, key, have.Holder)
 		}
 	}
 	return nil
 }
 
-// isDead tells whether the holder of a lease is dead, as far as it can be seen from here.
-func (l Lease) isDead() bool {
+// IsDead tells whether the holder of a lease is dead, as far as it can be seen from here.
+func (l Lease) IsDead() bool {
 	lives, seen := l.Process.lives()
 	return seen && !lives || !seen && l.Age > term
 }

@@ -24,6 +24,7 @@ type Client struct {
 	version string
 	http    *http.Client
 	leases  *lease.Keeper
+	away    away
 }
 
 // New makes a client, and asks nothing yet. An error is an *engine.SpecError.

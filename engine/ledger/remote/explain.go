@@ -81,11 +81,17 @@ func (c *Client) wrongAddress(why string) error {
 
 // unreachable ends the patience with a service.
 func (c *Client) unreachable(err error) error {
-	return fmt.Errorf("the ledger service %s cannot be reached, and nothing is placed without it: %s: %w", c.base, line(err.Error()), engine.ErrUnavailable)
+	return c.ofLedger(fmt.Errorf("the ledger service %s cannot be reached, and nothing is placed without it: %s: %w", c.base, line(err.Error()), engine.ErrUnavailable))
+}
+
+// ofLedger marks an error as the ledger's, unless it is one of the answers that the port
+// promises.
+func (c *Client) ofLedger(err error) error {
+	return engine.OfLedger(c.base.String(), err)
 }
 
 func incomplete(base *url.URL, o wire.Operation) error {
-	return fmt.Errorf("the answer of the ledger service %s to %s lacks what was asked for: %w", base, o.Name, engine.ErrUnavailable)
+	return engine.OfLedger(base.String(), fmt.Errorf("the answer of the ledger service %s to %s lacks what was asked for: %w", base, o.Name, engine.ErrUnavailable))
 }
 
 func line(text string) string { return bounded.Cut(bounded.OneLine(text), 300) }

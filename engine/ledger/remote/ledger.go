@@ -106,6 +106,11 @@ func (l *Ledger) Leaving(ctx context.Context, key engine.Key) error {
 	return l.do(ctx, wire.Leaving, wire.Call{Key: key})
 }
 
+// MayWrite implements engine.Ledger.
+func (l *Ledger) MayWrite(ctx context.Context, key engine.Key) error {
+	return l.do(ctx, wire.MayWrite, wire.Call{Key: key})
+}
+
 // Drop implements engine.Ledger.
 func (l *Ledger) Drop(ctx context.Context, row engine.Row) error {
 	return l.do(ctx, wire.Drop, wire.Call{Row: &row})

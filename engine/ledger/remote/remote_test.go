@@ -214,6 +214,7 @@ func TestRefused(t *testing.T) {
 		"Bind":    {prefix, func(ctx context.Context) error { r := row; r.SystemID = "abc"; return mine.Bind(ctx, r) }},
 		"Leaving": {prefix, func(ctx context.Context) error { return mine.Leaving(ctx, row.Key) }},
 		"Drop":    {prefix, func(ctx context.Context) error { return mine.Drop(ctx, row) }},
+		"May":     {prefix, func(ctx context.Context) error { return mine.MayWrite(ctx, row.Key) }},
 		"Hold":    {prefix, func(ctx context.Context) error { _, err := mine.Hold(ctx, row.Key); return err }},
 		"Except": {prefix, func(ctx context.Context) error {
 			return mine.CloseHost(ctx, engine.Close{HostKey: "h1", Except: row.Key})
@@ -230,6 +231,9 @@ func TestRefused(t *testing.T) {
 	}
 	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].Token != row.Token || rows[0].State != engine.RowPending {
 		t.Errorf("something was written: %+v, %v", rows, err)
+	}
+	if err := mine.MayWrite(t.Context(), "ci/web-1"); err != nil {
+		t.Errorf("its own row: %v", err)
 	}
 	if err := mine.TakeRegion(t.Context(), "other"); err != nil {
 		t.Errorf("there is nothing of its own in a region that it may not use: %v", err)
@@ -453,6 +457,72 @@ func TestUnreachable(t *testing.T) {
 	w.start()
 }
 
+// TestAway asks a service that is away for 200 VMs. One call tries for as long as it may,
+// and the others fail at once. When the service is back, it is found soon.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.client("ci", everything).Region("mark")
+	w.stop()
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if _, err := l.Tag(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	began, before := time.Now(), w.knocked()
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			_, err := l.CutOff(t.Context(), "ci/")
+			away, ok := errors.AsType[*engine.LedgerError](err)
+			if !ok || away.Ledger != "https://"+w.addr || !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "cannot be reached") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if took, knocks := time.Since(began), w.knocked()-before; took > 3*time.Second || knocks > 2 {
+		t.Errorf("200 calls took %s and %d connections", took, knocks)
+	}
+	w.start()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		_, err := l.Tag(t.Context())
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAwayTogether lets calls wait for a service at the same time. They give up together.
+func TestAwayTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.client("ci", everything)
+	w.stop()
+	waiting := make(chan time.Duration, 1)
+	began := time.Now()
+	go func() {
+		_, err := client.Tag(t.Context())
+		if !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		waiting <- time.Since(began)
+	}()
+	time.Sleep(4 * time.Second)
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if _, err := client.Region("mark").Pending(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if took := <-waiting; took > 15*time.Second {
+		t.Errorf("it waited for %s more after another call had given up", took)
+	}
+	w.start()
+}
+
 // TestRestarted starts the service anew between two calls, and during one.
 func TestRestarted(t *testing.T) {
 	t.Parallel()
@@ -504,6 +574,13 @@ func TestCrowd(t *testing.T) {
 	if placed.Load() != room || busy.Load() != writers-room {
 		t.Errorf("%d placed and %d wait, want %d and %d", placed.Load(), busy.Load(), room, writers-room)
 	}
+}
+
+// knocked is how many connections were begun.
+func (w *world) knocked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.knocks
 }
 
 // TestConfig: what cannot be meant is refused before anything is asked.

@@ -38,26 +38,53 @@ func (c *Client) ask(ctx context.Context, o wire.Operation, call wire.Call) (wir
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("cannot write the call %s of the ledger: %w", o.Name, err)
 	}
+	probe, err := c.away.begin()
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if probe {
+		defer c.away.endProbe()
+	}
+	if err := ctx.Err(); err != nil {
+		return wire.Answer{}, err
+	}
 	began, id := time.Now(), rand.Text()
 	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
-		if err := ctx.Err(); err != nil {
-			return wire.Answer{}, err
-		}
 		answer, err := c.sendOnce(ctx, o, id, body)
 		if err == nil {
 			err = answer.Error.Err()
 		}
-		again := isPassing(err)
-		switch {
-		case !again:
-			return answer, err
-		case ctx.Err() != nil:
-			return wire.Answer{}, fmt.Errorf("the ledger service %s did not answer: %w", c.base.Host, ctx.Err())
-		case time.Since(began) > patience:
-			return wire.Answer{}, c.unreachable(err)
+		if !isPassing(err) {
+			c.away.answered()
+			return answer, c.ofLedger(err)
+		}
+		if err := c.giveUp(ctx, o, began, probe, err); err != nil {
+			return wire.Answer{}, err
 		}
 		sleep(ctx, pause/2+jitter.Of(pause))
+		if ctx.Err() != nil {
+			return wire.Answer{}, c.giveUp(ctx, o, began, probe, err)
+		}
 	}
+}
+
+// giveUp says why a call is not sent again that got no answer; nil: it is. A heartbeat
+// waits for less than others, and so ends no other call.
+func (c *Client) giveUp(ctx context.Context, o wire.Operation, began time.Time, probe bool, last error) error {
+	switch other := c.away.gaveUpAfter(began); {
+	case ctx.Err() != nil:
+		if tried := time.Since(began); tried >= enough && o != wire.Beat && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			c.away.gaveUp(c.unreachable(last))
+		}
+		return c.ofLedger(fmt.Errorf("the ledger service %s did not answer: %w", c.base.Host, ctx.Err()))
+	case other != nil:
+		return other
+	case probe || time.Since(began) > patience:
+		err := c.unreachable(last)
+		c.away.gaveUp(err)
+		return err
+	}
+	return nil
 }
 
 // passing is why a call has no answer yet.

@@ -37,6 +37,7 @@ type world struct {
 
 	mu     sync.Mutex
 	room   *room // of the service that runs; nil: none does
+	knocks int   // connections that were begun
 	rows   *ledger.Ledger
 	server *http.Server
 	ended  chan struct{}
@@ -100,6 +101,7 @@ func (w *world) letIn() {
 		}
 		w.mu.Lock()
 		to := w.room
+		w.knocks++
 		w.mu.Unlock()
 		if to == nil {
 			conn.Close()

@@ -21,6 +21,11 @@ func NewServer(handler http.Handler, certificate func() (*tls.Certificate, error
 			ClientAuth:     tls.RequestClientCert,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
 		},
+		// A connection whose other side is gone is found by pings, and one that takes no
+		// answer is closed.
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second, WriteByteTimeout: 30 * time.Second,
+		},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       maxTimeout,
 		WriteTimeout:      2 * maxTimeout,

@@ -57,6 +57,7 @@ type Service struct {
 	Config
 	operations map[string]operation
 	replies    replies
+	turns      turns
 }
 
 // New makes a service.
@@ -102,26 +103,34 @@ type request struct {
 
 // answer does what a request asks for.
 func (s *Service) answer(c *request, r *http.Request) wire.Answer {
-	if err := s.read(c, r); err != nil {
+	if err := s.identify(c, r); err != nil {
 		return failed(err)
 	}
 	timeout := timeoutOf(r.Header.Get(wire.HeaderTimeout))
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	giveBack, err := s.turns.take(ctx, c.client.Name)
+	if err != nil {
+		return failed(err)
+	}
+	defer giveBack()
+	if err := s.read(c, r); err != nil {
+		return failed(err)
+	}
 	if !c.Writes {
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
-		defer cancel()
 		return c.do(ctx)
 	}
 	// A write goes on where the connection breaks: the client sends it again, and gets
 	// the answer then.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
 	defer cancel()
 	answer, resent := s.replies.once(ctx, c.client.Name+" "+c.id, c.Name+" "+encoded(c.call), func() wire.Answer { return c.do(ctx) })
 	c.resent = resent
 	return answer
 }
 
-// read finds out who asks for what, and whether he may.
-func (s *Service) read(c *request, r *http.Request) (err error) {
+// identify finds out who asks, and for which operation.
+func (s *Service) identify(c *request, r *http.Request) (err error) {
 	name, ok := strings.CutPrefix(r.URL.Path, wire.Path)
 	if found, known := s.operations[name]; ok && known {
 		c.operation = found
@@ -139,6 +148,11 @@ func (s *Service) read(c *request, r *http.Request) (err error) {
 	if c.Writes && !isID(c.id) {
 		return invalid("a write has no id by which it can be sent again")
 	}
+	return nil
+}
+
+// read finds out what is asked for, and whether the client may.
+func (s *Service) read(c *request, r *http.Request) error {
 	body, err := bounded.ReadAll(r.Body, wire.CallLimits)
 	if err != nil {
 		return invalid(fmt.Sprintf("the call cannot be read: %v", err))
@@ -146,7 +160,10 @@ func (s *Service) read(c *request, r *http.Request) (err error) {
 	if err := json.Unmarshal(body, &c.call); err != nil {
 		return invalid(fmt.Sprintf("the call cannot be understood: %v", err))
 	}
-	return c.mayCall()
+	if err := c.mayCall(); err != nil {
+		return err
+	}
+	return checkBounds(c.call)
 }
 
 // certificates are those that the client showed.

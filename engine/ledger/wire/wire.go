@@ -43,6 +43,7 @@ var (
 	Row       = Operation{"row", false}
 	Rows      = Operation{"rows", false}
 	Pending   = Operation{"pending", false}
+	MayWrite  = Operation{"may-write", false}
 	Place     = Operation{"place", true}
 	Move      = Operation{"move", true}
 	Renew     = Operation{"renew", true}
@@ -60,7 +61,7 @@ var (
 
 // Operations lists all of them.
 var Operations = []Operation{
-	Hello, Tag, Serves, Row, Rows, Pending, Place, Move, Renew, Bind, Leaving, Drop,
+	Hello, Tag, Serves, Row, Rows, Pending, MayWrite, Place, Move, Renew, Bind, Leaving, Drop,
 	CloseHost, OpenHost, TakeKeys, TakeLease, DropLease, Beat, Leases,
 }
 
@@ -104,7 +105,7 @@ type Client struct {
 }
 
 // CallLimits bound a Call: a reservation of several thousand candidates passes.
-var CallLimits = bounded.Limits{Bytes: 16 << 20, Objects: 100_000, Values: 1_000_000}
+var CallLimits = bounded.Limits{Bytes: 4 << 20, Objects: 100_000, Values: 1_000_000}
 
 // AnswerLimits bound an Answer: the rows of some hundred thousand VMs pass.
 var AnswerLimits = bounded.Limits{Bytes: 256 << 20, Objects: 1_000_000, Values: 8_000_000}

@@ -27,6 +27,7 @@ type Backend struct {
 	Chosen func(context.Context) (site.Choice, error)
 
 	ledger  *lateLedger
+	cutOff  cutOffLooks
 	patient *patientProbe // nil unless probe is auto
 	marks   engine.RegionMarks
 	apiURL  string

@@ -287,6 +287,11 @@ func (l *lateLedger) Leaving(ctx context.Context, key engine.Key) error {
 	return l.do(ctx, func(rows ledger.Rows) error { return rows.Leaving(ctx, key) })
 }
 
+// MayWrite implements engine.Ledger.
+func (l *lateLedger) MayWrite(ctx context.Context, key engine.Key) error {
+	return l.do(ctx, func(rows ledger.Rows) error { return rows.MayWrite(ctx, key) })
+}
+
 // Drop implements engine.Ledger.
 func (l *lateLedger) Drop(ctx context.Context, row engine.Row) error {
 	return l.do(ctx, func(rows ledger.Rows) error { return rows.Drop(ctx, row) })

@@ -1,11 +1,16 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,10 +18,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 	"github.com/maaslxd/maaslxd/engine/ledger/service"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
 // startService serves a ledger to a client whose keys begin with "ci/".
 func startService(t *testing.T) (address string, to LedgerAccess, stop func()) {
+	t.Helper()
+	return startCounted(t, nil)
+}
+
+// startCounted is startService; done is told of each request.
+func startCounted(t *testing.T, done func(service.Request)) (address string, to LedgerAccess, stop func()) {
 	t.Helper()
 	folder, now := t.TempDir(), time.Now()
 	authority, err := access.OpenAuthority(folder, now)
@@ -40,7 +53,7 @@ func startService(t *testing.T) (address string, to LedgerAccess, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(service.New(service.Config{Ledger: rows, Clients: clients, Signers: authority.Pool(), Version: "test"}))
+	server := httptest.NewUnstartedServer(service.New(service.Config{Ledger: rows, Clients: clients, Signers: authority.Pool(), Version: "test", Done: done}))
 	server.EnableHTTP2 = true
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
@@ -106,5 +119,103 @@ func TestLedgerServiceAway(t *testing.T) {
 	wrong := &lateLedger{files: new(Ledgers), path: "https://127.0.0.1:1/x", access: to}
 	if err := wrong.check(t.Context()); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNamedAsksOnce refreshes 200 VMs: the service is asked once which of them were cut
+// off, and what a dead maker has left is noted as named.
+func TestNamedAsksOnce(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	count := func(r service.Request) {
+		if r.Operation == wire.Leases.Name {
+			asked.Add(1)
+		}
+	}
+	address, to, stop := startCounted(t, count)
+	b := &Backend{ledger: &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}}
+	refresh := func() time.Duration {
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range 200 {
+			all.Go(func() { b.NoteNamed(t.Context(), "m1", engine.Key(fmt.Sprintf("ci/web-%d", n))) })
+		}
+		all.Wait()
+		return time.Since(began)
+	}
+	refresh()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the service was asked %d times, want once", n)
+	}
+	stop()
+	b.cutOff = cutOffLooks{}
+	if took := refresh(); took > 2*serviceTimeout {
+		t.Errorf("without the service a refresh of 200 VMs took %s", took)
+	}
+}
+
+// TestNamedAfterKill: a state names what a killed apply made, and a destroy no longer
+// tells of it.
+func TestNamedAfterKill(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	l := &lateLedger{files: new(Ledgers), path: file, region: "m1"}
+	b := &Backend{ledger: l}
+	rows, err := l.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, ok := rows.(*ledger.Ledger)
+	if !ok {
+		t.Fatalf("got %T", rows)
+	}
+	dead := exec.CommandContext(t.Context(), "true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []engine.Key{"ci/web-1", "ci/web-2"} {
+		release, err := rows.Hold(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine, err := local.LeaseTable().Leases(t.Context(), string(key))
+		if err != nil || len(mine) != 1 {
+			t.Fatalf("got %v, %v", mine, err)
+		}
+		release()
+		mine[0].Process.PID = dead.ProcessState.Pid()
+		if _, err := local.LeaseTable().TakeLease(t.Context(), mine[0], ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.NoteNamed(t.Context(), "m1", "ci/web-1")
+	left, err := rows.CutOff(t.Context(), "ci/")
+	if err != nil || len(left) != 1 || left[0] != "ci/web-2" {
+		t.Errorf("cut off are %v, %v; want ci/web-2", left, err)
+	}
+}
+
+// TestLedgerServiceErrors: what is wrong with the service is told as the ledger's, with
+// its address and its attribute, and not as MAAS's.
+func TestLedgerServiceErrors(t *testing.T) {
+	t.Parallel()
+	address, to, stop := startService(t)
+	l := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}
+	forbidden := l.Leaving(t.Context(), "other/web-1")
+	stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, late := l.Tag(ctx)
+	_, away := l.Tag(t.Context())
+	for says, err := range map[string]error{"Set owner to what stands before the slash.": forbidden, "apply again": late, "cannot be reached": away} {
+		text := diagnostics.Explain(fmt.Errorf("cannot reserve room for web-1: %w", err))
+		for _, part := range []string{says, address, "ledger (MAASLXD_LEDGER)"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%q is not in:\n%s", part, text)
+			}
+		}
+		if strings.Contains(text, "MAAS_API") {
+			t.Errorf("it tells of MAAS:\n%s", text)
+		}
 	}
 }

@@ -106,5 +106,6 @@ func (l *lateLedger) about(err error) error {
 	if !ok || l.isService() {
 		return err
 	}
-	return &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}
+	file, _ := l.file() // empty: there is no place for one, which is what is wrong
+	return &engine.LedgerError{Ledger: file, Err: &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}}
 }

@@ -3,11 +3,15 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
 // What an apply made that was killed before it could write it to the state is taken
@@ -17,11 +21,54 @@ import (
 // NoteNamed notes that the state of the MAAS with this mark names an object: whoever
 // made it, its apply got so far.
 func (b *Backend) NoteNamed(ctx context.Context, mark string, key engine.Key) {
-	rows, err := b.ledger.ledgerOfMark(ctx, mark)
-	if rows == nil || err != nil || key == "" {
+	if key == "" {
 		return
 	}
-	_ = rows.Named(ctx, key) // else a destroy tells of it in vain
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	defer cancel()
+	rows, err := b.ledger.ledgerOfMark(ctx, mark)
+	if rows == nil || err != nil {
+		return
+	}
+	owner, _, _ := strings.Cut(string(key), "/")
+	if slices.Contains(b.cutOff.keys(ctx, mark, rows, owner+"/"), key) {
+		_ = rows.Named(ctx, key) // else a destroy tells of it in vain
+	}
+}
+
+// cutOffFor is how long the answer which keys were cut off serves: a refresh of many
+// objects asks once. What this run makes meanwhile is not cut off.
+const cutOffFor = 30 * time.Second
+
+// cutOffLooks are the questions which keys were cut off, by MAAS and owner.
+type cutOffLooks struct {
+	mu    sync.Mutex
+	looks map[string]*cutOffLook
+}
+
+// cutOffLook is one question. Those who ask meanwhile wait for its answer.
+type cutOffLook struct {
+	once  sync.Once
+	asked time.Time
+	keys  []engine.Key
+}
+
+// keys lists the keys of an owner that were cut off. Where the ledger does not say, there
+// are none.
+func (c *cutOffLooks) keys(ctx context.Context, mark string, rows ledger.Rows, of string) []engine.Key {
+	c.mu.Lock()
+	name := mark + " " + of
+	look := c.looks[name]
+	if look == nil || time.Since(look.asked) > cutOffFor {
+		if c.looks == nil {
+			c.looks = map[string]*cutOffLook{}
+		}
+		look = &cutOffLook{asked: time.Now()}
+		c.looks[name] = look
+	}
+	c.mu.Unlock()
+	look.once.Do(func() { look.keys, _ = rows.CutOff(ctx, of) })
+	return look.keys
 }
 
 // NoteRead notes that the run reads the state. Terraform does so in the plan of an apply,

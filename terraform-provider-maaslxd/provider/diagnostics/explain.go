@@ -1,8 +1,10 @@
 package diagnostics
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -56,6 +58,9 @@ func hint(err error) string {
 	if e, ok := errors.AsType[*engine.SpecError](err); ok {
 		return e.Hint
 	}
+	if e, ok := errors.AsType[*engine.LedgerError](err); ok {
+		return ledgerHint(e)
+	}
 	if e, ok := errors.AsType[*engine.Refusal](err); ok && e.Hint != "" {
 		return e.Hint
 	}
@@ -71,6 +76,15 @@ func hint(err error) string {
 		}
 	}
 	return ""
+}
+
+// ledgerHint says what to do about the ledger, and which attribute names it.
+func ledgerHint(e *engine.LedgerError) string {
+	hint := cmp.Or(e.Hint(), "Nothing is placed without the ledger, and nothing is lost: apply again when it is there.")
+	if strings.Contains(hint, "MAASLXD_LEDGER") {
+		return hint
+	}
+	return fmt.Sprintf("%s ledger (MAASLXD_LEDGER) in the provider block names %s.", hint, e.Ledger)
 }
 
 // Sentence ends a text with a full stop. Its beginning stays, because it may

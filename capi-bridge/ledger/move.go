@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	rows "github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+)
+
+const aboutImport = `Moves the rows of a file into the ledger of a service, while nothing uses that file.
+It refuses while a run lives or MAAS may be composing, and where both have other rows of
+a key. It may be repeated. Run it on the service's machine, as its user.`
+
+const aboutExport = `Moves rows out of the ledger of a service, into a file, which is made if there is none.
+Stop first what uses them. It refuses while a run lives or MAAS may be composing, and
+where both have other rows of a key. It may be repeated.`
+
+// importRows is the command import.
+func importRows(ctx context.Context, p setting.Program) error {
+	return transfer(ctx, p, aboutImport, func(ctx context.Context, file string, service *rows.Ledger, prefix string) (done rows.Transferred, err error) {
+		from, err := openThere(ctx, "", file)
+		if err != nil {
+			return done, err
+		}
+		defer func() { err = errors.Join(err, from.Close()) }()
+		return rows.Transfer(ctx, from, service, prefix)
+	})
+}
+
+// exportRows is the command export.
+func exportRows(ctx context.Context, p setting.Program) error {
+	return transfer(ctx, p, aboutExport, func(ctx context.Context, file string, service *rows.Ledger, prefix string) (done rows.Transferred, err error) {
+		to, err := rows.Open(ctx, file)
+		if err != nil {
+			return done, err
+		}
+		defer func() { err = errors.Join(err, to.Close()) }()
+		return rows.Transfer(ctx, service, to, prefix)
+	})
+}
+
+// transfer reads the settings, opens the service's ledger and moves.
+func transfer(ctx context.Context, p setting.Program, about string, move func(context.Context, string, *rows.Ledger, string) (rows.Transferred, error)) (err error) {
+	var service ledgerFile
+	var owner string
+	s := setting.New(p, about)
+	service.settings(s)
+	s.Text(&owner, "owner", "", "", "owner whose rows move (default: all)")
+	names, rest := leading(p.Args)
+	if err := s.ReadArgs(rest); err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return &setting.UsageError{Text: "one file must be named", Hint: p.Name + " FILE …"}
+	}
+	l, err := service.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	done, err := move(ctx, names[0], l, access.OwnerPrefix(owner))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "keys moved: %d (already there: %d)\n", done.Moved, done.There)
+	return err
+}

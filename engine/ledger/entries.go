@@ -1,0 +1,133 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
+)
+
+// Entry is what a ledger has of a key in one MAAS: a row, a lease, or both.
+type Entry struct {
+	Region string
+	Row    engine.Row // only its Key where there is none
+	// Lease is that of the run which makes the key's object, or which died at it.
+	Lease lease.Lease // its Holder is empty where there is none
+}
+
+// HasRow tells whether something is reserved.
+func (e Entry) HasRow() bool { return e.Row.Token != "" }
+
+// underWay says why nobody but its own run may touch an entry now; empty: all may.
+func (e Entry) underWay() string {
+	switch {
+	case e.Lease.Holder != "" && !e.Lease.IsDead():
+		return fmt.Sprintf("%s is making it", e.Lease.Process)
+	case e.HasRow() && e.Row.SystemID == "" && e.Row.Age < engine.ComposeWindow:
+		return fmt.Sprintf("MAAS may be composing it for another %s", (engine.ComposeWindow - e.Row.Age).Round(time.Second))
+	}
+	return ""
+}
+
+// Entries lists what a ledger has of the keys that begin so, by MAAS and by key.
+func Entries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
+	regions, err := l.store.regions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Entry
+	for _, region := range regions {
+		of, err := entriesOf(ctx, l.Region(region), prefix)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// regions names the MAASes of which a ledger has something.
+func (s *store) regions(ctx context.Context) (names []string, err error) {
+	var list string
+	err = s.row(ctx, `
+SELECT json_group_array(region) FROM (SELECT region FROM reservations UNION SELECT region FROM leases ORDER BY 1)`, nil, &list)
+	if err == nil {
+		err = decode(list, &names)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the MAASes of the ledger: %w", err)
+	}
+	return names, nil
+}
+
+// entriesOf are those of one MAAS.
+func entriesOf(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
+	rows, err := l.Rows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := l.LeaseTable().Leases(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	of := map[engine.Key]lease.Lease{}
+	for _, each := range leases {
+		of[each.Key] = each
+	}
+	var all []Entry
+	for _, row := range rows {
+		if strings.HasPrefix(string(row.Key), prefix) {
+			all = append(all, Entry{l.region, row, of[row.Key]})
+			delete(of, row.Key)
+		}
+	}
+	for _, each := range leases {
+		if _, alone := of[each.Key]; alone {
+			all = append(all, Entry{l.region, engine.Row{Key: each.Key}, each})
+		}
+	}
+	return all, nil
+}
+
+// Forget drops what a ledger has of a key, as it was listed. An *engine.Refusal with
+// ErrBusy if a run is at it, and with ErrConflict if it has changed since.
+func Forget(ctx context.Context, l *Ledger, e Entry) error {
+	if why := e.underWay(); why != "" {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("%s is not forgotten: %s", e.Row.Key, why),
+			Hint:    "Wait until that is over, and try again.", Err: engine.ErrBusy,
+		}
+	}
+	if err := dropEntry(ctx, l, e); err != nil {
+		return err
+	}
+	_, err := l.Region(e.Region).Row(ctx, e.Row.Key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = &engine.Refusal{
+			Message: fmt.Sprintf("%s is not forgotten: a run has changed it meanwhile", e.Row.Key),
+			Hint:    "List the rows anew.", Err: engine.ErrConflict,
+		}
+	}
+	return err
+}
+
+// dropEntry drops the row and the lease, where they are as they were listed.
+func dropEntry(ctx context.Context, l *Ledger, e Entry) error {
+	of := l.Region(e.Region)
+	if e.HasRow() {
+		if err := of.Drop(ctx, e.Row); err != nil {
+			return err
+		}
+	}
+	if e.Lease.Holder == "" {
+		return nil
+	}
+	return of.LeaseTable().DropLease(ctx, e.Row.Key, e.Lease.Holder)
+}

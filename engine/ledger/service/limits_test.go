@@ -1,0 +1,150 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// TestBounds: what no client of ours sends is refused before the ledger is asked.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxName+1)
+	row := func(change func(*engine.Row)) wire.Call {
+		r := engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123"}
+		change(&r)
+		return wire.Call{Region: "mark", Row: &r}
+	}
+	closing := func(lease, window time.Duration) wire.Call {
+		return wire.Call{Region: "mark", Close: &engine.Close{HostKey: "h1", Holder: "me", Lease: lease, Window: window}}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		operation wire.Operation
+		call      wire.Call
+		says      string
+	}{
+		"Name":     {"It would be kept for as long as the VM is there.", wire.Bind, row(func(r *engine.Row) { r.Name = long }), "1025 bytes long"},
+		"Excluded": {"A text in a list counts, too.", wire.Bind, row(func(r *engine.Row) { r.Excluded = []string{"h1", long} }), "1025 bytes long"},
+		"Pool":     {"And the key of a map.", wire.Bind, row(func(r *engine.Row) { r.Need.DiskBytes = map[string]int64{long: 1} }), "1025 bytes long"},
+		"Holder":   {"And of a lease.", wire.DropLease, wire.Call{Region: "mark", Key: "ci/web-1", Holder: long}, "1025 bytes long"},
+		"Forever":  {"A host would stay closed.", wire.CloseHost, closing(engine.LongestClose+1, time.Minute), "cannot be closed for"},
+		"Never":    {"It closes nothing.", wire.CloseHost, closing(0, time.Minute), "cannot be closed for"},
+		"Window":   {"What is composed would not count.", wire.CloseHost, closing(time.Minute, -1), "cannot be closed for"},
+	} {
+		d := newDesk(t)
+		status, answer := d.ask(t, tc.operation, tc.call, nil)
+		if status != http.StatusBadRequest || answer.Error == nil || !strings.Contains(answer.Error.Message, tc.says) || len(answer.Error.Message) > 500 {
+			t.Errorf("%s: %s\ngot %d, %+v", name, tc.reason, status, answer.Error)
+		}
+		if rows, err := d.Ledger.Region("mark").Rows(t.Context()); err != nil || len(rows) != 0 {
+			t.Errorf("%s: something was written: %v, %v", name, rows, err)
+		}
+	}
+	if status, answer := newDesk(t).ask(t, wire.CloseHost, closing(engine.LongestClose, time.Hour), nil); status != http.StatusOK {
+		t.Errorf("the longest close that there is: %d, %+v", status, answer.Error)
+	}
+}
+
+// TestTurns: a client whose bodies do not come has its turns taken, and no other client
+// waits for it.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	body, slow := io.Pipe()
+	t.Cleanup(func() { slow.Close() })
+	var stuck sync.WaitGroup
+	for range maxAtOnce {
+		stuck.Go(func() {
+			d.ask(t, wire.Tag, wire.Call{}, func(r *http.Request) { r.Body = body })
+		})
+	}
+	taken := func() int {
+		d.turns.mu.Lock()
+		defer d.turns.mu.Unlock()
+		return len(d.turns.of["ci"])
+	}
+	for deadline := time.Now().Add(time.Minute); taken() < maxAtOnce; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d turns are taken", taken())
+		}
+	}
+	status, answer := d.ask(t, wire.Tag, wire.Call{}, func(r *http.Request) { r.Header.Set(wire.HeaderTimeout, "50") })
+	if status != http.StatusGatewayTimeout || answer.Error == nil || answer.Error.Final() {
+		t.Errorf("one more waits until its time is over, and may be sent again: %d, %+v", status, answer.Error)
+	}
+	giveBack, err := d.turns.take(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	giveBack()
+	if err := slow.CloseWithError(errors.New("the client has gone")); err != nil {
+		t.Fatal(err)
+	}
+	stuck.Wait()
+	if status, answer := d.ask(t, wire.Tag, wire.Call{}, nil); status != http.StatusOK {
+		t.Errorf("a turn is free again: %d, %+v", status, answer.Error)
+	}
+}
+
+// TestLimit: connections beyond those of one address are closed, and count no more when
+// one has ended.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &limited{Listener: inner, perHost: 2, most: 10, of: map[string]int{}}
+	t.Cleanup(func() { l.Close() })
+	conns := make(chan net.Conn, 10)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("hello"))
+			conns <- conn
+		}
+	}()
+	// dial tells whether the listener has let a connection in.
+	dial := func() bool {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		text := make([]byte, 5)
+		_, err = io.ReadFull(conn, text)
+		return err == nil && bytes.Equal(text, []byte("hello"))
+	}
+	if !dial() || !dial() || dial() {
+		t.Error("want two connections, and no third one")
+	}
+	first := <-conns
+	for range 2 { // closing twice counts once
+		_ = first.Close()
+	}
+	if !dial() || dial() {
+		t.Error("one has ended, so one more is let in")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all != 2 {
+		t.Errorf("%d are counted", l.all)
+	}
+	all := &limited{perHost: 5, most: 2, of: map[string]int{}}
+	if !all.count("a", 1) || !all.count("b", 1) || all.count("c", 1) {
+		t.Error("the sum of all is bounded, too")
+	}
+}

@@ -1,0 +1,182 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Transferred counts what Transfer did.
+type Transferred struct {
+	Moved int // keys that the other ledger has now
+	There int // of them, those that it had already, by a transfer that was cut off
+}
+
+// Transfer moves what a ledger has of the keys that begin so to another one. Nothing may
+// be under way in it: where a run lives, MAAS may be composing or a VM host is closed, the
+// error is an *engine.Refusal with ErrBusy, and nothing has moved. So it is, with
+// ErrConflict, where the other ledger has another row of a key.
+//
+// Rows are written to the other ledger first, in one statement, and dropped here then. Cut
+// off in between, both have them, and a repetition goes on.
+func Transfer(ctx context.Context, from, to *Ledger, prefix string) (Transferred, error) {
+	entries, err := Entries(ctx, from, prefix)
+	if err != nil {
+		return Transferred{}, err
+	}
+	if err := checkQuiet(ctx, from, entries); err != nil {
+		return Transferred{}, err
+	}
+	there, err := compare(ctx, to, entries)
+	if err != nil {
+		return Transferred{}, err
+	}
+	if err := insertRows(ctx, to, entries); err != nil {
+		return Transferred{}, err
+	}
+	for _, e := range entries {
+		if e.Lease.Holder == "" {
+			continue
+		}
+		if _, err := to.Region(e.Region).LeaseTable().TakeLease(ctx, e.Lease, ""); err != nil {
+			return Transferred{}, err
+		}
+	}
+	if now, err := compare(ctx, to, entries); err != nil || now != len(entries) {
+		return Transferred{}, fmt.Errorf("%d of %d rows have come to the other ledger, and all are still here: %w", now, len(entries), orBusy(err))
+	}
+	for _, e := range entries {
+		if err := dropEntry(ctx, from, e); err != nil {
+			return Transferred{}, err
+		}
+	}
+	return Transferred{len(entries), there}, nil
+}
+
+func orBusy(err error) error {
+	if err == nil {
+		return engine.ErrBusy
+	}
+	return err
+}
+
+// checkQuiet refuses to move what somebody is at.
+func checkQuiet(ctx context.Context, from *Ledger, entries []Entry) error {
+	var busy []string
+	for _, e := range entries {
+		if why := e.underWay(); why != "" {
+			busy = append(busy, fmt.Sprintf("%s (%s)", e.Row.Key, why))
+		}
+	}
+	var closed int
+	if err := from.store.row(ctx, `SELECT count(*) FROM closed_hosts WHERE until_ms > ?1`, []any{from.now().UnixMilli()}, &closed); err != nil {
+		return fmt.Errorf("cannot list the closed VM hosts: %w", err)
+	}
+	if closed > 0 {
+		busy = append(busy, fmt.Sprintf("%d VM hosts (being removed or changed)", closed))
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: "the ledger is in use: " + strings.Join(busy, ", "),
+		Hint:    "Stop all runs and managers that use it, and try again when MAAS can no longer be composing. Nothing has moved.", Err: engine.ErrBusy,
+	}
+}
+
+// compare counts the entries that another ledger has, too. Others of the same keys are an
+// error that names them.
+func compare(ctx context.Context, to *Ledger, entries []Entry) (same int, err error) {
+	others, err := Entries(ctx, to, "")
+	if err != nil {
+		return 0, err
+	}
+	type name struct {
+		region string
+		key    engine.Key
+	}
+	have := map[name]Entry{}
+	for _, other := range others {
+		have[name{other.Region, other.Row.Key}] = other
+	}
+	var conflicts []string
+	for _, e := range entries {
+		other, ok := have[name{e.Region, e.Row.Key}]
+		switch {
+		case !ok:
+		case e.isIn(other):
+			same++
+		case other.differsFrom(e):
+			conflicts = append(conflicts, fmt.Sprintf("%s in %s", e.Row.Key, e.Region))
+		}
+	}
+	if len(conflicts) == 0 {
+		return same, nil
+	}
+	slices.Sort(conflicts)
+	return 0, &engine.Refusal{
+		Message: "both ledgers have rows of the same keys, which differ: " + strings.Join(conflicts, ", "),
+		Hint:    "See which ones are right, and forget the others: capi-bridge ledger rows, capi-bridge ledger forget. Nothing has moved.", Err: engine.ErrConflict,
+	}
+}
+
+// isIn tells whether another ledger has all of this entry.
+func (e Entry) isIn(other Entry) bool {
+	return e.Row.Token == other.Row.Token && e.Row.State == other.Row.State && e.Row.SystemID == other.Row.SystemID &&
+		(e.Lease.Holder == "" || e.Lease.Holder == other.Lease.Holder)
+}
+
+// differsFrom tells whether an entry has something else than another one of its key.
+func (e Entry) differsFrom(other Entry) bool {
+	return e.HasRow() && (e.Row.Token != other.Row.Token || e.Row.State != other.Row.State || e.Row.SystemID != other.Row.SystemID) ||
+		e.Lease.Holder != "" && e.Lease.Holder != other.Lease.Holder
+}
+
+// movedRow is a row on its way to another ledger.
+type movedRow struct {
+	Region string `json:"region"`
+	engine.Row
+	Disks   string `json:"disks"`
+	Failed  string `json:"failed"` // hosts that are excluded
+	SinceMS int64  `json:"since_ms"`
+}
+
+// insert writes rows of all regions.
+//
+//	?1 the rows  ?2 never
+const insert = `
+INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
+  attempt, excluded, state, system_id, since_ms, token, shown_from)
+SELECT json_extract(value, '$.region'), json_extract(value, '$.Key'), json_extract(value, '$.Name'),
+  json_extract(value, '$.HostKey'), json_extract(value, '$.Zone'), json_extract(value, '$.Group'),
+  json_extract(value, '$.Need.Cores'), json_extract(value, '$.Need.MemoryMiB'), json_extract(value, '$.Need.HugePagesMiB'),
+  json_extract(value, '$.disks'), json_extract(value, '$.Attempt'), json_extract(value, '$.failed'),
+  json_extract(value, '$.State'), json_extract(value, '$.SystemID'), json_extract(value, '$.since_ms'),
+  json_extract(value, '$.Token'),
+  CASE json_extract(value, '$.State') WHEN 'bound' THEN (SELECT sequence + 1 FROM tag) ELSE ?2 END
+FROM json_each(?1) WHERE true
+ON CONFLICT (region, key) DO NOTHING`
+
+// insertRows writes the rows of entries. Inventories from before serve no more: what a
+// compose of the former ledger left is in none of them.
+func insertRows(ctx context.Context, to *Ledger, entries []Entry) error {
+	var rows []movedRow
+	for _, e := range entries {
+		if e.HasRow() {
+			rows = append(rows, movedRow{e.Region, e.Row, object(e.Row.Need.DiskBytes), list(e.Row.Excluded), e.Row.Since.UnixMilli()})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := to.store.exec(ctx, insert, encode(rows), never); err != nil {
+		return fmt.Errorf("cannot write the rows into the other ledger: %w", err)
+	}
+	if err := to.store.exec(ctx, `UPDATE tag SET sequence = sequence + 1, floor = sequence + 1`); err != nil {
+		return fmt.Errorf("cannot end the inventories of the other ledger: %w", err)
+	}
+	return nil
+}
