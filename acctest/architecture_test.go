@@ -2,14 +2,17 @@ package acctest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/maaslxd/maaslxd/acctest/cli"
@@ -484,13 +487,27 @@ func (p listed) folder() string {
 // there is none.
 func ourPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,Dir,GoFiles,Imports,Deps,TestImports,XTestImports", "./...")
-	cmd.Dir = repositoryRoot(t)
+	packages, err := allPackages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// allPackages asks go list once for all tests.
+var allPackages = sync.OnceValues(func() ([]listed, error) {
+	ctx := context.Background() // no test's own: the first one must not end it for all
+	root, err := cli.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,Name,Dir,GoFiles,Imports,Deps,TestImports,XTestImports", "./...")
+	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.Bytes())
 	}
 	var packages []listed
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -498,15 +515,15 @@ func ourPackages(t *testing.T) []listed {
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		packages = append(packages, p)
 	}
 	if len(packages) == 0 {
-		t.Fatal("go list found no package")
+		return nil, errors.New("go list found no package")
 	}
-	return packages
-}
+	return packages, nil
+})
 
 // repositoryFiles lists the files that git tracks, with slashes, from the root.
 func repositoryFiles(t *testing.T) []string {

@@ -2,6 +2,8 @@ package acctest_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,7 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
 // maxLines is the most that a file of ours may have: what is longer holds
@@ -152,45 +157,81 @@ func (hidden) Method() {}
 	}
 }
 
-// ourSources parses every hand-written file that is no test, whatever
-// platform or tag it is for.
+// ourSources are the hand-written files that are no tests, whatever platform or tag
+// they are for.
 func ourSources(t *testing.T) []source {
 	t.Helper()
-	root := repositoryRoot(t)
-	var sources []source
-	for _, p := range ourPackages(t) {
-		names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "zz_") {
-				continue
-			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			short, err := filepath.Rel(root, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources = append(sources, parseSource(t, short, text))
-		}
-	}
-	if len(sources) == 0 {
-		t.Fatal("no Go file was found to check")
+	sources, err := allSources()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return sources
 }
 
-// parseSource reads one file.
+// allSources parses them once for all tests, which only read them.
+var allSources = sync.OnceValues(func() ([]source, error) {
+	root, err := cli.Root(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	packages, err := allPackages()
+	if err != nil {
+		return nil, err
+	}
+	var sources []source
+	for _, p := range packages {
+		of, err := sourcesIn(root, p.Dir)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, of...)
+	}
+	if len(sources) == 0 {
+		return nil, errors.New("no Go file was found to check")
+	}
+	return sources, nil
+})
+
+// sourcesIn parses those of a folder.
+func sourcesIn(root, folder string) ([]source, error) {
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var sources []source
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "zz_") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		short, err := filepath.Rel(root, name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := parsed(short, text)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
+	}
+	return sources, nil
+}
+
+// parseSource reads one file that a test gives.
 func parseSource(t *testing.T, name string, text []byte) source {
 	t.Helper()
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, text, parser.ParseComments)
+	s, err := parsed(name, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return source{name: name, lines: bytes.Count(text, []byte("\n")), set: set, file: file}
+	return s
+}
+
+func parsed(name string, text []byte) (source, error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, text, parser.ParseComments)
+	return source{name: name, lines: bytes.Count(text, []byte("\n")), set: set, file: file}, err
 }
