@@ -33,8 +33,13 @@ func (s *ledgerService) Write(text []byte) (int, error) {
 
 // command runs capi-bridge ledger.
 func (s *ledgerService) command(ctx context.Context, args ...string) error {
+	return s.print(ctx, io.Discard, args...)
+}
+
+// print runs capi-bridge ledger, and writes what it prints.
+func (s *ledgerService) print(ctx context.Context, to io.Writer, args ...string) error {
 	return ledger.Run(ctx, commands.Program{
-		Name: "capi-bridge ledger", Args: args, Stdout: io.Discard, Stderr: s, Version: "test",
+		Name: "capi-bridge ledger", Args: args, Stdout: to, Stderr: s, Version: "test",
 		Getenv: func(name string) string { return map[string]string{"LEDGER_DIR": s.folder}[name] },
 	})
 }
@@ -98,6 +103,17 @@ func TestAccWorkflowLedgerService(t *testing.T) {
 	}
 	for _, w := range spaces {
 		w.settled(t)
+	}
+	var listed bytes.Buffer
+	if err := service.print(t.Context(), &listed, "rows"); err != nil {
+		t.Fatal(err)
+	}
+	for owner := range spaces {
+		for n := range 3 {
+			if key := fmt.Sprintf("%s/%s-%d", owner, owner, n); !strings.Contains(listed.String(), key) {
+				t.Errorf("the service has no row of %s:\n%s", key, listed.String())
+			}
+		}
 	}
 	if err := service.command(t.Context(), "client", "revoke", "blue"); err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
 // dialLedger connects to a service, which must be there: a manager that cannot reserve
 // anything says so at its start.
 func (o Options) dialLedger(ctx context.Context) (ledger.Regions, error) {
-	config := remote.Config{Address: o.Ledger, Version: o.Version}
+	config := remote.Config{Address: o.Ledger, Version: o.Version, Files: remote.Files(o.LedgerFiles)}
 	for _, f := range []struct {
 		flag, path string
 		to         *string

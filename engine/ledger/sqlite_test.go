@@ -354,7 +354,7 @@ func TestStatements(t *testing.T) {
 			}
 		}
 	}
-	if inserts != 2 {
-		t.Errorf("looked at %d inserts, know of 2", inserts)
+	if inserts != 3 {
+		t.Errorf("looked at %d inserts, know of 3", inserts)
 	}
 }

@@ -24,9 +24,13 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 		}
 		return client.LedgerAccess{}
 	}
-	texts, unknown := map[string]string{}, false
+	texts, files, unknown := map[string]string{}, map[string]string{}, false
 	for _, a := range m.ledgerAttributes() {
-		pem, err := readPEM(fromEnv(a.value, a.env))
+		given := fromEnv(a.value, a.env)
+		pem, err := readPEM(given)
+		if string(pem) != given {
+			files[a.name] = given
+		}
 		if err != nil {
 			// The path is not repeated: it may be a key that was cut short.
 			diags.AddAttributeError(path.Root(a.name), "Cannot read how the ledger service is reached",
@@ -36,6 +40,7 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 		texts[a.name], unknown = string(pem), unknown || a.value.IsUnknown()
 	}
 	access := client.LedgerAccess{CA: texts["ledger_ca"], Certificate: texts["ledger_cert"], Key: texts["ledger_key"]}
+	access.Files = remote.Files{CA: files["ledger_ca"], Certificate: files["ledger_cert"], Key: files["ledger_key"]}
 	if unknown {
 		return access
 	}

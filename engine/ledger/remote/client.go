@@ -8,6 +8,7 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,7 +23,7 @@ import (
 type Client struct {
 	base    *url.URL
 	version string
-	http    *http.Client
+	conns   connections
 	leases  *lease.Keeper
 	away    away
 }
@@ -33,10 +34,18 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Client{
+		base: base, version: c.Version, leases: lease.NewKeeper(),
+		conns: connections{config: c, http: newHTTP(trust), looked: time.Now()},
+	}, nil
+}
+
+// newHTTP makes what sends requests.
+func newHTTP(trust *tls.Config) *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // to tell what answers that is no ledger
 	protocols.SetHTTP2(true)
-	return &Client{base: base, version: c.Version, leases: lease.NewKeeper(), http: &http.Client{
+	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
@@ -47,7 +56,7 @@ func New(c Config) (*Client, error) {
 			Protocols:             &protocols,
 			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second},
 		},
-	}}, nil
+	}
 }
 
 // Check asks the service who this client is: an error says at once what is wrong with
@@ -70,7 +79,7 @@ func (c *Client) Region(name string) ledger.Rows { return &Ledger{c, name} }
 
 // Close gives up the connections. Calls after it make new ones.
 func (c *Client) Close() error {
-	c.http.CloseIdleConnections()
+	c.conns.close()
 	return nil
 }
 

@@ -18,6 +18,7 @@ type Config struct {
 	CA          string // who signs the service's certificate; empty: those that the system trusts
 	Certificate string // of the client
 	Key         string
+	Files       Files  // from which CA, Certificate and Key were read
 	Version     string // of the program, for the service's log
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -89,39 +92,42 @@ func TestLostReplies(t *testing.T) {
 	cases := map[string]struct {
 		before func(*testing.T, ledger.Rows)
 		write  func(*testing.T, ledger.Rows) error
+		// done is what the ledger has afterwards, and by how much its sequence has grown:
+		// a write that is done twice would add to it twice.
+		done string
 	}{
-		"Place": {write: func(t *testing.T, l ledger.Rows) error {
+		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.Rows) error {
 			_, fresh, err := l.Place(t.Context(), wish(t, l, key, 4))
 			if !fresh {
 				t.Error("the call that made the row is not told so")
 			}
 			return err
 		}},
-		"Move": {before: place, write: func(t *testing.T, l ledger.Rows) error {
+		"Move": {done: "1 rows, pending 2, +1", before: place, write: func(t *testing.T, l ledger.Rows) error {
 			_, fresh, err := l.Move(t.Context(), 2, wish(t, l, key, 4))
 			if !fresh {
 				t.Error("the call that moved the row is not told so")
 			}
 			return err
 		}},
-		"Renew": {place, func(t *testing.T, l ledger.Rows) error { return l.Renew(t.Context(), row(t, l)) }},
+		"Renew": {place, func(t *testing.T, l ledger.Rows) error { return l.Renew(t.Context(), row(t, l)) }, "1 rows, pending 1, +0"},
 		"Bind": {place, func(t *testing.T, l ledger.Rows) error {
 			r := row(t, l)
 			r.SystemID = "abc123"
 			return l.Bind(t.Context(), r)
-		}},
-		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }},
-		"Drop":    {bind, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }},
-		"CloseHost": {write: func(t *testing.T, l ledger.Rows) error {
+		}, "1 rows, bound 1 abc123, +1"},
+		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }, "1 rows, leaving 1 abc123, +1"},
+		"Drop":    {bind, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }, "0 rows, +1"},
+		"CloseHost": {done: "0 rows, +0, closed", write: func(t *testing.T, l ledger.Rows) error {
 			return l.CloseHost(t.Context(), closed)
 		}},
 		"OpenHost": {func(t *testing.T, l ledger.Rows) {
 			if err := l.CloseHost(t.Context(), closed); err != nil {
 				t.Fatal(err)
 			}
-		}, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }},
-		"TakeRegion": {bind, func(t *testing.T, l ledger.Rows) error { return l.TakeRegion(t.Context(), "http://maas.example") }},
-		"Hold": {write: func(t *testing.T, l ledger.Rows) error {
+		}, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }, "0 rows, +1"},
+		"TakeRegion": {bind, func(t *testing.T, l ledger.Rows) error { return l.TakeRegion(t.Context(), "http://maas.example") }, "2 rows, bound 1 abc123, bound 1 old123, +1"},
+		"Hold": {done: "0 rows, +0", write: func(t *testing.T, l ledger.Rows) error {
 			release, err := l.Hold(t.Context(), key)
 			if err == nil {
 				release()
@@ -141,9 +147,18 @@ func TestLostReplies(t *testing.T) {
 			if tc.before != nil {
 				tc.before(t, l)
 			}
+			if name == "TakeRegion" {
+				if err := w.rows.Region("http://maas.example").Bind(t.Context(), engine.Row{Key: "ci/web-2", HostKey: "h1", SystemID: "old123"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begun := w.sequence()
 			lose.Store(2)
 			if err := tc.write(t, l); err != nil {
 				t.Errorf("got %v", err)
+			}
+			if got := w.summary(begun); got != tc.done {
+				t.Errorf("the ledger has %q, want %q", got, tc.done)
 			}
 			resent := 0
 			for _, r := range w.requests() {
@@ -156,6 +171,43 @@ func TestLostReplies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sequence is how far the ledger has come.
+func (w *world) sequence() int64 {
+	w.t.Helper()
+	tag, err := w.rows.Tag(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return tag.Sequence
+}
+
+// summary says what the ledger of "mark" has: rows, what was added to its sequence, leases
+// and whether h1 is closed.
+func (w *world) summary(begun int64) string {
+	w.t.Helper()
+	of := w.rows.Region("mark")
+	rows, err := of.Rows(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text := fmt.Sprintf("%d rows", len(rows))
+	for _, row := range rows {
+		text += strings.TrimSuffix(fmt.Sprintf(", %s %d %s", row.State, row.Attempt, row.SystemID), " ")
+	}
+	text += fmt.Sprintf(", +%d", w.sequence()-begun)
+	leases, err := of.LeaseTable().Leases(w.t.Context(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(leases) > 0 {
+		text += fmt.Sprintf(", %d leases", len(leases))
+	}
+	if err := of.CloseHost(w.t.Context(), engine.Close{HostKey: "h1", Holder: "the test", Lease: time.Second}); err != nil {
+		text += ", closed"
+	}
+	return text
 }
 
 // TestLostReplyAndMemory loses a reply, and then what the service remembers of it: the
@@ -246,7 +298,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHolders: a client does not go on with another one's close.
+// TestHolders: a client goes on with its own close, and neither goes on with nor ends
+// another one's, whatever it calls itself.
 func TestHolders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -257,6 +310,21 @@ func TestHolders(t *testing.T) {
 	}
 	if err := b.CloseHost(t.Context(), closing); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("two have one host closed: %v", err)
+	}
+	if err := b.OpenHost(t.Context(), "h1", "same"); err != nil {
+		t.Errorf("what is not closed by it is no error: %v", err)
+	}
+	if _, _, err := b.Place(t.Context(), wish(t, b, "ci/web-1", 4)); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "removed or changed") {
+		t.Errorf("the host is not closed any more: %v", err)
+	}
+	if err := a.CloseHost(t.Context(), closing); err != nil {
+		t.Errorf("it prolongs its own close: %v", err)
+	}
+	if err := a.OpenHost(t.Context(), "h1", "same"); err != nil {
+		t.Fatal(err)
+	}
+	if _, fresh, err := b.Place(t.Context(), wish(t, b, "ci/web-1", 4)); err != nil || !fresh {
+		t.Errorf("the host is open: %t, %v", fresh, err)
 	}
 }
 
@@ -298,6 +366,44 @@ func TestRevoked(t *testing.T) {
 	}
 	_, err = client.Tag(soon(t))
 	refused(t, "The next request is refused.", err, engine.ErrForbidden, "client ci was revoked on")
+}
+
+// TestRenewedFiles renews the certificate of a client that is connected. Files of which
+// only one is written yet change nothing.
+func TestRenewedFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, two := w.config("one", everything), w.config("two", everything)
+	folder := t.TempDir()
+	one.Files = remote.Files{Certificate: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key")}
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(one.Files.Certificate, one.Certificate)
+	write(one.Files.Key, one.Key)
+	client := dial(t, one)
+	for _, step := range []struct {
+		reason string
+		change func()
+		want   string
+	}{
+		{"Nothing has changed.", func() {}, "one"},
+		{"The key is still the former one.", func() { write(one.Files.Certificate, two.Certificate) }, "one"},
+		{"Both are there.", func() { write(one.Files.Key, two.Key) }, "two"},
+		{"A file that is gone changes nothing.", func() {
+			if err := os.Remove(one.Files.Key); err != nil {
+				t.Fatal(err)
+			}
+		}, "two"},
+	} {
+		step.change()
+		client.LookAtFiles()
+		if who, err := client.Check(t.Context()); err != nil || who.Name != step.want {
+			t.Errorf("%s\ngot %+v, %v, want %s", step.reason, who, err, step.want)
+		}
+	}
 }
 
 // TestExpired lets a certificate expire while the connection is open.

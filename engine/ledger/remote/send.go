@@ -114,7 +114,7 @@ func (c *Client) sendOnce(ctx context.Context, o wire.Operation, id string, body
 	request.Header.Set(wire.HeaderProtocol, wire.Version())
 	request.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(1, whole.Milliseconds()), 10))
 	request.Header.Set(wire.HeaderCall, id)
-	response, err := c.http.Do(request)
+	response, err := c.conns.client().Do(request)
 	if err != nil {
 		return wire.Answer{}, c.explain(err)
 	}

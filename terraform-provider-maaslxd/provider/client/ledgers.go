@@ -13,7 +13,10 @@ import (
 
 // LedgerAccess is how a ledger service is reached, in PEM: whom to trust, and who this
 // is.
-type LedgerAccess struct{ CA, Certificate, Key string }
+type LedgerAccess struct {
+	CA, Certificate, Key string
+	Files                remote.Files // from which these were read
+}
 
 // Ledgers are the ledgers that this process has open: files by their paths, and
 // services by what reaches them. Several provider blocks of one process share them.
@@ -83,7 +86,7 @@ func (l *lateLedger) hasFile() bool { return l.path != MemoryLedger && !l.isServ
 
 // config is how the service is reached.
 func (l *lateLedger) config() remote.Config {
-	return remote.Config{Address: l.path, CA: l.access.CA, Certificate: l.access.Certificate, Key: l.access.Key}
+	return remote.Config{Address: l.path, CA: l.access.CA, Certificate: l.access.Certificate, Key: l.access.Key, Files: l.access.Files}
 }
 
 // serviceTimeout bounds the question who this is for a service.
