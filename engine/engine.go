@@ -197,7 +197,7 @@ func (c Config) WithDefaults() (Config, error) {
 			return c, fmt.Errorf("cannot build an engine without %s", name)
 		}
 	}
-	c.ComposeWindow = cmp.Or(c.ComposeWindow, composeWindow)
+	c.ComposeWindow = cmp.Or(c.ComposeWindow, ComposeWindow)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

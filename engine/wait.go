@@ -20,10 +20,10 @@ const LookAgain = 30 * time.Second
 // poller can watch what has no system id yet.
 const LookForIt = 5 * time.Second
 
-// composeWindow is, unless configured, how long a compose may still bear fruit after its caller
+// ComposeWindow is, unless configured, how long a compose may still bear fruit after its caller
 // lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
 // the rest is for the commit and for clocks.
-const composeWindow = 130 * time.Second
+const ComposeWindow = 130 * time.Second
 
 // grace is how long a compose, and the look at what it made, may go on after
 // the caller's ctx has ended. A run that is interrupted then still learns the
