@@ -119,6 +119,7 @@ func (w *processes) note(server sim.LXD, name, zone string) {
 type process struct {
 	kill  func()
 	ended <-chan error
+	os    *os.Process
 }
 
 // liveOn has managers live until ctx ends. The one that leads is killed when it makes a
@@ -133,12 +134,12 @@ func (w *processes) liveOn(ctx context.Context) {
 			}
 		}
 	}()
-	leader = w.start(ctx)
+	leader = w.start(ctx, w.plane.Kubeconfig)
 	for died, former := 0, ""; leader.kill != nil; died++ {
 		if former = w.awaitLeader(ctx, former); former == "" {
 			return
 		}
-		if waiting = w.start(ctx); waiting.kill == nil {
+		if waiting = w.start(ctx, w.plane.Kubeconfig); waiting.kill == nil {
 			return
 		}
 		for w.struck() <= died {
@@ -161,7 +162,7 @@ func (w *processes) liveOn(ctx context.Context) {
 
 // awaitLeader waits until another manager than the former one leads, and returns its
 // name; empty: ctx has ended.
-func (w *processes) awaitLeader(ctx context.Context, former string) string {
+func (w *world) awaitLeader(ctx context.Context, former string) string {
 	for ctx.Err() == nil {
 		name, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: w.space, Name: infrav1.LeaderElectionID})
 		if err == nil && name != "" && name != former {
@@ -172,11 +173,11 @@ func (w *processes) awaitLeader(ctx context.Context, former string) string {
 	return ""
 }
 
-// start starts a manager. It returns none where that fails.
-func (w *processes) start(ctx context.Context) process {
+// start starts a manager by a kubeconfig. It returns none where that fails.
+func (w *world) start(ctx context.Context, kubeconfig string) process {
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childSpace+"="+w.space, clientcmd.RecommendedConfigPathEnvVar+"="+w.plane.Kubeconfig)
+	cmd.Env = append(os.Environ(), childSpace+"="+w.space, clientcmd.RecommendedConfigPathEnvVar+"="+kubeconfig)
 	_, inErr := cmd.StdinPipe()
 	said, outErr := cmd.StderrPipe()
 	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
@@ -191,7 +192,7 @@ func (w *processes) start(ctx context.Context) process {
 		}
 		ended <- cmd.Wait()
 	}()
-	return process{kill, ended}
+	return process{kill, ended, cmd.Process}
 }
 
 // struck is how many calls were made that kill.
