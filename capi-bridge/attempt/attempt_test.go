@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +34,7 @@ import (
 func apiServer(t *testing.T, calls interceptor.Funcs, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(infrav1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(infrav1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(calls).Build()
@@ -56,6 +57,9 @@ func machine(name string, annotations map[string]string) *infrav1.MaasMachine {
 
 // claimed are the annotations of an object for which nothing was begun.
 var claimed = map[string]string{ownership.AttemptAnnotation: ownership.NoAttempt}
+
+// closes is where closed hosts are listed.
+var closes = client.ObjectKey{Namespace: "own", Name: "closes"}
 
 // world is an API server with the leaders that follow each other.
 type world struct {
@@ -84,7 +88,7 @@ func (w *world) pass(d time.Duration) {
 // leader is a new leader's ledger of the region "maas".
 func (w *world) leader(change ...func(*attempt.Config)) ledger.Rows {
 	w.t.Helper()
-	c := attempt.Config{Reader: w, Writer: w, Now: w.time}
+	c := attempt.Config{Reader: w, Writer: w, Now: w.time, Closes: closes}
 	for _, each := range change {
 		each(&c)
 	}
@@ -181,7 +185,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	ledgertest.Contract(t, func(t *testing.T) ledgertest.Store {
 		w := newWorld(t, interceptor.Funcs{})
-		all := attempt.New(attempt.Config{Reader: w, Writer: w})
+		all := attempt.New(attempt.Config{Reader: w, Writer: w, Closes: closes})
 		t.Cleanup(func() { all.Close() })
 		return ledgertest.Store{Open: func(region string) engine.Ledger { return objects{all.Region(region), w} }}
 	})
@@ -534,5 +538,53 @@ func TestRegions(t *testing.T) {
 	}
 	if rows, err := mark.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].HostKey != "h1" {
 		t.Errorf("the mark's region has %+v, %v", rows, err)
+	}
+}
+
+// TestClosesOutliveTheLeader: MAAS may be at a host when the leader that asked for it is
+// dead. The next one places nothing there until the close is over.
+func TestClosesOutliveTheLeader(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
+	first := w.leader()
+	for _, host := range []string{"h1", "h2"} {
+		if err := first.CloseHost(t.Context(), engine.Close{HostKey: host, Holder: "first", Lease: time.Minute, Window: engine.ComposeWindow}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.OpenHost(t.Context(), "h2", "first"); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(20 * time.Second)
+	next := w.leader()
+	if row, _, err := next.Place(t.Context(), wish(t, next, "m", "h1")); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("on the closed host: %+v, %v", row, err)
+	}
+	if err := next.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "next", Lease: time.Minute}); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("another holder closes it: %v", err)
+	}
+	if row, _, err := next.Place(t.Context(), wish(t, next, "m", "h1", "h2")); err != nil || row.HostKey != "h2" {
+		t.Errorf("on the open host: %+v, %v", row, err)
+	}
+	w.pass(time.Minute)
+	if err := next.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "next", Lease: time.Minute}); err != nil {
+		t.Errorf("the close does not end: %v", err)
+	}
+}
+
+// TestNothingIsClosed: a host is left alone by who leads no more, or cannot write it down.
+func TestNothingIsClosed(t *testing.T) {
+	t.Parallel()
+	no := fmt.Errorf("no: %w", engine.ErrBusy)
+	down := errors.New("down")
+	w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return down }})
+	want := engine.Close{HostKey: "h1", Holder: "first", Lease: time.Minute}
+	if err := w.leader().CloseHost(t.Context(), want); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("no API server: %v", err)
+	}
+	w = newWorld(t, interceptor.Funcs{})
+	stale := w.leader(func(c *attempt.Config) { c.Leads = func(context.Context) error { return no } })
+	if err := stale.CloseHost(t.Context(), want); !errors.Is(err, no) {
+		t.Errorf("it leads no more: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ import (
 type Config struct {
 	// Reader reads MaasMachines past every cache.
 	Reader client.Reader
-	// Writer writes their annotations.
+	// Writer writes their annotations, and makes and writes the Lease of Closes.
 	Writer client.Writer
 	// Namespace is the one that the manager watches; empty: all.
 	Namespace string
@@ -37,6 +37,9 @@ type Config struct {
 	// Leads asks the API server whether this manager still leads. Its error is an
 	// ErrBusy where it does not; nil: there is only this one.
 	Leads func(context.Context) error
+	// Closes is the Lease, in the manager's namespace, that lists the hosts which a leader
+	// has closed; no name: they are in memory alone.
+	Closes client.ObjectKey
 	// Window is how long a compose may be under way; zero: engine.ComposeWindow.
 	Window time.Duration
 	// Now is the clock; nil means time.Now.
@@ -55,6 +58,7 @@ type Ledger struct {
 	// has begun without a record may be under way on any host.
 	placing time.Time
 	listed  []infrav1.MaasMachine     // with a record, and not restored yet
+	closed  []closed                  // by a former leader, and not restored yet
 	known   map[engine.Key]known      // what is known of the object of a key
 	revived map[engine.Key]engine.Row // of a former leader, whose compose is unclear
 }
@@ -102,6 +106,12 @@ func (l *Ledger) load(ctx context.Context) error {
 	if err := l.Reader.List(ctx, &list, client.InNamespace(l.Namespace)); err != nil {
 		return fmt.Errorf("cannot list all MaasMachines, to learn what is being made: %w: %w", engine.ErrUnavailable, err)
 	}
+	if l.Closes.Name != "" {
+		var err error
+		if l.closed, _, err = l.readCloses(ctx); err != nil {
+			return err
+		}
+	}
 	l.began, l.loaded = l.Now(), true
 	for _, m := range list.Items {
 		switch _, recorded := parseRecord(m.Annotations[ownership.AttemptAnnotation]); {
@@ -119,6 +129,9 @@ func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(ctx); err != nil {
+		return err
+	}
+	if err := l.restoreCloses(ctx, name); err != nil {
 		return err
 	}
 	rest := l.listed[:0:0]

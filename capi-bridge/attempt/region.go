@@ -251,22 +251,6 @@ func (r *region) Drop(ctx context.Context, row engine.Row) error {
 	return err
 }
 
-// CloseHost implements engine.Ledger.
-func (r *region) CloseHost(ctx context.Context, c engine.Close) error {
-	if err := r.ready(ctx); err != nil {
-		return err
-	}
-	return r.Ledger.CloseHost(ctx, c)
-}
-
-// OpenHost implements engine.Ledger.
-func (r *region) OpenHost(ctx context.Context, hostKey, holder string) error {
-	if err := r.ready(ctx); err != nil {
-		return err
-	}
-	return r.Ledger.OpenHost(ctx, hostKey, holder)
-}
-
 // TakeRegion implements ledger.Rows.
 func (r *region) TakeRegion(ctx context.Context, from string) error {
 	if err := errors.Join(r.all.restoreRegion(ctx, from), r.ready(ctx)); err != nil {

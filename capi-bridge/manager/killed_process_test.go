@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,11 +48,16 @@ func beManager(space string) int {
 	to.QPS = -1 // no limit
 	o := electing(manager.MemoryLedger)
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = space, space, space
-	mgr, err := manager.New(context.Background(), to, o, manager.NewMetrics())
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	mgr, err := manager.New(ctx, to, o, manager.NewMetrics())
 	if err == nil {
-		err = mgr.Start(context.Background())
+		err = mgr.Start(ctx)
 	}
 	fmt.Fprintln(os.Stderr, "the manager ended:", err)
+	if err == nil && ctx.Err() != nil {
+		return 0
+	}
 	return 1
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/maaslxd/maaslxd/capi-bridge/attempt"
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
@@ -54,12 +55,18 @@ func (o Options) hasLedgerFile() bool {
 	return o.Ledger != MemoryLedger && !remote.IsAddress(o.Ledger)
 }
 
+// closesLease is the Lease that lists the VM hosts which a leader has closed.
+const closesLease = "capmaas-closed-hosts"
+
 // ledgerOf is what placements are noted in: memory, a file, or a service.
 func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
 	if o.Ledger != MemoryLedger {
 		return o.openLedger(ctx)
 	}
 	c := attempt.Config{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: o.Namespace, Elected: mgr.Elected(), Now: o.Now}
+	if o.ManagerNamespace != "" {
+		c.Closes = client.ObjectKey{Namespace: o.ManagerNamespace, Name: closesLease}
+	}
 	if election != nil {
 		c.Leads = election.leads(mgr.GetAPIReader())
 	}
