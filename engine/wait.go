@@ -20,7 +20,7 @@ const LookAgain = 30 * time.Second
 // poller can watch what has no system id yet.
 const LookForIt = 5 * time.Second
 
-// ComposeWindow is, unless an engine is configured otherwise, how long a compose may still bear fruit after its caller
+// ComposeWindow is, unless configured, how long a compose may still bear fruit after its caller
 // lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
 // the rest is for the commit and for clocks.
 const ComposeWindow = 130 * time.Second

@@ -58,7 +58,7 @@ func TestKubeInstallAnother(t *testing.T) {
 }
 
 // keyOutlives wants the fleet's key to outlive the release, which clusterctl deletes
-// at each upgrade, too, and which the ledger's volume does not outlive.
+// at each upgrade, too.
 func keyOutlives(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl) {
 	t.Helper()
 	certificate := func() string {
@@ -67,7 +67,7 @@ func keyOutlives(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterct
 		}}
 		rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
 		defer func() { _ = rows.Close() }()
-		sites := identity.New(identity.Config{Finder: finder, Ledger: rows, Folder: t.TempDir(), Keeper: c.Client, LXDKeySecret: "maaslxd-lxd-client"})
+		sites := identity.New(identity.Config{Finder: finder, Ledger: rows, Keeper: c.Client, LXDKeySecret: "maaslxd-lxd-client"})
 		defer sites.Close()
 		site, err := sites.Site(t.Context(), &infrav1.MaasCluster{})
 		if err != nil {

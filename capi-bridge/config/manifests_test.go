@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,7 +116,8 @@ func TestManifests(t *testing.T) {
 			checkPlaces(t, all)
 			checkKinds(t, all)
 			checkDeployment(t, all)
-			checkClaim(t, all)
+			checkNoVolume(t, all)
+			checkBudget(t, all)
 			checkRights(t, all, file == namespaced)
 		})
 	}
@@ -232,8 +234,8 @@ func checkDeployment(t *testing.T, all []*unstructured.Unstructured) {
 	if d.Name != "capmaas-controller-manager" || d.Spec.Template.Labels["control-plane"] != "controller-manager" {
 		t.Errorf("Deployment %s with labels %v: logs are not found by control-plane=controller-manager", d.Name, d.Spec.Template.Labels)
 	}
-	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
-		t.Error("two managers could have the ledger at once")
+	if *d.Spec.Replicas != 2 || d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 0 {
+		t.Errorf("no manager may be left while they are replaced: %d, %+v", *d.Spec.Replicas, d.Spec.Strategy)
 	}
 	pod := d.Spec.Template.Spec
 	if c := pod.SecurityContext; c == nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot || c.SeccompProfile == nil || c.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
@@ -262,32 +264,39 @@ func checkContainer(t *testing.T, c corev1.Container) {
 	if c.LivenessProbe == nil || c.ReadinessProbe == nil {
 		t.Error("a probe is missing")
 	}
-	ledger := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--ledger="+m.MountPath+"/") })
-	})
-	if !ledger {
-		t.Errorf("the ledger of %q is on no volume", c.Args)
+	if !slices.Contains(c.Args, "--leader-elect") || slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--ledger") }) {
+		t.Errorf("two managers would place VMs by %q", c.Args)
+	}
+	if !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == "webhook-server" }) {
+		t.Error("the webhooks are not served by each replica")
 	}
 }
 
-// checkClaim: the ledger's is of this release alone, for clusterctl deletes that of
-// the one before only after it has made this one.
-func checkClaim(t *testing.T, all []*unstructured.Unstructured) {
+// checkNoVolume: the manager keeps nothing on a disk, so no StorageClass is needed.
+func checkNoVolume(t *testing.T, all []*unstructured.Unstructured) {
 	t.Helper()
-	var claimed, made []string
-	for _, d := range of[appsv1.Deployment](t, "Deployment", all) {
-		for _, v := range d.Spec.Template.Spec.Volumes {
-			if v.PersistentVolumeClaim != nil {
-				claimed = append(claimed, v.PersistentVolumeClaim.ClaimName)
-			}
+	for _, object := range all {
+		if kind := object.GetKind(); kind == "PersistentVolumeClaim" || kind == "StorageClass" || kind == "StatefulSet" {
+			t.Errorf("there is a %s, %s", kind, object.GetName())
 		}
 	}
-	for _, claim := range of[corev1.PersistentVolumeClaim](t, "PersistentVolumeClaim", all) {
-		made = append(made, claim.Name)
+	for _, v := range of[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template.Spec.Volumes {
+		if v.Secret == nil {
+			t.Errorf("the volume %s is no Secret", v.Name)
+		}
 	}
-	want := []string{"capmaas-ledger-" + first}
-	if !slices.Equal(claimed, want) || !slices.Equal(made, want) {
-		t.Errorf("the pod claims %q, and there is %q; want %q", claimed, made, want)
+}
+
+// checkBudget: a drain leaves a manager.
+func checkBudget(t *testing.T, all []*unstructured.Unstructured) {
+	t.Helper()
+	budgets := of[policyv1.PodDisruptionBudget](t, "PodDisruptionBudget", all)
+	if len(budgets) != 1 || budgets[0].Spec.MaxUnavailable.IntValue() != 1 {
+		t.Fatalf("the budgets are %+v", budgets)
+	}
+	d := of[appsv1.Deployment](t, "Deployment", all)[0]
+	if diff := cmp.Diff(d.Spec.Selector, budgets[0].Spec.Selector); diff != "" {
+		t.Errorf("the budget is of other pods: -Deployment +budget:\n%s", diff)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +39,7 @@ func upgrade(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl, a
 	maas := sim.Start(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}}})
 	tell(t, c, maas)
 	before := awaitMachine(t, api)
-	stays, volume := lasting(t, c), claim(t, c)
+	stays := lasting(t, c)
 
 	old.Stop()
 	maas.ResetJournal()
@@ -52,9 +51,6 @@ func upgrade(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl, a
 	}
 	if diff := cmp.Diff(stays, lasting(t, c)); diff != "" {
 		t.Errorf("not all of it outlived the upgrade: -before +after:\n%s", diff)
-	}
-	if again := claim(t, c); again.Name == volume.Name || !again.DeletionTimestamp.IsZero() {
-		t.Errorf("the claim is %s, deleted at %v, and was %s: want another one that stays", again.Name, again.DeletionTimestamp, volume.Name)
 	}
 	return upgraded{api, maas, before}
 }
@@ -158,22 +154,4 @@ func lasting(t *testing.T, c *kubetest.ControlPlane) map[string]types.UID {
 		}
 	}
 	return found
-}
-
-// claim is the one of the ledger's volume that the manager's pod would wait for.
-func claim(t *testing.T, c *kubetest.ControlPlane) *corev1.PersistentVolumeClaim {
-	t.Helper()
-	manager, claim := &appsv1.Deployment{}, &corev1.PersistentVolumeClaim{}
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "capmaas-controller-manager"}, manager); err != nil {
-		t.Fatal(err)
-	}
-	for _, volume := range manager.Spec.Template.Spec.Volumes {
-		if volume.PersistentVolumeClaim == nil {
-			continue
-		}
-		if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: volume.PersistentVolumeClaim.ClaimName}, claim); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return claim
 }

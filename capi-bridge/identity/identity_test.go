@@ -420,6 +420,16 @@ func TestFleetKey(t *testing.T) {
 	if before == first || before != certificate(newWorld(t, again)) {
 		t.Error("the pair does not outlive the ledger's volume")
 	}
+	bare := newWorld(t, nil)
+	nowhere := func(c *identity.Config) { c.Keeper, c.Finder.Reader = bare.Client, bare.Client }
+	for _, o := range objects {
+		if err := bare.Create(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made := certificate(newWorld(t, nowhere)); made == "" || made != certificate(newWorld(t, nowhere)) {
+		t.Error("without a folder, the pair is not made into the Secret")
+	}
 	late := func(c *identity.Config) { again(c); c.Finder.Reader = blindOnce(t, lasting.Client) }
 	if got := certificate(newWorld(t, late)); got != before {
 		t.Error("the pair that another manager kept first does not count")

@@ -53,15 +53,15 @@ func (s *Sites) pair(ctx context.Context) (pair, error) {
 		return pair{}, err
 	case key.Certificate == "":
 		return noPair("there is no key pair by which LXD servers know this manager",
-			"Make the Secret "+s.LXDKeySecret+" of the type kubernetes.io/tls in the manager's namespace, or keep the ledger in a file: a pair is then made beside it."), nil
+			"Make the Secret "+s.LXDKeySecret+" of the type kubernetes.io/tls in the manager's namespace."), nil
 	}
 	return pair{Credentials: key}, nil
 }
 
 // fleetKey is the key pair by which LXD knows this fleet: that of the Secret, or
-// the one beside the ledger, which is made if there is none, and kept as that
-// Secret. Without a Secret and without a ledger file there is none: then no LXD
-// can be asked, and no host made.
+// the one beside the ledger, or a new one. What is not in the Secret is kept as that
+// Secret. Where nobody may make the Secret, and there is no ledger file, there is
+// none: then no LXD can be asked, and no host made.
 func (s *Sites) fleetKey(ctx context.Context) (engine.Credentials, error) {
 	at := client.ObjectKey{Namespace: s.Finder.Namespace, Name: s.LXDKeySecret}
 	secret, from, err := s.Finder.readSecret(ctx, at)
@@ -70,8 +70,14 @@ func (s *Sites) fleetKey(ctx context.Context) (engine.Credentials, error) {
 		return engine.Credentials{}, err
 	case secret != nil:
 		return keyOf(secret, from)
-	case s.Folder == "":
+	case s.Folder == "" && s.Keeper == nil:
 		return engine.Credentials{}, nil
+	case s.Folder == "":
+		made, err := fleetkey.New(time.Now())
+		if err != nil {
+			return engine.Credentials{}, err
+		}
+		return s.storeKey(ctx, at, made.Credentials)
 	}
 	key, err := fleetkey.LoadOrCreate(filepath.Join(s.Folder, fleetkey.KeyFile), time.Now())
 	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {

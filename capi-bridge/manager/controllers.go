@@ -34,6 +34,7 @@ func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bri
 	machines := &machine.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Sites: sites, Workloads: workloads, WatchFilter: o.WatchFilter,
 		Published: &clusters.Published, Recorder: mgr.GetEventRecorder("maasmachine-controller"), ManagementCluster: management,
+		RecordsAttempts: o.Ledger == MemoryLedger,
 	}
 	templates := &template.Reconciler{Client: mgr.GetClient(), WatchFilter: o.WatchFilter}
 	connects := func(name string, to func(context.Context, client.Object) []ctrl.Request) source.Source {

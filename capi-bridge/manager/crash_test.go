@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
@@ -28,8 +27,7 @@ func TestKubeCrashAfterComposeLeavesNoVM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger := filepath.Join(t.TempDir(), "ledger.db")
-	stop := w.manage(as, ledger)
+	stop := w.manage(as, manager.MemoryLedger)
 	c := w.readyCluster("c", nil)
 	w.maas.AddFault(sim.Fault{Path: "machines/*/", Op: "commission", Kind: sim.FaultHang})
 	w.machine("c", "w-0", vm(), nil)
@@ -48,7 +46,7 @@ func TestKubeCrashAfterComposeLeavesNoVM(t *testing.T) {
 		t.Errorf("the VMs are %+v", vms)
 	}
 	w.remove(w.object("w-0"))
-	w.manage(as, ledger)
+	w.manage(as, manager.MemoryLedger)
 	w.awaitGone(w.object("w-0"))
 	w.end(c, before)
 }

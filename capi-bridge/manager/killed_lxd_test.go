@@ -115,21 +115,21 @@ func (w *processes) enlistedOnce(fatal ...sim.Fault) {
 	}
 }
 
-// TestKubeManagerKilledOnTheNextLXD kills a manager when it has made the instance,
-// and the next one, which begins anew on the other host, at each write to an LXD
-// until it has made its own: the first instance goes, or is gone on with.
-func TestKubeManagerKilledOnTheNextLXD(t *testing.T) {
+// TestKubeManagerKilledOnTheSameLXD kills a leader when it has made the instance, and the
+// next one, which begins anew on the same host, at each write to that LXD until it has
+// made its own: the first instance goes, or is gone on with.
+func TestKubeManagerKilledOnTheSameLXD(t *testing.T) {
 	t.Parallel()
 	first := faultAt(sim.Call{Host: "h1", Route: makesInstance}, 1, sim.After)
-	next := map[string]sim.Call{
-		"Clear": {Host: "h1", Route: dropsInstance},
-		"Make":  {Host: "h2", Route: makesInstance},
-	}
-	for name, c := range next {
+	next := map[string]struct {
+		route string
+		nth   int
+	}{"Clear": {dropsInstance, 1}, "Make": {makesInstance, 2}}
+	for name, tc := range next {
 		for _, when := range []string{sim.Before, sim.After} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
-				liveOnLXD(t, strings.ToLower("lxd-next-"+name+"-"+when), first, faultAt(c, 1, when))
+				liveOnLXD(t, strings.ToLower("lxd-next-"+name+"-"+when), first, faultAt(sim.Call{Host: "h1", Route: tc.route}, tc.nth, when))
 			})
 		}
 	}

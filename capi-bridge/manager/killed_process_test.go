@@ -3,12 +3,14 @@ package manager_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"os/signal"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,18 +20,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// What a manager is told that is a process of its own; its kubeconfig is in
-// KUBECONFIG.
-const (
-	childSpace  = "TEST_MANAGER_NAMESPACE"
-	childLedger = "TEST_MANAGER_LEDGER"
-)
+// childSpace is in the environment of a manager that is a process of its own; its
+// kubeconfig is in KUBECONFIG.
+const childSpace = "TEST_MANAGER_NAMESPACE"
 
 // beManager is a manager until it is killed, or the test is: its standard input
 // ends then. It returns an exit code.
@@ -45,31 +46,35 @@ func beManager(space string) int {
 		return 1
 	}
 	to.QPS = -1 // no limit
-	o := options(os.Getenv(childLedger))
+	o := electing(manager.MemoryLedger)
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = space, space, space
-	o.LeaderElect = false // who is killed gives no lease back, and the next one would wait for 15 s
-	mgr, err := manager.New(context.Background(), to, o, manager.NewMetrics())
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	mgr, err := manager.New(ctx, to, o, manager.NewMetrics())
 	if err == nil {
-		err = mgr.Start(context.Background())
+		err = mgr.Start(ctx)
 	}
 	fmt.Fprintln(os.Stderr, "the manager ended:", err)
+	if err == nil && ctx.Err() != nil {
+		return 0
+	}
 	return 1
 }
 
 // processes are a world on a MAAS without VM hosts, whose managers are processes
-// that are killed, one after the other.
+// that are killed. Two are there at any time: one leads, and the other one waits for its
+// place.
 type processes struct {
 	*world
-	folder string // of the ledger
 	ended  sync.WaitGroup
-	endAll func() // ends the managers, and sees that the last one left no row
+	endAll func() // ends the managers
 }
 
 // newProcesses makes the world. A manager is killed when it makes the calls that
 // these faults keep from being answered.
 func newProcesses(t *testing.T, space string, fatal ...sim.Fault) *processes {
 	t.Helper()
-	w := &processes{world: &world{stage: onStage(t), t: t, space: space, watch: space}, folder: t.TempDir()}
+	w := &processes{world: &world{stage: onStage(t), t: t, space: space, watch: space}}
 	model := fastModel()
 	model.MAASVersion, model.LXDListen, model.Latency = sim.VersionGone, sim.LXDListenPorts, sim.Latency{}
 	model.Hosts[1].Cores, model.Hosts[1].MemoryMiB = 8, 16384 // the first one has more room, and gets the VM
@@ -96,7 +101,6 @@ func newProcesses(t *testing.T, space string, fatal ...sim.Fault) *processes {
 	w.endAll = sync.OnceFunc(func() {
 		cancel()
 		w.ended.Wait()
-		w.isEmpty(w.folder)
 	})
 	t.Cleanup(w.endAll)
 	return w
@@ -118,46 +122,75 @@ func (w *processes) note(server sim.LXD, name, zone string) {
 	w.edit(name, sim.MachineEdit{Tags: ptr.To([]string{engine.HostTag}), OwnerData: &data})
 }
 
-// liveOn has managers live until ctx ends, each until it is killed.
+// process is a manager that is one.
+type process struct {
+	kill  func()
+	ended <-chan error
+	os    *os.Process
+}
+
+// liveOn has managers live until ctx ends. The one that leads is killed when it makes a
+// call that kills.
 func (w *processes) liveOn(ctx context.Context) {
-	for died := 0; ctx.Err() == nil; died++ {
-		running, kill := context.WithCancel(ctx)
-		ended, err := w.start(running)
-		if err != nil {
-			kill()
-			w.t.Errorf("cannot start a manager: %v", err)
+	var leader, waiting process
+	defer func() {
+		for _, p := range []process{leader, waiting} {
+			if p.kill != nil {
+				p.kill()
+				<-p.ended
+			}
+		}
+	}()
+	leader = w.start(ctx, w.plane.Kubeconfig)
+	for died, former := 0, ""; leader.kill != nil; died++ {
+		if former = w.awaitLeader(ctx, former); former == "" {
 			return
 		}
-		for w.struck() <= died && running.Err() == nil {
+		if waiting = w.start(ctx, w.plane.Kubeconfig); waiting.kill == nil {
+			return
+		}
+		for w.struck() <= died {
 			select {
-			case err := <-ended:
-				kill()
+			case err := <-leader.ended:
 				w.t.Errorf("the manager ended by itself: %v", err)
+				leader.kill = nil
 				return
 			case <-ctx.Done():
+				return
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
-		kill()
-		<-ended
-		w.passTime(w.folder)
+		leader.kill()
+		<-leader.ended
+		w.passTime()
+		leader, waiting = waiting, process{}
 	}
 }
 
-// start starts a manager that is killed when ctx ends.
-func (w *processes) start(ctx context.Context) (<-chan error, error) {
+// awaitLeader waits until another manager than the former one leads, and returns its
+// name; empty: ctx has ended.
+func (w *world) awaitLeader(ctx context.Context, former string) string {
+	for ctx.Err() == nil {
+		name, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: w.space, Name: infrav1.LeaderElectionID})
+		if err == nil && name != "" && name != former {
+			return name
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return ""
+}
+
+// start starts a manager by a kubeconfig. It returns none where that fails.
+func (w *world) start(ctx context.Context, kubeconfig string) process {
+	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childSpace+"="+w.space, childLedger+"="+filepath.Join(w.folder, "ledger.db"),
-		clientcmd.RecommendedConfigPathEnvVar+"="+w.plane.Kubeconfig)
-	if _, err := cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	said, err := cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	cmd.Env = append(os.Environ(), childSpace+"="+w.space, clientcmd.RecommendedConfigPathEnvVar+"="+kubeconfig)
+	_, inErr := cmd.StdinPipe()
+	said, outErr := cmd.StderrPipe()
+	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
+		kill()
+		w.t.Errorf("cannot start a manager: %v", err)
+		return process{}
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -166,7 +199,7 @@ func (w *processes) start(ctx context.Context) (<-chan error, error) {
 		}
 		ended <- cmd.Wait()
 	}()
-	return ended, nil
+	return process{kill, ended, cmd.Process}
 }
 
 // struck is how many calls were made that kill.

@@ -8,14 +8,18 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/capi-bridge/attempt"
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// MemoryLedger is the Ledger that is not kept in a file.
+// MemoryLedger is the Ledger that the leader keeps in memory, and in the annotations of
+// the MaasMachines.
 const MemoryLedger = "memory"
 
 // LedgerFiles are the files by which the manager and a ledger service know each other.
@@ -23,7 +27,7 @@ type LedgerFiles struct{ CA, Certificate, Key string }
 
 // addLedger are the flags about the ledger.
 func (c *commandLine) addLedger(set *pflag.FlagSet) {
-	set.StringVar(&c.Ledger, "ledger", "/var/lib/capi-bridge/ledger.db", `file in which placements are noted, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it. "memory": none. https://HOST:PORT: the service "capi-bridge ledger serve", which managers of several clusters share`)
+	set.StringVar(&c.Ledger, "ledger", MemoryLedger, `where placements are noted. "memory": in the leader's memory, and in the annotations of the MaasMachines. https://HOST:PORT: at the service "capi-bridge ledger serve", which managers of several management clusters share. Anything else: in this file, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it`)
 	set.StringVar(&c.LedgerFiles.CA, "ledger-ca", "", "file with the authorities that sign the ledger service's certificate; empty: those that the system trusts")
 	set.StringVar(&c.LedgerFiles.Certificate, "ledger-cert", "", "file with the manager's certificate for the ledger service")
 	set.StringVar(&c.LedgerFiles.Key, "ledger-key", "", "file with the key of --ledger-cert")
@@ -32,7 +36,7 @@ func (c *commandLine) addLedger(set *pflag.FlagSet) {
 // checkLedger refuses a ledger that is nowhere, and files that are of no use.
 func (c *commandLine) checkLedger() error {
 	if c.Ledger == "" {
-		return &setting.UsageError{Flag: "--ledger", Text: "no file is named", Hint: `Name a file on a volume, the address of a ledger service, or "memory" where one MAAS has one manager and restarts while VMs are made are accepted.`}
+		return &setting.UsageError{Flag: "--ledger", Text: "no ledger is named", Hint: `Leave it out; or name the address of a ledger service, or a file on a volume.`}
 	}
 	files := []struct{ flag, path string }{{"--ledger-ca", c.LedgerFiles.CA}, {"--ledger-cert", c.LedgerFiles.Certificate}, {"--ledger-key", c.LedgerFiles.Key}}
 	for _, f := range files {
@@ -51,12 +55,27 @@ func (o Options) hasLedgerFile() bool {
 	return o.Ledger != MemoryLedger && !remote.IsAddress(o.Ledger)
 }
 
-// openLedger opens what placements are noted in: a file, or a service.
+// closesLease is the Lease that lists the VM hosts which a leader has closed.
+const closesLease = "capmaas-closed-hosts"
+
+// ledgerOf is what placements are noted in: memory, a file, or a service.
+func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
+	if o.Ledger != MemoryLedger {
+		return o.openLedger(ctx)
+	}
+	c := attempt.Config{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: o.Namespace, Elected: mgr.Elected(), Now: o.Now}
+	if o.ManagerNamespace != "" {
+		c.Closes = client.ObjectKey{Namespace: o.ManagerNamespace, Name: closesLease}
+	}
+	if election != nil {
+		c.Leads = election.leads(mgr.GetAPIReader())
+	}
+	return attempt.New(c), nil
+}
+
+// openLedger opens a file, or a service.
 func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
-	switch {
-	case o.Ledger == MemoryLedger:
-		return ledger.Local{Ledger: ledger.NewMemory(nil)}, nil
-	case remote.IsAddress(o.Ledger):
+	if remote.IsAddress(o.Ledger) {
 		return o.dialLedger(ctx)
 	}
 	file, err := ledger.Open(ctx, o.Ledger)

@@ -143,7 +143,7 @@ func (s *stage) share(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := options(filepath.Join(s.folder, "shared.db"))
+	o := options(manager.MemoryLedger)
 	o.ManagerNamespace, o.WatchFilter = sharedSpace, sharedSpace
 	running, stop := context.WithCancel(context.Background())
 	mgr, err := manager.New(running, as, o, manager.NewMetrics())

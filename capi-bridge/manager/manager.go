@@ -58,6 +58,10 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	if err != nil {
 		return nil, err
 	}
+	election, err := o.joinElection(to, &options)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(to, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the manager: %w", err)
@@ -66,7 +70,7 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	if err != nil {
 		return nil, err
 	}
-	rows, err := o.openLedger(ctx)
+	rows, err := o.ledgerOf(ctx, mgr, election)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +135,9 @@ func (o Options) identities(mgr ctrl.Manager, rows ledger.Regions, metrics *Metr
 		UserAgent: "capi-bridge/" + o.Version, Log: engineLog(mgr.GetLogger().WithName("engine")),
 		Called: metrics.Called, Listed: metrics.Listed, Placing: metrics.Placing,
 	}
+	c.Keeper = mgr.GetClient()
 	if o.hasLedgerFile() {
-		c.Folder, c.Keeper = filepath.Dir(o.Ledger), mgr.GetClient()
+		c.Folder = filepath.Dir(o.Ledger)
 	}
 	return c
 }

@@ -54,6 +54,8 @@ type Options struct {
 	// Getenv reads the environment, for credentials that are given there; nil:
 	// there is none.
 	Getenv func(string) string
+	// Now is the clock of the ledger in memory; nil means time.Now.
+	Now func() time.Time
 	// NamesRepeat: other managers of the process have controllers of the same
 	// names, and metrics with them.
 	NamesRepeat bool

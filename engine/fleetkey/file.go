@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/canonical/lxd/shared"
-
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -146,8 +144,7 @@ func create(path string, link func(from, to string) error) error {
 }
 
 func put(path string, link func(from, to string) error) (err error) {
-	// As LXD's own client makes its pair.
-	certificate, private, err := shared.GenerateMemCert(true, shared.CertOptions{CommonName: program})
+	certificate, private, err := generate()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/canonical/lxd/shared"
+
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -31,6 +33,21 @@ type Key struct {
 	Fingerprint string
 	// NotAfter is when LXD servers stop to accept it.
 	NotAfter time.Time
+}
+
+// New makes a pair, as LXD's own client would (ECDSA P-384, self-signed, for 10 years).
+// It is lost unless the caller keeps it.
+func New(now time.Time) (Key, error) {
+	certificate, private, err := generate()
+	if err != nil {
+		return Key{}, fmt.Errorf("cannot make a key pair: %w", err)
+	}
+	return Parse(string(certificate), string(private), now)
+}
+
+// generate makes a pair in PEM.
+func generate() (certificate, private []byte, err error) {
+	return shared.GenerateMemCert(true, shared.CertOptions{CommonName: program})
 }
 
 // Parse checks a key pair given as PEM text: one certificate, valid at now,

@@ -4,9 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
 // secrets are texts that nobody may read who may not read Secrets.
@@ -67,29 +66,18 @@ func (s *secrets) collect(t *testing.T, w *world, namespace string) {
 	}
 }
 
-// collectOwn takes the manager's: its API key, and the key pair for LXD beside
-// its ledger.
+// collectOwn takes the manager's: its API key, and the key pair for LXD.
 func (s *secrets) collectOwn(t *testing.T, w *world) {
 	t.Helper()
 	s.add("the API key", w.maas.APIKey())
 	s.mu.Lock()
 	s.texts[strings.Split(w.maas.APIKey(), ":")[2]] = "the API key's secret"
 	s.mu.Unlock()
-	keys := 0
-	err := filepath.WalkDir(w.plane.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.Contains(path, string(filepath.Separator)+"ledger"+string(filepath.Separator)) {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if _, key, found := strings.Cut(string(text), "PRIVATE KEY-----"); found {
-			s.add("the key pair for LXD", key)
-			keys++
-		}
-		return err
-	})
-	if err != nil || keys != 1 {
-		t.Errorf("found %d key pairs beside the ledger, want 1: %v", keys, err)
+	pair := &corev1.Secret{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: "maaslxd-lxd-client"}, pair); err != nil {
+		t.Errorf("there is no key pair for LXD: %v", err)
 	}
+	s.add("the key pair for LXD", string(pair.Data[corev1.TLSPrivateKeyKey]))
 }
 
 // in says whose secrets stand in a text.

@@ -37,6 +37,10 @@ func (s claim) ensure(ctx context.Context) error {
 		s.write(s.MaasMachine)
 		changed = true
 	}
+	if _, recorded := s.MaasMachine.Annotations[ownership.AttemptAnnotation]; recorded && !s.RecordsAttempts {
+		delete(s.MaasMachine.Annotations, ownership.AttemptAnnotation) // from now on it would lie
+		changed = true
+	}
 	if !changed {
 		return nil
 	}
@@ -95,6 +99,9 @@ func (s claim) write(m *infrav1.MaasMachine) {
 	}
 	m.Annotations[ownership.KeyAnnotation] = string(s.OwnKey())
 	m.Annotations[ownership.KindAnnotation] = s.wantedKind()
+	if s.RecordsAttempts && s.wantedKind() == ownership.KindVM {
+		m.Annotations[ownership.AttemptAnnotation] = ownership.NoAttempt
+	}
 	if id := ownership.SystemIDOf(m); id != "" {
 		m.Annotations[ownership.SystemIDAnnotation] = id
 		m.Annotations[ownership.AdoptionAnnotation] = ownership.AdoptionPending

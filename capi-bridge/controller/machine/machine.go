@@ -44,6 +44,9 @@ type Reconciler struct {
 	// ManagementCluster tells this cluster from others, whoever calls it what: the
 	// UID of its namespace kube-system. Machines are marked with it.
 	ManagementCluster string
+	// RecordsAttempts: the ledger ends with the manager, and what the making of a VM has
+	// begun is recorded in its object's annotations.
+	RecordsAttempts bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 

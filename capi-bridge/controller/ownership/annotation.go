@@ -31,6 +31,12 @@ const (
 	// NoSystemID is the value of SystemIDAnnotation where the machine that the spec names is somebody
 	// else's by now.
 	NoSystemID = "none"
+	// AttemptAnnotation is what the making of a VM has begun: the row of a ledger that
+	// ends with its manager. It is written before MAAS is asked.
+	AttemptAnnotation = infrav1.AnnotationPrefix + "attempt"
+	// NoAttempt is its value where nothing was begun. An object with a key and without
+	// the annotation is of a manager that kept its rows elsewhere.
+	NoAttempt = "none"
 	// AdoptionAnnotation says whether another provider made the machine, and
 	// whether it was taken over.
 	AdoptionAnnotation = infrav1.AnnotationPrefix + "inherited"

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/engine"
@@ -17,6 +18,11 @@ type Mark struct{ Management, namespace, cluster, name string }
 // key is the ownership as the mark of a machine: "<UID>/<namespace>/<cluster>/<name>".
 func (o Mark) key() engine.Key {
 	return engine.Key(strings.Join([]string{o.Management, o.namespace, o.cluster, o.name}, "/"))
+}
+
+// ObjectKey is the name of the object that the machine was made for.
+func (o Mark) ObjectKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: o.namespace, Name: o.name}
 }
 
 // ParseMark reads a key of that form. Former versions took the UID of the

@@ -1,0 +1,142 @@
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// closesAnnotation on the Lease of the closes lists the hosts that a leader has closed.
+// MAAS may still be at what it was asked for when the leader is dead: the next one keeps
+// them closed until their lease is over.
+const closesAnnotation = infrav1.AnnotationPrefix + "closed-hosts"
+
+// closed is a host that is closed.
+type closed struct {
+	Region string    `json:"region"`
+	Host   string    `json:"host"`
+	Holder string    `json:"holder"`
+	Until  time.Time `json:"until"`
+}
+
+// isOf tells that a close is that of a holder; no holder: of any.
+func (c closed) isOf(region, host, holder string) bool {
+	return c.Region == region && c.Host == host && (holder == "" || c.Holder == holder)
+}
+
+// readCloses reads the closes that are not over, and the object that has them; a Lease
+// without a resource version is not there yet.
+func (l *Ledger) readCloses(ctx context.Context) (all []closed, of *coordinationv1.Lease, err error) {
+	of = &coordinationv1.Lease{}
+	if err := l.Reader.Get(ctx, l.Closes, of); client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("cannot read which VM hosts are closed: %w: %w", engine.ErrUnavailable, err)
+	}
+	var read []closed
+	if text := of.Annotations[closesAnnotation]; text != "" && json.Unmarshal([]byte(text), &read) != nil {
+		return nil, of, nil // somebody wrote it by hand: closes last for two minutes at most
+	}
+	now := l.Now()
+	for _, c := range read {
+		if c.Until.After(now) && c.Until.Before(now.Add(2*engine.LongestClose)) {
+			all = append(all, c)
+		}
+	}
+	return all, of, nil
+}
+
+// changeCloses takes the closes of a host away that are a holder's, and adds the given
+// ones.
+func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, add ...closed) error {
+	if l.Closes.Name == "" {
+		return nil
+	}
+	for {
+		all, of, err := l.readCloses(ctx)
+		if err != nil {
+			return err
+		}
+		next := add
+		for _, c := range all {
+			if !c.isOf(region, host, holder) {
+				next = append(next[:len(next):len(next)], c)
+			}
+		}
+		text, err := json.Marshal(next)
+		if err != nil {
+			return err
+		}
+		if of.ResourceVersion == "" {
+			of.ObjectMeta = metav1.ObjectMeta{Namespace: l.Closes.Namespace, Name: l.Closes.Name, Annotations: map[string]string{closesAnnotation: string(text)}}
+			err = l.Writer.Create(ctx, of)
+		} else {
+			before := of.DeepCopy()
+			metav1.SetMetaDataAnnotation(&of.ObjectMeta, closesAnnotation, string(text))
+			err = l.Writer.Patch(ctx, of, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
+			return fmt.Errorf("cannot write down that VM host %s is closed, or open: %w: %w", host, engine.ErrUnavailable, err)
+		}
+	}
+}
+
+// restoreCloses closes the hosts of a region that a former leader had closed. The caller
+// holds mu.
+func (l *Ledger) restoreCloses(ctx context.Context, region string) error {
+	rest := l.closed[:0:0]
+	for _, c := range l.closed {
+		if c.Region != region {
+			rest = append(rest, c)
+			continue
+		}
+		lease := min(c.Until.Sub(l.Now()), engine.LongestClose)
+		if lease <= 0 {
+			continue
+		}
+		if err := l.memory.Region(region).CloseHost(ctx, engine.Close{HostKey: c.Host, Holder: c.Holder, Lease: lease}); err != nil {
+			return err
+		}
+	}
+	l.closed = rest
+	return nil
+}
+
+// CloseHost implements engine.Ledger. As with a compose, the manager must lead after the
+// close was written down.
+func (r *region) CloseHost(ctx context.Context, c engine.Close) error {
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	if err := r.Ledger.CloseHost(ctx, c); err != nil {
+		return err
+	}
+	err := r.all.changeCloses(ctx, r.name, c.HostKey, c.Holder, closed{r.name, c.HostKey, c.Holder, r.all.Now().Add(c.Lease)})
+	if err == nil && r.all.Leads != nil {
+		err = r.all.Leads(ctx)
+	}
+	return err
+}
+
+// OpenHost implements engine.Ledger. A close that stays written down costs the next leader
+// a wait.
+func (r *region) OpenHost(ctx context.Context, hostKey, holder string) error {
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	if err := r.Ledger.OpenHost(ctx, hostKey, holder); err != nil {
+		return err
+	}
+	_ = r.all.changeCloses(ctx, r.name, hostKey, holder)
+	return nil
+}

@@ -1,0 +1,277 @@
+// Package attempt keeps the ledger of a manager that has no volume. The rows are in
+// memory. What the making of a VM has begun is also written to an annotation of its
+// MaasMachine, before MAAS is asked. The next leader rebuilds its rows from all
+// MaasMachines, before it places anything.
+//
+// Two managers never compose at the same moment: the record is written first, and the
+// lease is read afterwards. For example, A leads and stalls before it asks MAAS. B takes
+// the lease and lists the objects. Either A has written its record before that list, and
+// B waits for A's compose; or A finds after its write that B has the lease.
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// Config is what a Ledger is made of.
+type Config struct {
+	// Reader reads MaasMachines past every cache.
+	Reader client.Reader
+	// Writer writes their annotations, and makes and writes the Lease of Closes.
+	Writer client.Writer
+	// Namespace is the one that the manager watches; empty: all.
+	Namespace string
+	// Elected is closed once this manager leads. Nothing is read before that.
+	Elected <-chan struct{}
+	// Leads asks the API server whether this manager still leads. Its error is an
+	// ErrBusy where it does not; nil: there is only this one.
+	Leads func(context.Context) error
+	// Closes is the Lease, in the manager's namespace, that lists the hosts which a leader
+	// has closed; no name: they are in memory alone.
+	Closes client.ObjectKey
+	// Window is how long a compose may be under way; zero: engine.ComposeWindow.
+	Window time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Ledger is a ledger.Regions in memory. It is safe for concurrent use.
+type Ledger struct {
+	Config
+	memory *ledger.Ledger
+
+	mu     sync.Mutex
+	loaded bool
+	began  time.Time // when the objects were listed
+	// placing is from when on anything may be placed: before it, what a former manager
+	// has begun without a record may be under way on any host.
+	placing time.Time
+	listed  []infrav1.MaasMachine     // with a record, and not restored yet
+	closed  []closed                  // by a former leader, and not restored yet
+	known   map[engine.Key]known      // what is known of the object of a key
+	revived map[engine.Key]engine.Row // of a former leader, whose compose is unclear
+}
+
+// known is what this manager has last read, or written, of an object.
+type known struct {
+	at     client.ObjectKey
+	record string // AttemptAnnotation
+}
+
+var _ ledger.Regions = (*Ledger)(nil)
+
+// New returns a Ledger. Nothing is read before somebody asks.
+func New(c Config) *Ledger {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Window == 0 {
+		c.Window = engine.ComposeWindow
+	}
+	return &Ledger{Config: c, memory: ledger.NewMemory(c.Now), known: map[engine.Key]known{}, revived: map[engine.Key]engine.Row{}}
+}
+
+// Region implements ledger.Regions.
+func (l *Ledger) Region(name string) ledger.Rows {
+	return &region{Ledger: l.memory.Region(name), all: l, name: name}
+}
+
+// Close implements ledger.Regions.
+func (l *Ledger) Close() error { return l.memory.Close() }
+
+// load lists the objects, once. The caller holds mu.
+func (l *Ledger) load(ctx context.Context) error {
+	if l.loaded {
+		return nil
+	}
+	if l.Elected != nil {
+		select {
+		case <-l.Elected:
+		default:
+			return notLeadingError("it does not lead")
+		}
+	}
+	var list infrav1.MaasMachineList
+	if err := l.Reader.List(ctx, &list, client.InNamespace(l.Namespace)); err != nil {
+		return fmt.Errorf("cannot list all MaasMachines, to learn what is being made: %w: %w", engine.ErrUnavailable, err)
+	}
+	if l.Closes.Name != "" {
+		var err error
+		if l.closed, _, err = l.readCloses(ctx); err != nil {
+			return err
+		}
+	}
+	l.began, l.loaded = l.Now(), true
+	for _, m := range list.Items {
+		switch _, recorded := parseRecord(m.Annotations[ownership.AttemptAnnotation]); {
+		case recorded && isVM(&m):
+			l.listed = append(l.listed, m)
+		case isUnrecorded(&m):
+			l.placing = l.began.Add(l.Window)
+		}
+	}
+	return nil
+}
+
+// restoreRegion restores the rows of a region that the list has shown.
+func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.load(ctx); err != nil {
+		return err
+	}
+	if err := l.restoreCloses(ctx, name); err != nil {
+		return err
+	}
+	rest := l.listed[:0:0]
+	for n := range l.listed {
+		m := &l.listed[n]
+		if r, _ := parseRecord(m.Annotations[ownership.AttemptAnnotation]); r.Region != name {
+			rest = append(rest, *m)
+			continue
+		}
+		if err := l.restore(ctx, name, m); err != nil {
+			return err
+		}
+	}
+	l.listed = rest
+	return nil
+}
+
+// restore notes the row of an object, and what is known of it. Of two objects with one
+// key, which the copy of an object makes, the one counts that the key names. The caller
+// holds mu.
+func (l *Ledger) restore(ctx context.Context, region string, m *infrav1.MaasMachine) error {
+	key, at := engine.Key(m.Annotations[ownership.KeyAnnotation]), client.ObjectKeyFromObject(m)
+	if was, ok := l.known[key]; ok && was.at != at && !isNamedBy(key, at) {
+		return nil
+	}
+	if row, ok := rowOf(m, l.began); ok {
+		if err := ledger.Restore(ctx, l.memory.Region(region), row); err != nil {
+			return err
+		}
+		if row.State == engine.RowPending && row.HostKey != "" {
+			l.revived[key] = row
+		}
+	}
+	l.known[key] = known{at, m.Annotations[ownership.AttemptAnnotation]}
+	return nil
+}
+
+// isNamedBy tells that a key is the mark of an object.
+func isNamedBy(key engine.Key, at client.ObjectKey) bool {
+	made, ok := ownership.ParseMark(string(key))
+	return ok && made.ObjectKey() == at
+}
+
+// learn restores the row of a key whose object is not known yet: it came after the list,
+// perhaps from another management cluster.
+func (l *Ledger) learn(ctx context.Context, region string, key engine.Key) error {
+	l.mu.Lock()
+	_, ok := l.known[key]
+	l.mu.Unlock()
+	if ok {
+		return nil
+	}
+	m, err := l.find(ctx, key)
+	if m == nil || err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.known[key]; ok {
+		return nil
+	}
+	return l.restore(ctx, region, m)
+}
+
+// find reads the object of a key; nil: there is none.
+func (l *Ledger) find(ctx context.Context, key engine.Key) (*infrav1.MaasMachine, error) {
+	if made, ok := ownership.ParseMark(string(key)); ok {
+		m := &infrav1.MaasMachine{}
+		err := l.Reader.Get(ctx, made.ObjectKey(), m)
+		switch {
+		case err == nil && m.Annotations[ownership.KeyAnnotation] == string(key):
+			return m, nil
+		case client.IgnoreNotFound(err) != nil:
+			return nil, readError(key, err)
+		}
+	}
+	// Keys of former versions name no object.
+	var list infrav1.MaasMachineList
+	if err := l.Reader.List(ctx, &list, client.InNamespace(l.Namespace)); err != nil {
+		return nil, readError(key, err)
+	}
+	for n := range list.Items {
+		if list.Items[n].Annotations[ownership.KeyAnnotation] == string(key) {
+			return &list.Items[n], nil
+		}
+	}
+	return nil, nil
+}
+
+func readError(key engine.Key, err error) error {
+	return fmt.Errorf("cannot read the MaasMachine of %s: %w: %w", key, engine.ErrUnavailable, err)
+}
+
+// write changes the record of the object of a key. change is given the record that is
+// there, and returns the next one, or an error where that one is to stay. A key without
+// an object is ErrNotFound.
+func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have string) (next string, err error)) error {
+	l.mu.Lock()
+	its, ok := l.known[key]
+	l.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("there is no MaasMachine of %s: %w", key, engine.ErrNotFound)
+	}
+	for {
+		m := &infrav1.MaasMachine{}
+		err := l.Reader.Get(ctx, its.at, m)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && m.Annotations[ownership.KeyAnnotation] != string(key):
+			l.forget(key)
+			return fmt.Errorf("there is no MaasMachine of %s any more: %w", key, engine.ErrNotFound)
+		case err != nil:
+			return readError(key, err)
+		}
+		before := m.DeepCopy()
+		next, err := change(m.Annotations[ownership.AttemptAnnotation])
+		if err != nil {
+			return err
+		}
+		m.Annotations[ownership.AttemptAnnotation] = next
+		err = l.Writer.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		switch {
+		case err == nil:
+			l.note(key, known{its.at, next})
+			return nil
+		case !apierrors.IsConflict(err) || ctx.Err() != nil:
+			return fmt.Errorf("cannot write down what is begun for %s: %w: %w", key, engine.ErrUnavailable, err)
+		}
+	}
+}
+
+// note keeps what was written.
+func (l *Ledger) note(key engine.Key, now known) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known[key] = now
+}
+
+// forget has the object of a key read anew.
+func (l *Ledger) forget(key engine.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, key)
+}

@@ -1,0 +1,66 @@
+package manager
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// election is this manager's part in the election of a leader.
+type election struct {
+	name  string // of this manager, another one for each process
+	lease client.ObjectKey
+}
+
+// joinElection has a manager with a ledger in memory stand for leader by a name that it
+// knows, so that it can ask whether it still leads. nil: nobody is elected, or the ledger
+// does not depend on it.
+func (o Options) joinElection(to *rest.Config, options *ctrl.Options) (*election, error) {
+	if !o.LeaderElect || o.Ledger != MemoryLedger {
+		return nil, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the name of this host: %w", err)
+	}
+	e := &election{name: host + "_" + rand.Text(), lease: client.ObjectKey{Namespace: o.ManagerNamespace, Name: infrav1.LeaderElectionID}}
+	config := rest.AddUserAgent(rest.CopyConfig(to), "leader-election")
+	config.Timeout = max(o.RenewDeadline/2, o.RetryPeriod)
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the election of a leader: %w", err)
+	}
+	options.LeaderElectionResourceLockInterface, err = resourcelock.New(resourcelock.LeasesResourceLock, e.lease.Namespace, e.lease.Name,
+		api.CoreV1(), api.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.name})
+	if err != nil {
+		return nil, fmt.Errorf("cannot stand for leader: %w", err)
+	}
+	return e, nil
+}
+
+// leads asks the API server who the leader is. The clock does not count: a lease that is
+// over, and that nobody has taken, is still this manager's.
+func (e *election) leads(api client.Reader) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var lease coordinationv1.Lease
+		if err := api.Get(ctx, e.lease, &lease); err != nil {
+			return fmt.Errorf("cannot ask who the leader is: %w: %w", engine.ErrUnavailable, err)
+		}
+		if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != e.name {
+			return fmt.Errorf("this manager leads no more, %q does: %w", holder, engine.ErrBusy)
+		}
+		return nil
+	}
+}
