@@ -128,7 +128,7 @@ func TestLimit(t *testing.T) {
 		_, err = io.ReadFull(conn, text)
 		return err == nil && bytes.Equal(text, []byte("hello"))
 	}
-	if !dial() || !dial() || dial() {
+	if first, second, third := dial(), dial(), dial(); !first || !second || third {
 		t.Error("want two connections, and no third one")
 	}
 	first := <-conns
