@@ -287,6 +287,10 @@ func TestNextLeader(t *testing.T) {
 				t.Errorf("%s The next leader has %+v, %v", tc.reason, row, err)
 			}
 			if name == "Begun" || name == "Bound" {
+				if row.Age < 19*time.Second {
+					t.Errorf("%s It is %v old, and was begun 20 s ago", tc.reason, row.Age)
+				}
+				was.Age, row.Age = 0, 0
 				if diff := cmp.Diff(was, row); diff != "" || wasErr != nil {
 					t.Errorf("%s The row is another one (-was +is), %v:\n%s", tc.reason, wasErr, diff)
 				}

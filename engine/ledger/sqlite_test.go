@@ -354,7 +354,7 @@ func TestStatements(t *testing.T) {
 			}
 		}
 	}
-	if inserts != 3 {
-		t.Errorf("looked at %d inserts, know of 3", inserts)
+	if inserts != 4 {
+		t.Errorf("looked at %d inserts, know of 4", inserts)
 	}
 }
