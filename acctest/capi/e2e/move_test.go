@@ -91,9 +91,10 @@ func marks(call sim.Call) bool {
 }
 
 // marking are the annotations of an object by which its mark goes along, and that
-// it arrived with. A VM keeps the name that the first management cluster gave it.
+// it arrived with. A VM keeps the name that the first management cluster gave it. What
+// was begun for a key is recorded with the key: another manager begins with none.
 var marking = []string{
-	"infrastructure.cluster.x-k8s.io/maas-key", "infrastructure.cluster.x-k8s.io/maas-arrived-paused",
+	"infrastructure.cluster.x-k8s.io/maas-key", "infrastructure.cluster.x-k8s.io/maas-attempt", "infrastructure.cluster.x-k8s.io/maas-arrived-paused",
 	"infrastructure.cluster.x-k8s.io/maas-unproven", infrav1.VMNameAnnotation,
 }
 
