@@ -349,6 +349,10 @@ func TestUnrecorded(t *testing.T) {
 			if waits := errors.Is(err, engine.ErrBusy); waits != tc.waits || !waits && err != nil {
 				t.Fatalf("%s A machine is placed: %v", tc.reason, err)
 			}
+			err = l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "change", Lease: time.Minute})
+			if waits := errors.Is(err, engine.ErrBusy); waits != tc.waits || !waits && err != nil {
+				t.Errorf("%s A host is closed: %v", tc.reason, err)
+			}
 			row, err := l.Row(t.Context(), keyOf("old"))
 			if has := err == nil; has != tc.waits || has && (!row.Since.Equal(w.time()) || row.State != engine.RowPending || row.Name == "") {
 				t.Errorf("%s The row is %+v, %v", tc.reason, row, err)
@@ -506,6 +510,49 @@ func TestArrival(t *testing.T) {
 	}
 	if got := rowOf(t, l, "m"); !cmp.Equal(got, row) {
 		t.Errorf("the row is\n%+v, and was\n%+v", got, row)
+	}
+}
+
+// TestUnrecordedArrival: what comes without a record counts as begun when it comes.
+func TestUnrecordedArrival(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, interceptor.Funcs{}, machine("new", claimed))
+	l := w.leader()
+	if _, err := l.Tag(t.Context()); err != nil { // which lists the objects
+		t.Fatal(err)
+	}
+	w.pass(time.Hour)
+	if err := w.Create(t.Context(), machine("old", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if row := rowOf(t, l, "old"); row.State != engine.RowPending || row.Age > time.Second {
+		t.Errorf("it has %+v", row)
+	}
+	if row, _, err := l.Place(t.Context(), wish(t, l, "new", "h1")); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("placed %+v, %v", row, err)
+	}
+}
+
+// TestLostReplyOfARecord: a record that was written, and whose answer was lost, is this
+// manager's own. Nobody waits for a compose that was never sent.
+func TestLostReplyOfARecord(t *testing.T) {
+	t.Parallel()
+	once := sync.Once{}
+	w := newWorld(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) (err error) {
+		err = c.Patch(ctx, o, p, options...)
+		once.Do(func() { err = errors.Join(err, errors.New("the answer is lost")) })
+		return err
+	}}, machine("m", claimed))
+	l := w.leader()
+	row, _, err := l.Place(t.Context(), wish(t, l, "m", "h1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Renew(t.Context(), row); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("the first answer is lost: %v", err)
+	}
+	if err := l.Renew(t.Context(), row); err != nil {
+		t.Errorf("the record is its own: %v", err)
 	}
 }
 

@@ -59,7 +59,7 @@ func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, 
 	if l.Closes.Name == "" {
 		return nil
 	}
-	for {
+	for tries := 1; ; tries++ {
 		all, of, err := l.readCloses(ctx)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, 
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
+		case ctx.Err() != nil || tries == mostTries || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return fmt.Errorf("cannot write down that VM host %s is closed, or open: %w: %w", host, engine.ErrUnavailable, err)
 		}
 	}
@@ -113,9 +113,13 @@ func (l *Ledger) restoreCloses(ctx context.Context, region string) error {
 }
 
 // CloseHost implements engine.Ledger. As with a compose, the manager must lead after the
-// close was written down.
+// close was written down. While nothing may be placed, nothing may be closed either: a
+// compose that is recorded nowhere may be under way on that host.
 func (r *region) CloseHost(ctx context.Context, c engine.Close) error {
 	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	if err := r.heldError(); err != nil {
 		return err
 	}
 	if err := r.Ledger.CloseHost(ctx, c); err != nil {

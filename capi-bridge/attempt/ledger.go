@@ -141,7 +141,7 @@ func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 			rest = append(rest, *m)
 			continue
 		}
-		if err := l.restore(ctx, name, m); err != nil {
+		if err := l.restore(ctx, name, m, l.began); err != nil {
 			return err
 		}
 	}
@@ -152,12 +152,12 @@ func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 // restore notes the row of an object, and what is known of it. Of two objects with one
 // key, which the copy of an object makes, the one counts that the key names. The caller
 // holds mu.
-func (l *Ledger) restore(ctx context.Context, region string, m *infrav1.MaasMachine) error {
+func (l *Ledger) restore(ctx context.Context, region string, m *infrav1.MaasMachine, unrecordedSince time.Time) error {
 	key, at := engine.Key(m.Annotations[ownership.KeyAnnotation]), client.ObjectKeyFromObject(m)
 	if was, ok := l.known[key]; ok && was.at != at && !isNamedBy(key, at) {
 		return nil
 	}
-	if row, ok := rowOf(m, l.began); ok {
+	if row, ok := rowOf(m, unrecordedSince); ok {
 		if err := ledger.Restore(ctx, l.memory.Region(region), row); err != nil {
 			return err
 		}
@@ -193,7 +193,11 @@ func (l *Ledger) learn(ctx context.Context, region string, key engine.Key) error
 	if _, ok := l.known[key]; ok {
 		return nil
 	}
-	return l.restore(ctx, region, m)
+	now := l.Now()
+	if end := now.Add(l.Window); isUnrecorded(m) && end.After(l.placing) {
+		l.placing = end
+	}
+	return l.restore(ctx, region, m, now)
 }
 
 // find reads the object of a key; nil: there is none.
@@ -225,6 +229,9 @@ func readError(key engine.Key, err error) error {
 	return fmt.Errorf("cannot read the MaasMachine of %s: %w: %w", key, engine.ErrUnavailable, err)
 }
 
+// mostTries bounds how often a write is tried that others of the same object precede.
+const mostTries = 5
+
 // write changes the record of the object of a key. change is given the record that is
 // there, and returns the next one, or an error where that one is to stay. A key without
 // an object is ErrNotFound.
@@ -235,7 +242,7 @@ func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have str
 	if !ok {
 		return fmt.Errorf("there is no MaasMachine of %s: %w", key, engine.ErrNotFound)
 	}
-	for {
+	for tries := 1; ; tries++ {
 		m := &infrav1.MaasMachine{}
 		err := l.Reader.Get(ctx, its.at, m)
 		switch {
@@ -256,7 +263,7 @@ func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have str
 		case err == nil:
 			l.note(key, known{its.at, next})
 			return nil
-		case !apierrors.IsConflict(err) || ctx.Err() != nil:
+		case !apierrors.IsConflict(err) || ctx.Err() != nil || tries == mostTries:
 			return fmt.Errorf("cannot write down what is begun for %s: %w: %w", key, engine.ErrUnavailable, err)
 		}
 	}

@@ -47,7 +47,12 @@ func parseRecord(text string) (record, bool) {
 	if text == "" || text == ownership.NoAttempt || json.Unmarshal([]byte(text), &r) != nil {
 		return record{}, false
 	}
-	return r, r.Host != "" && r.Attempt > 0 && r.Token != ""
+	need := r.Need
+	sound := need.Cores >= 0 && need.MemoryMiB >= 0 && need.HugePagesMiB >= 0
+	for _, bytes := range need.DiskBytes {
+		sound = sound && bytes >= 0
+	}
+	return r, sound && r.Host != "" && r.Attempt > 0 && r.Token != ""
 }
 
 // isVM tells that an object has a key by which the engine may have made a VM.
@@ -87,6 +92,9 @@ func rowOf(m *infrav1.MaasMachine, unrecordedSince time.Time) (row engine.Row, o
 	switch {
 	case !m.DeletionTimestamp.IsZero():
 		row.State = engine.RowLeaving
+		if row.SystemID != "" {
+			row.Since = m.DeletionTimestamp.Time
+		}
 	case row.SystemID != "":
 		row.State = engine.RowBound
 	default:

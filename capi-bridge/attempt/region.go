@@ -184,7 +184,8 @@ func (r *region) record(ctx context.Context, key engine.Key) error {
 	its := r.all.known[key]
 	r.all.mu.Unlock()
 	err = r.all.write(ctx, key, func(have string) (string, error) {
-		if have != its.record && have != ownership.NoAttempt {
+		// A record with the row's token is this manager's own, whose answer was lost.
+		if has, _ := parseRecord(have); have != its.record && have != ownership.NoAttempt && has.Token != row.Token {
 			r.all.forget(key)
 			return "", notLeadingError("another one has begun " + row.Name)
 		}

@@ -12,11 +12,11 @@ import (
 
 const aboutImport = `Moves the rows of a file into the ledger of a service, while nothing uses that file.
 It refuses while a run lives or MAAS may be composing, and where both have other rows of
-a key. It may be repeated. Run it on the service's machine, as its user.`
+a key. Repeat one that was cut off, before you use either ledger. Run it on the service's machine, as its user.`
 
 const aboutExport = `Moves rows out of the ledger of a service, into a file, which is made if there is none.
 Stop first what uses them. It refuses while a run lives or MAAS may be composing, and
-where both have other rows of a key. It may be repeated.`
+where both have other rows of a key. Repeat one that was cut off, before you use either ledger.`
 
 // importRows is the command import.
 func importRows(ctx context.Context, p setting.Program) error {

@@ -17,11 +17,11 @@ type Transferred struct {
 
 // Transfer moves what a ledger has of the keys that begin so to another one. Nothing may
 // be under way in it: where a run lives, MAAS may be composing or a VM host is closed, the
-// error is an *engine.Refusal with ErrBusy, and nothing has moved. So it is, with
-// ErrConflict, where the other ledger has another row of a key.
+// error is an *engine.Refusal with ErrBusy, and nothing has moved. It is an
+// ErrConflict where the other ledger has a different row of a key.
 //
 // Rows are written to the other ledger first, in one statement, and dropped here then. Cut
-// off in between, both have them, and a repetition goes on.
+// off in between, both have them. A repetition goes on, as long as neither was used.
 func Transfer(ctx context.Context, from, to *Ledger, prefix string) (Transferred, error) {
 	entries, err := Entries(ctx, from, prefix)
 	if err != nil {
@@ -53,7 +53,29 @@ func Transfer(ctx context.Context, from, to *Ledger, prefix string) (Transferred
 			return Transferred{}, err
 		}
 	}
-	return Transferred{len(entries), there}, nil
+	return Transferred{len(entries), there}, checkGone(ctx, from, prefix, entries)
+}
+
+// checkGone is an error where rows that were moved are still here: a run has changed them
+// meanwhile.
+func checkGone(ctx context.Context, from *Ledger, prefix string, moved []Entry) error {
+	left, err := Entries(ctx, from, prefix)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for _, e := range moved {
+		if slices.ContainsFunc(left, func(l Entry) bool { return l.Region == e.Region && l.Row.Key == e.Row.Key }) {
+			changed = append(changed, string(e.Row.Key))
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: "a run has changed rows while they were moved, and both ledgers have them: " + strings.Join(changed, ", "),
+		Hint:    "Stop all runs and managers. Forget these keys in the other ledger (capi-bridge ledger forget), and try again.", Err: engine.ErrBusy,
+	}
 }
 
 func orBusy(err error) error {
