@@ -94,15 +94,15 @@ func saveCopy(t *testing.T, l *Ledger, path string) {
 // putBack gives a file the rows of a copy. The tag comes last, as triggers move it on.
 func putBack(t *testing.T, l *Ledger, path string) {
 	t.Helper()
-	if _, err := l.store.db.ExecContext(t.Context(), `ATTACH ?1 AS saved`, path); err != nil {
+	if _, err := l.store.DB.ExecContext(t.Context(), `ATTACH ?1 AS saved`, path); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"reservations", "generations", "tag"} {
-		if _, err := l.store.db.ExecContext(t.Context(), `DELETE FROM main.`+table+`; INSERT INTO main.`+table+` SELECT * FROM saved.`+table); err != nil {
+		if _, err := l.store.DB.ExecContext(t.Context(), `DELETE FROM main.`+table+`; INSERT INTO main.`+table+` SELECT * FROM saved.`+table); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.store.db.ExecContext(t.Context(), `DETACH saved`); err != nil {
+	if _, err := l.store.DB.ExecContext(t.Context(), `DETACH saved`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,7 +118,7 @@ func TestGenerationsArePruned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := l.store.db.Conn(t.Context())
+	conn, err := l.store.DB.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (l *Ledger) Region(name string) *Ledger {
 }
 
 // Close gives up the store, for all of its regions. Closing twice is no error.
-func (l *Ledger) Close() error { return l.store.db.Close() }
+func (l *Ledger) Close() error { return l.store.DB.Close() }
 
 // newToken tells one call from all others.
 var newToken = rand.Text

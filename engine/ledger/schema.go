@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -30,35 +31,61 @@ func (e *newerSchema) Unwrap() error { return engine.ErrConflict }
 // takes the write lock even if there is nothing to do: who cannot write learns it here.
 func (s *store) migrate(ctx context.Context, now func() time.Time) error {
 	return s.try(ctx, func(ctx context.Context) error {
-		conn, err := s.db.Conn(ctx)
+		conn, err := s.DB.Conn(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		if err := recognize(ctx, conn); err != nil {
-			return err
-		}
-		var log string
-		if err := conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&log); err != nil {
+		if err := s.beginFile(ctx, conn); err != nil {
 			return err
 		}
 		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 			return err
 		}
-		err = upgrade(ctx, conn)
+		err = s.markFile(ctx, conn)
+		if err == nil {
+			err = upgrade(ctx, conn)
+		}
 		if err == nil {
 			s.opened, err = beginGeneration(ctx, conn, now())
 		}
-		if err != nil {
-			// The first error counts; SQLite has undone what it could not finish.
-			_, _ = conn.ExecContext(ctx, `ROLLBACK`)
-			return err
+		if err == nil {
+			_, err = conn.ExecContext(ctx, `COMMIT`)
 		}
-		if _, err = conn.ExecContext(ctx, `COMMIT`); err != nil {
-			_, _ = conn.ExecContext(ctx, `ROLLBACK`)
+		if err != nil {
+			rollBack(ctx, conn)
 		}
 		return err
 	})
+}
+
+// rollBack undoes a transaction, after an error that counts more than its own. A
+// connection that cannot even do that is given up, and its transaction with it.
+func rollBack(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(ctx, `ROLLBACK`); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
+
+// beginFile sees that a file of SQLite's may become a ledger, before it is written.
+func (s *store) beginFile(ctx context.Context, conn *sql.Conn) error {
+	if s.Replicated {
+		return nil
+	}
+	if err := recognize(ctx, conn); err != nil {
+		return err
+	}
+	var log string
+	return conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&log)
+}
+
+// markFile marks a file of SQLite's as a ledger.
+func (s *store) markFile(ctx context.Context, conn *sql.Conn) error {
+	if s.Replicated {
+		return nil
+	}
+	_, err := conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID))
+	return err
 }
 
 func upgrade(ctx context.Context, conn *sql.Conn) error {
@@ -72,9 +99,6 @@ func upgrade(ctx context.Context, conn *sql.Conn) error {
 	}
 	if has > len(files) {
 		return &newerSchema{has, len(files)}
-	}
-	if _, err := conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
-		return err
 	}
 	for n := has; n < len(files); n++ {
 		text, err := migrations.ReadFile(files[n])

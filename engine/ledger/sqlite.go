@@ -16,7 +16,6 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
 // DefaultPath is where a ledger lives unless the user says otherwise:
@@ -90,6 +89,7 @@ func NewMemory(now func() time.Time) *Ledger {
 	return l
 }
 
+// open opens a database of SQLite.
 func open(ctx context.Context, dsn string, now func() time.Time, judge func(error) (error, bool)) (*Ledger, error) {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
@@ -97,12 +97,7 @@ func open(ctx context.Context, dsn string, now func() time.Time, judge func(erro
 	}
 	// A process queues in the store, in order, rather than at the file. For a
 	// ledger in memory, the connection is the database.
-	db.SetMaxOpenConns(1)
-	s := &store{db: db, turn: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}, judge: judge, keeper: lease.NewKeeper()}
-	if err := s.migrate(ctx, now); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &Ledger{store: s, now: now}, nil
+	return OpenDatabase(ctx, Database{DB: db, Judge: judge, AtOnce: 1}, now)
 }
 
 // creating keeps others of this process from opening a file before its maker

@@ -232,7 +232,7 @@ func TestWhileInUse(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "ledger.db")
 			l := openAt(t, path)
-			if _, err := l.store.db.ExecContext(t.Context(), tc.wall); err != nil {
+			if _, err := l.store.DB.ExecContext(t.Context(), tc.wall); err != nil {
 				t.Fatal(err)
 			}
 			var err error
@@ -280,7 +280,7 @@ func TestImpatience(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	other, l := openAt(t, path), openAt(t, path)
-	if _, err := other.store.db.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
+	if _, err := other.store.DB.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

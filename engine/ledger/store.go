@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -15,22 +16,15 @@ import (
 // store runs single statements and repeats those that were not done because
 // another program was writing.
 type store struct {
-	db *sql.DB
-	// turn holds a token while a goroutine uses the database. They get it in the
+	Database
+	// turn holds a token for each statement that runs. Goroutines get one in the
 	// order in which they asked; database/sql would choose one at random.
 	turn     chan struct{}
-	prepared map[string]*sql.Stmt // by their text
-	// judge tells what an error of the driver means, and whether the statement
-	// was not done for now, so that it may be repeated.
-	judge func(error) (meaning error, passing bool)
+	prepared statements
 	// opened is the number of the generation that this store's opening began.
 	opened int64
 	keeper *lease.Keeper // of leases, for this process
 }
-
-// patience is how long a statement waits for other writers, each of which
-// takes milliseconds.
-const patience = 30 * time.Second
 
 // Pauses between tries, with jitter: as long as a few writes take.
 const (
@@ -41,7 +35,7 @@ const (
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	return s.try(ctx, func(ctx context.Context) error {
-		prepared, err := s.prepare(ctx, statement)
+		prepared, err := s.prepared.prepare(ctx, s.DB, statement)
 		if err != nil {
 			return err
 		}
@@ -50,23 +44,38 @@ func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	})
 }
 
+// statements are those that are ready to run, by their text.
+type statements struct {
+	mu     sync.Mutex
+	byText map[string]*sql.Stmt
+}
+
 // prepare returns a statement ready to run: reading the text of the longest
-// takes a fifth of its time. It is for the goroutine whose turn it is.
-func (s *store) prepare(ctx context.Context, statement string) (*sql.Stmt, error) {
-	if prepared, ok := s.prepared[statement]; ok {
-		return prepared, nil
+// takes a fifth of its time.
+func (p *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
+	p.mu.Lock()
+	ready := p.byText[text]
+	p.mu.Unlock()
+	if ready != nil {
+		return ready, nil
 	}
-	prepared, err := s.db.PrepareContext(ctx, statement)
-	if err == nil {
-		s.prepared[statement] = prepared
+	ready, err := db.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
 	}
-	return prepared, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first := p.byText[text]; first != nil { // of another goroutine meanwhile
+		return first, ready.Close()
+	}
+	p.byText[text] = ready
+	return ready, nil
 }
 
 // row reads one row, sql.ErrNoRows if there is none.
 func (s *store) row(ctx context.Context, query string, args []any, into ...any) error {
 	return s.try(ctx, func(ctx context.Context) error {
-		return s.db.QueryRowContext(ctx, query, args...).Scan(into...)
+		return s.DB.QueryRowContext(ctx, query, args...).Scan(into...)
 	})
 }
 
@@ -74,7 +83,7 @@ func (s *store) row(ctx context.Context, query string, args []any, into ...any) 
 func (s *store) rows(ctx context.Context, query string, args ...any) (all []engine.Row, err error) {
 	err = s.try(ctx, func(ctx context.Context) error {
 		all = nil
-		rows, err := s.db.QueryContext(ctx, query, args...)
+		rows, err := s.DB.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
 		}
@@ -96,8 +105,9 @@ func (s *store) rows(ctx context.Context, query string, args ...any) (all []engi
 }
 
 // try repeats what could not be done for now. The end of ctx is heeded between
-// two tries, not inside one: a statement takes milliseconds, and an
-// interrupted one costs its connection, which for a ledger in memory is all.
+// two tries. It is not heeded inside one, unless the database is replicated: a
+// statement of SQLite takes milliseconds, and an interrupted one costs its
+// connection, which for a ledger in memory is all.
 func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 	began := time.Now()
 	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
@@ -108,12 +118,12 @@ func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 		if err == nil || errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		meaning, passing := s.judge(err)
+		meaning, passing := s.Judge(err)
 		if !passing {
 			return meaning
 		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("%w (waited for %s)", meaning, patience)
+		if time.Since(began) > s.patience() {
+			return fmt.Errorf("%w (waited for %s)", meaning, s.patience())
 		}
 		sleep(ctx, pause/2+rand.N(pause))
 	}
@@ -126,7 +136,12 @@ func (s *store) inTurn(ctx context.Context, do func(context.Context) error) erro
 		return ctx.Err()
 	}
 	defer func() { <-s.turn }()
-	return do(context.WithoutCancel(ctx))
+	if !s.Replicated {
+		return do(context.WithoutCancel(ctx))
+	}
+	ctx, cancel := context.WithTimeout(ctx, replicatedTry)
+	defer cancel()
+	return do(ctx)
 }
 
 func sleep(ctx context.Context, d time.Duration) {
