@@ -30,12 +30,8 @@ const (
 // judge says in a sentence what an error of SQLite means for the ledger in
 // path. Passing ones were not done and may be repeated.
 func judge(path string, err error) (meaning error, passing bool) {
-	if newer, ok := errors.AsType[*newerSchema](err); ok {
-		return &engine.Refusal{
-			Message: fmt.Sprintf("%v (%s)", newer, path),
-			Hint:    "A newer version of this program has used it. Use that version, or name another file for the ledger.",
-			Err:     engine.ErrConflict,
-		}, false
+	if newer := NewerSchema(err, path); newer != nil {
+		return newer, false
 	}
 	if errors.Is(err, errForeign) {
 		return refused(path, err.Error(), "Nothing in it was changed. Name another file for the ledger."), false
@@ -103,5 +99,19 @@ func closed(path string, cause error) error {
 		Message: fmt.Sprintf("the ledger %s cannot be written: %v", path, cause),
 		Hint:    "It must be a file that this user may write, in a folder in which he may make files. Or name another file for the ledger.",
 		Err:     engine.ErrForbidden,
+	}
+}
+
+// NewerSchema is what to do about a ledger that a newer program has used; nil: the error is
+// another one.
+func NewerSchema(err error, where string) error {
+	newer, ok := errors.AsType[*newerSchema](err)
+	if !ok {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("%v (%s)", newer, where),
+		Hint:    "A newer version of this program has used it. Use that version, or name another file for the ledger.",
+		Err:     engine.ErrConflict,
 	}
 }

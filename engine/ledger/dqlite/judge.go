@@ -1,0 +1,59 @@
+//go:build dqlite
+
+package dqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	dqlitedriver "github.com/canonical/go-dqlite/v3/driver"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// SQLite's primary result codes (sqlite.org/rescode.html), as the leader gives them.
+const (
+	codeBusy      = 5
+	codeLocked    = 6
+	codeInterrupt = 9 // the leader hands over
+	codeIOErr     = 10
+	codeCorrupt   = 11
+	codeFull      = 13
+)
+
+// judge says what an error of the driver means. Statements are keyed: one whose outcome
+// nobody knows is sent again.
+func judge(err error) (meaning error, again bool) {
+	if refusal := ledger.NewerSchema(err, "the cluster's database"); refusal != nil {
+		return refusal, false
+	}
+	coded, ok := errors.AsType[dqlitedriver.Error](err)
+	if !ok {
+		return leaderlessError(err.Error()), !errors.Is(err, context.Canceled)
+	}
+	switch coded.Code & 0xff {
+	case codeBusy, codeLocked, codeInterrupt:
+		return fmt.Errorf("other nodes keep writing to the ledger of the cluster: %w", engine.ErrBusy), true
+	case codeFull, codeIOErr:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("the leader of the cluster cannot write the ledger: %v", coded),
+			Hint:    "See whether the disk of that node is full or failing: capi-bridge ledger cluster status names it.", Err: engine.ErrUnavailable,
+		}, true
+	case codeCorrupt:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("the ledger of the cluster is damaged: %v", coded),
+			Hint:    "Stop all nodes and restore a backup into a new cluster.", Err: engine.ErrInvalid,
+		}, false
+	}
+	return fmt.Errorf("the ledger of the cluster: %w", err), false
+}
+
+// leaderlessError says that the cluster writes nothing now.
+func leaderlessError(why string) error {
+	return &engine.Refusal{
+		Message: "the cluster of the ledger has no leader that can be reached, and nothing is placed without it: " + why,
+		Hint:    "More than half of the nodes must run and reach each other. See capi-bridge ledger cluster status on each.", Err: engine.ErrUnavailable,
+	}
+}

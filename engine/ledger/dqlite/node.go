@@ -1,0 +1,261 @@
+//go:build dqlite
+
+package dqlite
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	godqlite "github.com/canonical/go-dqlite/v3"
+	"github.com/canonical/go-dqlite/v3/app"
+	"github.com/canonical/go-dqlite/v3/client"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Config says which node of which cluster a process is.
+type Config struct {
+	Folder   string   // of its data; made if it is missing
+	Address  string   // HOST:PORT, by which other nodes reach it
+	Peers    []string // the addresses of the other nodes
+	Identity Identity
+	Log      *slog.Logger
+}
+
+// Node is a running node of a cluster.
+type Node struct {
+	*Cluster
+	config   Config
+	app      *app.App
+	listener net.Listener
+	conns    chan net.Conn
+	accepted sync.WaitGroup
+}
+
+// voters is how many nodes have a vote. Three outlive the loss of one.
+const voters = 3
+
+// roundTrip is what go-dqlite takes its timeouts from. An election begins when nothing was
+// heard of the leader for 15 times as long.
+const roundTrip = 20 * time.Millisecond
+
+// busyTimeout is how long the leader lets a write wait for others.
+const busyTimeout = 2 * time.Second
+
+// snapshots bound what a node keeps in memory and on disk: rows are small and few.
+var snapshots = godqlite.SnapshotParams{Threshold: 1024, Trailing: 1024}
+
+// rolesEach is how often the leader sees whether the nodes have the votes that they should.
+const rolesEach = 5 * time.Second
+
+// Start runs a node: of its folder's cluster where it is a member already, and else of the
+// cluster of its peers. Where Founds says so, it is the first of a new cluster. An error is
+// an *engine.Refusal with ErrUnavailable while no peer is in a cluster.
+func Start(ctx context.Context, c Config) (*Node, error) {
+	if err := os.MkdirAll(c.Folder, 0o700); err != nil {
+		return nil, folderError(c.Folder, err)
+	}
+	peers, err := c.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{config: c, conns: make(chan net.Conn)}
+	if n.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", c.listen()); err != nil {
+		return nil, &engine.Refusal{
+			Message: fmt.Sprintf("the node cannot listen at %s: %v", c.listen(), err),
+			Hint:    "Another program may have the port: ss -ltnp. Stop it, or give another address by --node.", Err: engine.ErrConflict,
+		}
+	}
+	reach := &Cluster{identity: c.Identity, log: c.Log}
+	options := []app.Option{
+		app.WithAddress(c.Address), app.WithCluster(peers), app.WithExternalConn(reach.dial, n.conns), app.WithLogFunc(reach.logFunc()),
+		app.WithVoters(voters), app.WithStandBys(0), app.WithRolesAdjustmentFrequency(rolesEach),
+		app.WithNetworkLatency(roundTrip), app.WithBusyTimeout(busyTimeout), app.WithSnapshotParams(snapshots),
+		// What is damaged is not deleted to get on: an operator decides.
+		app.WithAutoRecovery(false),
+	}
+	if n.app, err = app.New(c.Folder, options...); err != nil {
+		return nil, errors.Join(startError(c.Folder, err), n.listener.Close())
+	}
+	n.accepted.Go(n.accept)
+	if n.Cluster, err = Connect(c.Folder, c.Identity, c.Log); err != nil {
+		return nil, errors.Join(err, n.Close(ctx))
+	}
+	return n, c.founded()
+}
+
+// Ready waits until the node is a member of the cluster.
+func (n *Node) Ready(ctx context.Context) error {
+	if err := n.app.Ready(ctx); err != nil {
+		return leaderlessError("the node has not become a member: " + n.unreachable(ctx))
+	}
+	return nil
+}
+
+// Close hands over what the node leads, and stops it. It ends at the latest with ctx.
+func (n *Node) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, handoverTimeout)
+	defer cancel()
+	if err := n.app.Handover(ctx); err != nil && n.config.Log != nil {
+		n.config.Log.Info("the node hands nothing over", "because", err)
+	}
+	err := n.listener.Close()
+	n.accepted.Wait()
+	return errors.Join(err, n.app.Close())
+}
+
+// handoverTimeout bounds how long a node looks for another one to lead.
+const handoverTimeout = 5 * time.Second
+
+// accept lets in other nodes, until the listener is closed.
+func (n *Node) accept() {
+	defer close(n.conns)
+	for {
+		conn, err := n.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // e.g. too many open files
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		n.accepted.Go(func() { n.letIn(conn) })
+	}
+}
+
+// letIn sees that who connects belongs to the cluster.
+func (n *Node) letIn(conn net.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(keepAlive)
+	}
+	secured := tls.Server(conn, &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{n.config.Identity.Certificate},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: n.config.Identity.Signers,
+	})
+	if err := secured.HandshakeContext(ctx); err != nil {
+		if n.config.Log != nil {
+			n.config.Log.Warn("a connection to the node was refused", "from", conn.RemoteAddr().String(), "error", err)
+		}
+		_ = conn.Close()
+		return
+	}
+	n.conns <- accepted{secured}
+}
+
+// accepted is a connection to which go-dqlite writes nothing of its own first: it would
+// write the answer of an HTTP server to a *tls.Conn.
+type accepted struct{ net.Conn }
+
+// listen is the address to listen at. A name need not be this machine's own.
+func (c Config) listen() string {
+	host, port, _ := net.SplitHostPort(c.Address)
+	if net.ParseIP(host) == nil && host != "localhost" {
+		host = ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// join returns the peers to join by; none if the node is a member already, or founds the
+// cluster.
+func (c Config) join(ctx context.Context) ([]string, error) {
+	known := filepath.Join(c.Folder, infoFile)
+	_, err := os.Stat(filepath.Join(c.Folder, joinFile))
+	if err == nil { // it was stopped before it was a member
+		return c.Peers, nil
+	}
+	if _, err := os.Stat(known); err == nil {
+		return nil, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, folderError(c.Folder, err)
+	}
+	if c.founds() {
+		return nil, nil
+	}
+	return c.Peers, c.askPeers(ctx)
+}
+
+// askPeers sees that there is a cluster to join, and that it has no member of this address.
+func (c Config) askPeers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
+	defer cancel()
+	members, err := connectTo(c.Peers, c.Identity, c.Log).Members(ctx)
+	switch {
+	case err != nil:
+		return &engine.Refusal{
+			Message: fmt.Sprintf("the node %s is in no cluster yet: %v", c.Address, err),
+			Hint:    "Begin a cluster on one node, once: capi-bridge ledger cluster init. The others join it.", Err: engine.ErrUnavailable,
+		}
+	case slices.ContainsFunc(members, func(m Member) bool { return m.Address == c.Address }):
+		return &engine.Refusal{
+			Message: fmt.Sprintf("the cluster has a member %s already, and %s has none of its data", c.Address, c.Folder),
+			Hint:    fmt.Sprintf("If its disk was lost, run on another node: capi-bridge ledger cluster remove %s. Then start this one again.", c.Address),
+			Err:     engine.ErrConflict,
+		}
+	}
+	return nil
+}
+
+// foundingFile says that the node in a folder is the first one of a new cluster.
+const foundingFile = "founding"
+
+// Found has the node in a folder begin a new cluster when it is started. ErrConflict if it
+// is in a cluster.
+func Found(folder string) error {
+	if _, err := os.Stat(filepath.Join(folder, infoFile)); err == nil {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("the node in %s is in a cluster already", folder),
+			Hint:    "See capi-bridge ledger cluster status. A second cluster would not know what the first one has placed.", Err: engine.ErrConflict,
+		}
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return folderError(folder, err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, foundingFile), nil, 0o600); err != nil {
+		return folderError(folder, err)
+	}
+	return nil
+}
+
+func (c Config) founds() bool {
+	_, err := os.Stat(filepath.Join(c.Folder, foundingFile))
+	return err == nil
+}
+
+// founded notes that the cluster has begun: a node that loses its disk begins none anew.
+func (c Config) founded() error {
+	err := os.Remove(filepath.Join(c.Folder, foundingFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return folderError(c.Folder, err)
+	}
+	return nil
+}
+
+func folderError(folder string, err error) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the folder of the node %s cannot be used: %v", folder, err),
+		Hint:    "Name a folder on a local disk, in which this user may make files, by --dir.", Err: engine.ErrForbidden,
+	}
+}
+
+// startError says why go-dqlite does not start a node.
+func startError(folder string, err error) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the node in %s cannot start: %v", folder, err),
+		Hint: "If its address has changed, give it the former one by --node. If its files are damaged, move the folder away, " +
+			"remove the node on another one (capi-bridge ledger cluster remove) and start it anew.", Err: engine.ErrInvalid,
+	}
+}
+
+var _ client.DialFunc = (*Cluster)(nil).dial
