@@ -12,6 +12,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
+	rows "github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
@@ -27,7 +28,7 @@ type newClient struct {
 }
 
 // addClient is the command client add.
-func addClient(_ context.Context, p setting.Program) error {
+func addClient(ctx context.Context, p setting.Program) error {
 	c := newClient{}
 	s := setting.New(p, aboutAdd)
 	addFolder(s, &c.folder)
@@ -44,7 +45,24 @@ func addClient(_ context.Context, p setting.Program) error {
 		return err
 	}
 	c.rights.Prefix = access.OwnerPrefix(c.rights.Prefix)
-	return c.add(p)
+	return c.add(ctx, p)
+}
+
+// openRegister opens the clients of the service in a folder. Those of a cluster are in its
+// ledger, so that all nodes know them.
+func openRegister(ctx context.Context, folder string) (register *access.Register, done func() error, err error) {
+	if !inCluster(folder) {
+		return access.NewRegister(folder), func() error { return nil }, nil
+	}
+	c, err := connectCluster(nodeConfig{folder: folder})
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := c.Open(ctx, time.Now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return access.RegisterIn(rows.NewClients(l)), l.Close, nil
 }
 
 // nameIn takes the name of a client off the arguments, where it stands first.
@@ -61,11 +79,15 @@ func nameIn(p setting.Program) (name string, rest []string, err error) {
 }
 
 // add makes what is missing, notes the client and hands the certificate out.
-func (c newClient) add(p setting.Program) error {
+func (c newClient) add(ctx context.Context, p setting.Program) (err error) {
 	now := time.Now()
-	register := access.NewRegister(c.folder)
+	register, done, err := openRegister(ctx, c.folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	if c.certificate != "" {
-		added, err := register.Add(c.name, c.rights, []byte(c.certificate), now)
+		added, err := register.Add(ctx, c.name, c.rights, []byte(c.certificate), now)
 		if err != nil {
 			return inFlags(err)
 		}
@@ -82,12 +104,12 @@ func (c newClient) add(p setting.Program) error {
 	if err != nil {
 		return err
 	}
-	added, err := register.Add(c.name, c.rights, certificate, now)
+	added, err := register.Add(ctx, c.name, c.rights, certificate, now)
 	if err != nil {
 		return inFlags(err)
 	}
 	if err := c.handOut(p, map[string][]byte{".crt": certificate, ".key": key}, []byte(authority.Certificate)); err != nil {
-		_, undo := register.Revoke(c.name, now)
+		_, undo := register.Revoke(ctx, c.name, now)
 		return errors.Join(err, undo)
 	}
 	return tell(p, added)
@@ -155,14 +177,19 @@ func inFlags(err error) error {
 }
 
 // listClients is the command client list.
-func listClients(_ context.Context, p setting.Program) error {
+func listClients(ctx context.Context, p setting.Program) (err error) {
 	var folder string
 	s := setting.New(p, "Lists all clients that ever were, with their rights.")
 	addFolder(s, &folder)
 	if err := s.Read(); err != nil {
 		return err
 	}
-	all, err := access.NewRegister(folder).List()
+	register, done, err := openRegister(ctx, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	all, err := register.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -186,7 +213,7 @@ func stateOf(c access.Client, now time.Time) string {
 }
 
 // revokeClient is the command client revoke.
-func revokeClient(_ context.Context, p setting.Program) error {
+func revokeClient(ctx context.Context, p setting.Program) (err error) {
 	var folder string
 	s := setting.New(p, "Refuses a client from its next request on, also where it is connected.")
 	addFolder(s, &folder)
@@ -197,7 +224,12 @@ func revokeClient(_ context.Context, p setting.Program) error {
 	if err := s.ReadArgs(rest); err != nil {
 		return err
 	}
-	c, err := access.NewRegister(folder).Revoke(name, time.Now())
+	register, done, err := openRegister(ctx, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	c, err := register.Revoke(ctx, name, time.Now())
 	if err != nil {
 		return err
 	}

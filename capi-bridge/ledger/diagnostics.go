@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +22,7 @@ type metrics struct {
 	resent    prometheus.Counter
 }
 
-func newMetrics() *metrics {
+func newMetrics(leads *atomic.Bool) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -35,7 +36,15 @@ func newMetrics() *metrics {
 			Name: "maaslxd_ledger_resent_total", Help: "Writes that clients sent again, as they had no answer.",
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.resent,
+	leader := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "maaslxd_ledger_leader", Help: "1 where this node leads its cluster, else 0.",
+	}, func() float64 {
+		if leads.Load() {
+			return 1
+		}
+		return 0
+	})
+	m.registry.MustRegister(m.requests, m.durations, m.resent, leader,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -59,9 +68,15 @@ func (r *running) diagnosticsHandler(m *metrics) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, request *http.Request) {
 		ctx, cancel := context.WithTimeout(request.Context(), readyWithin)
 		defer cancel()
-		switch _, err := r.rows.Tag(ctx); {
-		case r.ending.Load():
+		if r.ending.Load() {
 			http.Error(w, "ending", http.StatusServiceUnavailable)
+			return
+		}
+		if err := r.gate.check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		switch _, err := r.rows.Tag(ctx); {
 		case err != nil:
 			r.log.Error("the ledger cannot be read", "error", err)
 			http.Error(w, "the ledger cannot be read", http.StatusServiceUnavailable)

@@ -16,6 +16,9 @@ func Run(ctx context.Context, p setting.Program) error {
 		{Name: "rows", What: "list what the ledger holds: which room is reserved for which key", Run: listRows},
 		{Name: "forget", What: "drop the rows of an owner who never comes back: forget KEY…", Run: forgetRows},
 		{Name: "import", What: "move the rows of a file into the service's ledger: import FILE", Run: importRows},
+		{Name: "backup", What: "copy the service's ledger into a file, while it is in use: backup FILE", Run: backup},
+		{Name: "restore", What: "copy a backup into the empty ledger of a new service: restore FILE", Run: restore},
+		{Name: "cluster", What: "look after a ledger on several nodes: cluster init|status|remove|recover", Run: Cluster},
 		{Name: "export", What: "move rows of the service's ledger into a file: export FILE", Run: exportRows},
 	}.Run(ctx, p)
 }

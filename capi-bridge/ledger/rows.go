@@ -32,11 +32,18 @@ type ledgerFile struct{ folder, path string }
 // settings adds the flags.
 func (f *ledgerFile) settings(s *setting.Settings) {
 	addFolder(s, &f.folder)
-	s.Text(&f.path, "ledger", "LEDGER_FILE", "", "file of the ledger, such as ~/.local/state/maaslxd/ledger.db (default ledger.db in the folder)")
+	s.Text(&f.path, "ledger", "LEDGER_FILE", "", "file of the ledger, such as ~/.local/state/maaslxd/ledger.db (default: the cluster of the node in the folder, or else ledger.db there)")
 }
 
 // open opens a ledger that is there.
 func (f *ledgerFile) open(ctx context.Context) (*rows.Ledger, error) {
+	if f.path == "" && inCluster(f.folder) {
+		c, err := connectCluster(nodeConfig{folder: f.folder})
+		if err != nil {
+			return nil, err
+		}
+		return c.Open(ctx, time.Now)
+	}
 	if f.path == "" {
 		f.path = filepath.Join(f.folder, "ledger.db")
 	}

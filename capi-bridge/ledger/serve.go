@@ -22,13 +22,16 @@ import (
 
 const aboutServe = `Serves one ledger to the Terraform runs and managers of several machines, over
 mutual TLS 1.3. It makes a certificate authority of its own at its first start,
-unless it is given certificates. "ledger client add" makes the clients' ones.`
+unless it is given certificates. "ledger client add" makes the clients' ones.
+With --node it is one of several nodes that have the ledger together. "ledger
+cluster init" begins such a cluster, on the first node.`
 
 // serving is what serve is told.
 type serving struct {
 	folder, file, listen, diagnostics string
 	names                             []string
 	certificates
+	node    nodeConfig
 	grace   time.Duration
 	verbose bool
 }
@@ -38,6 +41,8 @@ func (s *serving) settings(p setting.Program) *setting.Settings {
 	all := setting.New(p, aboutServe)
 	addFolder(all, &s.folder)
 	all.Text(&s.file, "file", "LEDGER_FILE", "", "file of the ledger (default ledger.db in the folder)")
+	all.Text(&s.node.address, "node", "LEDGER_NODE", "", "HOST:PORT by which the other nodes of a cluster reach this one; the ledger is theirs together, and --file is of no use")
+	all.Texts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times")
 	all.Text(&s.listen, "listen", "LEDGER_LISTEN", ":7443", "address at which clients reach the service")
 	all.Texts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
 	all.Text(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
@@ -55,10 +60,7 @@ func Serve(ctx context.Context, p setting.Program) error {
 	if err := s.settings(p).Read(); err != nil {
 		return err
 	}
-	if s.file == "" {
-		s.file = filepath.Join(s.folder, "ledger.db")
-	}
-	if err := s.certificates.check(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	running, err := s.open(ctx, p)
@@ -68,12 +70,36 @@ func Serve(ctx context.Context, p setting.Program) error {
 	return running.run(ctx)
 }
 
+// check completes the settings, and refuses what cannot be meant.
+func (s *serving) check() error {
+	s.node.folder = s.folder
+	switch {
+	case s.node.address == "" && len(s.node.peers) > 0:
+		return &setting.UsageError{Flag: "--node", Text: "it is missing", Hint: "--peer names the other nodes of a cluster, and --node this one."}
+	case s.node.address == "" && inCluster(s.folder):
+		return &setting.UsageError{Flag: "--node", Text: fmt.Sprintf("it is missing, and %s has the data of a node", s.folder), Hint: "Give the node's address, or name another folder by --dir."}
+	case s.node.address != "" && s.file != "":
+		return &setting.UsageError{Flag: "--file", Text: "the nodes of a cluster have the ledger, and no file", Hint: "Leave out --file. Move what is in it by capi-bridge ledger import."}
+	case s.node.address != "":
+		if err := s.node.check(); err != nil {
+			return err
+		}
+		s.file = s.node.data()
+	case s.file == "":
+		s.file = filepath.Join(s.folder, "ledger.db")
+	}
+	return s.certificates.check()
+}
+
 // running is a service that has all that it needs.
 type running struct {
 	serving
 	log             *slog.Logger
 	lock            *os.File
-	rows            *rows.Ledger
+	rows            *rows.Ledger // of a cluster: nil until the node is a member
+	cluster         node         // nil: the ledger is in a file
+	gate            gate
+	leads           atomic.Bool
 	clients, health net.Listener // health may be nil
 	server, probes  *http.Server
 	ending          atomic.Bool
@@ -95,7 +121,12 @@ func (s *serving) open(ctx context.Context, p setting.Program) (r *running, err 
 	if r.lock, err = lockFile(s.file); err != nil {
 		return r, err
 	}
-	if r.rows, err = rows.Open(ctx, s.file); err != nil {
+	r.node.log = r.log
+	if s.node.address == "" {
+		if r.rows, err = rows.Open(ctx, s.file); err != nil {
+			return r, err
+		}
+	} else if err := s.checkShared(); err != nil {
 		return r, err
 	}
 	if err := r.certificates.open(s.folder, s.calledBy(), r.log); err != nil {
@@ -145,18 +176,28 @@ func cause(err error) error {
 
 // run serves until ctx ends, and then ends the calls that are under way.
 func (r *running) run(ctx context.Context) error {
-	counted := newMetrics()
-	r.server = service.NewServer(service.New(service.Config{
-		Ledger: r.rows, Clients: access.NewRegister(r.folder), Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count,
-	}), r.certificate, r.log)
+	counted := newMetrics(&r.leads)
 	failed := make(chan error, 2)
-	go func() { failed <- r.server.ServeTLS(service.Limit(r.clients), "", "") }()
 	address := ""
 	if r.health != nil {
 		address = r.health.Addr().String()
 		r.probes = &http.Server{Handler: r.diagnosticsHandler(counted), ReadHeaderTimeout: 10 * time.Second}
 		go func() { failed <- r.probes.Serve(r.health) }()
 	}
+	register := access.NewRegister(r.folder)
+	if r.node.address != "" {
+		if err := r.joinCluster(ctx); err != nil {
+			return errors.Join(err, r.end(ctx))
+		}
+		register = access.RegisterIn(rows.NewClients(r.rows))
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go r.watch(watching)
+	}
+	r.server = service.NewServer(service.New(service.Config{
+		Ledger: r.rows, Clients: register, Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count, Available: r.gate.check,
+	}), r.certificate, r.log)
+	go func() { failed <- r.server.ServeTLS(service.Limit(r.clients), "", "") }()
 	r.log.Info("serving", "address", r.clients.Addr().String(), "health", address, "file", r.file, "authority", r.about(), "version", r.version)
 	select {
 	case <-ctx.Done():
@@ -172,15 +213,19 @@ func (r *running) end(ctx context.Context) error {
 	r.ending.Store(true)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
 	defer cancel()
-	err := r.server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		r.log.Info("some calls were under way for too long")
-		err = r.server.Close()
+	var err error
+	if r.server != nil {
+		err = r.server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			r.log.Info("some calls were under way for too long")
+			err = r.server.Close()
+		}
+		r.clients = nil // the server has closed it
 	}
 	if r.probes != nil {
 		err = errors.Join(err, r.probes.Close())
+		r.health = nil
 	}
-	r.clients, r.health = nil, nil // the servers have closed them
 	return errors.Join(err, r.giveBack())
 }
 
@@ -194,6 +239,9 @@ func (r *running) giveBack() error {
 	}
 	if r.rows != nil {
 		errs = append(errs, r.rows.Close())
+	}
+	if r.cluster != nil {
+		errs = append(errs, r.cluster.Close(context.Background()))
 	}
 	if r.lock != nil {
 		errs = append(errs, r.lock.Close())

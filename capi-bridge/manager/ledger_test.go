@@ -30,7 +30,7 @@ func ledgerService(t *testing.T) (address string, files LedgerFiles, clients *ac
 		t.Fatal(err)
 	}
 	clients = access.NewRegister(folder)
-	if _, err := clients.Add("manager", access.Rights{Regions: []string{access.Any}, Prefix: access.Any}, certificate, now); err != nil {
+	if _, err := clients.Add(t.Context(), "manager", access.Rights{Regions: []string{access.Any}, Prefix: access.Any}, certificate, now); err != nil {
 		t.Fatal(err)
 	}
 	files = LedgerFiles{filepath.Join(folder, access.AuthorityFile), filepath.Join(folder, "m.crt"), filepath.Join(folder, "m.key")}
@@ -88,7 +88,7 @@ func TestLedgerService(t *testing.T) {
 			t.Errorf("%s: got %v, want %s: %q", name, err, tc.flag, tc.says)
 		}
 	}
-	if _, err := clients.Revoke("manager", time.Now()); err != nil {
+	if _, err := clients.Revoke(t.Context(), "manager", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := good.openLedger(t.Context()); !errors.Is(err, engine.ErrForbidden) {

@@ -88,8 +88,10 @@ func (s *store) markFile(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
+func migrationFiles() ([]string, error) { return fs.Glob(migrations, "migrations/*.sql") }
+
 func upgrade(ctx context.Context, conn *sql.Conn) error {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+	files, err := migrationFiles()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestAuthority(t *testing.T) {
 			t.Error("two processes have two authorities")
 		}
 	}
-	for name, want := range map[string]os.FileMode{authorityKeyFile: 0o600, AuthorityFile: 0o600, ".": 0o700 | os.ModeDir} {
+	for name, want := range map[string]os.FileMode{AuthorityKeyFile: 0o600, AuthorityFile: 0o600, ".": 0o700 | os.ModeDir} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
 		}
@@ -71,7 +71,7 @@ func TestBadAuthority(t *testing.T) {
 			if _, err := OpenAuthority(folder, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			tc.spoil(t, filepath.Join(folder, authorityKeyFile))
+			tc.spoil(t, filepath.Join(folder, AuthorityKeyFile))
 			_, err := OpenAuthority(folder, time.Now())
 			refusal, ok := errors.AsType[*engine.Refusal](err)
 			if !ok || !strings.Contains(refusal.Message, tc.says) || refusal.Hint == "" {
@@ -125,7 +125,7 @@ func TestIdentify(t *testing.T) {
 	}{
 		"Good": {"A client that was added.", func(t *testing.T, d *desk) *x509.Certificate {
 			text, public := d.issue(t, "ci", time.Hour)
-			_, err := d.Add("ci", rights, text, d.now)
+			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			return public
 		}, ""},
@@ -136,7 +136,7 @@ func TestIdentify(t *testing.T) {
 		}, "is not registered"},
 		"Stranger": {"Another service's client.", func(t *testing.T, d *desk) *x509.Certificate {
 			text, public := newDesk(t).issue(t, "ci", time.Hour)
-			_, err := d.Add("ci", rights, text, d.now)
+			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			return public
 		}, "is not signed by an authority of this ledger service"},
@@ -147,15 +147,15 @@ func TestIdentify(t *testing.T) {
 		}, "is not signed by"},
 		"Expired": {"Its time is over.", func(t *testing.T, d *desk) *x509.Certificate {
 			text, public := d.issue(t, "ci", -time.Minute)
-			_, err := d.Add("ci", rights, text, d.now)
+			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			return public
 		}, "client ci expired on"},
 		"Revoked": {"Somebody took it back.", func(t *testing.T, d *desk) *x509.Certificate {
 			text, public := d.issue(t, "ci", time.Hour)
-			_, err := d.Add("ci", rights, text, d.now)
+			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
-			_, err = d.Revoke("ci", d.now)
+			_, err = d.Revoke(t.Context(), "ci", d.now)
 			must(t, err)
 			return public
 		}, "client ci was revoked on"},
@@ -168,7 +168,7 @@ func TestIdentify(t *testing.T) {
 			if one := tc.shown(t, d); one != nil {
 				shown = append(shown, one)
 			}
-			got, err := d.Identify(shown, d.Pool(), d.now)
+			got, err := d.Identify(t.Context(), shown, d.Pool(), d.now)
 			if tc.says == "" {
 				if diff := cmp.Diff(rights, got.Rights); err != nil || diff != "" || got.Name != "ci" {
 					t.Errorf("%s\n%v: %+v", tc.reason, err, got)
@@ -189,19 +189,19 @@ func TestRegister(t *testing.T) {
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
 	first, _ := d.issue(t, "ci", time.Hour)
 	second, _ := d.issue(t, "ci", time.Hour)
-	_, err := d.Add("ci", rights, first, d.now)
+	_, err := d.Add(t.Context(), "ci", rights, first, d.now)
 	must(t, err)
-	if _, err := d.Add("ci", rights, second, d.now); !errors.Is(err, engine.ErrConflict) {
+	if _, err := d.Add(t.Context(), "ci", rights, second, d.now); !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("a name was given twice: %v", err)
 	}
-	_, err = d.Revoke("ci", d.now)
+	_, err = d.Revoke(t.Context(), "ci", d.now)
 	must(t, err)
-	if _, err := d.Revoke("ci", d.now); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := d.Revoke(t.Context(), "ci", d.now); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
-	_, err = d.Add("ci", rights, second, d.now.Add(time.Second))
+	_, err = d.Add(t.Context(), "ci", rights, second, d.now.Add(time.Second))
 	must(t, err)
-	all, err := d.List()
+	all, err := d.List(t.Context())
 	if err != nil || len(all) != 2 || all[0].Revoked.IsZero() || !all[1].Revoked.IsZero() {
 		t.Errorf("got %+v, %v", all, err)
 	}
@@ -216,7 +216,7 @@ func TestRegister(t *testing.T) {
 		"NoPrefix":    {"a", Rights{Regions: []string{"mark"}}, first},
 		"NoPEM":       {"a", rights, []byte("x")},
 	} {
-		if _, err := d.Add(bad.name, bad.rights, bad.text, d.now); !errors.Is(err, engine.ErrInvalid) {
+		if _, err := d.Add(t.Context(), bad.name, bad.rights, bad.text, d.now); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -229,18 +229,18 @@ func TestRevokeWhatIsValid(t *testing.T) {
 	d := newDesk(t)
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
 	former, _ := d.issue(t, "ci", time.Minute)
-	_, err := d.Add("ci", rights, former, d.now)
+	_, err := d.Add(t.Context(), "ci", rights, former, d.now)
 	must(t, err)
 	d.now = d.now.Add(time.Hour)
 	text, valid := d.issue(t, "ci", time.Hour)
-	added, err := d.Add("ci", rights, text, d.now)
+	added, err := d.Add(t.Context(), "ci", rights, text, d.now)
 	must(t, err)
-	damaged := filepath.Join(filepath.Dir(d.path(added.Fingerprint)), "0.json")
+	damaged := filepath.Join(filepath.Dir(d.notes.(folder).file(added.Fingerprint)), "0.json")
 	must(t, os.WriteFile(damaged, []byte("{"), 0o600))
-	if _, err := d.Revoke("ci", d.now); err == nil {
+	if _, err := d.Revoke(t.Context(), "ci", d.now); err == nil {
 		t.Error("nothing was said of the damaged file")
 	}
-	if _, err := d.Identify([]*x509.Certificate{valid}, d.Pool(), d.now); !errors.Is(err, engine.ErrForbidden) {
+	if _, err := d.Identify(t.Context(), []*x509.Certificate{valid}, d.Pool(), d.now); !errors.Is(err, engine.ErrForbidden) {
 		t.Errorf("the valid certificate is not revoked: %v", err)
 	}
 }

@@ -25,7 +25,14 @@ import (
 // service by it. The other one has the key, too.
 const (
 	AuthorityFile    = "ca.pem"
-	authorityKeyFile = "ca-key.pem"
+	AuthorityKeyFile = "ca-key.pem"
+)
+
+// The files of the authority of a cluster's nodes. Whoever has its key may join the
+// cluster, and read and write all of the ledger.
+const (
+	ClusterFile    = "cluster.pem"
+	ClusterKeyFile = "cluster-key.pem"
 )
 
 // How long certificates are valid. That of a service is made anew at each start, and
@@ -53,7 +60,16 @@ type Authority struct {
 // certificate. Of processes that make it at the same moment, one succeeds, and all
 // return its authority. An error is an *engine.Refusal.
 func OpenAuthority(folder string, now time.Time) (*Authority, error) {
-	path := filepath.Join(folder, authorityKeyFile)
+	return openAuthority(folder, AuthorityKeyFile, AuthorityFile, now)
+}
+
+// OpenClusterAuthority is OpenAuthority for the nodes of a cluster.
+func OpenClusterAuthority(folder string, now time.Time) (*Authority, error) {
+	return openAuthority(folder, ClusterKeyFile, ClusterFile, now)
+}
+
+func openAuthority(folder, keyFile, publicFile string, now time.Time) (*Authority, error) {
+	path := filepath.Join(folder, keyFile)
 	text, err := readPrivate(path)
 	if errors.Is(err, engine.ErrNotFound) {
 		made, err := makeAuthority(now)
@@ -74,7 +90,7 @@ func OpenAuthority(folder string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	public := filepath.Join(folder, AuthorityFile)
+	public := filepath.Join(folder, publicFile)
 	if had, _, err := read(public); err == nil && string(had) == a.Certificate {
 		return a, nil
 	}
@@ -82,8 +98,13 @@ func OpenAuthority(folder string, now time.Time) (*Authority, error) {
 }
 
 // HasAuthority tells whether there is an authority in a folder.
-func HasAuthority(folder string) bool {
-	_, err := os.Lstat(filepath.Join(folder, authorityKeyFile))
+func HasAuthority(folder string) bool { return exists(filepath.Join(folder, AuthorityKeyFile)) }
+
+// HasClusterAuthority tells whether there is the authority of a cluster in a folder.
+func HasClusterAuthority(folder string) bool { return exists(filepath.Join(folder, ClusterKeyFile)) }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -133,9 +154,23 @@ func (a *Authority) Pool() *x509.CertPool {
 // Server makes a certificate, with its key, for a service that is called by these names
 // and addresses.
 func (a *Authority) Server(names []string, now time.Time) (tls.Certificate, error) {
-	template := &x509.Certificate{
+	return a.pair(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "maaslxd ledger service"}, NotAfter: now.Add(serverValid), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
+	}, names, now)
+}
+
+// Node makes a certificate, with its key, for a node of a cluster, which connects to others
+// and is connected to. It is valid for as long as the authority: a node makes one anew at
+// each start.
+func (a *Authority) Node(host string, now time.Time) (tls.Certificate, error) {
+	return a.pair(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "maaslxd ledger node"}, NotAfter: a.public.NotAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, []string{host}, now)
+}
+
+// pair signs a certificate for these names and addresses.
+func (a *Authority) pair(template *x509.Certificate, names []string, now time.Time) (tls.Certificate, error) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)

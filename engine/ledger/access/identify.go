@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 // Identify says which client showed these certificates, the first of which is its own:
 // that it has the key was proved by TLS. Signers are whose signatures count. What is
 // not good enough is an *engine.Refusal with ErrForbidden that tells why.
-func (r *Register) Identify(shown []*x509.Certificate, signers *x509.CertPool, now time.Time) (Client, error) {
+func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, signers *x509.CertPool, now time.Time) (Client, error) {
 	if len(shown) == 0 {
 		return Client{}, forbidden("the client showed no certificate", "Give it the certificate and the key that ledger client add has made.")
 	}
@@ -22,7 +23,7 @@ func (r *Register) Identify(shown []*x509.Certificate, signers *x509.CertPool, n
 		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not signed by an authority of this ledger service: %v", own.Subject, err),
 			"Give the client a certificate that ledger client add of this service has made.")
 	}
-	c, err := r.client(fingerprint(own))
+	c, err := r.notes.Client(ctx, fingerprint(own))
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not registered at this ledger service", own.Subject),

@@ -1,14 +1,11 @@
 package access
 
 import (
+	"context"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,20 +13,30 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// clientsFolder has a file for each certificate that was given out, by its fingerprint.
-const clientsFolder = "clients"
+// Register is the clients of a service.
+type Register struct{ notes Notes }
 
-// Register is the clients of a service, in a folder.
-type Register struct{ folder string }
+// Notes is where a register keeps its clients, by the fingerprints of their certificates.
+type Notes interface {
+	// Client reads one, ErrNotFound if there is none.
+	Client(ctx context.Context, fingerprint string) (Client, error)
+	// Clients lists all. Beside an error it lists those that can be read.
+	Clients(ctx context.Context) ([]Client, error)
+	// AddClient notes one. ErrConflict if its certificate is noted already.
+	AddClient(ctx context.Context, c Client) error
+	// ReplaceClient notes what has changed.
+	ReplaceClient(ctx context.Context, c Client) error
+}
 
 // NewRegister returns the register in a folder, which may be missing as yet.
-func NewRegister(folder string) *Register {
-	return &Register{filepath.Join(folder, clientsFolder)}
-}
+func NewRegister(folder string) *Register { return RegisterIn(newFolder(folder)) }
+
+// RegisterIn returns the register in other notes.
+func RegisterIn(notes Notes) *Register { return &Register{notes} }
 
 // Add notes a client and its certificate, given in PEM. A name has one certificate at
 // a time: ErrConflict until that is revoked or has expired.
-func (r *Register) Add(name string, rights Rights, certificate []byte, now time.Time) (Client, error) {
+func (r *Register) Add(ctx context.Context, name string, rights Rights, certificate []byte, now time.Time) (Client, error) {
 	if err := checkClient(name, rights); err != nil {
 		return Client{}, err
 	}
@@ -37,7 +44,7 @@ func (r *Register) Add(name string, rights Rights, certificate []byte, now time.
 	if err != nil {
 		return Client{}, err
 	}
-	all, err := r.List()
+	all, err := r.List(ctx)
 	if err != nil {
 		return Client{}, err
 	}
@@ -50,7 +57,7 @@ func (r *Register) Add(name string, rights Rights, certificate []byte, now time.
 		}
 	}
 	c := Client{Name: name, Rights: rights, Fingerprint: fingerprint(public), Expires: public.NotAfter.UTC(), Added: now.UTC().Truncate(time.Second)}
-	if err := create(r.path(c.Fingerprint), encode(c)); err != nil {
+	if err := r.notes.AddClient(ctx, c); err != nil {
 		return Client{}, err
 	}
 	return c, nil
@@ -62,15 +69,15 @@ func (r *Register) Add(name string, rights Rights, certificate []byte, now time.
 // It revokes each certificate of that name: a name may be given again once a former
 // certificate has expired. A file that cannot be read keeps no other one from being
 // revoked, and is an error all the same: it may be of that client.
-func (r *Register) Revoke(name string, now time.Time) (Client, error) {
-	all, failed := r.List()
+func (r *Register) Revoke(ctx context.Context, name string, now time.Time) (Client, error) {
+	all, failed := r.List(ctx)
 	var revoked Client
 	for _, c := range all {
 		if c.Name != name || !c.Revoked.IsZero() {
 			continue
 		}
 		c.Revoked = now.UTC().Truncate(time.Second)
-		if err := replace(r.path(c.Fingerprint), encode(c)); err != nil {
+		if err := r.notes.ReplaceClient(ctx, c); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
@@ -86,27 +93,9 @@ func (r *Register) Revoke(name string, now time.Time) (Client, error) {
 }
 
 // List lists all clients that ever were, sorted by name and by when they were added. Beside
-// an error it lists those whose files can be read.
-func (r *Register) List() (all []Client, failed error) {
-	entries, err := os.ReadDir(r.folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, unreadable(r.folder, err)
-	}
-	for _, entry := range entries {
-		name, ok := strings.CutSuffix(entry.Name(), ".json")
-		if !ok || strings.HasPrefix(name, ".") {
-			continue
-		}
-		c, err := r.client(name)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		all = append(all, c)
-	}
+// an error it lists those whose notes can be read.
+func (r *Register) List(ctx context.Context) ([]Client, error) {
+	all, failed := r.notes.Clients(ctx)
 	slices.SortFunc(all, func(a, b Client) int {
 		if a.Name != b.Name {
 			return strings.Compare(a.Name, b.Name)
@@ -114,32 +103,6 @@ func (r *Register) List() (all []Client, failed error) {
 		return a.Added.Compare(b.Added)
 	})
 	return all, failed
-}
-
-// client reads the file of a certificate, ErrNotFound if there is none.
-func (r *Register) client(fingerprint string) (Client, error) {
-	path := r.path(fingerprint)
-	text, err := readPrivate(path)
-	if err != nil {
-		return Client{}, err
-	}
-	var c Client
-	if err := json.Unmarshal(text, &c); err != nil || c.Fingerprint != fingerprint || c.Name == "" {
-		return Client{}, damaged(path, "it is not the note of a client")
-	}
-	return c, nil
-}
-
-func (r *Register) path(fingerprint string) string {
-	return filepath.Join(r.folder, fingerprint+".json")
-}
-
-func encode(c Client) []byte {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		panic(err) // texts and times can always be written
-	}
-	return append(text, '\n')
 }
 
 // checkClient refuses what cannot be meant.

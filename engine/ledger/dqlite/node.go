@@ -259,3 +259,17 @@ func startError(folder string, err error) error {
 }
 
 var _ client.DialFunc = (*Cluster)(nil).dial
+
+// Leads tells whether this node leads the cluster.
+func (n *Node) Leads(ctx context.Context) (bool, error) {
+	own, err := n.app.Client(ctx)
+	if err != nil {
+		return false, fmt.Errorf("cannot ask the node who leads: %w", err)
+	}
+	defer own.Close()
+	leader, err := own.Leader(ctx)
+	if err != nil {
+		return false, fmt.Errorf("cannot ask the node who leads: %w", err)
+	}
+	return leader != nil && leader.ID == n.app.ID(), nil
+}

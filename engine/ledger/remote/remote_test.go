@@ -361,7 +361,7 @@ func TestRevoked(t *testing.T) {
 	if err != nil || who.Name != "ci" || who.Service != "test" {
 		t.Fatalf("got %+v, %v", who, err)
 	}
-	if _, err := w.clients.Revoke("ci", time.Now()); err != nil {
+	if _, err := w.clients.Revoke(t.Context(), "ci", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.Tag(soon(t))

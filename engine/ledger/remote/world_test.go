@@ -173,7 +173,7 @@ func (w *world) config(name string, rights access.Rights) remote.Config {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.clients.Add(name, rights, certificate, time.Now()); err != nil {
+	if _, err := w.clients.Add(context.Background(), name, rights, certificate, time.Now()); err != nil {
 		w.t.Fatal(err)
 	}
 	return remote.Config{Address: "https://" + w.addr, CA: w.authority.Certificate, Certificate: string(certificate), Key: string(key), Version: "test"}

@@ -38,6 +38,9 @@ type Config struct {
 	Version string           // of the program, for people
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // Info: a line for each write; Debug: for each read
+	// Available says why no call is served now; nil: each is. An error is one of another
+	// node's to do better, ErrUnavailable.
+	Available func() error
 	// Done is told of each request that was answered; nil: nobody is.
 	Done func(Request)
 }
@@ -106,6 +109,11 @@ func (s *Service) answer(c *request, r *http.Request) wire.Answer {
 	if err := s.identify(c, r); err != nil {
 		return failed(err)
 	}
+	if s.Available != nil {
+		if err := s.Available(); err != nil {
+			return failed(err)
+		}
+	}
 	timeout := timeoutOf(r.Header.Get(wire.HeaderTimeout))
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
@@ -135,7 +143,7 @@ func (s *Service) identify(c *request, r *http.Request) (err error) {
 	if found, known := s.operations[name]; ok && known {
 		c.operation = found
 	}
-	if c.client, err = s.Clients.Identify(certificates(r), s.Signers, s.Now()); err != nil {
+	if c.client, err = s.Clients.Identify(r.Context(), certificates(r), s.Signers, s.Now()); err != nil {
 		return err
 	}
 	if err := checkProtocol(r.Header.Get(wire.HeaderProtocol), s.Version); err != nil {

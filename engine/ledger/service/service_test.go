@@ -44,7 +44,7 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	clients := access.NewRegister(folder)
-	if _, err := clients.Add("ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"}, text, time.Now()); err != nil {
+	if _, err := clients.Add(t.Context(), "ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"}, text, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	block, _ := pem.Decode(text)

@@ -41,7 +41,7 @@ func startCounted(t *testing.T, done func(service.Request)) (address string, to 
 		t.Fatal(err)
 	}
 	clients := access.NewRegister(folder)
-	if _, err := clients.Add("ci", access.Rights{Regions: []string{access.Any}, Prefix: "ci/"}, certificate, now); err != nil {
+	if _, err := clients.Add(t.Context(), "ci", access.Rights{Regions: []string{access.Any}, Prefix: "ci/"}, certificate, now); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := ledger.Open(t.Context(), filepath.Join(folder, "ledger.db"))

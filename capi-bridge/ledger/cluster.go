@@ -1,0 +1,211 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/maaslxd/maaslxd/capi-bridge/setting"
+	"github.com/maaslxd/maaslxd/engine"
+	rows "github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+)
+
+// nodeFolder has, in the service's folder, the data of a node of a cluster.
+const nodeFolder = "node"
+
+// nodeConfig says which node of a cluster a service is.
+type nodeConfig struct {
+	folder  string // the service's
+	address string
+	peers   []string
+	log     *slog.Logger
+}
+
+// data is the folder of the node's data.
+func (c nodeConfig) data() string { return filepath.Join(c.folder, nodeFolder) }
+
+// member is a node of a cluster, for people.
+type member struct {
+	address      string
+	votes, leads bool
+}
+
+// members reach a cluster.
+type members interface {
+	// Open opens its ledger.
+	Open(ctx context.Context, now func() time.Time) (*rows.Ledger, error)
+	// list lists its nodes, sorted by address.
+	list(ctx context.Context) ([]member, error)
+	// Remove takes a node out that does not come back as it was.
+	Remove(ctx context.Context, address string) error
+	// Backup writes a file of SQLite with all that the cluster has.
+	Backup(ctx context.Context, path string) error
+}
+
+// node is one of them that runs in this process.
+type node interface {
+	members
+	// Ready waits until it is a member.
+	Ready(ctx context.Context) error
+	// Leads tells whether it leads the others.
+	Leads(ctx context.Context) (bool, error)
+	// Close hands over what it leads, and stops it.
+	Close(ctx context.Context) error
+}
+
+// check refuses what cannot be meant.
+func (c nodeConfig) check() error {
+	for _, each := range append([]string{c.address}, c.peers...) {
+		host, port, err := net.SplitHostPort(each)
+		if err != nil || host == "" || port == "" || port == "0" {
+			return &setting.UsageError{Flag: "--node, --peer", Text: fmt.Sprintf("%q is no HOST:PORT", each), Hint: "Give the address by which the other nodes reach it, such as ledger-0.example.com:7444."}
+		}
+	}
+	if slices.Contains(c.peers, c.address) {
+		return &setting.UsageError{Flag: "--peer", Text: fmt.Sprintf("%s is this node itself", c.address), Hint: "Name the other nodes by --peer, and this one by --node."}
+	}
+	if access.HasClusterAuthority(c.folder) {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("there is no %s in %s", access.ClusterKeyFile, c.folder),
+		Hint:    "Run capi-bridge ledger cluster init on the first node, once, and copy its cluster-key.pem and ca-key.pem to the others (mode 0600).", Err: engine.ErrNotFound,
+	}
+}
+
+// inCluster tells whether the service in a folder is, or was, a node of a cluster.
+func inCluster(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, nodeFolder))
+	return err == nil
+}
+
+// Cluster runs one of the commands about the nodes of a cluster.
+func Cluster(ctx context.Context, p setting.Program) error {
+	return setting.Commands{
+		{Name: "init", What: "begin a cluster on its first node, before that is started for the first time", Run: initCluster},
+		{Name: "status", What: "list the nodes of the cluster, and which one leads", Run: clusterStatus},
+		{Name: "remove", What: "take out a node that does not come back as it was: remove HOST:PORT", Run: removeNode},
+		{Name: "recover", What: "let the last node go on alone, where the others are lost for good", Run: recoverNode},
+	}.Run(ctx, p)
+}
+
+const aboutInit = `Makes what the nodes of a cluster share, and lets the node in this folder begin the
+cluster when it is started: capi-bridge ledger serve --node. Run it once, on one node.`
+
+// initCluster is the command cluster init.
+func initCluster(_ context.Context, p setting.Program) error {
+	var folder string
+	s := setting.New(p, aboutInit)
+	addFolder(s, &folder)
+	if err := s.Read(); err != nil {
+		return err
+	}
+	if err := foundCluster(filepath.Join(folder, nodeFolder)); err != nil {
+		return err
+	}
+	now := time.Now()
+	_, clients := access.OpenAuthority(folder, now)
+	_, nodes := access.OpenClusterAuthority(folder, now)
+	if err := errors.Join(clients, nodes); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Stdout, "The cluster begins when this node is started.\nCopy these files to the folders of the other nodes, mode 0600, and keep a copy:\n%s\n%s\n",
+		filepath.Join(folder, access.ClusterKeyFile), filepath.Join(folder, access.AuthorityKeyFile))
+	return err
+}
+
+// clusterOf reads the settings of a command, and reaches the cluster of the node in a folder.
+func clusterOf(p setting.Program, about string, args []string) (members, error) {
+	var folder string
+	s := setting.New(p, about)
+	addFolder(s, &folder)
+	if err := s.ReadArgs(args); err != nil {
+		return nil, err
+	}
+	return connectCluster(nodeConfig{folder: folder})
+}
+
+// clusterStatus is the command cluster status.
+func clusterStatus(ctx context.Context, p setting.Program) error {
+	c, err := clusterOf(p, "Lists the nodes of the cluster. Run it on any of them, as the service's user.", p.Args)
+	if err != nil {
+		return err
+	}
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(p.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "NODE\tVOTES\tLEADS")
+	for _, m := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", m.address, yesNo(m.votes), yesNo(m.leads))
+	}
+	return table.Flush()
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// removeNode is the command cluster remove.
+func removeNode(ctx context.Context, p setting.Program) error {
+	names, rest := leading(p.Args)
+	c, err := clusterOf(p, "Takes a node out of the cluster. One that is started with an empty folder joins anew then.", rest)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return &setting.UsageError{Text: "one node must be named", Hint: p.Name + " HOST:PORT, as ledger cluster status lists it"}
+	}
+	if err := c.Remove(ctx, names[0]); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s is no longer a member\n", names[0])
+	return err
+}
+
+const aboutRecover = `Lets a node go on alone whose other nodes are lost for good. Stop all nodes first. Run
+it on each one that is left without --confirm, which prints how far its copy goes. Then
+run it with --confirm on the one whose copy goes furthest. Move the folders "node" of all
+others away, start this node, and start the others: they join it.`
+
+// recoverNode is the command cluster recover.
+func recoverNode(_ context.Context, p setting.Program) (err error) {
+	var c nodeConfig
+	var confirm bool
+	s := setting.New(p, aboutRecover)
+	addFolder(s, &c.folder)
+	s.Switch(&confirm, "confirm", "", "forget the other nodes")
+	if err := s.Read(); err != nil {
+		return err
+	}
+	if !inCluster(c.folder) {
+		return &engine.Refusal{Message: fmt.Sprintf("there is no node of a cluster in %s", c.folder), Hint: "Name the folder of one by --dir.", Err: engine.ErrNotFound}
+	}
+	lock, err := lockFile(c.data())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	last, err := recoverCluster(c.data(), confirm)
+	if err != nil {
+		return err
+	}
+	did := "Nothing was changed."
+	if confirm {
+		did = "This node is the only member now."
+	}
+	_, err = fmt.Fprintf(p.Stdout, "The copy in %s ends with %s. %s\n", c.data(), last, did)
+	return err
+}

@@ -1,0 +1,85 @@
+//go:build dqlite
+
+package ledger
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/dqlite"
+)
+
+// reached is a cluster that dqlite keeps.
+type reached struct{ *dqlite.Cluster }
+
+func (r reached) list(ctx context.Context) (all []member, err error) {
+	of, err := r.Members(ctx)
+	for _, m := range of {
+		all = append(all, member{m.Address, m.Votes, m.Leads})
+	}
+	return all, err
+}
+
+// runningNode is a node in this process.
+type runningNode struct {
+	reached
+	own *dqlite.Node
+}
+
+func (n runningNode) Ready(ctx context.Context) error         { return n.own.Ready(ctx) }
+func (n runningNode) Leads(ctx context.Context) (bool, error) { return n.own.Leads(ctx) }
+func (n runningNode) Close(ctx context.Context) error         { return n.own.Close(ctx) }
+
+// identity proves that a node at a host belongs to the cluster.
+func (c nodeConfig) identity(host string) (dqlite.Identity, error) {
+	authority, err := access.OpenClusterAuthority(c.folder, time.Now())
+	if err != nil {
+		return dqlite.Identity{}, err
+	}
+	pair, err := authority.Node(host, time.Now())
+	return dqlite.Identity{Certificate: pair, Signers: authority.Pool()}, err
+}
+
+// startNode runs a node.
+func startNode(ctx context.Context, c nodeConfig) (node, error) {
+	host, _, err := net.SplitHostPort(c.address)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := c.identity(host)
+	if err != nil {
+		return nil, err
+	}
+	n, err := dqlite.Start(ctx, dqlite.Config{Folder: c.data(), Address: c.address, Peers: c.peers, Identity: identity, Log: c.log})
+	if err != nil {
+		return nil, err
+	}
+	return runningNode{reached{n.Cluster}, n}, nil
+}
+
+// connectCluster reaches the cluster of the node in a folder.
+func connectCluster(c nodeConfig) (members, error) {
+	if !access.HasClusterAuthority(c.folder) {
+		return nil, c.check()
+	}
+	identity, err := c.identity("localhost")
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := dqlite.Connect(c.data(), identity, c.log)
+	if err != nil {
+		return nil, err
+	}
+	return reached{cluster}, nil
+}
+
+func foundCluster(data string) error { return dqlite.Found(data) }
+
+func recoverCluster(data string, confirm bool) (last string, err error) {
+	if confirm {
+		return dqlite.Recover(data)
+	}
+	return dqlite.LastEntry(data)
+}

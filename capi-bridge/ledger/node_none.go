@@ -1,0 +1,26 @@
+//go:build !dqlite
+
+package ledger
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// This build keeps a ledger in a file alone.
+
+func startNode(context.Context, nodeConfig) (node, error) { return nil, errNoCluster() }
+
+func connectCluster(nodeConfig) (members, error) { return nil, errNoCluster() }
+
+func foundCluster(string) error { return errNoCluster() }
+
+func recoverCluster(string, bool) (string, error) { return "", errNoCluster() }
+
+func errNoCluster() error {
+	return &engine.Refusal{
+		Message: "this capi-bridge cannot keep a ledger on several nodes: it was built without dqlite",
+		Hint:    "Take the image capi-bridge-ledger, or build the program by make build-cluster.", Err: engine.ErrInvalid,
+	}
+}

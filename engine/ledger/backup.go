@@ -1,0 +1,110 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Backup writes all that a ledger has into a file that is not there yet, while the ledger
+// is in use. The file can be opened as any ledger.
+func Backup(ctx context.Context, l *Ledger, path string) error {
+	if err := checkAbsent(path); err != nil {
+		return err
+	}
+	if err := l.store.exec(ctx, `VACUUM INTO ?1`, path); err != nil {
+		return fmt.Errorf("cannot write the backup %s: %w", path, err)
+	}
+	return os.Chmod(path, 0o600)
+}
+
+// Adopt makes a ledger's file of the copy of a database, such as a cluster gives, and moves
+// it to a path where no file is yet.
+func Adopt(ctx context.Context, database, path string) (err error) {
+	if err := checkAbsent(path); err != nil {
+		return err
+	}
+	name, err := filepath.Abs(database)
+	if err != nil {
+		return fmt.Errorf("cannot tell where %s is: %w", database, err)
+	}
+	file := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(name)}
+	db, err := sql.Open("sqlite", file.String())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		`PRAGMA wal_checkpoint(TRUNCATE)`, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID), `VACUUM INTO ?1`,
+	} {
+		var args []any
+		if statement == `VACUUM INTO ?1` {
+			args = []any{path}
+		}
+		if _, err := db.ExecContext(ctx, statement, args...); err != nil {
+			return fmt.Errorf("cannot make a ledger of the copy: %w", err)
+		}
+	}
+	return os.Chmod(path, 0o600)
+}
+
+func checkAbsent(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return &engine.Refusal{
+			Message: fmt.Sprintf("there is a file %s already", path),
+			Hint:    "Name one that is not there yet: a backup takes the place of none.", Err: engine.ErrConflict,
+		}
+	}
+	return nil
+}
+
+// CopyInto copies all that a ledger has into an empty one: its rows, who died at one, and
+// the clients. Nothing may be under way in it: the error is an *engine.Refusal with ErrBusy
+// then. It is one with ErrConflict where the other ledger is not empty.
+func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
+	entries, err := Entries(ctx, from, "")
+	if err != nil {
+		return 0, err
+	}
+	if err := checkQuiet(ctx, from, entries); err != nil {
+		return 0, err
+	}
+	there, err := Entries(ctx, to, "")
+	if err != nil {
+		return 0, err
+	}
+	if len(there) > 0 {
+		return 0, &engine.Refusal{
+			Message: fmt.Sprintf("the ledger is not empty: it has %d keys", len(there)),
+			Hint:    "Restore into a new one. To add the rows of a file, use capi-bridge ledger import.", Err: engine.ErrConflict,
+		}
+	}
+	if err := insertRows(ctx, to, entries); err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if e.Lease.Holder == "" {
+			continue
+		}
+		if _, err := to.Region(e.Region).LeaseTable().TakeLease(ctx, e.Lease, ""); err != nil {
+			return 0, err
+		}
+	}
+	clients, err := NewClients(from).Clients(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range clients {
+		if err := NewClients(to).AddClient(ctx, c); err != nil {
+			return 0, err
+		}
+	}
+	return len(entries), nil
+}

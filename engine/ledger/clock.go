@@ -1,0 +1,87 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Rows are dated by the clock of the node that writes them. A node whose clock is an hour
+// behind would take a compose that has just begun for one that is long over. So nodes
+// compare their clocks, and one that differs from most others writes nothing.
+
+// ClockTolerance is by how much a node's clock may differ from the others'.
+const ClockTolerance = 5 * time.Second
+
+// clocksFor is how long a comparison counts: nodes compare far more often.
+const clocksFor = 30 * time.Second
+
+// leaderNow is the leader's clock, in milliseconds.
+const leaderNow = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
+
+// CompareClocks notes by how much this node's clock is ahead of the leader's, and tells by
+// how much it differs from the middle of all nodes'. certain is false where most cannot be
+// told from the wrong: two nodes differ, and no third one decides.
+func (l *Ledger) CompareClocks(ctx context.Context, node string) (ahead time.Duration, certain bool, err error) {
+	began := time.Now()
+	err = l.store.exec(ctx, `
+INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNow+`, `+leaderNow+`)
+ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, node, l.now().UnixMilli())
+	if err != nil {
+		return 0, false, fmt.Errorf("cannot compare the clock with the leader's: %w", err)
+	}
+	took := time.Since(began)
+	var text string
+	err = l.store.row(ctx, `
+SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNow+`) < ?2`, []any{node, clocksFor.Milliseconds()}, &text)
+	var own int64
+	if err == nil {
+		err = l.store.row(ctx, `SELECT ahead_ms FROM node_clocks WHERE node = ?1`, []any{node}, &own)
+	}
+	var others []int64
+	if err == nil {
+		err = decode(text, &others)
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("cannot read the clocks of the nodes: %w", err)
+	}
+	if took > ClockTolerance/2 { // the wait for the leader shows as a clock that is behind
+		return 0, false, fmt.Errorf("the leader took %s to compare clocks: %w", took.Round(time.Millisecond), engine.ErrUnavailable)
+	}
+	difference, certain := differenceOf(own, others)
+	return time.Duration(difference) * time.Millisecond, certain, nil
+}
+
+// differenceOf compares a clock with the middle of all. Of two that differ, none is certain.
+func differenceOf(own int64, others []int64) (difference int64, certain bool) {
+	all := append(slices.Clone(others), own)
+	slices.Sort(all)
+	difference = own - all[(len(all)-1)/2]
+	if len(all)%2 == 0 {
+		low, high := all[len(all)/2-1], all[len(all)/2]
+		if high-low > ClockTolerance.Milliseconds() {
+			return max(own-low, high-own), false
+		}
+	}
+	return difference, true
+}
+
+// CheckSchema is an *engine.Refusal where a newer program has brought the schema up to date
+// since this one opened the ledger.
+func (l *Ledger) CheckSchema(ctx context.Context) error {
+	files, err := migrationFiles()
+	if err != nil {
+		return err
+	}
+	var has int
+	if err := l.store.row(ctx, `SELECT coalesce(max(version), 0) FROM schema_version`, nil, &has); err != nil {
+		return fmt.Errorf("cannot read the version of the ledger's schema: %w", err)
+	}
+	if has > len(files) {
+		return NewerSchema(&newerSchema{has, len(files)}, "the cluster's database")
+	}
+	return nil
+}

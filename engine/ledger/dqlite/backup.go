@@ -1,0 +1,41 @@
+//go:build dqlite
+
+package dqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// Backup writes all that the cluster has into a file that any ledger can be opened from.
+// ErrConflict if there is a file.
+func (c *Cluster) Backup(ctx context.Context, path string) error {
+	leader, err := c.leader(ctx)
+	if err != nil {
+		return err
+	}
+	defer leader.Close()
+	files, err := leader.Dump(ctx, database)
+	if err != nil {
+		return leaderlessError("it does not give a copy: " + err.Error())
+	}
+	folder, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return folderError(filepath.Dir(path), err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(f.Name)), f.Data, 0o600); err != nil {
+			return folderError(folder, err)
+		}
+	}
+	if err := ledger.Adopt(ctx, filepath.Join(folder, database), path); err != nil {
+		return fmt.Errorf("cannot write the backup: %w", errors.Join(err))
+	}
+	return nil
+}
