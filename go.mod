@@ -7,6 +7,7 @@ require golang.org/x/sync v0.22.0
 require github.com/google/go-cmp v0.7.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/canonical/lxd v0.0.0-20241219132753-2b27096b0e5e
 	github.com/go-logr/logr v1.4.4
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674

@@ -11,6 +11,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
 // book is a ledger with its history: it can be lost, and be restored from a
@@ -19,6 +20,8 @@ type book struct {
 	s    *schedule
 	kind string
 	dir  string // empty: in memory
+	// service serves the ledger to the programs; nil: each has the file, or the memory.
+	service *ledgerService
 
 	mu        sync.Mutex
 	rows      *ledger.Ledger
@@ -52,6 +55,10 @@ func scratch(s *schedule) string {
 }
 
 func (b *book) open() {
+	if b.service != nil {
+		b.rows = b.service.start(b.path)
+		return
+	}
 	if b.dir == "" {
 		b.rows = ledger.NewMemory(nil)
 		return
@@ -63,14 +70,35 @@ func (b *book) open() {
 	b.rows = rows
 }
 
-func (b *book) close() { b.s.must(b.rows.Close()) }
+func (b *book) close() {
+	if b.service != nil {
+		b.service.stop()
+		return
+	}
+	b.s.must(b.rows.Close())
+}
+
+// reopen opens the ledger that there is, after its service has died.
+func (b *book) reopen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open()
+}
 
 // lend gives the ledger to a program, until it returns it.
-func (b *book) lend(l *life) (rows *ledger.Ledger, edition int) {
+func (b *book) lend(l *life) (rows engine.Ledger, edition int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.users[l] = true
-	return b.rows, b.edition
+	if b.service == nil {
+		return b.rows, b.edition
+	}
+	client, err := remote.New(b.service.clients[l.owner.name])
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	l.hangUp = client.Close
+	return client.Region(regionMark), b.edition
 }
 
 func (b *book) giveBack(l *life) {

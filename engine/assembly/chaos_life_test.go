@@ -29,6 +29,7 @@ type life struct {
 	dead    atomic.Bool
 	died    atomic.Int64 // when, by the clock of the schedule
 	edition int          // of its ledger
+	hangUp  func() error // ends the connections to its ledger; nil: there are none
 
 	mu  sync.Mutex
 	nth map[string]int // how often it did what
@@ -56,6 +57,9 @@ func (l *life) begin(t *testing.T, b *book) {
 func (l *life) end() {
 	l.cancel()
 	l.owner.book.giveBack(l)
+	if l.hangUp != nil {
+		l.s.must(l.hangUp())
+	}
 }
 
 // perish ends the program where it stands.

@@ -15,12 +15,13 @@ import (
 // owner is someone who wants VMs, and runs one program after the other to get
 // them.
 type owner struct {
-	s     *schedule
-	name  string
-	names []string // of all VMs that he may ever want
-	dice  *rand.Rand
-	book  *book
-	lives int
+	s      *schedule
+	name   string
+	prefix string   // of his keys
+	names  []string // of all VMs that he may ever want
+	dice   *rand.Rand
+	book   *book
+	lives  int
 
 	mu     sync.Mutex
 	wishes map[string]*wish   // by name; without one, there shall be none
@@ -40,7 +41,7 @@ type memory struct {
 	useless  bool // it will not get there, and is to be replaced
 }
 
-func (o *owner) key(name string) engine.Key { return engine.Key(o.name + "/" + name) }
+func (o *owner) key(name string) engine.Key { return engine.Key(o.prefix + "/" + name) }
 
 // live changes his mind some times, and runs a program after each.
 func (o *owner) live() {

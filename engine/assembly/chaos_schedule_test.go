@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type schedule struct {
 	owners  []*owner
 	witness *observer
 	admin   *maas.Client // the operator's, and the judge's
+	quiet   atomic.Bool  // nothing breaks any more
 
 	mu     sync.Mutex
 	events []string
@@ -49,7 +51,8 @@ func (s *schedule) dice(what ...any) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), s.seed))
 }
 
-func newSchedule(t *testing.T, seed uint64) *schedule {
+// newSchedule makes one. owners are those who take part in it.
+func newSchedule(t *testing.T, seed uint64, owners func(*schedule, *rand.Rand)) *schedule {
 	s := &schedule{t: t, seed: seed, began: time.Now()}
 	d := s.dice("world")
 	s.weather = weather{
@@ -70,7 +73,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.newOwners(d)
+	owners(s, d)
 	s.note("world", "%d hosts, %+v, ledgers: %s", len(s.model.Hosts), s.weather, s.owners[0].book.kind)
 	return s
 }
@@ -110,15 +113,7 @@ func nastyWorld(d *rand.Rand, seed uint64) sim.Model {
 func (s *schedule) newOwners(d *rand.Rand) {
 	shared := newBook(s, "shared", d.IntN(4) == 0)
 	for _, name := range []string{"red", "blue"} {
-		o := &owner{
-			s: s, name: name, dice: s.dice("owner", name), book: shared,
-			wishes: map[string]*wish{}, given: map[string]*wish{}, known: map[string]*memory{}, unmet: map[string]error{},
-		}
-		for n := range 2 {
-			o.names = append(o.names, fmt.Sprintf("%s-%d", name, n+1))
-		}
-		o.names = append(o.names, "both")
-		s.owners = append(s.owners, o)
+		s.owners = append(s.owners, s.newOwner(name, name, shared))
 	}
 	if d.IntN(3) == 0 {
 		for _, o := range s.owners {
@@ -128,6 +123,19 @@ func (s *schedule) newOwners(d *rand.Rand) {
 	}
 }
 
+// newOwner makes one whose keys begin with a prefix.
+func (s *schedule) newOwner(name, prefix string, b *book) *owner {
+	o := &owner{
+		s: s, name: name, prefix: prefix, dice: s.dice("owner", name), book: b,
+		wishes: map[string]*wish{}, given: map[string]*wish{}, known: map[string]*memory{}, unmet: map[string]error{},
+	}
+	for n := range 2 {
+		o.names = append(o.names, fmt.Sprintf("%s-%d", name, n+1))
+	}
+	o.names = append(o.names, "both")
+	return o
+}
+
 // run plays the schedule until all is quiet, and everybody has what he wants
 // at last or knows why not.
 func (s *schedule) run() {
@@ -135,6 +143,9 @@ func (s *schedule) run() {
 	var nasty, busy sync.WaitGroup
 	nasty.Go(func() { s.operate(stop) })
 	nasty.Go(func() { s.loseLedgers(stop) })
+	if b := s.owners[0].book; b.service != nil {
+		nasty.Go(func() { b.restartService(stop) })
+	}
 	for _, o := range s.owners {
 		busy.Go(o.live)
 	}
@@ -149,6 +160,7 @@ func (s *schedule) run() {
 // another may have waited for.
 func (s *schedule) calm() {
 	s.note("world", "all is quiet from here on")
+	s.quiet.Store(true)
 	for _, h := range s.model.Hosts {
 		s.setLXD(h.Name, sim.OK)
 	}

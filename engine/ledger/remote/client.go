@@ -9,6 +9,7 @@ package remote
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -36,12 +37,15 @@ func New(c Config) (*Client, error) {
 	}
 	return &Client{
 		base: base, version: c.Version, leases: lease.NewKeeper(),
-		conns: connections{config: c, http: newHTTP(trust), looked: time.Now()},
+		conns: connections{config: c, http: newHTTP(trust, c.Dialer), looked: time.Now()},
 	}, nil
 }
 
 // newHTTP makes what sends requests.
-func newHTTP(trust *tls.Config) *http.Client {
+func newHTTP(trust *tls.Config, dialer Dialer) *http.Client {
+	if dialer == nil {
+		dialer = &net.Dialer{}
+	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // to tell what answers that is no ledger
 	protocols.SetHTTP2(true)
@@ -49,6 +53,7 @@ func newHTTP(trust *tls.Config) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           dialer.DialContext,
 			TLSClientConfig:       trust,
 			TLSHandshakeTimeout:   10 * time.Second,
 			ResponseHeaderTimeout: patience,

@@ -1,9 +1,11 @@
 package remote
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"strings"
@@ -20,6 +22,12 @@ type Config struct {
 	Key         string
 	Files       Files  // from which CA, Certificate and Key were read
 	Version     string // of the program, for the service's log
+	Dialer      Dialer // nil: the network
+}
+
+// Dialer opens connections, as *net.Dialer does.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // IsAddress tells whether a text names a service, and no file. What has a scheme that no

@@ -42,7 +42,7 @@ func (c *connections) client() *http.Client {
 		return c.http
 	}
 	former := c.http
-	c.config, c.http = next, newHTTP(trust)
+	c.config, c.http = next, newHTTP(trust, next.Dialer)
 	former.CloseIdleConnections()
 	return c.http
 }

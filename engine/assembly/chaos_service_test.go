@@ -1,0 +1,267 @@
+package assembly_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+	"github.com/maaslxd/maaslxd/engine/ledger/service"
+)
+
+// regionMark is the MAAS of a schedule in the ledger of a service.
+const regionMark = "maas"
+
+// ledgerService is a ledger service on a network in memory. It dies and comes back, and
+// loses requests and replies.
+type ledgerService struct {
+	s         *schedule
+	folder    string
+	authority *access.Authority
+	clients   map[string]remote.Config // by owner
+	calls     nthCall
+
+	mu     sync.Mutex
+	rows   *ledger.Ledger
+	server *http.Server // nil: none runs
+	door   *door
+	ended  chan struct{}
+}
+
+// nthCall counts calls of one sort.
+type nthCall struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (n *nthCall) next(what string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.count == nil {
+		n.count = map[string]int{}
+	}
+	n.count[what]++
+	return n.count[what]
+}
+
+func newLedgerService(s *schedule, owners map[string]string) *ledgerService {
+	v := &ledgerService{s: s, folder: scratch(s), clients: map[string]remote.Config{}}
+	var err error
+	if v.authority, err = access.OpenAuthority(v.folder, time.Now()); err != nil {
+		s.t.Fatal(err)
+	}
+	for name, prefix := range owners {
+		certificate, key, err := v.authority.Client(name, time.Now(), 24*time.Hour)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		rights := access.Rights{Regions: []string{regionMark}, Prefix: access.OwnerPrefix(prefix)}
+		if _, err := access.NewRegister(v.folder).Add(s.t.Context(), name, rights, certificate, time.Now()); err != nil {
+			s.t.Fatal(err)
+		}
+		v.clients[name] = remote.Config{
+			Address: "https://127.0.0.1:7443", CA: v.authority.Certificate, Certificate: string(certificate), Key: string(key),
+			Version: "test", Dialer: v,
+		}
+	}
+	return v
+}
+
+// start serves a file, if no service runs.
+func (v *ledgerService) start(path string) *ledger.Ledger {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.server != nil {
+		return v.rows
+	}
+	rows, err := ledger.Open(context.Background(), path)
+	if err != nil {
+		v.s.t.Fatal(err)
+	}
+	pair, err := v.authority.Server([]string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		v.s.t.Fatal(err)
+	}
+	handler := service.New(service.Config{Ledger: rows, Clients: access.NewRegister(v.folder), Signers: v.authority.Pool(), Version: "test"})
+	server := service.NewServer(v.losing(handler), func() (*tls.Certificate, error) { return &pair, nil }, slog.New(slog.DiscardHandler))
+	listener, ended := newDoor(), make(chan struct{})
+	v.rows, v.server, v.door, v.ended = rows.Region(regionMark), server, listener, ended
+	go func() {
+		defer close(ended)
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			v.s.wrong("the ledger service ended: %v", err)
+		}
+	}()
+	return v.rows
+}
+
+// stop ends the service where it stands.
+func (v *ledgerService) stop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.server == nil {
+		return
+	}
+	v.s.must(v.server.Close())
+	v.s.must(v.rows.Close())
+	<-v.ended
+	v.server, v.door = nil, nil
+}
+
+// losing loses some requests before they are done, and some replies after it.
+func (v *ledgerService) losing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		dice := v.s.dice("ledger service", r.URL.Path, v.calls.next(r.URL.Path))
+		if v.s.quiet.Load() || dice.Float64() >= v.s.weather.broken {
+			next.ServeHTTP(w, r)
+			return
+		}
+		v.s.witness.count(func(f *figures) { f.lost++ })
+		if dice.IntN(3) > 0 {
+			next.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		panic(http.ErrAbortHandler)
+	})
+}
+
+// DialContext implements remote.Dialer.
+func (v *ledgerService) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	v.mu.Lock()
+	to := v.door
+	v.mu.Unlock()
+	if to == nil {
+		return nil, errReset
+	}
+	return to.dial(ctx)
+}
+
+// restartService ends the service at random times, and starts it again at once or later
+// than its clients wait for it.
+func (b *book) restartService(stop <-chan struct{}) {
+	d := b.s.dice("restarts of the ledger service")
+	for range d.IntN(6) {
+		if !b.s.pause(stop, time.Duration(d.IntN(60_000))*time.Millisecond) {
+			return
+		}
+		b.s.note("world", "the ledger service dies")
+		b.s.witness.count(func(f *figures) { f.restarts++ })
+		b.service.stop()
+		b.s.pause(stop, pick(d, 0, time.Second, 10*time.Second, time.Duration(d.IntN(90))*time.Second))
+		b.reopen()
+		b.s.note("world", "the ledger service is back")
+	}
+}
+
+// newServiceOwners makes two owners as Terraform has them, and one as a manager is, whose
+// keys name a management cluster, a namespace and a cluster. All use one service.
+func (s *schedule) newServiceOwners() {
+	prefixes := map[string]string{"red": "red", "blue": "blue", "manager": "5f7a1c1e-6f0c-4f43-9d3d-0d8a5b8f2f11"}
+	shared := &book{s: s, kind: "a service", users: map[*life]bool{}, dir: scratch(s), service: newLedgerService(s, prefixes)}
+	shared.path = filepath.Join(shared.dir, "0.db")
+	shared.open()
+	s.t.Cleanup(shared.close)
+	for _, name := range []string{"red", "blue", "manager"} {
+		prefix := prefixes[name]
+		if name == "manager" {
+			prefix = strings.Join([]string{prefix, "default", "alpha"}, "/")
+		}
+		s.owners = append(s.owners, s.newOwner(name, prefix, shared))
+	}
+}
+
+// door is a listener in memory.
+type door struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newDoor() *door { return &door{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (d *door) Accept() (net.Conn, error) {
+	select {
+	case conn := <-d.conns:
+		return conn, nil
+	case <-d.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (d *door) Close() error {
+	d.once.Do(func() { close(d.closed) })
+	return nil
+}
+
+func (d *door) Addr() net.Addr { return &net.TCPAddr{} }
+
+// dial connects with whoever accepts.
+func (d *door) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case d.conns <- buffered(server):
+		return buffered(client), nil
+	case <-d.closed:
+		return nil, errReset
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// bufferedConn is one side of a pipe that takes what is written before the other side
+// reads it, as a network does. TLS and HTTP/2 count on that.
+type bufferedConn struct {
+	net.Conn
+	queue  chan []byte
+	closed chan struct{}
+	once   sync.Once
+}
+
+func buffered(conn net.Conn) *bufferedConn {
+	b := &bufferedConn{Conn: conn, queue: make(chan []byte, 1024), closed: make(chan struct{})}
+	go b.carry()
+	return b
+}
+
+func (b *bufferedConn) carry() {
+	for {
+		select {
+		case text := <-b.queue:
+			if _, err := b.Conn.Write(text); err != nil {
+				return
+			}
+		case <-b.closed:
+			return
+		}
+	}
+}
+
+func (b *bufferedConn) Write(text []byte) (int, error) {
+	select {
+	case b.queue <- append([]byte(nil), text...):
+		return len(text), nil
+	case <-b.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (b *bufferedConn) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Conn.Close()
+}
+
+// SetDeadline leaves writes alone, which never wait for long.
+func (b *bufferedConn) SetDeadline(t time.Time) error { return b.SetReadDeadline(t) }
+
+func (b *bufferedConn) SetWriteDeadline(time.Time) error { return nil }
+
+var _ remote.Dialer = (*ledgerService)(nil)

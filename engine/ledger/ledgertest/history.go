@@ -1,0 +1,394 @@
+package ledgertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+var (
+	histories    = flag.Int("ledger.histories", 2, "how many histories to record of each store")
+	historySteps = flag.Int("ledger.steps", 150, "how many steps each client of a history takes")
+)
+
+// Histories checks some histories of one kind of store with Linearizable, -ledger.histories
+// of them, from -ledger.seed on. store opens an empty one. It leaves Clients, Steps and Seed
+// open.
+func Histories(t *testing.T, store func(*testing.T) Trial) {
+	for n := range *histories {
+		t.Run(fmt.Sprint(max(1, *seed)+uint64(n)), func(t *testing.T) {
+			trial := store(t)
+			trial.Clients, trial.Steps, trial.Seed = 8, *historySteps, max(1, *seed)+uint64(n)
+			Linearizable(t, trial)
+		})
+	}
+}
+
+// Linearizable records what clients ask a ledger for and what it answers. It wants an order
+// of all operations in which a ledger without any concurrency answers the same: each takes
+// effect once, between its call and its answer.
+//
+// A call may get no answer. Then its client leaves the key alone for a while, and reads the
+// row: a call that took effect did so by then, and any other one never does. A ledger that
+// does a write long after its caller's time was over is caught by that.
+//
+// As in production, only one client at a time writes a key. It makes an exception of keys
+// that nobody drops: all clients place those. They contend for the room of the hosts, and
+// read each other's rows. See docs/architecture.md for what two writers of one key may see.
+func Linearizable(t *testing.T, trial Trial) {
+	h, last := record(t, trial)
+	recorded := time.Since(h.began)
+	verdict, picture := h.check(last)
+	t.Logf("seed %d: %s, recorded in %s and judged in %s",
+		trial.Seed, h, recorded.Round(time.Millisecond), (time.Since(h.began) - recorded).Round(time.Millisecond))
+	for _, over := range h.region.OverCommits() {
+		t.Error(over)
+	}
+	if verdict != porcupine.Ok {
+		path := filepath.Join(t.ArtifactDir(), "history.html")
+		if err := os.WriteFile(path, picture(), 0o600); err != nil {
+			t.Error(err)
+		}
+		t.Errorf("no order of the operations explains the answers (%s). The longest one is in %s; go test -artifacts keeps it", verdict, path)
+	}
+	if h.placed == 0 || h.refused == 0 || trial.Disturb != nil && h.open == 0 {
+		t.Errorf("the history proves nothing: %s", h)
+	}
+}
+
+// record has the clients take their steps. It returns the ledger's last generation, too.
+func record(t *testing.T, trial Trial) (h *history, last string) {
+	h = newHistory(trial)
+	trial.run(t, func(n int, l engine.Ledger) {
+		c := h.client(t, n, l)
+		for range trial.Steps {
+			c.step()
+		}
+		c.finish()
+	})
+	tag, err := trial.Open(trial.Clients).Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, tag.Generation
+}
+
+// history is what the clients did and heard.
+type history struct {
+	trial  Trial
+	began  time.Time
+	region *Region // what the hosts hold, for inventories
+
+	mu                    sync.Mutex
+	operations            []porcupine.Operation
+	placed, refused, open int
+	reads                 int
+}
+
+func newHistory(trial Trial) *history {
+	cores := int64(trial.Clients) * 2 // for each of two hosts: two thirds of what the clients want
+	return &history{trial: trial, began: time.Now(), region: scarceRegion(cores, cores, contested/2)}
+}
+
+// String counts what was done.
+func (h *history) String() string {
+	return fmt.Sprintf("%d operations by %d clients, %d reads among them, %d VMs placed, %d refused, %d calls without an answer",
+		len(h.operations), h.trial.Clients, h.reads, h.placed, h.refused, h.open)
+}
+
+// judgingTime is how long an order is looked for.
+const judgingTime = 5 * time.Minute
+
+// check looks for an order. picture shows the longest one that was found.
+func (h *history) check(last string) (verdict porcupine.CheckResult, picture func() []byte) {
+	j := judge{room: map[string]int64{}, last: last}
+	for _, host := range h.region.Hosts {
+		j.room[host.HostKey] = host.Free.Cores
+	}
+	verdict, info := porcupine.CheckOperationsVerbose(j.model(), h.operations, judgingTime)
+	return verdict, func() []byte { return draw(j.model(), info) }
+}
+
+// draw makes a page of HTML that shows the operations and the longest order.
+func draw(model porcupine.Model, info porcupine.LinearizationInfo) []byte {
+	var page bytes.Buffer
+	if err := porcupine.Visualize(model, info, &page); err != nil {
+		return fmt.Appendf(nil, "the history cannot be drawn: %v", err)
+	}
+	return page.Bytes()
+}
+
+// record notes an operation that began at a time and is over.
+func (h *history) record(client int, began time.Time, asked call, heard result) {
+	now := time.Since(h.began)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	reads := asked.operation == opTag || asked.operation == opRow
+	switch {
+	case heard.open: // of a key that others write, too: it may still be done
+		h.open++
+		now = math.MaxInt64
+	case heard.refused != "":
+		h.refused++
+	case heard.fresh:
+		h.placed++
+	case reads:
+		h.reads++
+	}
+	if reads && h.trial.StaleReads {
+		return
+	}
+	h.add(client, began, asked, heard, now)
+}
+
+// add adds an operation to the history, which ended at a time.
+func (h *history) add(client int, began time.Time, asked call, heard result, ended time.Duration) {
+	h.operations = append(h.operations, porcupine.Operation{
+		ClientId: client, Input: asked, Call: int64(began.Sub(h.began)), Output: heard, Return: int64(ended),
+	})
+}
+
+const (
+	ownKeys   = 4  // of each client
+	contested = 12 // keys that all clients place on a host of its own, which has room for half of them
+	mostHasty = 3  // calls of each client that it gives up too soon
+	// resting is how long a client leaves a key alone after a call without an answer.
+	resting = 2 * time.Second
+)
+
+// historian is a client.
+type historian struct {
+	*history
+	ctx    context.Context
+	number int
+	ledger engine.Ledger
+	rnd    *rand.Rand
+	known  inventory // the latest
+	hasty  int
+	vms    []*ownVM
+}
+
+// ownVM is what a client knows of a key that it alone writes.
+type ownVM struct {
+	key    engine.Key
+	row    engine.Row // without a key: there is none
+	unsure bool       // whether row may be another one by now
+	rests  time.Time  // until then
+
+	asked *call // without an answer so far; nil: none
+}
+
+func (h *history) client(t *testing.T, n int, l engine.Ledger) *historian {
+	c := &historian{history: h, ctx: t.Context(), number: n, ledger: l, rnd: h.trial.rnd(uint64(n) + 1)}
+	for i := range ownKeys {
+		c.vms = append(c.vms, &ownVM{key: ownKey(n, i)})
+	}
+	return c
+}
+
+func ownKey(client, n int) engine.Key { return engine.Key(fmt.Sprintf("owner-%d/vm-%d", client, n)) }
+
+// step does what comes next for some VM.
+func (c *historian) step() {
+	switch c.rnd.IntN(8) {
+	case 0:
+		c.read(ownKey(c.rnd.IntN(c.trial.Clients), c.rnd.IntN(ownKeys)))
+	case 1:
+		key := engine.Key(fmt.Sprint("contested/vm-", c.rnd.IntN(contested)))
+		row, fresh, unanswered := c.placeOn(c.ctx, key, 1, c.region.Hosts[2:])
+		if fresh {
+			c.region.Compose(row)
+		}
+		if unanswered != nil { // nobody can tell whose row it is then
+			c.record(c.number, unanswered.began, *unanswered, result{open: true})
+		}
+	default:
+		if vm := c.vms[c.rnd.IntN(len(c.vms))]; time.Now().After(vm.rests) {
+			c.next(vm)
+		}
+	}
+}
+
+// next takes a VM one step further on its way round.
+func (c *historian) next(vm *ownVM) {
+	switch {
+	case vm.unsure || c.rnd.IntN(6) == 0:
+		c.lookAt(vm)
+	case vm.row.Key == "":
+		ctx, cancel := c.hurry()
+		defer cancel()
+		row, _, unanswered := c.placeOn(ctx, vm.key, 1+c.rnd.Int64N(2), c.region.Hosts[:2])
+		vm.row = row
+		c.settle(vm, unanswered)
+	case vm.row.State == engine.RowPending && !c.isComposed(vm) && c.rnd.IntN(4) == 0:
+		c.drop(vm)
+	case vm.row.State == engine.RowPending:
+		c.bind(vm)
+	case vm.row.State == engine.RowBound:
+		c.write(vm, call{operation: opLeaving, key: vm.key}, func(ctx context.Context) error { return c.ledger.Leaving(ctx, vm.key) })
+		vm.unsure = true // the row has another date
+	default:
+		c.region.Removing(vm.key)
+		c.region.Removed(vm.key)
+		c.drop(vm)
+	}
+}
+
+// lookAt reads the row of a VM, and so learns what became of a call without an answer.
+func (c *historian) lookAt(vm *ownVM) {
+	row, answered := c.read(vm.key)
+	if !answered {
+		vm.unsure = true
+		return
+	}
+	vm.row, vm.unsure = row, false
+	if vm.asked == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if vm.asked.isDone(row) {
+		c.add(c.number, vm.asked.began, *vm.asked, result{row: row, fresh: true}, time.Since(c.history.began))
+	}
+	vm.asked = nil
+}
+
+// settle leaves a key alone for a while if a call got no answer.
+func (c *historian) settle(vm *ownVM, unanswered *call) {
+	if unanswered == nil {
+		return
+	}
+	vm.unsure, vm.asked, vm.rests = true, unanswered, time.Now().Add(resting)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open++
+}
+
+// finish learns what became of all calls.
+func (c *historian) finish() {
+	for _, vm := range c.vms {
+		for vm.unsure && c.ctx.Err() == nil {
+			time.Sleep(time.Until(vm.rests))
+			c.lookAt(vm)
+		}
+	}
+}
+
+// hurry is a ctx for one call. A few calls get less time than they need.
+func (c *historian) hurry() (context.Context, context.CancelFunc) {
+	patience := 20 * time.Second
+	if c.hasty < mostHasty && c.rnd.IntN(c.trial.Steps) < 2*mostHasty {
+		c.hasty++
+		patience = time.Duration(c.rnd.IntN(5000)) * time.Microsecond
+	}
+	return context.WithTimeout(c.ctx, patience)
+}
+
+// read asks for a row; answered is false if no answer came.
+func (c *historian) read(key engine.Key) (row engine.Row, answered bool) {
+	ctx, cancel := c.hurry()
+	defer cancel()
+	began := time.Now()
+	row, err := c.ledger.Row(ctx, key)
+	answered = isAnswer(err)
+	if answered {
+		c.record(c.number, began, call{operation: opRow, key: key}, result{row: row})
+	}
+	return row, answered
+}
+
+// placeOn asks for room on some hosts, now and then by an inventory that is not new.
+// unanswered is the call, where no answer came.
+func (c *historian) placeOn(ctx context.Context, key engine.Key, cores int64, hosts []engine.Candidate) (row engine.Row, fresh bool, unanswered *call) {
+	if (c.known.hosts == nil || c.rnd.IntN(4) > 0) && !c.lookAround(ctx) {
+		return engine.Row{}, false, nil
+	}
+	asked := call{operation: opPlace, key: key, cores: cores, inventory: inventory{tag: c.known.tag}}
+	for _, host := range c.known.hosts {
+		if slices.ContainsFunc(hosts, func(h engine.Candidate) bool { return h.HostKey == host.HostKey }) {
+			asked.hosts = append(asked.hosts, host)
+		}
+	}
+	began := time.Now()
+	row, fresh, err := c.ledger.Place(ctx, engine.Reservation{
+		Key: key, Name: "web-1", Need: engine.Need{Cores: cores}, Candidates: asked.hosts, Inventory: asked.tag,
+	})
+	heard := result{row: row, fresh: fresh}
+	switch {
+	case err == nil:
+	case !isAnswer(err):
+		asked.began = began
+		return engine.Row{}, false, &asked
+	case errors.Is(err, engine.ErrBusy):
+		heard.refused = busy
+	default:
+		heard.refused = short
+	}
+	c.record(c.number, began, asked, heard)
+	return row, fresh, nil
+}
+
+// lookAround reads the inventory.
+func (c *historian) lookAround(ctx context.Context) bool {
+	began := time.Now()
+	tag, err := c.ledger.Tag(ctx)
+	if err != nil {
+		return false
+	}
+	c.record(c.number, began, call{operation: opTag}, result{sequence: tag.Sequence})
+	c.known = inventoryOf(c.region, tag)
+	return true
+}
+
+func (c *historian) isComposed(vm *ownVM) bool {
+	_, _, there := c.region.VM(vm.key)
+	return there
+}
+
+// bind ends a compose.
+func (c *historian) bind(vm *ownVM) {
+	if !c.isComposed(vm) {
+		c.region.Compose(vm.row)
+		c.region.Composed(vm.key)
+	}
+	row := bound(vm.row, fmt.Sprint("id-", c.region.Made(vm.key), "-of-", vm.key))
+	c.write(vm, call{operation: opBind, key: vm.key, row: row}, func(ctx context.Context) error { return c.ledger.Bind(ctx, row) })
+	vm.row, vm.row.State = row, engine.RowBound
+}
+
+// drop removes the row as it was read.
+func (c *historian) drop(vm *ownVM) {
+	row := vm.row
+	c.write(vm, call{operation: opDrop, key: vm.key, row: row}, func(ctx context.Context) error { return c.ledger.Drop(ctx, row) })
+	vm.row = engine.Row{}
+}
+
+// write makes a call that only changes something.
+func (c *historian) write(vm *ownVM, asked call, do func(context.Context) error) {
+	ctx, cancel := c.hurry()
+	defer cancel()
+	asked.began = time.Now()
+	switch err := do(ctx); {
+	case err == nil:
+		c.record(c.number, asked.began, asked, result{})
+	case isAnswer(err):
+		c.record(c.number, asked.began, asked, result{refused: busy})
+		vm.unsure = true
+	default:
+		c.settle(vm, &asked)
+	}
+}

@@ -1,0 +1,267 @@
+package ledgertest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// operation is one of the port that the history records.
+type operation string
+
+const (
+	opTag     operation = "Tag"
+	opRow     operation = "Row"
+	opPlace   operation = "Place"
+	opBind    operation = "Bind"
+	opLeaving operation = "Leaving"
+	opDrop    operation = "Drop"
+)
+
+// call is what a client asked for.
+type call struct {
+	operation
+	key engine.Key
+	// Of Place: what it needs, and the inventory.
+	cores int64
+	inventory
+	// Of Bind and Drop: the row as it was read.
+	row engine.Row
+
+	began time.Time
+}
+
+// isDone tells whether a call took effect, by the row that is there after it.
+func (c call) isDone(row engine.Row) bool {
+	switch c.operation {
+	case opPlace:
+		return row.Key != ""
+	case opDrop:
+		return row.Key == ""
+	case opBind:
+		return row.State == engine.RowBound
+	default:
+		return row.State == engine.RowLeaving
+	}
+}
+
+// result is how the ledger answered.
+type result struct {
+	open     bool // there was no answer: it was done, is done at any time, or never
+	sequence int64
+	row      engine.Row // without a key: there is none
+	fresh    bool
+	refused  refusal
+}
+
+// refusal is why Place gave no row.
+type refusal string
+
+const (
+	busy  refusal = "busy"
+	short refusal = "no room"
+)
+
+// sequential is a ledger that does one operation after the other. It is a value: what
+// changes is a copy.
+type sequential struct {
+	sequence, floor int64
+	rows            map[engine.Key]modelRow
+}
+
+type modelRow struct {
+	host, systemID string
+	state          engine.RowState
+	cores          int64
+	shownFrom      int64
+}
+
+// neverShown is the shownFrom of rows that no inventory shows.
+const neverShown = int64(^uint64(0) >> 1)
+
+// judge is what a history is compared with.
+type judge struct {
+	room map[string]int64 // cores by host
+	last string           // the generation of the ledger when all was over
+}
+
+// model is the judge for porcupine.
+func (j judge) model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return sequential{} },
+		Step: func(state, input, output any) (bool, any) {
+			return j.step(state.(sequential), input.(call), output.(result))
+		},
+		Equal: func(one, other any) bool {
+			a, b := one.(sequential), other.(sequential)
+			return a.sequence == b.sequence && a.floor == b.floor && maps.Equal(a.rows, b.rows)
+		},
+		Hash: func(state any) uint64 {
+			s := state.(sequential)
+			return uint64(s.sequence)<<32 ^ uint64(s.floor)<<16 ^ uint64(len(s.rows))
+		},
+		DescribeOperation: func(input, output any) string { return describe(input.(call), output.(result)) },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
+	}
+}
+
+func describe(c call, r result) string {
+	asked := fmt.Sprintf("%s(%s", c.operation, c.key)
+	if c.operation == opPlace {
+		asked += fmt.Sprintf(", %d cores, at %d", c.cores, c.tag.Sequence)
+		for _, h := range c.hosts {
+			asked += fmt.Sprintf(", %s has %d", h.HostKey, h.Free.Cores)
+		}
+	}
+	switch {
+	case r.open:
+		return asked + ") → no answer"
+	case r.refused != "":
+		return asked + ") → " + string(r.refused)
+	case c.operation == opTag:
+		return fmt.Sprintf("%s) → %d", asked, r.sequence)
+	case c.operation == opPlace, c.operation == opRow:
+		return fmt.Sprintf("%s) → %s on %q, %q, fresh %t", asked, r.row.State, r.row.HostKey, r.row.SystemID, r.fresh)
+	}
+	return asked + ")"
+}
+
+// step tells whether the ledger may answer so in a state, and the state after it.
+func (j judge) step(s sequential, c call, r result) (bool, sequential) {
+	switch c.operation {
+	case opTag:
+		return r.sequence == s.sequence, s
+	case opRow:
+		return s.shows(c.key, r.row), s
+	case opPlace:
+		return j.place(s, c, r)
+	case opBind:
+		return (r.refused == busy) == (s.rows[c.key].state == engine.RowLeaving) || r.open, s.bind(c)
+	case opLeaving:
+		return r.refused == "", s.leaving(c.key)
+	default:
+		return r.refused == "", s.drop(c)
+	}
+}
+
+// shows tells whether a row is the one that is there.
+func (s sequential) shows(key engine.Key, row engine.Row) bool {
+	have, there := s.rows[key]
+	return there == (row.Key != "") && have.host == row.HostKey && have.state == row.State && have.systemID == row.SystemID
+}
+
+// place reserves the first of the candidates that has room, by rank. Whatever the ledger
+// answers, no host may have more rows than it has room for.
+func (j judge) place(s sequential, c call, r result) (bool, sequential) {
+	if _, there := s.rows[c.key]; there {
+		return r.open || s.shows(c.key, r.row) && !r.fresh, s
+	}
+	host, fits := s.choose(c)
+	if host == "" {
+		return r.open || r.refused == busy || r.refused == short && !fits, s
+	}
+	if r.refused == busy && c.tag.Generation != j.last {
+		return true, s // the inventory is from before the ledger was opened again
+	}
+	after := s.with(c.key, modelRow{host: host, state: engine.RowPending, cores: c.cores, shownFrom: neverShown})
+	if r.open {
+		return true, after
+	}
+	return r.fresh && r.refused == "" && after.shows(c.key, r.row) && after.load(host) <= j.room[host], after
+}
+
+// choose is the host that gets the row; empty: none does. fits tells whether the inventory
+// alone has room.
+func (s sequential) choose(c call) (host string, fits bool) {
+	least := int64(0)
+	for _, h := range slices.SortedFunc(slices.Values(c.hosts), func(a, b engine.Candidate) int { return cmp.Compare(a.HostKey, b.HostKey) }) {
+		if h.Free.Cores < c.cores {
+			continue
+		}
+		fits = true
+		vms, cores := s.unseen(h.HostKey, c.tag.Sequence)
+		rank := h.Rank + h.Step*vms
+		if cores <= h.Free.Cores-c.cores && (host == "" || rank < least) {
+			host, least = h.HostKey, rank
+		}
+	}
+	if c.tag.Sequence < s.floor {
+		host = ""
+	}
+	return host, fits
+}
+
+// unseen is what an inventory of a sequence lacks of a host.
+func (s sequential) unseen(host string, sequence int64) (vms, cores int64) {
+	for _, row := range s.rows {
+		if row.host == host && row.shownFrom > sequence {
+			vms, cores = vms+1, cores+row.cores
+		}
+	}
+	return vms, cores
+}
+
+// load is what all rows of a host take.
+func (s sequential) load(host string) (cores int64) {
+	_, cores = s.unseen(host, -1)
+	return cores
+}
+
+func (s sequential) bind(c call) sequential {
+	row, there := s.rows[c.key]
+	if !there {
+		row = modelRow{cores: c.row.Need.Cores}
+	}
+	if there && row.state != engine.RowPending && row.systemID == c.row.SystemID && row.host == c.row.HostKey {
+		return s
+	}
+	s.sequence++
+	row.host, row.systemID = c.row.HostKey, c.row.SystemID
+	if row.state != engine.RowLeaving {
+		row.state, row.shownFrom = engine.RowBound, s.sequence
+	}
+	return s.with(c.key, row)
+}
+
+func (s sequential) leaving(key engine.Key) sequential {
+	row, there := s.rows[key]
+	if !there || row.state == engine.RowLeaving {
+		return s
+	}
+	s.sequence++
+	row.state, row.shownFrom = engine.RowLeaving, neverShown
+	return s.with(key, row)
+}
+
+// drop removes a row that is as it was read. A compose that is given up ends all
+// inventories from before.
+func (s sequential) drop(c call) sequential {
+	row, there := s.rows[c.key]
+	if !there || row.state != c.row.State || row.systemID != c.row.SystemID {
+		return s
+	}
+	s.sequence++
+	if row.systemID == "" {
+		s.floor = s.sequence
+	}
+	s.rows = maps.Clone(s.rows)
+	delete(s.rows, c.key)
+	return s
+}
+
+// with is the state with another row of a key.
+func (s sequential) with(key engine.Key, row modelRow) sequential {
+	rows := maps.Clone(s.rows)
+	if rows == nil {
+		rows = map[engine.Key]modelRow{}
+	}
+	rows[key] = row
+	s.rows = rows
+	return s
+}

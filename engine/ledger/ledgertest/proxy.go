@@ -1,0 +1,126 @@
+package ledgertest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Proxy leads connections to a service that may die and come back at another address. It
+// can lose what the service replies. It does not look into what it carries.
+type Proxy struct {
+	door net.Listener
+
+	mu    sync.Mutex
+	to    string // empty: it hangs up
+	links map[*link]bool
+}
+
+// NewProxy opens one at a free port, until the test ends. It leads nowhere at first.
+func NewProxy(t testing.TB) *Proxy {
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{door: door, links: map[*link]bool{}}
+	go p.letIn()
+	t.Cleanup(func() {
+		door.Close()
+		p.Lead("")
+	})
+	return p
+}
+
+// Address is where it listens.
+func (p *Proxy) Address() string { return p.door.Addr().String() }
+
+// Lead leads new connections to an address, and cuts those that are open. With an empty
+// address, it hangs up on who connects.
+func (p *Proxy) Lead(to string) {
+	p.mu.Lock()
+	p.to = to
+	p.mu.Unlock()
+	p.each((*link).close)
+}
+
+// LoseReplies carries what clients ask to the service, but nothing of what it replies.
+// After a while it cuts the connections on which replies were lost.
+func (p *Proxy) LoseReplies(during time.Duration) {
+	muted := p.each(func(l *link) { l.muted.Store(true) })
+	time.Sleep(during)
+	for _, l := range muted {
+		l.close()
+	}
+}
+
+// each does something with all connections that are open, and lists them.
+func (p *Proxy) each(do func(*link)) (all []*link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		do(l)
+		all = append(all, l)
+	}
+	return all
+}
+
+func (p *Proxy) letIn() {
+	for {
+		client, err := p.door.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		to := p.to
+		p.mu.Unlock()
+		go p.carry(client, to)
+	}
+}
+
+// carry connects a client with the service until one of them hangs up.
+func (p *Proxy) carry(client net.Conn, to string) {
+	defer client.Close()
+	service, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	l := &link{client: client, service: service}
+	p.mu.Lock()
+	p.links[l] = true
+	current := p.to == to
+	p.mu.Unlock()
+	if !current { // it was led elsewhere meanwhile
+		l.close()
+	}
+	go func() {
+		defer l.close()
+		_, _ = io.Copy(service, client)
+	}()
+	_, _ = io.Copy(l, service)
+	l.close()
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+// link is a connection between a client and the service.
+type link struct {
+	client, service net.Conn
+	muted           atomic.Bool
+}
+
+// Write carries what the service replies.
+func (l *link) Write(reply []byte) (int, error) {
+	if l.muted.Load() {
+		return len(reply), nil
+	}
+	return l.client.Write(reply)
+}
+
+func (l *link) close() {
+	l.client.Close()
+	l.service.Close()
+}

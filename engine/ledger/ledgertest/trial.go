@@ -1,0 +1,202 @@
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Trial is how a store is tried whose parts die and whose replies get lost.
+type Trial struct {
+	// Open opens the ledger for a client, over a connection of the client's own.
+	Open func(client int) engine.Ledger
+	// Disturb kills, stops and cuts off what keeps the ledger until ctx ends. All of it
+	// works again when Disturb returns. nil: nothing is disturbed.
+	Disturb func(ctx context.Context, rnd *rand.Rand)
+	// Clients work side by side. Each takes so many steps.
+	Clients, Steps int
+	// Seed is that of all choices. The clients run side by side, so it does not repeat
+	// their order.
+	Seed uint64
+	// StaleReads tells that a read may answer what was true before. Then the reads are
+	// not judged, and the writes are.
+	StaleReads bool
+}
+
+// rnd is a source of choices, one for each use.
+func (trial Trial) rnd(use uint64) *rand.Rand { return rand.New(rand.NewPCG(trial.Seed, use)) }
+
+// run has the clients work while the store is disturbed, until all of them are done.
+func (trial Trial) run(t *testing.T, work func(client int, l engine.Ledger)) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var clients, trouble sync.WaitGroup
+	handles := make([]engine.Ledger, trial.Clients)
+	for n := range handles {
+		handles[n] = trial.Open(n)
+	}
+	if trial.Disturb != nil {
+		trouble.Go(func() { trial.Disturb(ctx, trial.rnd(0)) })
+	}
+	for n, l := range handles {
+		clients.Go(func() { work(n, l) })
+	}
+	clients.Wait()
+	cancel()
+	trouble.Wait()
+}
+
+// scarceRegion has so many cores on each of its hosts.
+func scarceRegion(cores ...int64) *Region {
+	region := &Region{}
+	for n, c := range cores {
+		region.Hosts = append(region.Hosts, engine.Candidate{
+			HostKey: fmt.Sprint("h", n+1), Zone: "az1", Rank: int64(n), Step: 1, Free: engine.Need{Cores: c, MemoryMiB: 1 << 30},
+		})
+	}
+	return region
+}
+
+// inventoryOf reads the hosts by a tag that was read before.
+func inventoryOf(region *Region, tag engine.Tag) inventory {
+	inv := inventory{tag: tag}
+	for n := range region.Hosts {
+		inv.hosts = append(inv.hosts, region.Inventory(n))
+	}
+	return inv
+}
+
+// AcknowledgedOnce has the clients make VMs on hosts that have room for three of four. It
+// wants each write that was acknowledged to be there once, and the room to be used up and
+// never exceeded. A step is a VM.
+func AcknowledgedOnce(t *testing.T, trial Trial) {
+	total := int64(trial.Clients * trial.Steps)
+	region := scarceRegion(total/4, total/4, total/4)
+	made := &acknowledged{rows: map[engine.Key]engine.Row{}}
+	trial.run(t, func(client int, l engine.Ledger) {
+		for n := range trial.Steps {
+			w := writer{t: t, ledger: l, region: region, made: made, key: engine.Key(fmt.Sprintf("owner-%d/vm-%d", client, n))}
+			w.makeVM()
+		}
+	})
+	for _, over := range region.OverCommits() {
+		t.Error(over)
+	}
+	made.compare(t, trial.Open(trial.Clients), int(total/4)*3)
+}
+
+// acknowledged are the rows whose writes were answered.
+type acknowledged struct {
+	mu   sync.Mutex
+	rows map[engine.Key]engine.Row
+	lost int // calls without an answer, each of which was made again
+}
+
+// compare wants the ledger to hold these rows, so many, and no other.
+func (a *acknowledged) compare(t *testing.T, l engine.Ledger, want int) {
+	rows, err := l.Rows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[engine.Key]bool{}
+	for _, row := range rows {
+		mine, known := a.rows[row.Key]
+		if seen[row.Key] || !known || row.HostKey != mine.HostKey || row.SystemID != mine.SystemID || row.Token != mine.Token || row.State != engine.RowBound {
+			t.Errorf("acknowledged was %+v, and there is %+v", mine, row)
+		}
+		seen[row.Key] = true
+	}
+	if len(seen) != len(a.rows) || len(seen) != want {
+		t.Errorf("%d rows, %d were acknowledged, and there was room for %d", len(seen), len(a.rows), want)
+	}
+	t.Logf("%d rows acknowledged, %d rows there, room for %d, %d calls made again for want of an answer", len(a.rows), len(rows), want, a.lost)
+}
+
+// writer makes one VM.
+type writer struct {
+	t      *testing.T
+	ledger engine.Ledger
+	region *Region
+	made   *acknowledged
+	key    engine.Key
+
+	unanswered bool // whether there was a call without an answer
+}
+
+// makeVM reserves room, composes and binds, and makes each call again until it is answered.
+func (w *writer) makeVM() {
+	row, fresh, ok := w.place()
+	if !ok {
+		return
+	}
+	if !fresh && !w.unanswered {
+		w.t.Errorf("%s has a row that nobody placed: %+v", w.key, row)
+	}
+	w.region.Compose(row)
+	w.region.Composed(w.key)
+	row = bound(row, "id-of-"+string(w.key))
+	w.untilAnswered(func(ctx context.Context) error { return w.ledger.Bind(ctx, row) })
+	w.made.mu.Lock()
+	defer w.made.mu.Unlock()
+	w.made.rows[w.key] = row
+}
+
+// place reserves room; ok is false where there is none.
+func (w *writer) place() (row engine.Row, fresh, ok bool) {
+	for !w.t.Failed() {
+		var tag engine.Tag
+		w.untilAnswered(func(ctx context.Context) (err error) {
+			tag, err = w.ledger.Tag(ctx)
+			return err
+		})
+		inv := inventoryOf(w.region, tag)
+		err := w.untilAnswered(func(ctx context.Context) (err error) {
+			row, fresh, err = w.ledger.Place(ctx, engine.Reservation{
+				Key: w.key, Name: "web-1", Need: engine.Need{Cores: 1}, Candidates: inv.hosts, Inventory: inv.tag,
+			})
+			return err
+		})
+		if err == nil {
+			return row, fresh, true
+		}
+		if !errors.Is(err, engine.ErrBusy) {
+			return engine.Row{}, false, false // no room
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return engine.Row{}, false, false
+}
+
+// untilAnswered makes a call until the ledger answers it, and returns a refusal.
+func (w *writer) untilAnswered(call func(context.Context) error) error {
+	for {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+		err := call(ctx)
+		cancel()
+		if isAnswer(err) {
+			return err
+		}
+		if w.t.Context().Err() != nil {
+			w.t.Errorf("%s: no answer before the end of the test: %v", w.key, err)
+			return nil
+		}
+		w.unanswered = true
+		w.made.mu.Lock()
+		w.made.lost++
+		w.made.mu.Unlock()
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// isAnswer tells whether a call did, or did not do, what it was to, and the caller knows
+// which. After any other error the ledger may have done it, or may do it yet.
+func isAnswer(err error) bool {
+	failure, known := errors.AsType[*engine.Error](err)
+	return err == nil || errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrNotFound) || known && failure.Type == engine.InsufficientResources
+}
