@@ -161,9 +161,14 @@ func membersBy(ctx context.Context, leader *client.Client) ([]Member, error) {
 	return all, nil
 }
 
+// findTimeout is how long a leader is looked for: an election takes a second or two.
+const findTimeout = 10 * time.Second
+
 // leader connects to the node that leads. An error is an *engine.Refusal.
 func (c *Cluster) leader(ctx context.Context) (*client.Client, error) {
-	leader, err := client.FindLeader(ctx, c.nodes, client.WithDialFunc(c.dial), client.WithLogFunc(c.logFunc()))
+	within, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	leader, err := client.FindLeader(within, c.nodes, client.WithDialFunc(c.dial), client.WithLogFunc(c.logFunc()))
 	if err != nil {
 		return nil, leaderlessError(c.unreachable(ctx))
 	}

@@ -1,0 +1,342 @@
+package ledgercluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+)
+
+// The ports of each node, at its own address.
+const (
+	clientPort = 7443
+	nodePort   = 7444
+	healthPort = 9441
+)
+
+// patience is how long a test waits for what must come, on a busy machine.
+const patience = 90 * time.Second
+
+// made counts clusters: each has a network of its own.
+var made atomic.Int64
+
+// cluster is three nodes, and clients beside them.
+type cluster struct {
+	t      testing.TB
+	number int64
+	folder string
+	nodes  [3]*node
+	config remote.Config // of a client that may do everything
+}
+
+// node is a process with an address and a folder.
+type node struct {
+	cluster *cluster
+	name    string // of its network namespace
+	address string
+	folder  string
+	log     string // file
+	program string
+
+	mu      sync.Mutex
+	process *exec.Cmd
+}
+
+// newCluster starts three nodes, of which the first one begins the cluster.
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	return newClusterOn(t, 0)
+}
+
+// newClusterOn gives each node a disk of its own of so many MiB; 0: of no size.
+func newClusterOn(t testing.TB, diskMiB int) *cluster {
+	t.Helper()
+	if why := impossible(); why != "" {
+		t.Skip(why)
+	}
+	c := &cluster{t: t, number: made.Add(1), folder: t.TempDir()}
+	c.layNetwork()
+	for i := range c.nodes {
+		c.nodes[i] = c.newNode(i)
+		if diskMiB > 0 {
+			run(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm,mode=700", diskMiB), "tmpfs", c.nodes[i].folder)
+			t.Cleanup(func() { run(t, "umount", "--lazy", c.nodes[i].folder) })
+		}
+	}
+	first := c.nodes[0]
+	first.ledger("cluster", "init")
+	for _, other := range c.nodes[1:] {
+		c.copyKeys(other)
+	}
+	for _, n := range c.nodes {
+		n.start()
+	}
+	t.Cleanup(func() {
+		for _, n := range c.nodes {
+			n.kill()
+		}
+	})
+	for _, n := range c.nodes {
+		n.wantReady()
+	}
+	c.config = c.client("all", "*")
+	return c
+}
+
+// layNetwork makes a bridge by which the nodes and this process reach each other.
+func (c *cluster) layNetwork() {
+	if c.number == 1 {
+		run(c.t, "mount", "--make-rprivate", "/")
+		if err := os.MkdirAll("/run/netns", 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+		run(c.t, "mount", "-t", "tmpfs", "tmpfs", "/run/netns")
+		run(c.t, "ip", "link", "set", "lo", "up")
+	}
+	bridge := fmt.Sprint("br", c.number)
+	run(c.t, "ip", "link", "add", bridge, "type", "bridge")
+	run(c.t, "ip", "addr", "add", fmt.Sprintf("10.98.%d.254/24", c.number), "dev", bridge)
+	run(c.t, "ip", "link", "set", bridge, "up")
+}
+
+// newNode gives a node its network and its folder.
+func (c *cluster) newNode(i int) *node {
+	n := &node{
+		cluster: c, name: fmt.Sprintf("n%d-%d", c.number, i), address: fmt.Sprintf("10.98.%d.%d", c.number, i+1),
+		folder: filepath.Join(c.folder, fmt.Sprint("node", i)), program: program,
+	}
+	n.log = n.folder + ".log"
+	if err := os.Mkdir(n.folder, 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	link := fmt.Sprintf("v%d-%d", c.number, i)
+	run(c.t, "ip", "netns", "add", n.name)
+	run(c.t, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", n.name)
+	run(c.t, "ip", "link", "set", link, "master", fmt.Sprint("br", c.number), "up")
+	run(c.t, "ip", "-n", n.name, "addr", "add", n.address+"/24", "dev", "eth0")
+	run(c.t, "ip", "-n", n.name, "link", "set", "eth0", "up")
+	run(c.t, "ip", "-n", n.name, "link", "set", "lo", "up")
+	return n
+}
+
+// copyKeys gives a node what all nodes share.
+func (c *cluster) copyKeys(to *node) {
+	c.t.Helper()
+	for _, name := range []string{"ca-key.pem", "cluster-key.pem"} {
+		text, err := os.ReadFile(filepath.Join(c.nodes[0].folder, name))
+		if err := errors.Join(err, os.WriteFile(filepath.Join(to.folder, name), text, 0o600)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// client adds a client, which is told of all nodes.
+func (c *cluster) client(name, prefix string) remote.Config {
+	c.t.Helper()
+	keys := filepath.Join(c.folder, "keys-"+name)
+	c.nodes[1].ledger("client", "add", name, "--region", "*", "--prefix", prefix, "--out", keys)
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join(keys, file))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return string(text)
+	}
+	var addresses []string
+	for _, n := range c.nodes {
+		addresses = append(addresses, fmt.Sprintf("https://%s:%d", n.address, clientPort))
+	}
+	return remote.Config{Address: strings.Join(addresses, ","), CA: read("ca.pem"), Certificate: read(name + ".crt"), Key: read(name + ".key"), Version: "test"}
+}
+
+// open connects a client of its own.
+func (c *cluster) open(int) engine.Ledger {
+	c.t.Helper()
+	client, err := remote.New(c.config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { client.Close() })
+	return client.Region("maas")
+}
+
+// leader is the node that leads, once there is one.
+func (c *cluster) leader() *node {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for _, n := range c.nodes {
+			if _, text := n.get("/metrics"); strings.Contains(text, "\nmaaslxd_ledger_leader 1\n") {
+				return n
+			}
+		}
+	}
+	c.t.Fatal("no node leads")
+	return nil
+}
+
+// argv is a command of the program, in the node's network.
+func (n *node) argv(args ...string) *exec.Cmd {
+	return exec.Command("ip", append([]string{"netns", "exec", n.name, n.program, "ledger"}, args...)...)
+}
+
+// ledger runs a command on the node, which must succeed.
+func (n *node) ledger(args ...string) string {
+	n.cluster.t.Helper()
+	out, err := n.try(args...)
+	if err != nil {
+		n.cluster.t.Fatalf("ledger %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (n *node) try(args ...string) (string, error) {
+	out, err := n.argv(append(args, "--dir", n.folder)...).CombinedOutput()
+	return string(out), err
+}
+
+// start starts the node's process.
+func (n *node) start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		n.cluster.t.Error(err)
+		return
+	}
+	defer log.Close()
+	args := []string{
+		"serve", "--dir", n.folder, "--listen", fmt.Sprintf("%s:%d", n.address, clientPort), "--health-addr", fmt.Sprintf("%s:%d", n.address, healthPort),
+		"--name", n.address, "--node", n.member(), "--grace", "5s",
+	}
+	for _, other := range n.cluster.nodes {
+		if other != nil && other != n {
+			args = append(args, "--peer", other.member())
+		}
+	}
+	n.process = n.argv(args...)
+	n.process.Stdout, n.process.Stderr = log, log
+	n.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := n.process.Start(); err != nil {
+		n.cluster.t.Error(err)
+	}
+}
+
+// member is the node's address for other nodes.
+func (n *node) member() string { return fmt.Sprintf("%s:%d", n.address, nodePort) }
+
+// signal sends a signal to the node's process, if it runs.
+func (n *node) signal(s syscall.Signal) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process != nil {
+		_ = n.process.Process.Signal(s) // it may have ended by itself
+	}
+}
+
+// end signals the process, and waits until it has ended.
+func (n *node) end(s syscall.Signal) {
+	n.signal(s)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process != nil {
+		_ = n.process.Wait() // how it ended is up to the signal
+		n.process = nil
+	}
+}
+
+func (n *node) kill() { n.end(syscall.SIGKILL) }
+
+// cutOff parts the node from other nodes, in both directions. Clients still reach it.
+func (n *node) cutOff() {
+	rules := fmt.Sprintf(`table inet cut {
+	chain in { type filter hook input priority 0; tcp dport %[1]d drop; tcp sport %[1]d drop; }
+	chain out { type filter hook output priority 0; tcp dport %[1]d drop; tcp sport %[1]d drop; }
+}`, nodePort)
+	n.nft(rules)
+}
+
+// isolate parts the node from everyone.
+func (n *node) isolate() {
+	n.nft(`table inet cut {
+	chain in { type filter hook input priority 0; policy drop; }
+	chain out { type filter hook output priority 0; policy drop; }
+}`)
+}
+
+// rejoin ends a cut.
+func (n *node) rejoin() { n.nft("delete table inet cut") }
+
+func (n *node) nft(rules string) {
+	cmd := exec.Command("ip", "netns", "exec", n.name, "nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(rules)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.cluster.t.Errorf("nft: %v\n%s", err, out)
+	}
+}
+
+// get asks the node's diagnostics; 0 where it does not answer.
+func (n *node) get(path string) (status int, text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d%s", n.address, healthPort, path), nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(body)
+}
+
+// wantReady waits until the node serves.
+func (n *node) wantReady() {
+	n.cluster.t.Helper()
+	said := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		status, text := n.get("/readyz")
+		if status == http.StatusOK {
+			return
+		}
+		said = text
+	}
+	log, _ := os.ReadFile(n.log)
+	n.cluster.t.Fatalf("%s does not serve: %s\n%s", n.name, said, tail(log))
+}
+
+// wantSays waits until the node's log says something.
+func (n *node) wantSays(pattern string) {
+	n.cluster.t.Helper()
+	wanted := regexp.MustCompile(pattern)
+	var log []byte
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if log, _ = os.ReadFile(n.log); wanted.Match(log) {
+			return
+		}
+	}
+	n.cluster.t.Errorf("the log of %s does not say %q:\n%s", n.name, pattern, tail(log))
+}
+
+func tail(text []byte) string {
+	const most = 4000
+	return string(text[max(0, len(text)-most):])
+}

@@ -1,0 +1,160 @@
+package ledgercluster
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
+)
+
+// faults are what happens to nodes. Each ends with all of them at work again.
+var faults = map[string]struct {
+	reason  string
+	diskMiB int // of each node; 0: as much as there is
+	do      func(ctx context.Context, c *cluster, rnd *rand.Rand)
+}{
+	"Killed": {
+		reason: "The leader dies, and comes back.",
+		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
+			n := c.leader()
+			n.kill()
+			pause(ctx, time.Duration(rnd.IntN(2000))*time.Millisecond)
+			n.start()
+			n.wantReady()
+		},
+	},
+	"Stopped": {
+		reason: "The leader hangs: connections to it stay open, and nothing answers.",
+		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
+			n := c.leader()
+			n.signal(syscall.SIGSTOP)
+			pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
+			n.signal(syscall.SIGCONT)
+			n.wantReady()
+		},
+	},
+	"CutOff": {
+		reason: "The leader loses the other nodes, and clients still reach it.",
+		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
+			n := c.leader()
+			n.cutOff()
+			pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
+			n.rejoin()
+			n.wantReady()
+		},
+	},
+	"Isolated": {
+		reason: "Nobody reaches the leader, in either direction.",
+		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
+			n := c.leader()
+			n.isolate()
+			pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
+			n.rejoin()
+			n.wantReady()
+		},
+	},
+	"Rolling": {
+		reason: "All nodes are started anew, one after the other, as in an upgrade.",
+		do: func(_ context.Context, c *cluster, _ *rand.Rand) {
+			for _, n := range c.nodes {
+				n.end(syscall.SIGTERM)
+				n.start()
+				n.wantReady()
+			}
+		},
+	},
+	"DiskFull": {
+		reason: "The disk of the leader is full for a while.", diskMiB: 256,
+		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
+			n := c.leader()
+			ballast := n.fill()
+			pause(ctx, time.Duration(1000+rnd.IntN(2000))*time.Millisecond)
+			if err := os.Remove(ballast); err != nil {
+				c.t.Error(err)
+			}
+			n.revive()
+		},
+	},
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// fill leaves no room on the node's disk.
+func (n *node) fill() (ballast string) {
+	ballast = filepath.Join(n.folder, "ballast")
+	file, err := os.Create(ballast)
+	if err != nil {
+		n.cluster.t.Error(err)
+		return ballast
+	}
+	defer file.Close()
+	for block := 1 << 20; block > 0; { // smaller ones at last
+		if _, err := file.Write(make([]byte, block)); err != nil {
+			block /= 2
+		}
+	}
+	return ballast
+}
+
+// revive starts a node that has given up, and waits until it serves.
+func (n *node) revive() {
+	if status, _ := n.get("/healthz"); status == 0 {
+		n.kill()
+		n.start()
+	}
+	n.wantReady()
+}
+
+// disturb does one kind of fault after the other, and counts them.
+func (c *cluster) disturb(count *atomic.Int64, names ...string) func(context.Context, *rand.Rand) {
+	return func(ctx context.Context, rnd *rand.Rand) {
+		for ctx.Err() == nil {
+			name := names[rnd.IntN(len(names))]
+			faults[name].do(ctx, c, rnd)
+			count.Add(1)
+			pause(ctx, time.Duration(rnd.IntN(1000))*time.Millisecond)
+		}
+	}
+}
+
+// TestNodesAcknowledgedOnce: 32 writers lose nothing that was acknowledged, and no room is
+// given twice, whatever happens to a node.
+func TestNodesAcknowledgedOnce(t *testing.T) {
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			c := newClusterOn(t, fault.diskMiB)
+			var count atomic.Int64
+			ledgertest.AcknowledgedOnce(t, ledgertest.Trial{Open: c.open, Disturb: c.disturb(&count, name), Clients: 32, Steps: 8, Seed: 1})
+			if count.Load() == 0 {
+				t.Error("nothing happened to a node: this proves nothing")
+			}
+			if t.Failed() {
+				t.Log(fault.reason)
+			}
+			t.Logf("happened: %d times", count.Load())
+		})
+	}
+}
+
+// TestNodesLinearizable: what clients hear of nodes that are killed, stopped and cut off is
+// what one client after the other could have heard. Reads may be late, and are not judged.
+func TestNodesLinearizable(t *testing.T) {
+	ledgertest.Histories(t, func(t *testing.T) ledgertest.Trial {
+		c := newCluster(t)
+		var count atomic.Int64
+		t.Cleanup(func() { t.Logf("happened: %d times", count.Load()) })
+		return ledgertest.Trial{Open: c.open, Disturb: c.disturb(&count, "Killed", "Stopped", "CutOff", "Isolated", "Rolling"), StaleReads: true}
+	})
+}
