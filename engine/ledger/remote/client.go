@@ -2,8 +2,8 @@
 // (engine/ledger/service). It is the port of engine.Ledger over HTTPS.
 //
 // A call whose answer does not come is sent again, with the same id, until the caller's
-// time is over: the service does it once. Where the service cannot be reached, a call
-// fails; nothing is placed on a guess.
+// time is over: the service does it once. Where the service is a cluster, the next node is
+// asked. Where no node can be reached, a call fails; nothing is placed on a guess.
 package remote
 
 import (
@@ -11,7 +11,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -22,7 +21,7 @@ import (
 
 // Client is the connection to a service. It is safe for concurrent use.
 type Client struct {
-	base    *url.URL
+	nodes   *nodes
 	version string
 	conns   connections
 	leases  *lease.Keeper
@@ -31,12 +30,12 @@ type Client struct {
 
 // New makes a client, and asks nothing yet. An error is an *engine.SpecError.
 func New(c Config) (*Client, error) {
-	base, trust, err := c.parse()
+	addresses, trust, err := c.parse()
 	if err != nil {
 		return nil, err
 	}
 	return &Client{
-		base: base, version: c.Version, leases: lease.NewKeeper(),
+		nodes: newNodes(addresses), version: c.Version, leases: lease.NewKeeper(),
 		conns: connections{config: c, http: newHTTP(trust, c.Dialer), looked: time.Now()},
 	}, nil
 }
@@ -72,7 +71,7 @@ func (c *Client) Check(ctx context.Context) (wire.Client, error) {
 		return wire.Client{}, err
 	}
 	if answer.Client == nil {
-		return wire.Client{}, incomplete(c.base, wire.Hello)
+		return wire.Client{}, c.incomplete(wire.Hello)
 	}
 	return *answer.Client, nil
 }

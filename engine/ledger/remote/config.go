@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,15 +9,19 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
 // Config says where the service of a ledger is, and who the client is. The texts are PEM.
 type Config struct {
-	Address     string // https://ledger.example:7443
+	// Address is https://ledger.example:7443. Those of the nodes of one cluster are parted
+	// by commas.
+	Address     string
 	CA          string // who signs the service's certificate; empty: those that the system trusts
 	Certificate string // of the client
 	Key         string
@@ -30,10 +35,16 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// IsAddress tells whether a text names a service, and no file. What has a scheme that no
-// service speaks is an address, too: New refuses it.
+// IsAddress tells whether a text names a service, or the nodes of one, and no file. What
+// has a scheme that no service speaks is an address, too: New refuses it.
 func IsAddress(text string) bool {
-	return strings.Contains(text, "://") || lacksScheme.MatchString(text)
+	switch {
+	case strings.Contains(text, "://"):
+		return true
+	case strings.ContainsAny(text, `/\`):
+		return false // a path, which may have commas and colons
+	}
+	return slices.ContainsFunc(strings.Split(text, ","), lacksScheme.MatchString)
 }
 
 // lacksScheme is an address without https://, like ledger.example.com:7443. As a path it
@@ -49,8 +60,8 @@ const (
 )
 
 // parse checks a Config. Errors are *engine.SpecErrors, and show nothing of the key.
-func (c Config) parse() (*url.URL, *tls.Config, error) {
-	base, err := parseAddress(c.Address)
+func (c Config) parse() ([]*url.URL, *tls.Config, error) {
+	addresses, err := parseAddresses(c.Address)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,29 +87,69 @@ func (c Config) parse() (*url.URL, *tls.Config, error) {
 			"Ask who runs the ledger service for another one: ledger client add.")
 	}
 	config.Certificates = []tls.Certificate{pair}
-	return base, config, nil
+	return addresses, config, nil
 }
 
-func parseAddress(text string) (*url.URL, error) {
-	const hint = "Give it as https://HOST:PORT."
-	if lacksScheme.MatchString(text) {
-		return nil, bad(addressField, "does not begin with https://", hint)
+// parseAddresses reads a list of addresses. An error names the entry that is wrong.
+func parseAddresses(text string) ([]*url.URL, error) {
+	entries := strings.Split(text, ",")
+	var all []*url.URL
+	seen := map[string]bool{}
+	for n, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		base, wrong := parseAddress(entry)
+		if wrong == "" && seen[hostAndPort(base)] {
+			wrong = "names a node a second time"
+		}
+		switch {
+		case wrong != "" && len(entries) == 1:
+			return nil, bad(addressField, wrong, "Give it as https://HOST:PORT.")
+		case wrong != "":
+			return nil, bad(addressField, fmt.Sprintf("has an entry %s that %s", entryName(n+1, entry), wrong),
+				"Give each node of the cluster once, as https://HOST:PORT, and part them by commas.")
+		}
+		seen[hostAndPort(base)] = true
+		all = append(all, base)
+	}
+	return all, nil
+}
+
+// entryName names an entry of a list. One that may hold a password has its number alone.
+func entryName(number int, entry string) string {
+	if entry == "" || strings.Contains(entry, "@") {
+		return fmt.Sprint(number)
+	}
+	return fmt.Sprintf("%d, %s,", number, bounded.Cut(bounded.OneLine(entry), 100))
+}
+
+// hostAndPort is where an address leads to.
+func hostAndPort(base *url.URL) string {
+	return net.JoinHostPort(strings.ToLower(base.Hostname()), cmp.Or(base.Port(), "443"))
+}
+
+// parseAddress reads one address. wrong says what is wrong with it; empty: nothing is.
+func parseAddress(text string) (base *url.URL, wrong string) {
+	switch {
+	case text == "":
+		return nil, "is empty"
+	case !strings.Contains(text, "://"):
+		return nil, "does not begin with https://"
 	}
 	base, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, bad(addressField, "is no address", hint)
+		return nil, "is no address"
 	case base.User != nil:
-		return nil, bad(addressField, "holds a user or a password, which a ledger service does not know", hint)
+		return nil, "holds a user or a password, which a ledger service does not know"
 	case base.Scheme != "https":
-		return nil, bad(addressField, fmt.Sprintf("begins with %s://, but a ledger service speaks https alone", base.Scheme), hint)
+		return nil, fmt.Sprintf("begins with %s://, but a ledger service speaks https alone", base.Scheme)
 	case base.Host == "" || base.Hostname() == "":
-		return nil, bad(addressField, "names no host", hint)
+		return nil, "names no host"
 	case strings.Trim(base.Path, "/") != "" || base.RawQuery != "" || base.Fragment != "":
-		return nil, bad(addressField, "has something after the host and the port", hint)
+		return nil, "has something after the host and the port"
 	}
 	base.Path = ""
-	return base, nil
+	return base, ""
 }
 
 func bad(field, message, hint string) error {

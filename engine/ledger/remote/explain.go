@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,19 +16,19 @@ import (
 
 // explain says why a call got no answer. What cannot pass is an *engine.Refusal that
 // says what answered instead.
-func (c *Client) explain(err error) error {
+func (n node) explain(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // without the address, which the sentence has
 	}
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return c.untrusted(untrusted)
+		return n.untrusted(untrusted)
 	}
 	var header tls.RecordHeaderError
 	switch {
 	case errors.As(err, &header) && isHTTP(header.RecordHeader[:]), errors.Is(err, http.ErrSchemeMismatch):
-		return c.wrongAddress("plain HTTP answers there")
+		return n.wrongAddress("plain HTTP answers there")
 	case errors.As(err, &header):
-		return c.wrongAddress("what answers there does not speak TLS")
+		return n.wrongAddress("what answers there does not speak TLS")
 	}
 	return &passing{err}
 }
@@ -36,7 +37,7 @@ func (c *Client) explain(err error) error {
 func isHTTP(record []byte) bool { return len(record) >= 5 && string(record[:5]) == "HTTP/" }
 
 // untrusted says which certificate the service showed, and what is wrong with it.
-func (c *Client) untrusted(err *tls.CertificateVerificationError) error {
+func (n node) untrusted(err *tls.CertificateVerificationError) error {
 	shown := "a certificate"
 	if len(err.UnverifiedCertificates) > 0 {
 		own := err.UnverifiedCertificates[0]
@@ -47,18 +48,18 @@ func (c *Client) untrusted(err *tls.CertificateVerificationError) error {
 	hint := "Give the file ca.pem of the ledger service as " + caField + ". If you have, something else answers at this address."
 	switch {
 	case errors.As(err, &names):
-		hint = "Take an address that is in the certificate, or start the service with --name " + c.base.Hostname() + "."
+		hint = "Take an address that is in the certificate, or start the service with --name " + n.base.Hostname() + "."
 	case errors.As(err, &wrong) && wrong.Reason == x509.Expired:
 		hint = "See the clocks of both machines, and give the service another certificate."
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the ledger service %s is not trusted: it shows %s: %s", c.base.Host, shown, line(err.Err.Error())),
+		Message: fmt.Sprintf("the ledger service %s is not trusted: it shows %s: %s", n.base.Host, shown, line(err.Err.Error())),
 		Hint:    hint, Err: engine.ErrForbidden,
 	}
 }
 
 // noLedger says what answered that is no ledger.
-func (c *Client) noLedger(response *http.Response) error {
+func (n node) noLedger(response *http.Response) error {
 	said := "HTTP " + line(response.Status)
 	if server := response.Header.Get("Server"); server != "" {
 		said += ", server " + line(server)
@@ -69,29 +70,40 @@ func (c *Client) noLedger(response *http.Response) error {
 	if response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable || response.StatusCode == http.StatusGatewayTimeout {
 		return &passing{fmt.Errorf("a proxy answers in its place (%s)", said)}
 	}
-	return c.wrongAddress("what answers there is no ledger (" + said + ")")
+	return n.wrongAddress("what answers there is no ledger (" + said + ")")
 }
 
-func (c *Client) wrongAddress(why string) error {
+func (n node) wrongAddress(why string) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("there is no ledger service at %s: %s", c.base, why),
+		Message: fmt.Sprintf("there is no ledger service at %s: %s", n.base, why),
 		Hint:    "Set " + addressField + " to the address at which capi-bridge ledger serve listens.", Err: engine.ErrInvalid,
 	}
 }
 
 // unreachable ends the patience with a service.
 func (c *Client) unreachable(err error) error {
-	return c.ofLedger(fmt.Errorf("the ledger service %s cannot be reached, and nothing is placed without it: %s: %w", c.base, line(err.Error()), engine.ErrUnavailable))
+	if c.nodes.isCluster() {
+		return c.ofLedger(fmt.Errorf("%s cannot serve, and nothing is placed without them: %s: %w", c.nodes, err.Error(), engine.ErrUnavailable))
+	}
+	return c.ofLedger(fmt.Errorf("%s cannot be reached, and nothing is placed without it: %s: %w", c.nodes, line(err.Error()), engine.ErrUnavailable))
+}
+
+// unansweredError says that the caller's time is over. Of several nodes, each has a reason.
+func (c *Client) unansweredError(ctx context.Context, last error) error {
+	if c.nodes.isCluster() {
+		return fmt.Errorf("%s did not answer: %s: %w", c.nodes, last.Error(), ctx.Err())
+	}
+	return fmt.Errorf("%s did not answer: %w", c.nodes, ctx.Err())
 }
 
 // ofLedger marks an error as the ledger's, unless it is one of the answers that the port
 // promises.
 func (c *Client) ofLedger(err error) error {
-	return engine.OfLedger(c.base.String(), err)
+	return engine.OfLedger(c.nodes.addresses(), err)
 }
 
-func incomplete(base *url.URL, o wire.Operation) error {
-	return engine.OfLedger(base.String(), fmt.Errorf("the answer of the ledger service %s to %s lacks what was asked for: %w", base, o.Name, engine.ErrUnavailable))
+func (c *Client) incomplete(o wire.Operation) error {
+	return c.ofLedger(fmt.Errorf("an answer of %s to %s lacks what was asked for: %w", c.nodes, o.Name, engine.ErrUnavailable))
 }
 
 func line(text string) string { return bounded.Cut(bounded.OneLine(text), 300) }

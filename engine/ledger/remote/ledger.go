@@ -39,7 +39,7 @@ func (l *Ledger) row(ctx context.Context, o wire.Operation, call wire.Call) (eng
 	case err != nil:
 		return engine.Row{}, false, err
 	case answer.Row == nil:
-		return engine.Row{}, false, incomplete(l.client.base, o)
+		return engine.Row{}, false, l.client.incomplete(o)
 	}
 	return *answer.Row, answer.Fresh, nil
 }
@@ -51,7 +51,7 @@ func (l *Ledger) Tag(ctx context.Context) (engine.Tag, error) {
 	case err != nil:
 		return engine.Tag{}, err
 	case answer.Tag == nil:
-		return engine.Tag{}, incomplete(l.client.base, wire.Tag)
+		return engine.Tag{}, l.client.incomplete(wire.Tag)
 	}
 	return *answer.Tag, nil
 }
@@ -158,7 +158,7 @@ func (t table) TakeLease(ctx context.Context, mine lease.Lease, dead string) (le
 	case err != nil:
 		return lease.Lease{}, err
 	case answer.Lease == nil:
-		return lease.Lease{}, incomplete(t.client.base, wire.TakeLease)
+		return lease.Lease{}, t.client.incomplete(wire.TakeLease)
 	}
 	return *answer.Lease, nil
 }

@@ -25,6 +25,14 @@ const (
 	sendingFor = 10 * time.Second
 )
 
+// unansweredFor is how long one node of several may take to answer. A node that hangs then
+// costs seconds of a call, and the next node is asked. This is safe although the first one
+// may still do what it was asked for: it gives up at the same time, and each write has an id
+// or names the row that it is about, so that the ledger does it once.
+const unansweredFor = 3 * time.Second
+
+var errUnanswered = fmt.Errorf("no answer came within %s", unansweredFor)
+
 // Pauses between two sendings, with jitter.
 const (
 	pauseFirst = 50 * time.Millisecond
@@ -48,35 +56,34 @@ func (c *Client) ask(ctx context.Context, o wire.Operation, call wire.Call) (wir
 	if err := ctx.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	began, id := time.Now(), rand.Text()
+	began, sending := time.Now(), &outgoing{Operation: o, id: rand.Text(), body: body}
 	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
-		answer, err := c.sendOnce(ctx, o, id, body)
-		if err == nil {
-			err = answer.Error.Err()
-		}
+		answer, err := c.sendRound(ctx, sending)
 		if !isPassing(err) {
 			c.away.answered()
 			return answer, c.ofLedger(err)
 		}
-		if err := c.giveUp(ctx, o, began, probe, err); err != nil {
+		if err := c.giveUp(ctx, sending, began, probe, err); err != nil {
 			return wire.Answer{}, err
 		}
 		sleep(ctx, pause/2+jitter.Of(pause))
 		if ctx.Err() != nil {
-			return wire.Answer{}, c.giveUp(ctx, o, began, probe, err)
+			return wire.Answer{}, c.giveUp(ctx, sending, began, probe, err)
 		}
 	}
 }
 
 // giveUp says why a call is not sent again that got no answer; nil: it is. A heartbeat
-// waits for less than others, and so ends no other call.
-func (c *Client) giveUp(ctx context.Context, o wire.Operation, began time.Time, probe bool, last error) error {
+// waits for less than others, and so ends no other call. Neither does a call that has not
+// been sent to each node.
+func (c *Client) giveUp(ctx context.Context, call *outgoing, began time.Time, probe bool, last error) error {
 	switch other := c.away.gaveUpAfter(began); {
 	case ctx.Err() != nil:
-		if tried := time.Since(began); tried >= enough && o != wire.Beat && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		askedAll := call.sent >= len(c.nodes.all) && call.Operation != wire.Beat
+		if askedAll && time.Since(began) >= enough && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			c.away.gaveUp(c.unreachable(last))
 		}
-		return c.ofLedger(fmt.Errorf("the ledger service %s did not answer: %w", c.base.Host, ctx.Err()))
+		return c.ofLedger(c.unansweredError(ctx, last))
 	case other != nil:
 		return other
 	case probe || time.Since(began) > patience:
@@ -100,12 +107,16 @@ func isPassing(err error) bool {
 	return lost || errors.Is(err, wire.ErrEnding) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// sendOnce sends a call, and reads the answer. The error is *passing where there is none.
-func (c *Client) sendOnce(ctx context.Context, o wire.Operation, id string, body []byte) (wire.Answer, error) {
+// sendOnce sends a call to a node, and reads the answer. The error is *passing where there
+// is none.
+func (c *Client) sendOnce(ctx context.Context, to node, call *outgoing) (wire.Answer, error) {
 	whole := timeLeft(ctx)
 	ctx, cancel := context.WithTimeout(ctx, min(sendingFor, whole))
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+wire.Path+o.Name, bytes.NewReader(body))
+	if c.nodes.isCluster() {
+		whole = min(whole, unansweredFor)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.base.String()+wire.Path+call.Name, bytes.NewReader(call.body))
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -113,19 +124,40 @@ func (c *Client) sendOnce(ctx context.Context, o wire.Operation, id string, body
 	request.Header.Set("User-Agent", "maaslxd/"+c.version)
 	request.Header.Set(wire.HeaderProtocol, wire.Version())
 	request.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(1, whole.Milliseconds()), 10))
-	request.Header.Set(wire.HeaderCall, id)
-	response, err := c.conns.client().Do(request)
+	request.Header.Set(wire.HeaderCall, call.id)
+	response, err := c.do(request)
 	if err != nil {
-		return wire.Answer{}, c.explain(err)
+		return wire.Answer{}, to.explain(err)
 	}
 	defer response.Body.Close()
-	if err := c.checkPeer(response); err != nil {
+	if err := to.checkPeer(response); err != nil {
 		return wire.Answer{}, err
 	}
+	return to.readAnswer(response)
+}
+
+// do sends a request. One node of several has unansweredFor to begin its answer, which may
+// then take longer to read.
+func (c *Client) do(request *http.Request) (*http.Response, error) {
+	if !c.nodes.isCluster() {
+		return c.conns.client().Do(request)
+	}
+	ctx, cancel := context.WithCancelCause(request.Context())
+	timer := time.AfterFunc(unansweredFor, func() { cancel(errUnanswered) })
+	defer timer.Stop()
+	response, err := c.conns.client().Do(request.WithContext(ctx))
+	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
+		return nil, errUnanswered
+	}
+	return response, err
+}
+
+// readAnswer reads the answer of a node. The error is *passing where it breaks off.
+func (n node) readAnswer(response *http.Response) (wire.Answer, error) {
 	text, err := bounded.ReadAll(response.Body, wire.AnswerLimits)
 	switch {
 	case errors.Is(err, bounded.ErrTooLarge):
-		return wire.Answer{}, fmt.Errorf("cannot read the answer of the ledger service %s: %w", c.base.Host, err)
+		return wire.Answer{}, fmt.Errorf("cannot read the answer of the ledger service %s: %w", n.base.Host, err)
 	case err != nil:
 		return wire.Answer{}, &passing{err}
 	}
@@ -145,7 +177,7 @@ func timeLeft(ctx context.Context) time.Duration {
 }
 
 // checkPeer sees that a ledger of the same protocol answers.
-func (c *Client) checkPeer(response *http.Response) error {
+func (n node) checkPeer(response *http.Response) error {
 	theirs := response.Header.Get(wire.HeaderProtocol)
 	var message string
 	switch wire.Compare(theirs) {
@@ -158,13 +190,13 @@ func (c *Client) checkPeer(response *http.Response) error {
 	case wire.Another:
 		message = "is another build than this program"
 	default:
-		return c.noLedger(response)
+		return n.noLedger(response)
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
-	return &engine.Refusal{
-		Message: fmt.Sprintf("the ledger service %s %s: they speak the protocols %s and %s", c.base.Host, message, bounded.Cut(bounded.OneLine(theirs), 40), wire.Version()),
+	return &mismatchError{&engine.Refusal{
+		Message: fmt.Sprintf("the ledger service %s %s: they speak the protocols %s and %s", n.base.Host, message, bounded.Cut(bounded.OneLine(theirs), 40), wire.Version()),
 		Hint:    "Take the same version for both.", Err: engine.ErrConflict,
-	}
+	}}
 }
 
 func sleep(ctx context.Context, d time.Duration) {

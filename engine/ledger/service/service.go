@@ -128,6 +128,11 @@ func (s *Service) answer(c *request, r *http.Request) wire.Answer {
 	if !c.Writes {
 		return c.do(ctx)
 	}
+	if r.Context().Err() != nil {
+		// The node hung, and the client has asked another one. A write of then must not
+		// touch what has come since.
+		return failed(wire.ErrEnding)
+	}
 	// A write goes on where the connection breaks: the client sends it again, and gets
 	// the answer then.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), timeout)

@@ -130,9 +130,13 @@ func (e *Error) Status() int {
 }
 
 // Final tells whether the same call would be answered so each time. It would not be where
-// the service gave up.
+// the service gave up, or cannot serve for now: a cluster without a leader gets one.
 func (e *Error) Final() bool {
-	return e.Code != "ending" && e.Code != "deadline" && e.Code != "cancelled"
+	switch e.Code {
+	case "ending", "deadline", "cancelled", "unavailable":
+		return false
+	}
+	return true
 }
 
 // Err is the error as it was on the other side; nil for nil. Its texts are made safe for
