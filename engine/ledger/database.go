@@ -48,6 +48,7 @@ func OpenDatabase(ctx context.Context, d Database, now func() time.Time) (*Ledge
 		Database: d, turn: make(chan struct{}, d.AtOnce),
 		prepared: statements{byText: map[string]*sql.Stmt{}}, keeper: lease.NewKeeper(),
 	}
+	s.batches.store = s
 	if err := s.migrate(ctx, now); err != nil {
 		return nil, errors.Join(err, d.DB.Close())
 	}

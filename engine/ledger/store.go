@@ -21,6 +21,7 @@ type store struct {
 	// order in which they asked; database/sql would choose one at random.
 	turn     chan struct{}
 	prepared statements
+	batches  batches // of a replicated database
 	// opened is the number of the generation that this store's opening began.
 	opened int64
 	keeper *lease.Keeper // of leases, for this process
@@ -34,6 +35,14 @@ const (
 
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
+	if s.Replicated {
+		return s.batches.do(ctx, statement, args)
+	}
+	return s.alone(ctx, statement, args)
+}
+
+// alone runs a statement in a transaction of its own.
+func (s *store) alone(ctx context.Context, statement string, args []any) error {
 	return s.try(ctx, func(ctx context.Context) error {
 		prepared, err := s.prepared.prepare(ctx, s.DB, statement)
 		if err != nil {
