@@ -8,6 +8,7 @@ require github.com/google/go-cmp v0.7.0
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/canonical/go-dqlite/v3 v3.0.4
 	github.com/canonical/lxd v0.0.0-20241219132753-2b27096b0e5e
 	github.com/go-logr/logr v1.4.4
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
@@ -44,7 +45,6 @@ require (
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
-	github.com/canonical/go-dqlite/v3 v3.0.4 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect

@@ -31,6 +31,7 @@ var kinds = []struct {
 	{"real-hosts", []string{"TestReal"}},
 	{"kubernetes", []string{"TestKube"}},
 	{"clusters", []string{"TestCluster"}},
+	{"nodes", []string{"TestNodes"}},
 }
 
 const unit = "unit"

@@ -139,13 +139,13 @@ func (e *unfitError) Unwrap() error { return e.error }
 
 // look compares this node with the others.
 func (r *running) look(ctx context.Context) error {
-	if err := r.rows.CheckSchema(ctx); errors.Is(err, engine.ErrConflict) {
+	if err := rows.CheckSchema(ctx, r.rows); errors.Is(err, engine.ErrConflict) {
 		// Another node may be new enough, so a client asks that one.
 		return &unfitError{&engine.Refusal{Message: err.Error(), Hint: "Start this node with the version that the others have.", Err: engine.ErrUnavailable}}
 	} else if err != nil {
 		return err
 	}
-	ahead, certain, err := r.rows.CompareClocks(ctx, r.node.address)
+	ahead, certain, err := rows.CompareClocks(ctx, r.rows, r.node.address)
 	switch {
 	case err != nil:
 		return err

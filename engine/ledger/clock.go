@@ -25,7 +25,7 @@ const leaderNow = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
 // CompareClocks notes by how much this node's clock is ahead of the leader's, and tells by
 // how much it differs from the middle of all nodes'. certain is false where most cannot be
 // told from the wrong: two nodes differ, and no third one decides.
-func (l *Ledger) CompareClocks(ctx context.Context, node string) (ahead time.Duration, certain bool, err error) {
+func CompareClocks(ctx context.Context, l *Ledger, node string) (ahead time.Duration, certain bool, err error) {
 	began := time.Now()
 	err = l.store.exec(ctx, `
 INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNow+`, `+leaderNow+`)
@@ -71,7 +71,7 @@ func differenceOf(own int64, others []int64) (difference int64, certain bool) {
 
 // CheckSchema is an *engine.Refusal where a newer program has brought the schema up to date
 // since this one opened the ledger.
-func (l *Ledger) CheckSchema(ctx context.Context) error {
+func CheckSchema(ctx context.Context, l *Ledger) error {
 	files, err := migrationFiles()
 	if err != nil {
 		return err

@@ -87,6 +87,16 @@ const atOnce = 8
 
 // Open opens the ledger. now is this node's clock.
 func (c *Cluster) Open(ctx context.Context, now func() time.Time) (*ledger.Ledger, error) {
+	db, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.OpenDatabase(ctx, ledger.Database{DB: db, Judge: judge, AtOnce: atOnce, Replicated: true}, now)
+	return l, engine.OfLedger("of the cluster", err)
+}
+
+// connect makes what runs statements on the leader.
+func (c *Cluster) connect() (*sql.DB, error) {
 	d, err := driver.New(c.nodes,
 		driver.WithDialFunc(c.dial), driver.WithLogFunc(c.logFunc()),
 		driver.WithAttemptTimeout(attemptTimeout), driver.WithConnectionBackoffFactor(20*time.Millisecond),
@@ -98,8 +108,7 @@ func (c *Cluster) Open(ctx context.Context, now func() time.Time) (*ledger.Ledge
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the database of the cluster: %w", err)
 	}
-	l, err := ledger.OpenDatabase(ctx, ledger.Database{DB: sql.OpenDB(connector), Judge: judge, AtOnce: atOnce, Replicated: true}, now)
-	return l, engine.OfLedger("of the cluster", err)
+	return sql.OpenDB(connector), nil
 }
 
 // dial connects to a node by TLS, and proves that both belong to the cluster.

@@ -1,0 +1,21 @@
+//go:build !dqlite
+
+package ledger
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestWithoutDqlite: a program that was built without dqlite says so, and makes nothing.
+func TestWithoutDqlite(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"init", "status"} {
+		if err := command(t.Context(), t.TempDir(), io.Discard, io.Discard, "cluster", name); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("cluster %s: %v", name, err)
+		}
+	}
+}

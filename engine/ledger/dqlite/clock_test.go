@@ -1,0 +1,65 @@
+//go:build dqlite
+
+package dqlite_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// TestClocks: the node whose clock is an hour behind is told so, also where it leads, and
+// the others are not.
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	clocks := []time.Duration{0, 0, -time.Hour}
+	var handles []*ledger.Ledger
+	for n, wrong := range clocks {
+		l, err := c.nodes[n].Open(c.ctx(), func() time.Time { return time.Now().Add(wrong) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		handles = append(handles, l)
+	}
+	for range 2 { // all are known the second time
+		for n, l := range handles {
+			ahead, certain, err := ledger.CompareClocks(c.ctx(), l, c.configs[n].Address)
+			if errors.Is(err, engine.ErrUnavailable) {
+				t.Skipf("the machine is too busy to compare clocks: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known := n == 2; known && (!certain || (ahead-clocks[n]).Abs() > ledger.ClockTolerance) {
+				t.Errorf("node %d: ahead by %s, %t, want %s", n, ahead, certain, clocks[n])
+			} else if !known && certain && ahead.Abs() > ledger.ClockTolerance {
+				t.Errorf("node %d: ahead by %s", n, ahead)
+			}
+		}
+	}
+}
+
+// TestNewerSchema: a node that runs notices that a newer one has brought the schema up to
+// date, and an older program does not open it.
+func TestNewerSchema(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	l := c.open(0)
+	if err := ledger.CheckSchema(c.ctx(), l); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.nodes[0].Exec(c.ctx(), `INSERT INTO schema_version (version) VALUES (99)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.CheckSchema(c.ctx(), l); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("it goes on: %v", err)
+	}
+	if _, err := c.nodes[0].Open(c.ctx(), time.Now); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("it opens: %v", err)
+	}
+}
