@@ -27,7 +27,7 @@ type LedgerFiles struct{ CA, Certificate, Key string }
 
 // addLedger are the flags about the ledger.
 func (c *commandLine) addLedger(set *pflag.FlagSet) {
-	set.StringVar(&c.Ledger, "ledger", MemoryLedger, `where placements are noted. "memory": in the leader's memory, and in the annotations of the MaasMachines. https://HOST:PORT: at the service "capi-bridge ledger serve", which managers of several management clusters share. Anything else: in this file, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it`)
+	set.StringVar(&c.Ledger, "ledger", MemoryLedger, `where placements are noted. "memory": in the leader's memory, and in the annotations of the MaasMachines. https://HOST:PORT: at the service "capi-bridge ledger serve", which managers of several management clusters share; it may be several addresses of one cluster, parted by commas. Anything else: in this file, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it`)
 	set.StringVar(&c.LedgerFiles.CA, "ledger-ca", "", "file with the authorities that sign the ledger service's certificate; empty: those that the system trusts")
 	set.StringVar(&c.LedgerFiles.Certificate, "ledger-cert", "", "file with the manager's certificate for the ledger service")
 	set.StringVar(&c.LedgerFiles.Key, "ledger-key", "", "file with the key of --ledger-cert")

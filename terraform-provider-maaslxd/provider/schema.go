@@ -84,7 +84,8 @@ func runAttributes() map[string]schema.Attribute {
 				"`$XDG_STATE_HOME`, or else in `~/.local/state`. A lost ledger costs nothing while no run is under way: VMs are found " +
 				"by their marks in MAAS. `memory` keeps no file, for one run only: then nothing is known of what other runs reserve. " +
 				"Runs on several machines share the ledger of a service, `capi-bridge ledger serve`: give its address, such as " +
-				"`https://ledger.example.com:7443`. Environment: `MAASLXD_LEDGER`.",
+				"`https://ledger.example.com:7443`. It may be several addresses of one cluster, parted by commas: " +
+				"`https://a.example.com:7443,https://b.example.com:7443`. The next one is asked where one does not serve. Environment: `MAASLXD_LEDGER`.",
 		},
 		"composer": schema.StringAttribute{
 			Optional: true,

@@ -708,6 +708,13 @@ func TestConfig(t *testing.T) {
 		"Path":          {func(c *remote.Config) { c.Address += "/x" }, "ledger: has something after"},
 		"User":          {func(c *remote.Config) { c.Address = "https://a:b@c" }, "ledger: holds a user"},
 		"NoHost":        {func(c *remote.Config) { c.Address = "https://:7443" }, "ledger: names no host"},
+		"Empty":         {func(c *remote.Config) { c.Address += "," }, "ledger: has an entry 2 that is empty"},
+		"Twice":         {func(c *remote.Config) { c.Address = "https://a,https://A:443" }, "ledger: has an entry 2, https://A:443, that names a node a second time"},
+		"PlainNode":     {func(c *remote.Config) { c.Address += ",http://b:7443" }, "ledger: has an entry 2, http://b:7443, that begins with http://"},
+		"FileNode":      {func(c *remote.Config) { c.Address += ",/tmp/ledger.db" }, "ledger: has an entry 2, /tmp/ledger.db, that does not begin with https://"},
+		"NodesAlone":    {func(c *remote.Config) { c.Address = "a:7443,b:7443" }, "ledger: has an entry 1, a:7443, that does not begin with https://"},
+		"NodePath":      {func(c *remote.Config) { c.Address = "https://b/x, " + c.Address }, "ledger: has an entry 1, https://b/x, that has something after"},
+		"NodeUser":      {func(c *remote.Config) { c.Address += ",https://a:PRIVATE@c" }, "ledger: has an entry 2 that holds a user"},
 		"NoCA":          {func(c *remote.Config) { c.CA = "x" }, "ledger_ca: holds no certificate"},
 		"NoCertificate": {func(c *remote.Config) { c.Certificate = "" }, "ledger_cert: is missing"},
 		"NoKey":         {func(c *remote.Config) { c.Key = "" }, "ledger_key: is missing"},
@@ -721,5 +728,19 @@ func TestConfig(t *testing.T) {
 		}
 		_, err := remote.New(c)
 		refused(t, name, err, engine.ErrInvalid, tc.says)
+	}
+}
+
+// TestIsAddress tells addresses from paths.
+func TestIsAddress(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"https://a:7443": true, "https://a:7443,https://b:7443": true, "https://a, https://b": true, "a:7443": true,
+		"a:7443,b:7443": true, "a:7443,b": true, "a,https://b": true,
+		"ledger.db": false, "/tmp/a,b:1": false, "a,b": false, `C:\a,b:1`: false,
+	} {
+		if got := remote.IsAddress(text); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
 	}
 }

@@ -30,6 +30,7 @@ type world struct {
 	authority *access.Authority
 	clients   *access.Register
 	now       func() time.Time
+	available func() error                    // whether the node serves; nil: it does
 	wrap      func(http.Handler) http.Handler // around the service; nil: nothing
 
 	addr string
@@ -49,7 +50,19 @@ var everything = access.Rights{Regions: []string{access.Any}, Prefix: access.Any
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, folder: t.TempDir(), now: time.Now}
+	return newWorldIn(t, t.TempDir())
+}
+
+// another is a node beside this one: it has the same ledger, clients and authority, and
+// remembers nothing of what this one answered.
+func (w *world) another() *world {
+	w.t.Helper()
+	return newWorldIn(w.t, w.folder)
+}
+
+func newWorldIn(t testing.TB, folder string) *world {
+	t.Helper()
+	w := &world{t: t, folder: folder, now: time.Now}
 	var err error
 	if w.door, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -129,6 +142,7 @@ func (w *world) start() {
 	}
 	var handler http.Handler = service.New(service.Config{
 		Ledger: rows, Clients: w.clients, Signers: w.authority.Pool(), Version: "test", Now: func() time.Time { return w.now() }, Done: w.note,
+		Available: w.available,
 	})
 	if w.wrap != nil {
 		handler = w.wrap(handler)
@@ -144,6 +158,14 @@ func (w *world) start() {
 			w.t.Error(err)
 		}
 	}()
+}
+
+// change starts the service anew with what differs.
+func (w *world) change(differs func()) {
+	w.t.Helper()
+	w.stop()
+	differs()
+	w.start()
 }
 
 func (w *world) stop() {

@@ -187,6 +187,12 @@ func TestOnce(t *testing.T) {
 		if answer, again := r.once(t.Context(), "ci 2", "place", slow); !answer.Fresh || again {
 			t.Errorf("got %+v, %t", answer, again)
 		}
+		// Neither is it where a cluster had no leader.
+		leaderless := func() wire.Answer { return failed(engine.ErrUnavailable) }
+		r.once(t.Context(), "ci 3", "place", leaderless)
+		if answer, again := r.once(t.Context(), "ci 3", "place", slow); !answer.Fresh || again {
+			t.Errorf("got %+v, %t", answer, again)
+		}
 		// What is kept is bounded.
 		for n := range maxReplies + 10 {
 			r.once(t.Context(), string(rune(n+1000)), "place", func() wire.Answer { return wire.Answer{} })

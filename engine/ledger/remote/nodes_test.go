@@ -1,0 +1,523 @@
+package remote_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// list is a client's configuration for several nodes. Those that are no world are
+// addresses of something else.
+func list(c remote.Config, addresses ...string) remote.Config {
+	for n := range addresses {
+		addresses[n] = "https://" + addresses[n]
+	}
+	c.Address = strings.Join(addresses, ",")
+	return c
+}
+
+// replying is a node that answers every call so, and says that it speaks a protocol.
+func replying(protocol string, status int, answer wire.Answer) func(http.Handler) http.Handler {
+	return func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			if protocol != "" {
+				rw.Header().Set(wire.HeaderProtocol, protocol)
+			}
+			rw.WriteHeader(status)
+			_ = json.NewEncoder(rw).Encode(answer)
+		})
+	}
+}
+
+// hanging is a node that takes calls and answers none.
+func hanging(http.Handler) http.Handler {
+	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+}
+
+// leaderless is what a node of a cluster says that has no leader.
+func leaderless() error {
+	return &engine.Refusal{Message: "there is no leader", Hint: "Start more nodes.", Err: engine.ErrUnavailable}
+}
+
+// down stops a node until the test ends.
+func (w *world) down() {
+	w.stop()
+	w.t.Cleanup(w.start)
+}
+
+// nobody is an address where connections are refused.
+func nobody(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// silent is an address where connections are taken and nothing is said.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().String() // the system accepts
+}
+
+// faults are the ways in which a node does not do a call that another one does.
+var faults = map[string]struct {
+	reason string
+	make   func(*testing.T, *world) string // spoils a node, and returns its address
+}{
+	"Refused": {"Nothing listens there.", func(t *testing.T, _ *world) string { return nobody(t) }},
+	"Dead":    {"Connections break.", func(_ *testing.T, w *world) string { w.down(); return w.addr }},
+	"Silent":  {"Nothing is said on a connection.", func(t *testing.T, _ *world) string { return silent(t) }},
+	"Hung": {"Calls are taken and not answered.", func(_ *testing.T, w *world) string {
+		w.change(func() { w.wrap = hanging })
+		return w.addr
+	}},
+	"Ending": {"It does nothing any more.", func(_ *testing.T, w *world) string {
+		w.change(func() {
+			w.wrap = replying(wire.Version(), http.StatusServiceUnavailable, wire.Answer{Error: wire.FromError(wire.ErrEnding)})
+		})
+		return w.addr
+	}},
+	"Unavailable": {"It has no leader.", func(_ *testing.T, w *world) string {
+		w.change(func() { w.available = leaderless })
+		return w.addr
+	}},
+	"Proxy": {"A proxy answers in its place.", func(_ *testing.T, w *world) string {
+		w.change(func() { w.wrap = replying("", http.StatusBadGateway, wire.Answer{}) })
+		return w.addr
+	}},
+	"Newer": {"It was upgraded first.", func(_ *testing.T, w *world) string {
+		w.change(func() { w.wrap = replying("2 abcdef", http.StatusTeapot, wire.Answer{}) })
+		return w.addr
+	}},
+	"Older": {"It is upgraded last.", func(_ *testing.T, w *world) string {
+		w.change(func() { w.wrap = replying("0 abcdef", http.StatusTeapot, wire.Answer{}) })
+		return w.addr
+	}},
+}
+
+// TestNextNode asks a cluster whose first node does not do what it is asked for. The call
+// is done by the second one, which is asked first from then on.
+func TestNextNode(t *testing.T) {
+	t.Parallel()
+	for name, tc := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good := newWorld(t)
+			bad := good.another()
+			config := list(good.config("ci", everything), tc.make(t, bad), good.addr, nobody(t))
+			reservation := wish(t, dial(t, list(config, good.addr)).Region("mark"), "ci/web-1", 4)
+			l := dial(t, config).Region("mark")
+			began := time.Now()
+			if _, fresh, err := l.Place(soon(t), reservation); err != nil || !fresh {
+				t.Fatalf("%s\ngot fresh %t, %v", tc.reason, fresh, err)
+			}
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("%s\nit cost %s", tc.reason, took)
+			}
+			asked := bad.knocked()
+			for range 10 {
+				if _, err := l.Row(soon(t), "ci/web-1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if again := bad.knocked() - asked; again > 0 {
+				t.Errorf("%s\nit was asked again %d times", tc.reason, again)
+			}
+		})
+	}
+}
+
+// TestNextNodeAtOnce lets many calls meet a node that hangs. Together they leave it for the
+// next one, and pass over none.
+func TestNextNodeAtOnce(t *testing.T) {
+	t.Parallel()
+	good := newWorld(t)
+	bad := good.another()
+	bad.change(func() { bad.wrap = hanging })
+	l := dial(t, list(good.config("ci", everything), bad.addr, good.addr)).Region("mark")
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if _, err := l.Rows(soon(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if calls := len(good.requests()); calls != 50 {
+		t.Errorf("%d calls were done, want 50", calls)
+	}
+}
+
+// TestShortOfTime: a caller who has less time than a hung node costs still leaves it, and
+// ends no other call. The next one is answered.
+func TestShortOfTime(t *testing.T) {
+	t.Parallel()
+	good := newWorld(t)
+	l := dial(t, list(good.config("ci", everything), silent(t), good.addr)).Region("mark")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := l.Rows(ctx)
+	if away, ok := errors.AsType[*engine.LedgerError](err); !errors.Is(err, context.DeadlineExceeded) || !ok || !strings.HasSuffix(away.Ledger, ",https://"+good.addr) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := l.Rows(soon(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefusedByNode: what a node refuses for good ends the call, and no other node is
+// asked. The error names that node.
+func TestRefusedByNode(t *testing.T) {
+	t.Parallel()
+	good, foreign := newWorld(t), newWorld(t)
+	config := good.config("ci", everything)
+	client := dial(t, list(config, foreign.addr, good.addr))
+	_, err := client.Tag(soon(t))
+	refused(t, "The first node shows a certificate of another authority.", err, engine.ErrForbidden, "the ledger service "+foreign.addr+" is not trusted")
+	if calls := len(good.requests()); calls > 0 {
+		t.Errorf("the second node was asked %d times", calls)
+	}
+	if _, err := client.Tag(soon(t)); err != nil {
+		t.Errorf("The next call asks the next node: %v", err)
+	}
+	if _, err := good.clients.Revoke(t.Context(), "ci", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	second := good.another()
+	_, err = dial(t, list(config, good.addr, second.addr)).Tag(soon(t))
+	refused(t, "One node speaks for all.", err, engine.ErrForbidden, "client ci was revoked on")
+	if calls := len(second.requests()); calls > 0 {
+		t.Errorf("the second node was asked %d times", calls)
+	}
+}
+
+// TestOtherProtocols: each node is asked once, and then its protocol is the error.
+func TestOtherProtocols(t *testing.T) {
+	t.Parallel()
+	a := newWorld(t)
+	b := a.another()
+	config := a.config("ci", everything)
+	for _, w := range []*world{a, b} {
+		w.change(func() { w.wrap = replying("2 abcdef", http.StatusTeapot, wire.Answer{}) })
+	}
+	for name, addresses := range map[string][]string{"Both": {a.addr, b.addr}, "AndDead": {a.addr, nobody(t)}, "DeadFirst": {nobody(t), a.addr}} {
+		_, err := dial(t, list(config, addresses...)).Tag(soon(t))
+		refused(t, name, err, engine.ErrConflict, "is newer than this program")
+	}
+}
+
+// TestElection: a node of another protocol is no error while one of this protocol waits
+// for a leader.
+func TestElection(t *testing.T) {
+	t.Parallel()
+	newer := newWorld(t)
+	electing := newer.another()
+	newer.change(func() { newer.wrap = replying("2 abcdef", http.StatusTeapot, wire.Answer{}) })
+	var left atomic.Int64
+	left.Store(3)
+	electing.change(func() {
+		electing.available = func() error {
+			if left.Add(-1) >= 0 {
+				return leaderless()
+			}
+			return nil
+		}
+	})
+	if _, err := dial(t, list(newer.config("ci", everything), newer.addr, electing.addr)).Tag(soon(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAllDown asks nodes of which none serves, until one is back. A call without the time
+// to wait ends others, which name each node and its reason.
+func TestAllDown(t *testing.T) {
+	t.Parallel()
+	a := newWorld(t)
+	b := a.another()
+	dead := nobody(t)
+	l := dial(t, list(a.config("ci", everything), a.addr, b.addr, dead)).Region("mark")
+	var lacks atomic.Bool
+	lacks.Store(true)
+	a.change(func() {
+		a.available = func() error {
+			if lacks.Load() {
+				return leaderless()
+			}
+			return nil
+		}
+	})
+	b.down()
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, err := l.Rows(short)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "there is no leader (Start more nodes.)") {
+		t.Errorf("got %v", err)
+	}
+	_, err = l.Rows(t.Context())
+	if !errors.Is(err, engine.ErrUnavailable) || engine.IsTerminal(err) {
+		t.Errorf("got %v", err)
+	}
+	for _, text := range []string{a.addr + ": there is no leader", b.addr + ": ", dead + ": "} {
+		if !strings.Contains(fmt.Sprint(err), text) {
+			t.Errorf("%q is missing in %v", text, err)
+		}
+	}
+	lacks.Store(false)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		_, err := l.Rows(t.Context())
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUnavailableOnce: what one service answers stays the answer: it has no other node.
+func TestUnavailableOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.change(func() { w.available = leaderless })
+	_, err := w.client("ci", everything).Tag(soon(t))
+	refused(t, "It is told at once.", err, engine.ErrUnavailable, "there is no leader")
+	if calls := len(w.requests()); calls != 1 {
+		t.Errorf("it was asked %d times", calls)
+	}
+}
+
+// TestThawedNode: a node that hung before it did a write does not do it when it goes on. The
+// client has asked another node, and much has happened since.
+func TestThawedNode(t *testing.T) {
+	t.Parallel()
+	const key = engine.Key("ci/web-1")
+	frozen := newWorld(t)
+	thaw, thawed := make(chan struct{}), make(chan struct{})
+	frozen.change(func() {
+		frozen.wrap = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				defer close(thawed)
+				<-r.Context().Done()
+				<-thaw
+				next.ServeHTTP(rw, r)
+			})
+		}
+	})
+	good := frozen.another()
+	config := frozen.config("ci", everything)
+	l := dial(t, list(config, good.addr)).Region("mark")
+	place := func() {
+		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
+			t.Fatalf("fresh %t, %v", fresh, err)
+		}
+	}
+	place()
+	if err := dial(t, list(config, frozen.addr, good.addr)).Region("mark").Leaving(soon(t), key); err != nil {
+		t.Fatal(err)
+	}
+	row, err := l.Row(t.Context(), key)
+	if err != nil || row.State != engine.RowLeaving {
+		t.Fatalf("got %+v, %v", row, err)
+	}
+	if err := l.Drop(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	place()
+	close(thaw)
+	<-thawed
+	if row, err := l.Row(t.Context(), key); err != nil || row.State != engine.RowPending {
+		t.Errorf("the row of a later run was touched: %+v, %v", row, err)
+	}
+}
+
+// TestResentToAnotherNode loses the reply of one node to each write, which is sent again to
+// another one. That has the same ledger, and does not know the call.
+func TestResentToAnotherNode(t *testing.T) {
+	t.Parallel()
+	const key = engine.Key("ci/web-1")
+	row := func(t *testing.T, l ledger.Rows) engine.Row {
+		have, err := l.Row(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return have
+	}
+	place := func(t *testing.T, l ledger.Rows) {
+		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
+			t.Fatalf("fresh %t, %v", fresh, err)
+		}
+	}
+	bind := func(t *testing.T, l ledger.Rows) {
+		place(t, l)
+		if err := l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave := func(t *testing.T, l ledger.Rows) {
+		bind(t, l)
+		if err := l.Leaving(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closing := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
+	closed := func(t *testing.T, l ledger.Rows) {
+		if err := l.CloseHost(t.Context(), closing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := lease.Lease{Key: key, Holder: "a-holder-of-the-test", Session: "a-session-of-the-test"}
+	cases := map[string]struct {
+		before func(*testing.T, ledger.Rows)
+		write  func(*testing.T, ledger.Rows) error
+		done   string // what the ledger has then, as in TestLostReplies
+	}{
+		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.Rows) error {
+			made, fresh, err := l.Place(t.Context(), wish(t, l, key, 4))
+			if !fresh || made.HostKey != "h1" {
+				t.Errorf("the call that made the row is told %t, %+v", fresh, made)
+			}
+			return err
+		}},
+		"PlaceTheLast": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.Rows) error {
+			_, fresh, err := l.Place(t.Context(), wish(t, l, key, 1))
+			if !fresh {
+				t.Error("its own row takes the room of the call that made it")
+			}
+			return err
+		}},
+		"Move": {done: "1 rows, pending 2, +1", before: place, write: func(t *testing.T, l ledger.Rows) error {
+			moved, fresh, err := l.Move(t.Context(), 2, wish(t, l, key, 4))
+			if !fresh || moved.Attempt != 2 {
+				t.Errorf("the call that moved the row is told %t, %+v", fresh, moved)
+			}
+			return err
+		}},
+		"Renew": {place, func(t *testing.T, l ledger.Rows) error {
+			before := row(t, l)
+			err := l.Renew(t.Context(), before)
+			if after := row(t, l); !after.Since.After(before.Since) || after.Token != before.Token {
+				t.Errorf("it is not renewed: %+v", after)
+			}
+			return err
+		}, "1 rows, pending 1, +0"},
+		"Bind": {place, func(t *testing.T, l ledger.Rows) error {
+			r := row(t, l)
+			r.SystemID = "abc123"
+			return l.Bind(t.Context(), r)
+		}, "1 rows, bound 1 abc123, +1"},
+		"BindAnew": {nil, func(t *testing.T, l ledger.Rows) error {
+			return l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"})
+		}, "1 rows, bound 1 abc123, +1"},
+		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }, "1 rows, leaving 1 abc123, +1"},
+		"Drop":    {leave, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }, "0 rows, +1"},
+		"CloseHost": {nil, func(t *testing.T, l ledger.Rows) error {
+			return l.CloseHost(t.Context(), closing)
+		}, "0 rows, +0, closed"},
+		"Prolong":  {closed, func(t *testing.T, l ledger.Rows) error { return l.CloseHost(t.Context(), closing) }, "0 rows, +0, closed"},
+		"OpenHost": {closed, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }, "0 rows, +1"},
+		"TakeLease": {nil, func(t *testing.T, l ledger.Rows) error {
+			have, err := remote.Table(l).TakeLease(t.Context(), mine, "")
+			if have.Holder != mine.Holder {
+				t.Errorf("the call that took the lease is told %+v", have)
+			}
+			return err
+		}, "0 rows, +0, 1 leases"},
+		"TakeDeadLease": {func(t *testing.T, l ledger.Rows) {
+			dead := mine
+			dead.Holder = "a-dead-holder-of-the-test"
+			if _, err := remote.Table(l).TakeLease(t.Context(), dead, ""); err != nil {
+				t.Fatal(err)
+			}
+		}, func(t *testing.T, l ledger.Rows) error {
+			have, err := remote.Table(l).TakeLease(t.Context(), mine, "a-dead-holder-of-the-test")
+			if have.Holder != mine.Holder {
+				t.Errorf("the call that took the lease is told %+v", have)
+			}
+			return err
+		}, "0 rows, +0, 1 leases"},
+		"DropLease": {func(t *testing.T, l ledger.Rows) {
+			if _, err := remote.Table(l).TakeLease(t.Context(), mine, ""); err != nil {
+				t.Fatal(err)
+			}
+		}, func(t *testing.T, l ledger.Rows) error {
+			return remote.Table(l).DropLease(t.Context(), key, mine.Holder)
+		}, "0 rows, +0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := newWorld(t)
+			var lost atomic.Int64
+			var losing atomic.Bool
+			first.change(func() {
+				first.wrap = func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+						if !isWrite(r) || !losing.Load() {
+							next.ServeHTTP(rw, r)
+							return
+						}
+						next.ServeHTTP(httptest.NewRecorder(), r)
+						lost.Add(1)
+						panic(http.ErrAbortHandler)
+					})
+				}
+			})
+			second := first.another()
+			l := dial(t, list(first.config("ci", everything), first.addr, second.addr)).Region("mark")
+			if tc.before != nil {
+				tc.before(t, l)
+			}
+			begun := first.sequence()
+			losing.Store(true)
+			if err := tc.write(t, l); err != nil {
+				t.Errorf("got %v", err)
+			}
+			if got := second.summary(begun); got != tc.done {
+				t.Errorf("the ledger has %q, want %q", got, tc.done)
+			}
+			writes := 0
+			for _, r := range second.requests() {
+				if isWriteNamed(r.Operation) && r.Outcome == "ok" && !r.Resent {
+					writes++
+				}
+			}
+			if lost.Load() != 1 || writes != 1 {
+				t.Errorf("the first node did %d writes and the second one %d, want one each", lost.Load(), writes)
+			}
+		})
+	}
+}
+
+// isWriteNamed tells whether an operation of this name writes something.
+func isWriteNamed(name string) bool {
+	for _, o := range wire.Operations {
+		if o.Name == name {
+			return o.Writes
+		}
+	}
+	return false
+}
