@@ -156,8 +156,9 @@ type Ledger interface {
 	// no row, ErrBusy if it is leaving.
 	Move(ctx context.Context, attempt int, r Reservation) (row Row, fresh bool, err error)
 	// Renew notes that the compose of a pending row begins only now, in Since.
-	// ErrBusy if the row is no longer the attempt that it was: then nothing may
-	// be composed for it.
+	// ErrBusy if the row is no longer the attempt that it was, and a *HeldError if
+	// another run has taken the lease that this one held: then nothing may be
+	// composed for it.
 	Renew(ctx context.Context, row Row) error
 	// Bind notes the SystemID that the VM got, and the host that it is on. It
 	// creates the row as given if there is none, which is how a VM found by

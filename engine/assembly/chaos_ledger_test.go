@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -35,7 +36,7 @@ func newBook(s *schedule, kind string, onDisk bool) *book {
 	b := &book{s: s, kind: kind, users: map[*life]bool{}}
 	if onDisk {
 		b.kind += ", on disk"
-		b.dir = scratch(s)
+		b.dir = scratch(s.t)
 		b.path = filepath.Join(b.dir, "0.db")
 	}
 	b.open()
@@ -45,12 +46,16 @@ func newBook(s *schedule, kind string, onDisk bool) *book {
 
 // scratch is a folder in memory where there is one: what is written there is
 // not waited for.
-func scratch(s *schedule) string {
+func scratch(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "chaos")
 	if err != nil {
-		return s.t.TempDir()
+		return t.TempDir()
 	}
-	s.t.Cleanup(func() { s.must(os.RemoveAll(dir)) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	return dir
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine/ledger"
@@ -25,11 +26,11 @@ const regionMark = "maas"
 // ledgerService is a ledger service on a network in memory. It dies and comes back, and
 // loses requests and replies.
 type ledgerService struct {
-	s         *schedule
+	t         *testing.T
+	wrap      func(http.Handler) http.Handler // around the service; nil: nothing
 	folder    string
 	authority *access.Authority
 	clients   map[string]remote.Config // by owner
-	calls     nthCall
 
 	mu     sync.Mutex
 	rows   *ledger.Ledger
@@ -38,36 +39,21 @@ type ledgerService struct {
 	ended  chan struct{}
 }
 
-// nthCall counts calls of one sort.
-type nthCall struct {
-	mu    sync.Mutex
-	count map[string]int
-}
-
-func (n *nthCall) next(what string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.count == nil {
-		n.count = map[string]int{}
-	}
-	n.count[what]++
-	return n.count[what]
-}
-
-func newLedgerService(s *schedule, owners map[string]string) *ledgerService {
-	v := &ledgerService{s: s, folder: scratch(s), clients: map[string]remote.Config{}}
+// newLedgerService makes one for owners and the prefixes of their keys. None runs yet.
+func newLedgerService(t *testing.T, owners map[string]string) *ledgerService {
+	v := &ledgerService{t: t, folder: scratch(t), clients: map[string]remote.Config{}}
 	var err error
 	if v.authority, err = access.OpenAuthority(v.folder, time.Now()); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for name, prefix := range owners {
 		certificate, key, err := v.authority.Client(name, time.Now(), 24*time.Hour)
 		if err != nil {
-			s.t.Fatal(err)
+			t.Fatal(err)
 		}
 		rights := access.Rights{Regions: []string{regionMark}, Prefix: access.OwnerPrefix(prefix)}
-		if _, err := access.NewRegister(v.folder).Add(s.t.Context(), name, rights, certificate, time.Now()); err != nil {
-			s.t.Fatal(err)
+		if _, err := access.NewRegister(v.folder).Add(t.Context(), name, rights, certificate, time.Now()); err != nil {
+			t.Fatal(err)
 		}
 		v.clients[name] = remote.Config{
 			Address: "https://127.0.0.1:7443", CA: v.authority.Certificate, Certificate: string(certificate), Key: string(key),
@@ -86,20 +72,23 @@ func (v *ledgerService) start(path string) *ledger.Ledger {
 	}
 	rows, err := ledger.Open(context.Background(), path)
 	if err != nil {
-		v.s.t.Fatal(err)
+		v.t.Fatal(err)
 	}
 	pair, err := v.authority.Server([]string{"127.0.0.1"}, time.Now())
 	if err != nil {
-		v.s.t.Fatal(err)
+		v.t.Fatal(err)
 	}
-	handler := service.New(service.Config{Ledger: rows, Clients: access.NewRegister(v.folder), Signers: v.authority.Pool(), Version: "test"})
-	server := service.NewServer(v.losing(handler), func() (*tls.Certificate, error) { return &pair, nil }, slog.New(slog.DiscardHandler))
+	var handler http.Handler = service.New(service.Config{Ledger: rows, Clients: access.NewRegister(v.folder), Signers: v.authority.Pool(), Version: "test"})
+	if v.wrap != nil {
+		handler = v.wrap(handler)
+	}
+	server := service.NewServer(handler, func() (*tls.Certificate, error) { return &pair, nil }, slog.New(slog.DiscardHandler))
 	listener, ended := newDoor(), make(chan struct{})
 	v.rows, v.server, v.door, v.ended = rows.Region(regionMark), server, listener, ended
 	go func() {
 		defer close(ended)
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			v.s.wrong("the ledger service ended: %v", err)
+			v.t.Errorf("the ledger service ended: %v", err)
 		}
 	}()
 	return v.rows
@@ -112,21 +101,28 @@ func (v *ledgerService) stop() {
 	if v.server == nil {
 		return
 	}
-	v.s.must(v.server.Close())
-	v.s.must(v.rows.Close())
+	if err := errors.Join(v.server.Close(), v.rows.Close()); err != nil {
+		v.t.Error(err)
+	}
 	<-v.ended
 	v.server, v.door = nil, nil
 }
 
-// losing loses some requests before they are done, and some replies after it.
-func (v *ledgerService) losing(next http.Handler) http.Handler {
+// losing is a service that loses some requests before they are done, and some replies
+// after it.
+func (s *schedule) losing(next http.Handler) http.Handler {
+	var mu sync.Mutex
+	calls := map[string]int{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		dice := v.s.dice("ledger service", r.URL.Path, v.calls.next(r.URL.Path))
-		if v.s.quiet.Load() || dice.Float64() >= v.s.weather.broken {
+		mu.Lock()
+		calls[r.URL.Path]++
+		dice := s.dice("ledger service", r.URL.Path, calls[r.URL.Path])
+		mu.Unlock()
+		if s.quiet.Load() || dice.Float64() >= s.weather.broken {
 			next.ServeHTTP(w, r)
 			return
 		}
-		v.s.witness.count(func(f *figures) { f.lost++ })
+		s.witness.count(func(f *figures) { f.lost++ })
 		if dice.IntN(3) > 0 {
 			next.ServeHTTP(httptest.NewRecorder(), r)
 		}
@@ -166,7 +162,8 @@ func (b *book) restartService(stop <-chan struct{}) {
 // keys name a management cluster, a namespace and a cluster. All use one service.
 func (s *schedule) newServiceOwners() {
 	prefixes := map[string]string{"red": "red", "blue": "blue", "manager": "5f7a1c1e-6f0c-4f43-9d3d-0d8a5b8f2f11"}
-	shared := &book{s: s, kind: "a service", users: map[*life]bool{}, dir: scratch(s), service: newLedgerService(s, prefixes)}
+	shared := &book{s: s, kind: "a service", users: map[*life]bool{}, dir: scratch(s.t), service: newLedgerService(s.t, prefixes)}
+	shared.service.wrap = s.losing
 	shared.path = filepath.Join(shared.dir, "0.db")
 	shared.open()
 	s.t.Cleanup(shared.close)

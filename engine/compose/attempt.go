@@ -142,7 +142,7 @@ type verdict string
 // The verdicts, in the order in which they are asked for.
 const (
 	composed    verdict = "composed"      // MAAS or LXD made the VM and said so
-	notSent     verdict = "not sent"      // the row is another one by now
+	notSent     verdict = "not sent"      // the row is another one by now, or another run's
 	unclear     verdict = "unclear"       // the reply is lost: the row knows since when
 	thereAnyway verdict = "there anyway"  // refused, and the VM is there
 	interrupted verdict = "interrupted"   // the caller gives up: the row knows since when
@@ -183,13 +183,19 @@ func (a *Attempt) run(ctx context.Context) (Outcome, error) {
 	}
 }
 
+// isHeld tells that another run has taken the lease, and so the row.
+func isHeld(err error) bool {
+	_, held := errors.AsType[*engine.HeldError](err)
+	return held
+}
+
 // judge says what a trial means. Where compose has failed with a clear answer, it looks
 // what is there: MAAS says no in the same way before and after LXD has made the instance.
 func (a *Attempt) judge(ctx context.Context, t *trial) (verdict, error) {
 	switch {
 	case t.failure == nil:
 		return composed, nil
-	case errors.Is(t.failure, engine.ErrBusy):
+	case errors.Is(t.failure, engine.ErrBusy), isHeld(t.failure):
 		return notSent, nil
 	}
 	t.failure = notComposedError(a.want.Name, t.host, t.failure)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,6 +33,28 @@ func (l *Ledger) Named(ctx context.Context, key engine.Key) error {
 
 // LeaseTable is where the leases of this region are kept, for who judges their holders.
 func (l *Ledger) LeaseTable() lease.Table { return leases{l.store, l.region, l.now} }
+
+// checkHolder is an error where a lease was lost that was taken by this name: a
+// *engine.HeldError where another run has it. With no name, there is none to lose. As for
+// DropLease, the region does not count.
+func (l *Ledger) checkHolder(ctx context.Context, key engine.Key, holder string) error {
+	if holder == "" {
+		return nil
+	}
+	var kept bool
+	err := l.store.row(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2)`, []any{key, holder}, &kept)
+	if err != nil || kept {
+		return err
+	}
+	have, err := leases{l.store, l.region, l.now}.read(ctx, key)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return fmt.Errorf("the lease of %s was lost: another run has made it meanwhile: %w", key, engine.ErrBusy)
+	case err != nil:
+		return err
+	}
+	return &engine.HeldError{Key: key, By: have.Process.String()}
+}
 
 // leases is the table of a region.
 type leases struct {

@@ -107,14 +107,25 @@ func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.
 
 // Renew implements engine.Ledger.
 func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
+	return l.RenewAs(ctx, l.store.keeper.Holder(row.Key), row)
+}
+
+// RenewAs does what Renew does, for a run that took the lease of the row's key by this name;
+// empty: it took none. A run that lost its lease renews nothing. For example, A reserves
+// room and stands still, and B takes its lease: A must not compose beside B.
+func (l *Ledger) RenewAs(ctx context.Context, holder string, row engine.Row) error {
 	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
 	err := l.store.exec(ctx, `
 UPDATE reservations SET since_ms = ?4
 WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token = ?5
-  AND host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)`,
-		l.region, row.Key, row.Attempt, since, row.Token)
+  AND host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
+  AND (?6 = '' OR EXISTS (SELECT 1 FROM leases WHERE key = ?2 AND holder = ?6))`,
+		l.region, row.Key, row.Attempt, since, row.Token, holder)
 	if err != nil {
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
+	}
+	if err := l.checkHolder(ctx, row.Key, holder); err != nil {
+		return err
 	}
 	now, err := l.Row(ctx, row.Key)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
 // TestRenewOfAnothersRow: who waited for so long that his row was dropped, and the
@@ -58,4 +59,71 @@ func TestRenewWithinAMillisecond(t *testing.T) {
 			t.Errorf("the host is closed, and Renew says %v, want ErrBusy", err)
 		}
 	})
+}
+
+// TestRenewWithoutTheLease: who took the lease of a key and lost it renews nothing. Who never
+// took it, as the manager, may.
+func TestRenewWithoutTheLease(t *testing.T) {
+	elsewhere := lease.Lease{Key: "k", Holder: "another", Session: "elsewhere", Process: lease.Process{PID: 7}}
+	cases := map[string]struct {
+		reason string
+		holds  bool
+		after  func(*testing.T, lease.Table, lease.Lease)
+		is     error
+		held   bool
+	}{
+		"Held":  {"The usual case.", true, func(*testing.T, lease.Table, lease.Lease) {}, nil, false},
+		"Never": {"A manager is elected, and takes no leases.", false, func(*testing.T, lease.Table, lease.Lease) {}, nil, false},
+		"Anothers": {"A run without a lease is not told of others here.", false, func(t *testing.T, all lease.Table, _ lease.Lease) {
+			take(t, all, elsewhere, "")
+		}, nil, false},
+		"Taken": {"Another run makes it by now.", true, func(t *testing.T, all lease.Table, mine lease.Lease) {
+			take(t, all, elsewhere, mine.Holder)
+		}, engine.ErrConflict, true},
+		"TakenAndDone": {"Another run has made it.", true, func(t *testing.T, all lease.Table, mine lease.Lease) {
+			take(t, all, elsewhere, mine.Holder)
+			if err := all.DropLease(t.Context(), "k", elsewhere.Holder); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.ErrBusy, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := NewMemory(nil)
+			defer l.Close()
+			if tc.holds {
+				release, err := l.Hold(t.Context(), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer release()
+			}
+			r := reservation(t, l, "web-1", 1, 1)
+			r.Key = "k"
+			row, _, err := l.Place(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			have, err := l.LeaseTable().Leases(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.after(t, l.LeaseTable(), append(have, lease.Lease{})[0])
+			err = l.Renew(t.Context(), row)
+			if _, held := errors.AsType[*engine.HeldError](err); !errors.Is(err, tc.is) || held != tc.held {
+				t.Errorf("%s\ngot %v", tc.reason, err)
+			}
+			now, err := l.Row(t.Context(), "k")
+			if err != nil || now.Since.After(row.Since) != (tc.is == nil) {
+				t.Errorf("%s\nThe row is %+v, and was %+v, %v", tc.reason, now, row, err)
+			}
+		})
+	}
+}
+
+func take(t *testing.T, from lease.Table, mine lease.Lease, dead string) {
+	t.Helper()
+	if _, err := from.TakeLease(t.Context(), mine, dead); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -54,13 +54,22 @@ type Table interface {
 type Keeper struct {
 	session string
 
-	mu    sync.Mutex
-	count int
-	stop  chan struct{}
+	mu      sync.Mutex
+	holders map[engine.Key]string // of what this process holds
+	count   int
+	stop    chan struct{}
 }
 
 // NewKeeper returns a keeper that holds nothing.
-func NewKeeper() *Keeper { return &Keeper{session: rand.Text()} }
+func NewKeeper() *Keeper { return &Keeper{session: rand.Text(), holders: map[engine.Key]string{}} }
+
+// Holder is by whose name this process took the lease of a key, which another run may have
+// taken since. Empty: it holds none.
+func (k *Keeper) Holder(key engine.Key) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.holders[key]
+}
 
 // Hold does what engine.Leases promises. What a process of this machine holds that is
 // dead is free at once. Of others, only their heartbeat tells: that is waited for.
@@ -75,7 +84,7 @@ func (k *Keeper) Hold(ctx context.Context, table Table, key engine.Key) (release
 		case err != nil:
 			return nil, fmt.Errorf("cannot take the lease of %s: %w", key, err)
 		case have.Holder == mine.Holder:
-			k.begin(table)
+			k.begin(table, mine)
 			return func() { k.letGo(ctx, table, mine) }, nil
 		}
 		free, err := w.isFree(have)
@@ -126,13 +135,14 @@ func heldError(have Lease) error {
 func (k *Keeper) letGo(ctx context.Context, table Table, mine Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beat)
 	defer cancel()
-	defer k.end()
+	defer k.end(mine)
 	_ = table.DropLease(ctx, mine.Key, mine.Holder)
 }
 
-func (k *Keeper) begin(table Table) {
+func (k *Keeper) begin(table Table, mine Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.holders[mine.Key] = mine.Holder
 	if k.count++; k.count > 1 {
 		return
 	}
@@ -140,9 +150,12 @@ func (k *Keeper) begin(table Table) {
 	go k.beat(table, k.stop)
 }
 
-func (k *Keeper) end() {
+func (k *Keeper) end(mine Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.holders[mine.Key] == mine.Holder {
+		delete(k.holders, mine.Key)
+	}
 	if k.count--; k.count == 0 {
 		close(k.stop)
 	}

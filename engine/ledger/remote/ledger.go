@@ -93,7 +93,7 @@ func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (e
 
 // Renew implements engine.Ledger.
 func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
-	return l.do(ctx, wire.Renew, wire.Call{Row: &row})
+	return l.do(ctx, wire.Renew, wire.Call{Row: &row, Holder: l.client.leases.Holder(row.Key)})
 }
 
 // Bind implements engine.Ledger.
