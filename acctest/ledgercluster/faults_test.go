@@ -136,7 +136,7 @@ func TestNodesAcknowledgedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOn(t, fault.diskMiB)
 			var count atomic.Int64
-			ledgertest.AcknowledgedOnce(t, ledgertest.Trial{Open: c.open, Disturb: c.disturb(&count, name), Clients: 32, Steps: 8, Seed: 1})
+			ledgertest.AcknowledgedOnce(t, ledgertest.Trial{Open: c.open, Disturb: c.disturb(&count, name), Clients: 32, Steps: 24, Seed: 1})
 			if count.Load() == 0 {
 				t.Error("nothing happened to a node: this proves nothing")
 			}

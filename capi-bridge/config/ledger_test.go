@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -110,6 +112,66 @@ func TestLedgerService(t *testing.T) {
 	}
 }
 
+// TestLedgerCluster: the manifest runs three nodes that find each other by their names, and
+// of which one at a time is taken away.
+func TestLedgerCluster(t *testing.T) {
+	t.Parallel()
+	var nodes, clients corev1.Service
+	var set appsv1.StatefulSet
+	var budget policyv1.PodDisruptionBudget
+	texts := ledgerCluster(t)
+	for n, into := range []any{&nodes, &set, &budget, &clients} {
+		if err := yaml.UnmarshalStrict(texts[n], into); err != nil {
+			t.Fatalf("object %d: %v", n, err)
+		}
+	}
+	if *set.Spec.Replicas != 3 || set.Spec.ServiceName != nodes.Name || nodes.Spec.ClusterIP != corev1.ClusterIPNone || !nodes.Spec.PublishNotReadyAddresses {
+		t.Errorf("three nodes find each other by %s before they are ready: %+v", set.Spec.ServiceName, nodes.Spec)
+	}
+	if budget.Spec.MaxUnavailable.IntValue() != 1 || set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
+		t.Errorf("one node at a time may go, and all come together: %v, %s", budget.Spec.MaxUnavailable, set.Spec.PodManagementPolicy)
+	}
+	labels := set.Spec.Template.Labels
+	for _, selector := range []map[string]string{nodes.Spec.Selector, clients.Spec.Selector, budget.Spec.Selector.MatchLabels, set.Spec.Selector.MatchLabels} {
+		for key, value := range selector {
+			if labels[key] != value {
+				t.Errorf("%s=%s is selected, which no pod has", key, value)
+			}
+		}
+	}
+	c := set.Spec.Template.Spec.Containers[0]
+	usage, env := checkArgs(t, c.Args), map[string]string{}
+	for _, e := range c.Env {
+		env[e.Name] = e.Value
+		if strings.HasPrefix(e.Name, "LEDGER_") && !strings.Contains(usage, e.Name) {
+			t.Errorf("ledger serve reads no %s", e.Name)
+		}
+	}
+	var want []string
+	for n := range *set.Spec.Replicas {
+		want = append(want, fmt.Sprintf("%s-%d.%s.%s.svc:%d", set.Name, n, nodes.Name, set.Namespace, nodes.Spec.Ports[0].Port))
+	}
+	if env["LEDGER_PEERS"] != strings.Join(want, ",") {
+		t.Errorf("the nodes are %q, and their peers %q", want, env["LEDGER_PEERS"])
+	}
+	if own := "--node=" + strings.Replace(want[0], set.Name+"-0", "$(POD_NAME)", 1); !slices.Contains(c.Args, own) {
+		t.Errorf("want %s in %q", own, c.Args)
+	}
+	if mounts := c.VolumeMounts; mounts[0].Name != set.Spec.VolumeClaimTemplates[0].Name || mounts[0].MountPath != env["LEDGER_DIR"] || mounts[1].MountPath != env["LEDGER_KEYS"] {
+		t.Errorf("the volumes are mounted at %+v, and the folders are %v", mounts, env)
+	}
+}
+
+// ledgerCluster are the objects of the manifest of three nodes.
+func ledgerCluster(t *testing.T) [][]byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("ledger-cluster", "ledger.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(text, []byte("\n---\n"))
+}
+
 // checkArgs has the program read its arguments, and returns what it says of them.
 func checkArgs(t *testing.T, args []string) string {
 	t.Helper()
@@ -130,6 +192,7 @@ func checkArgs(t *testing.T, args []string) string {
 func TestKubeLedgerService(t *testing.T) {
 	t.Parallel()
 	_, texts := readLedgerService(t)
+	texts = append(texts, ledgerCluster(t)...)
 	c := kubetest.For(t, kubetest.Options{})
 	for _, text := range texts {
 		var o unstructured.Unstructured

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -25,7 +24,8 @@ const nodeFolder = "node"
 type nodeConfig struct {
 	folder  string // the service's
 	address string
-	peers   []string
+	peers   []string // may have its own address
+	keys    string   // folder of what all nodes share; empty: the service's
 	log     *slog.Logger
 }
 
@@ -69,9 +69,6 @@ func (c nodeConfig) check() error {
 			return &setting.UsageError{Flag: "--node, --peer", Text: fmt.Sprintf("%q is no HOST:PORT", each), Hint: "Give the address by which the other nodes reach it, such as ledger-0.example.com:7444."}
 		}
 	}
-	if slices.Contains(c.peers, c.address) {
-		return &setting.UsageError{Flag: "--peer", Text: fmt.Sprintf("%s is this node itself", c.address), Hint: "Name the other nodes by --peer, and this one by --node."}
-	}
 	if access.HasClusterAuthority(c.folder) {
 		return nil
 	}
@@ -79,6 +76,20 @@ func (c nodeConfig) check() error {
 		Message: fmt.Sprintf("there is no %s in %s", access.ClusterKeyFile, c.folder),
 		Hint:    "Run capi-bridge ledger cluster init on the first node, once, and copy its cluster-key.pem and ca-key.pem to the others (mode 0600).", Err: engine.ErrNotFound,
 	}
+}
+
+// takeKeys copies what all nodes share into the service's folder, where it is missing. A
+// Secret of Kubernetes is open to a group, which a key must not be.
+func (c nodeConfig) takeKeys() error {
+	if c.keys == "" {
+		return nil
+	}
+	for _, name := range []string{access.ClusterKeyFile, access.AuthorityKeyFile} {
+		if err := access.CopyKey(filepath.Join(c.keys, name), filepath.Join(c.folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inCluster tells whether the service in a folder is, or was, a node of a cluster.

@@ -41,8 +41,8 @@ func TestNodeSettings(t *testing.T) {
 		"PeerAlone": {"It is no node itself.", []string{"--peer", "b.example:7444"}, "--node: it is missing"},
 		"NoPort":    {"Other nodes could not reach it.", []string{"--node", "a.example"}, `"a.example" is no HOST:PORT`},
 		"NoHost":    {"Nor by this.", []string{"--node", ":7444"}, `":7444" is no HOST:PORT`},
-		"Itself":    {"A typo in a list.", []string{"--node", "a.example:7444", "--peer", "a.example:7444"}, "is this node itself"},
 		"File":      {"There would be two ledgers.", []string{"--node", "a.example:7444", "--file", "x.db"}, "--file: the nodes of a cluster have the ledger"},
+		"NoKeys":    {"What is named must be there.", []string{"--node", "a.example:7444", "--keys", "/nowhere"}, "/nowhere/cluster-key.pem"},
 		"NoKey":     {"It could prove nothing to others.", []string{"--node", "a.example:7444"}, "there is no cluster-key.pem in"},
 	} {
 		var out, log output

@@ -5,6 +5,7 @@ package ledger
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
@@ -52,7 +53,7 @@ func startNode(ctx context.Context, c nodeConfig) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := dqlite.Start(ctx, dqlite.Config{Folder: c.data(), Address: c.address, Peers: c.peers, Identity: identity, Log: c.log})
+	n, err := dqlite.Start(ctx, dqlite.Config{Folder: c.data(), Address: c.address, Peers: slices.DeleteFunc(slices.Clone(c.peers), func(peer string) bool { return peer == c.address }), Identity: identity, Log: c.log})
 	if err != nil {
 		return nil, err
 	}

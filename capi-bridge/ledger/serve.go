@@ -42,7 +42,8 @@ func (s *serving) settings(p setting.Program) *setting.Settings {
 	addFolder(all, &s.folder)
 	all.Text(&s.file, "file", "LEDGER_FILE", "", "file of the ledger (default ledger.db in the folder)")
 	all.Text(&s.node.address, "node", "LEDGER_NODE", "", "HOST:PORT by which the other nodes of a cluster reach this one; the ledger is theirs together, and --file is of no use")
-	all.Texts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times")
+	all.Texts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times, and this node is passed over")
+	all.Text(&s.node.keys, "keys", "LEDGER_KEYS", "", "folder with cluster-key.pem and ca-key.pem, which are copied to --dir where they are missing there")
 	all.Text(&s.listen, "listen", "LEDGER_LISTEN", ":7443", "address at which clients reach the service")
 	all.Texts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
 	all.Text(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
@@ -81,7 +82,7 @@ func (s *serving) check() error {
 	case s.node.address != "" && s.file != "":
 		return &setting.UsageError{Flag: "--file", Text: "the nodes of a cluster have the ledger, and no file", Hint: "Leave out --file. Move what is in it by capi-bridge ledger import."}
 	case s.node.address != "":
-		if err := s.node.check(); err != nil {
+		if err := errors.Join(s.node.takeKeys(), s.node.check()); err != nil {
 			return err
 		}
 		s.file = s.node.data()

@@ -103,6 +103,25 @@ func HasAuthority(folder string) bool { return exists(filepath.Join(folder, Auth
 // HasClusterAuthority tells whether there is the authority of a cluster in a folder.
 func HasClusterAuthority(folder string) bool { return exists(filepath.Join(folder, ClusterKeyFile)) }
 
+// CopyKey copies the key of an authority into a file that this user alone can read, unless
+// there is one.
+func CopyKey(from, to string) error {
+	if exists(to) {
+		return nil
+	}
+	text, _, err := read(from)
+	if err != nil {
+		return err
+	}
+	if _, err := parseAuthority(from, text); err != nil {
+		return err
+	}
+	if err := create(to, text); err != nil && !errors.Is(err, engine.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
