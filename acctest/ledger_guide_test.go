@@ -1,0 +1,128 @@
+package acctest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+)
+
+// TestNodesGuide runs docs/shared-ledger.md, block by block, on three nodes and a simulated
+// MAAS.
+func TestNodesGuide(t *testing.T) {
+	program := os.Getenv("MAASLXD_CLUSTER_BIN")
+	if program == "" {
+		t.Skip("MAASLXD_CLUSTER_BIN names no capi-bridge that was built with dqlite: make test-cluster")
+	}
+	x := simulated(t)
+	page, err := os.ReadFile("../docs/shared-ledger.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	configuration := regexp.MustCompile("(?s)```terraform\n(.*?)```").FindStringSubmatch(string(page))
+	if configuration == nil {
+		t.Fatal("the guide has no configuration")
+	}
+	folder, tools, w := t.TempDir(), t.TempDir(), emptyWorkspace(t)
+	standIn(t, tools, "capi-bridge", "exec '"+program+"' \"$@\"")
+	standIn(t, tools, "terraform", "exec '"+w.cli.Path+"' \"$@\"")
+	for _, owner := range []string{"red", "blue"} {
+		text := "terraform {\n  required_providers {\n    maaslxd = {\n      source = \"" + cli.ProviderSource + "\"\n    }\n  }\n}\n" +
+			strings.ReplaceAll(configuration[1], "red", owner)
+		if err := os.Mkdir(filepath.Join(folder, owner), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, owner, "main.tf"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guide := guide{t: t, folder: folder, env: append(w.env, "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"), "MAAS_API_URL="+x.url, "MAAS_API_KEY="+x.key)}
+	t.Cleanup(guide.stop)
+	wants := map[string]string{
+		"See who is a member":               "127.0.0.1:7453",
+		"Run both at once":                  "red/red-1",
+		"Kill a node, and go on":            "1 added",
+		"Replace a node that lost its disk": "is no longer a member",
+		"Back the ledger up":                "",
+		"Begin a cluster":                   "cluster-key.pem",
+		"Start three nodes":                 "",
+		"Give each runner a certificate":    "",
+	}
+	for _, fence := range fences.FindAllStringSubmatch(string(page), -1) {
+		title, _, _ := strings.Cut(strings.TrimPrefix(fence[1], "# "), "\n")
+		want, known := wants[title]
+		if !known {
+			t.Errorf("nobody knows what the block %q is to do", title)
+		}
+		delete(wants, title)
+		if out := guide.run(title, fence[1]); !strings.Contains(out, want) {
+			t.Errorf("%s: want %q in\n%s", title, want, out)
+		}
+	}
+	for title := range wants {
+		t.Errorf("the guide has no block %q", title)
+	}
+	for _, excess := range x.sim.Overcommits() {
+		t.Error(excess)
+	}
+	for _, name := range []string{"red-0", "red-2", "blue-1"} {
+		if m := x.machine(t, name); m.StatusName != "Ready" {
+			t.Errorf("%s is %s", name, m.StatusName)
+		}
+	}
+}
+
+// guide runs the blocks of a page in a folder.
+type guide struct {
+	t      *testing.T
+	folder string
+	env    []string
+}
+
+// run runs a block. What it leaves in the background goes on.
+func (g guide) run(title, block string) string {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), 5*time.Minute)
+	defer cancel()
+	out := filepath.Join(g.t.TempDir(), "out")
+	file, err := os.Create(out)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.CommandContext(ctx, "sh", "-euc", block)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.folder, g.env, file, file
+	failed := cmd.Run()
+	text, err := os.ReadFile(out)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if failed != nil {
+		g.t.Fatalf("%s: %v\n%s", title, failed, text)
+	}
+	return string(text)
+}
+
+// stop ends the nodes.
+func (g guide) stop() {
+	for _, name := range []string{"a", "b", "c"} {
+		text, err := os.ReadFile(filepath.Join(g.folder, name+".pid"))
+		if err != nil {
+			continue // it was not started
+		}
+		var pid int
+		for _, digit := range strings.TrimSpace(string(text)) {
+			pid = 10*pid + int(digit-'0')
+		}
+		if pid > 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+}
