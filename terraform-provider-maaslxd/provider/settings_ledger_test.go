@@ -47,6 +47,7 @@ func TestLedgerSettings(t *testing.T) {
 		"NoService":   {"An attribute that does nothing is a mistake.", nil, providerModel{LedgerCert: set("x")}, "ledger_cert", "is for a ledger on another machine"},
 		"NoKey":       {"The certificate alone proves nothing.", nil, providerModel{Ledger: set(address), LedgerCert: set(string(certificate))}, "ledger_key", "is missing"},
 		"NoFile":      {"The text is not repeated.", nil, providerModel{Ledger: set(address), LedgerKey: set("s3cret")}, "ledger_key", "is neither PEM text nor the path of a file"},
+		"PlainNode":   {"Each node of a cluster is checked.", good, providerModel{Ledger: set("https://a.example,http://b.example")}, "ledger", "has an entry 2, http://b.example, that begins with http://"},
 		"Plain":       {"Keys and rows are for TLS.", good, providerModel{Ledger: set("http://ledger.example")}, "ledger", "begins with http://"},
 	}
 	for name, tc := range cases {

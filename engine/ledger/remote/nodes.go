@@ -73,8 +73,7 @@ type outgoing struct {
 // sendRound sends a call to each node until one answers it. A single node's error is
 // returned as it is.
 //
-// Several nodes may so work on one call. A node gives up a sending when its client does
-// (HeaderTimeout), and the ledger does a write with the same id, or of the same row, once.
+// Several nodes may so work on one call: see unansweredFor.
 func (c *Client) sendRound(ctx context.Context, call *outgoing) (wire.Answer, error) {
 	if !c.nodes.isCluster() {
 		answer, _, err := c.sendTo(ctx, c.nodes.all[0], call)

@@ -27,8 +27,11 @@ const (
 
 // unansweredFor is how long one node of several may take to answer. A node that hangs then
 // costs seconds of a call, and the next node is asked. This is safe although the first one
-// may still do what it was asked for: it gives up at the same time, and each write has an id
-// or names the row that it is about, so that the ledger does it once.
+// may still do what it was asked for:
+//   - A write that both do is done once. Rows and leases keep the id of their call, and the
+//     other writes change nothing the second time.
+//   - The first node gives up at the same time (HeaderTimeout). When it goes on after it hung,
+//     it begins no write whose client has gone.
 const unansweredFor = 3 * time.Second
 
 var errUnanswered = fmt.Errorf("no answer came within %s", unansweredFor)
