@@ -12,8 +12,8 @@ import (
 const aboutBackup = `Copies all that the service's ledger has into a file of SQLite, while the service
 runs. Run it on the service's machine, as its user.`
 
-const aboutRestore = `Copies a backup into the ledger of a new service, which must be empty: the rows and
-the clients. It refuses a backup in which MAAS may still be composing.`
+const aboutRestore = `Copies a backup into the ledger of a new service, which must be empty: the rows, and
+the clients of a cluster. Those of a service on a file are in its folder "clients". It refuses a backup in which MAAS may still be composing.`
 
 // backup is the command backup.
 func backup(ctx context.Context, p setting.Program) (err error) {

@@ -215,7 +215,7 @@ func stateOf(c access.Client, now time.Time) string {
 // revokeClient is the command client revoke.
 func revokeClient(ctx context.Context, p setting.Program) (err error) {
 	var folder string
-	s := setting.New(p, "Refuses a client from its next request on, also where it is connected.")
+	s := setting.New(p, "Refuses a client from its next request on, also where it is connected. All nodes of a cluster know it within a second.")
 	addFolder(s, &folder)
 	name, rest, err := nameIn(p)
 	if err != nil {

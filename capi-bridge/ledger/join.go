@@ -55,7 +55,6 @@ var errStarting = fmt.Errorf("the node is in no cluster yet: %w", engine.ErrUnav
 // joinCluster starts the node, and waits until it may serve. It waits for as long as there
 // is no cluster, or no leader.
 func (r *running) joinCluster(ctx context.Context) error {
-	r.gate.set(errStarting)
 	for said := ""; ; {
 		err := r.tryToJoin(ctx)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -101,7 +102,9 @@ type running struct {
 	cluster         node         // nil: the ledger is in a file
 	gate            gate
 	leads           atomic.Bool
-	clients, health net.Listener // health may be nil
+	watching        sync.WaitGroup
+	stopWatching    context.CancelFunc // nil: nothing is watched
+	clients, health net.Listener       // health may be nil
 	server, probes  *http.Server
 	ending          atomic.Bool
 	version         string
@@ -180,6 +183,9 @@ func (r *running) run(ctx context.Context) error {
 	counted := newMetrics(&r.leads)
 	failed := make(chan error, 2)
 	address := ""
+	if r.node.address != "" {
+		r.gate.set(errStarting)
+	}
 	if r.health != nil {
 		address = r.health.Addr().String()
 		r.probes = &http.Server{Handler: r.diagnosticsHandler(counted), ReadHeaderTimeout: 10 * time.Second}
@@ -192,8 +198,8 @@ func (r *running) run(ctx context.Context) error {
 		}
 		register = access.RegisterIn(rows.NewClients(r.rows))
 		watching, stop := context.WithCancel(ctx)
-		defer stop()
-		go r.watch(watching)
+		r.watching.Go(func() { r.watch(watching) })
+		r.stopWatching = stop
 	}
 	r.server = service.NewServer(service.New(service.Config{
 		Ledger: r.rows, Clients: register, Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count, Available: r.gate.check,
@@ -212,6 +218,10 @@ func (r *running) run(ctx context.Context) error {
 func (r *running) end(ctx context.Context) error {
 	r.log.Info("ending", "grace", r.grace.String())
 	r.ending.Store(true)
+	if r.stopWatching != nil {
+		r.stopWatching()
+		r.watching.Wait()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
 	defer cancel()
 	var err error

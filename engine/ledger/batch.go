@@ -19,10 +19,6 @@ type batches struct {
 	mu      sync.Mutex
 	waiting []*queuedWrite
 	running bool
-
-	// For the goroutine that runs batches: a connection, and what is prepared on it.
-	conn     *sql.Conn
-	prepared map[string]*sql.Stmt
 }
 
 // queuedWrite is a statement on its way.
@@ -36,9 +32,9 @@ type queuedWrite struct {
 // maxBatch bounds how long a batch keeps writes of other nodes waiting.
 const maxBatch = 64
 
-// do does a write, with others that wait beside it. Where the caller's time is over, the
+// enqueue does a write, with others that wait beside it. Where the caller's time is over, the
 // write is not begun, or ends with its batch.
-func (b *batches) do(ctx context.Context, statement string, args []any) error {
+func (b *batches) enqueue(ctx context.Context, statement string, args []any) error {
 	w := &queuedWrite{ctx, statement, args, make(chan error, 1)}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, w)
@@ -57,22 +53,22 @@ func (b *batches) do(ctx context.Context, statement string, args []any) error {
 
 // run does batches until nobody waits.
 func (b *batches) run() {
-	for batch := b.take(); len(batch) > 0; batch = b.take() {
-		if len(batch) > 1 && b.together(batch) == nil {
+	for batch := b.nextBatch(); len(batch) > 0; batch = b.nextBatch() {
+		if len(batch) > 1 && b.writeTogether(batch) == nil {
 			for _, w := range batch {
 				w.done <- nil
 			}
 			continue
 		}
 		for _, w := range batch { // one alone, or some of which one is refused
-			w.done <- b.store.alone(w.ctx, w.statement, w.args)
+			w.done <- b.store.execAlone(w.ctx, w.statement, w.args)
 		}
 	}
-	b.giveUp()
 }
 
-// take takes those whose callers wait still. none: nobody runs any more.
-func (b *batches) take() (batch []*queuedWrite) {
+// nextBatch leaves out writes whose callers have gone. It returns none, and ends the run,
+// where nobody waits: who comes next begins another one.
+func (b *batches) nextBatch() (batch []*queuedWrite) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *queuedWrite) bool { return w.ctx.Err() != nil })
@@ -83,8 +79,8 @@ func (b *batches) take() (batch []*queuedWrite) {
 	return batch
 }
 
-// together does writes in one transaction. It ends when the first caller's time is over.
-func (b *batches) together(batch []*queuedWrite) error {
+// writeTogether does writes in one transaction. It ends when the first caller's time is over.
+func (b *batches) writeTogether(batch []*queuedWrite) error {
 	ctx := context.Background()
 	for _, w := range batch {
 		if end, ok := w.ctx.Deadline(); ok {
@@ -93,67 +89,35 @@ func (b *batches) together(batch []*queuedWrite) error {
 			defer cancel()
 		}
 	}
-	return b.store.try(ctx, func(ctx context.Context) error {
-		err := b.transact(ctx, batch)
-		if err != nil {
-			b.giveUp()
-		}
-		return err
-	})
+	return b.store.try(ctx, func(ctx context.Context) error { return b.transact(ctx, batch) })
 }
 
-// transact sends a batch once.
-func (b *batches) transact(ctx context.Context, batch []*queuedWrite) (err error) {
-	if b.conn == nil {
-		if b.conn, err = b.store.DB.Conn(ctx); err != nil {
-			b.conn = nil
-			return err
-		}
-		b.prepared = map[string]*sql.Stmt{}
+// transact sends a batch once. It prepares no statements: to close one takes a word of the
+// leader's, for which go-dqlite waits without end.
+func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
+	conn, err := b.store.DB.Conn(ctx)
+	if err != nil {
+		return err
 	}
-	if _, err := b.conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
 	for _, w := range batch {
-		ready, err := b.prepare(ctx, w.statement)
-		if err == nil {
-			_, err = ready.ExecContext(ctx, w.args...)
-		}
-		if err != nil {
-			b.undo(ctx)
+		if _, err := conn.ExecContext(ctx, w.statement, w.args...); err != nil {
+			b.undo(ctx, conn)
 			return err
 		}
 	}
-	if _, err = b.conn.ExecContext(ctx, `COMMIT`); err != nil {
-		b.undo(ctx)
+	if _, err = conn.ExecContext(ctx, `COMMIT`); err != nil {
+		b.undo(ctx, conn)
 	}
 	return err
 }
 
 // undo rolls a transaction back, within time of its own.
-func (b *batches) undo(ctx context.Context) {
+func (b *batches) undo(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	rollBack(ctx, b.conn)
-}
-
-func (b *batches) prepare(ctx context.Context, statement string) (ready *sql.Stmt, err error) {
-	if ready = b.prepared[statement]; ready != nil {
-		return ready, nil
-	}
-	if ready, err = b.conn.PrepareContext(ctx, statement); err == nil {
-		b.prepared[statement] = ready
-	}
-	return ready, err
-}
-
-// giveUp gives the connection back.
-func (b *batches) giveUp() {
-	for _, ready := range b.prepared {
-		_ = ready.Close() // it ends with the connection anyway
-	}
-	if b.conn != nil {
-		_ = b.conn.Close() // it goes back to the pool
-	}
-	b.conn, b.prepared = nil, nil
+	rollBack(ctx, conn)
 }

@@ -45,20 +45,21 @@ func (c *Clients) Client(ctx context.Context, fingerprint string) (access.Client
 	}
 	read := time.Now()
 	var text string
+	var client access.Client
 	err := c.store.row(ctx, `SELECT note FROM clients WHERE fingerprint = ?1`, []any{fingerprint}, &text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return access.Client{}, fmt.Errorf("no client has the certificate %s: %w", fingerprint, engine.ErrNotFound)
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &known.Client)
+		err = json.Unmarshal([]byte(text), &client)
 	}
 	if err != nil {
 		return access.Client{}, fmt.Errorf("cannot read a client of the ledger service: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known[fingerprint] = knownClient{known.Client, read}
-	return known.Client, nil
+	c.known[fingerprint] = knownClient{client, read}
+	return client, nil
 }
 
 // Clients implements access.Notes.

@@ -36,14 +36,18 @@ const (
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	if s.Replicated {
-		return s.batches.do(ctx, statement, args)
+		return s.batches.enqueue(ctx, statement, args)
 	}
-	return s.alone(ctx, statement, args)
+	return s.execAlone(ctx, statement, args)
 }
 
-// alone runs a statement in a transaction of its own.
-func (s *store) alone(ctx context.Context, statement string, args []any) error {
+// execAlone runs a statement in a transaction of its own.
+func (s *store) execAlone(ctx context.Context, statement string, args []any) error {
 	return s.try(ctx, func(ctx context.Context) error {
+		if s.Replicated { // see batches.transact
+			_, err := s.DB.ExecContext(ctx, statement, args...)
+			return err
+		}
 		prepared, err := s.prepared.prepare(ctx, s.DB, statement)
 		if err != nil {
 			return err
@@ -119,8 +123,11 @@ func (s *store) rows(ctx context.Context, query string, args ...any) (all []engi
 // connection, which for a ledger in memory is all.
 func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 	began := time.Now()
+	var last error // why the try before was not done
 	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil && last != nil && s.Replicated {
+			return fmt.Errorf("%w: %w", err, last)
+		} else if err != nil {
 			return err
 		}
 		err := s.inTurn(ctx, do)
@@ -131,6 +138,7 @@ func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 		if !passing {
 			return meaning
 		}
+		last = meaning
 		if time.Since(began) > s.patience() {
 			return fmt.Errorf("%w (waited for %s)", meaning, s.patience())
 		}

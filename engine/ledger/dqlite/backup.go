@@ -8,13 +8,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
+// backupTimeout bounds how long a copy takes. The whole database is sent at once.
+const backupTimeout = 5 * time.Minute
+
 // Backup writes all that the cluster has into a file that any ledger can be opened from.
 // ErrConflict if there is a file.
 func (c *Cluster) Backup(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, backupTimeout)
+	defer cancel()
 	leader, err := c.leader(ctx)
 	if err != nil {
 		return err

@@ -145,6 +145,8 @@ type Member struct {
 
 // Members lists the nodes, sorted by address.
 func (c *Cluster) Members(ctx context.Context) ([]Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	leader, err := c.leader(ctx)
 	if err != nil {
 		return nil, err
@@ -169,6 +171,9 @@ func membersBy(ctx context.Context, leader *client.Client) ([]Member, error) {
 	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Address, b.Address) })
 	return all, nil
 }
+
+// askTimeout bounds a question to the leader, with the time to find it.
+const askTimeout = 20 * time.Second
 
 // findTimeout is how long a leader is looked for: an election takes a second or two.
 const findTimeout = 10 * time.Second
@@ -208,6 +213,8 @@ func (c *Cluster) unreachable(ctx context.Context) string {
 // Remove takes a node out of the cluster that does not come back as it was. ErrNotFound
 // if no member has the address.
 func (c *Cluster) Remove(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	leader, err := c.leader(ctx)
 	if err != nil {
 		return err

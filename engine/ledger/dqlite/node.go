@@ -59,7 +59,7 @@ var snapshots = godqlite.SnapshotParams{Threshold: 1024, Trailing: 1024}
 const rolesEach = 5 * time.Second
 
 // Start runs a node: of its folder's cluster where it is a member already, and else of the
-// cluster of its peers. Where Founds says so, it is the first of a new cluster. An error is
+// cluster of its peers. Where Found has said so, it is the first of a new cluster. An error is
 // an *engine.Refusal with ErrUnavailable while no peer is in a cluster.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	if err := os.MkdirAll(c.Folder, 0o700); err != nil {
@@ -91,7 +91,10 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if n.Cluster, err = Connect(c.Folder, c.Identity, c.Log); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
-	return n, c.founded()
+	if err := c.removeFoundingFile(); err != nil {
+		return nil, errors.Join(err, n.Close(ctx))
+	}
+	return n, nil
 }
 
 // Ready waits until the node is a member of the cluster.
@@ -102,7 +105,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Close hands over what the node leads, and stops it. It ends at the latest with ctx.
+// Close hands over what the node leads, within ctx, and stops it.
 func (n *Node) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, handoverTimeout)
 	defer cancel()
@@ -110,7 +113,8 @@ func (n *Node) Close(ctx context.Context) error {
 		n.config.Log.Info("the node hands nothing over", "because", err)
 	}
 	err := n.listener.Close()
-	n.accepted.Wait()
+	n.accepted.Wait() // nobody sends any more
+	close(n.conns)
 	return errors.Join(err, n.app.Close())
 }
 
@@ -119,7 +123,6 @@ const handoverTimeout = 5 * time.Second
 
 // accept lets in other nodes, until the listener is closed.
 func (n *Node) accept() {
-	defer close(n.conns)
 	for {
 		conn, err := n.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -180,10 +183,21 @@ func (c Config) join(ctx context.Context) ([]string, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(c.Folder, err)
 	}
-	if c.founds() {
+	if !c.founds() {
+		return c.Peers, c.askPeers(ctx)
+	}
+	if len(c.Peers) == 0 {
 		return nil, nil
 	}
-	return c.Peers, c.askPeers(ctx)
+	if err := c.askPeers(ctx); errors.Is(err, engine.ErrUnavailable) {
+		return nil, nil
+	}
+	// There is a cluster: a second one would give the same room again.
+	return nil, errors.Join(&engine.Refusal{
+		Message: fmt.Sprintf("the other nodes are in a cluster already, and %s was to begin another one", c.Address),
+		Hint:    fmt.Sprintf("Start it again: it joins them. If it was a member before, run on another node first: capi-bridge ledger cluster remove %s.", c.Address),
+		Err:     engine.ErrConflict,
+	}, c.removeFoundingFile())
 }
 
 // askPeers sees that there is a cluster to join, and that it has no member of this address.
@@ -195,7 +209,7 @@ func (c Config) askPeers(ctx context.Context) error {
 	case err != nil:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("the node %s is in no cluster yet: %v", c.Address, err),
-			Hint:    "Begin a cluster on one node, once: capi-bridge ledger cluster init. The others join it.", Err: engine.ErrUnavailable,
+			Hint:    "Where there is a cluster, see that its nodes run and are reached. Where there is none yet, begin it on one node, once: capi-bridge ledger cluster init.", Err: engine.ErrUnavailable,
 		}
 	case slices.ContainsFunc(members, func(m Member) bool { return m.Address == c.Address }):
 		return &engine.Refusal{
@@ -233,8 +247,8 @@ func (c Config) founds() bool {
 	return err == nil
 }
 
-// founded notes that the cluster has begun: a node that loses its disk begins none anew.
-func (c Config) founded() error {
+// removeFoundingFile notes that the cluster has begun: a node that loses its disk begins none anew.
+func (c Config) removeFoundingFile() error {
 	err := os.Remove(filepath.Join(c.Folder, foundingFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return folderError(c.Folder, err)

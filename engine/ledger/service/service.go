@@ -106,7 +106,11 @@ type request struct {
 
 // answer does what a request asks for.
 func (s *Service) answer(c *request, r *http.Request) wire.Answer {
-	if err := s.identify(c, r); err != nil {
+	timeout := timeoutOf(r.Header.Get(wire.HeaderTimeout))
+	deadline := time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadline(r.Context(), deadline)
+	defer cancel()
+	if err := s.identify(ctx, c, r); err != nil {
 		return failed(err)
 	}
 	if s.Available != nil {
@@ -114,9 +118,6 @@ func (s *Service) answer(c *request, r *http.Request) wire.Answer {
 			return failed(err)
 		}
 	}
-	timeout := timeoutOf(r.Header.Get(wire.HeaderTimeout))
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	defer cancel()
 	giveBack, err := s.turns.take(ctx, c.client.Name)
 	if err != nil {
 		return failed(err)
@@ -128,14 +129,14 @@ func (s *Service) answer(c *request, r *http.Request) wire.Answer {
 	if !c.Writes {
 		return c.do(ctx)
 	}
-	if r.Context().Err() != nil {
-		// The node hung, and the client has asked another one. A write of then must not
-		// touch what has come since.
+	if r.Context().Err() != nil || !time.Now().Before(deadline) {
+		// The node hung, or the call waited for its turn for too long, and the client has
+		// asked another node. A write of then must not touch what has come since.
 		return failed(wire.ErrEnding)
 	}
 	// A write goes on where the connection breaks: the client sends it again, and gets
 	// the answer then.
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
+	ctx, cancel = context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 	defer cancel()
 	answer, resent := s.replies.once(ctx, c.client.Name+" "+c.id, c.Name+" "+encoded(c.call), func() wire.Answer { return c.do(ctx) })
 	c.resent = resent
@@ -143,12 +144,12 @@ func (s *Service) answer(c *request, r *http.Request) wire.Answer {
 }
 
 // identify finds out who asks, and for which operation.
-func (s *Service) identify(c *request, r *http.Request) (err error) {
+func (s *Service) identify(ctx context.Context, c *request, r *http.Request) (err error) {
 	name, ok := strings.CutPrefix(r.URL.Path, wire.Path)
 	if found, known := s.operations[name]; ok && known {
 		c.operation = found
 	}
-	if c.client, err = s.Clients.Identify(r.Context(), certificates(r), s.Signers, s.Now()); err != nil {
+	if c.client, err = s.Clients.Identify(ctx, certificates(r), s.Signers, s.Now()); err != nil {
 		return err
 	}
 	if err := checkProtocol(r.Header.Get(wire.HeaderProtocol), s.Version); err != nil {
