@@ -12,8 +12,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 	"github.com/maaslxd/maaslxd/engine"
-	rows "github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
+	"github.com/maaslxd/maaslxd/engine/ledger/service"
 )
 
 const aboutAdd = `Makes a certificate and a key for a client of the ledger service, and notes what
@@ -62,7 +62,7 @@ func openRegister(ctx context.Context, folder string) (register *access.Register
 	if err != nil {
 		return nil, nil, err
 	}
-	return access.RegisterIn(rows.NewClients(l)), l.Close, nil
+	return access.RegisterIn(service.NewClients(l)), l.Close, nil
 }
 
 // nameIn takes the name of a client off the arguments, where it stands first.

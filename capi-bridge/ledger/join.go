@@ -57,6 +57,7 @@ var errStarting = fmt.Errorf("the node is in no cluster yet: %w", engine.ErrUnav
 func (r *running) joinCluster(ctx context.Context) error {
 	for said := ""; ; {
 		err := r.tryToJoin(ctx)
+		because := fmt.Sprint(err)
 		switch {
 		case err == nil:
 			return nil
@@ -64,8 +65,8 @@ func (r *running) joinCluster(ctx context.Context) error {
 			return ctx.Err()
 		case !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
 			return err
-		case err.Error() != said:
-			said = err.Error()
+		case because != said:
+			said = because
 			r.log.Info("waiting for the cluster", "because", said)
 		}
 		select {

@@ -196,7 +196,7 @@ func (r *running) run(ctx context.Context) error {
 		if err := r.joinCluster(ctx); err != nil {
 			return errors.Join(err, r.end(ctx))
 		}
-		register = access.RegisterIn(rows.NewClients(r.rows))
+		register = access.RegisterIn(service.NewClients(r.rows))
 		watching, stop := context.WithCancel(ctx)
 		r.watching.Go(func() { r.watch(watching) })
 		r.stopWatching = stop

@@ -86,6 +86,16 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 			Hint:    "Restore into a new one. To add the rows of a file, use capi-bridge ledger import.", Err: engine.ErrConflict,
 		}
 	}
+	// First the clients: a copy that is cut off goes on until there are rows.
+	clients, err := ClientNotes(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	for fingerprint, note := range clients {
+		if err := AddClientNote(ctx, to, fingerprint, note); err != nil {
+			return 0, err
+		}
+	}
 	if err := insertRows(ctx, to, entries); err != nil {
 		return 0, err
 	}
@@ -94,15 +104,6 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 			continue
 		}
 		if _, err := to.Region(e.Region).LeaseTable().TakeLease(ctx, e.Lease, ""); err != nil {
-			return 0, err
-		}
-	}
-	clients, err := NewClients(from).Clients(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, c := range clients {
-		if err := NewClients(to).AddClient(ctx, c); err != nil {
 			return 0, err
 		}
 	}

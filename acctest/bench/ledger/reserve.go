@@ -57,8 +57,14 @@ func fileSide(ctx context.Context, dir string) (side, func() error, error) {
 	}}, l.Close, err
 }
 
-// side is a ledger service. Each writer begins with a node of its own.
-func (s *service) side(ctx context.Context, name string) (side, error) {
+// apart spreads writers over the nodes; together is all writers at the first node, as those
+// of one program are that names the nodes in this order.
+func apart(writer int) int { return writer }
+
+func together(int) int { return 0 }
+
+// side is a ledger service. Each writer begins with the node that at says.
+func (s *service) side(ctx context.Context, name string, at func(writer int) int) (side, error) {
 	all, err := s.connect()
 	if err != nil {
 		return side{}, err
@@ -66,7 +72,7 @@ func (s *service) side(ctx context.Context, name string) (side, error) {
 	tag, err := all[0].Tag(ctx)
 	r := newReservation(tag)
 	return side{name, func(ctx context.Context, writer int, region, key string) error {
-		return all.place(ctx, writer, region, as(r, key))
+		return all.place(ctx, at(writer), region, as(r, key))
 	}}, err
 }
 
