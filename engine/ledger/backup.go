@@ -87,14 +87,8 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 		}
 	}
 	// First the clients: a copy that is cut off goes on until there are rows.
-	clients, err := ClientNotes(ctx, from)
-	if err != nil {
+	if err := copyClients(ctx, from, to); err != nil {
 		return 0, err
-	}
-	for fingerprint, note := range clients {
-		if err := AddClientNote(ctx, to, fingerprint, note); err != nil {
-			return 0, err
-		}
 	}
 	if err := insertRows(ctx, to, entries); err != nil {
 		return 0, err
@@ -108,4 +102,17 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 		}
 	}
 	return len(entries), nil
+}
+
+func copyClients(ctx context.Context, from, to *Ledger) error {
+	clients, err := ClientNotes(ctx, from)
+	if err != nil {
+		return err
+	}
+	for fingerprint, note := range clients {
+		if err := AddClientNote(ctx, to, fingerprint, note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
