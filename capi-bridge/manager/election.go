@@ -24,11 +24,11 @@ type election struct {
 	lease client.ObjectKey
 }
 
-// joinElection has a manager with a ledger in memory stand for leader by a name that it
-// knows, so that it can ask whether it still leads. nil: nobody is elected, or the ledger
-// does not depend on it.
+// joinElection has a manager with a ledger in memory, or at a service, stand for leader by a
+// name that it knows, so that it can ask whether it still leads. nil: nobody is elected, or
+// the ledger is a file on a volume, which one pod has.
 func (o Options) joinElection(to *rest.Config, options *ctrl.Options) (*election, error) {
-	if !o.LeaderElect || o.Ledger != MemoryLedger {
+	if !o.LeaderElect || o.hasLedgerFile() {
 		return nil, nil
 	}
 	host, err := os.Hostname()

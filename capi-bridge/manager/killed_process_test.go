@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -35,10 +34,7 @@ const childSpace = "TEST_MANAGER_NAMESPACE"
 // beManager is a manager until it is killed, or the test is: its standard input
 // ends then. It returns an exit code.
 func beManager(space string) int {
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
+	go endWithTest()
 	ctrl.SetLogger(funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{}))
 	to, err := clientcmd.BuildConfigFromFlags("", os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	if err != nil {
@@ -48,6 +44,7 @@ func beManager(space string) int {
 	to.QPS = -1 // no limit
 	o := electing(manager.MemoryLedger)
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = space, space, space
+	useService(&o)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	mgr, err := manager.New(ctx, to, o, manager.NewMetrics())

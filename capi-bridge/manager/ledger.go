@@ -61,7 +61,11 @@ const closesLease = "capmaas-closed-hosts"
 // ledgerOf is what placements are noted in: memory, a file, or a service.
 func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
 	if o.Ledger != MemoryLedger {
-		return o.openLedger(ctx)
+		regions, err := o.openLedger(ctx)
+		if err == nil && election != nil {
+			regions = ofLeader{regions, election.leads(mgr.GetAPIReader())}
+		}
+		return regions, err
 	}
 	c := attempt.Config{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: o.Namespace, Elected: mgr.Elected(), Now: o.Now}
 	if o.ManagerNamespace != "" {
@@ -71,6 +75,35 @@ func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *elect
 		c.Leads = election.leads(mgr.GetAPIReader())
 	}
 	return attempt.New(c), nil
+}
+
+// ofLeader is a ledger of which only the leader begins composes. A manager that stood still
+// while another one was elected takes no lease of a key, so its rows still are what they were.
+type ofLeader struct {
+	ledger.Regions
+	leads func(context.Context) error
+}
+
+// Region implements ledger.Regions.
+func (l ofLeader) Region(name string) ledger.Rows {
+	return rowsOfLeader{l.Regions.Region(name), l.leads}
+}
+
+type regionRows = ledger.Rows
+
+// rowsOfLeader are the rows of one MAAS.
+type rowsOfLeader struct {
+	regionRows
+	leads func(context.Context) error
+}
+
+// Renew implements engine.Ledger. It is the last thing before MAAS is asked: the row is
+// renewed first, so that the next leader waits, and then the manager must still lead.
+func (r rowsOfLeader) Renew(ctx context.Context, row engine.Row) error {
+	if err := r.regionRows.Renew(ctx, row); err != nil {
+		return err
+	}
+	return r.leads(ctx)
 }
 
 // openLedger opens a file, or a service.

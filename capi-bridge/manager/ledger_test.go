@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net/http/httptest"
@@ -93,5 +94,39 @@ func TestLedgerService(t *testing.T) {
 	}
 	if _, err := good.openLedger(t.Context()); !errors.Is(err, engine.ErrForbidden) {
 		t.Errorf("revoked: %v", err)
+	}
+}
+
+// TestServiceOfLeader: who leads no more begins no compose by a ledger service either, and
+// the next leader finds that one may have begun.
+func TestServiceOfLeader(t *testing.T) {
+	t.Parallel()
+	rows := ledger.NewMemory(nil)
+	defer rows.Close()
+	var leads error
+	l := ofLeader{ledger.Local{Ledger: rows}, func(context.Context) error { return leads }}.Region("mark")
+	tag, err := l.Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, _, err := l.Place(t.Context(), engine.Reservation{
+		Key: "uid/ns/c/m", Name: "m", Inventory: tag, Candidates: []engine.Candidate{{HostKey: "h1", Free: engine.Need{Cores: 1}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Renew(t.Context(), row); err != nil {
+		t.Errorf("the leader: %v", err)
+	}
+	before, err := l.Row(t.Context(), row.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads = engine.ErrBusy
+	if err := l.Renew(t.Context(), before); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("a former leader may compose: %v", err)
+	}
+	if after, err := l.Row(t.Context(), row.Key); err != nil || !after.Since.After(before.Since) {
+		t.Errorf("the row is %+v, %v, and was %+v", after, err, before)
 	}
 }

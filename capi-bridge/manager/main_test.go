@@ -55,6 +55,9 @@ func TestMain(m *testing.M) {
 	if space := os.Getenv(childSpace); space != "" {
 		os.Exit(beManager(space))
 	}
+	if listen := os.Getenv(childLedger); listen != "" {
+		os.Exit(serveLedger(listen))
+	}
 	code := m.Run()
 	if s := theStage.stage; s != nil {
 		if err := s.close(); err != nil {

@@ -34,10 +34,17 @@ func (l *Ledger) Named(ctx context.Context, key engine.Key) error {
 // LeaseTable is where the leases of this region are kept, for who judges their holders.
 func (l *Ledger) LeaseTable() lease.Table { return leases{l.store, l.region, l.now} }
 
-// checkHolder is an error where a lease was lost that was taken by this name: a
+// leases is the table of a region.
+type leases struct {
+	store  *store
+	region string
+	now    func() time.Time
+}
+
+// check is an error where a lease was lost that was taken by this name: a
 // *engine.HeldError where another run has it. With no name, there is none to lose. As for
 // DropLease, the region does not count.
-func checkHolder(ctx context.Context, l *Ledger, key engine.Key, holder string) error {
+func (l leases) check(ctx context.Context, key engine.Key, holder string) error {
 	if holder == "" {
 		return nil
 	}
@@ -46,7 +53,7 @@ func checkHolder(ctx context.Context, l *Ledger, key engine.Key, holder string) 
 	if err != nil || kept {
 		return err
 	}
-	have, err := leases{l.store, l.region, l.now}.read(ctx, key)
+	have, err := l.read(ctx, key)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("the lease of %s was lost: another run has made it meanwhile: %w", key, engine.ErrBusy)
@@ -54,13 +61,6 @@ func checkHolder(ctx context.Context, l *Ledger, key engine.Key, holder string) 
 		return err
 	}
 	return &engine.HeldError{Key: key, By: have.Process.String()}
-}
-
-// leases is the table of a region.
-type leases struct {
-	store  *store
-	region string
-	now    func() time.Time
 }
 
 // hold takes a lease that nobody has, or whose holder is the one who was found

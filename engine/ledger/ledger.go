@@ -107,13 +107,13 @@ func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.
 
 // Renew implements engine.Ledger.
 func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
-	return l.RenewAs(ctx, l.store.keeper.Holder(row.Key), row)
+	return RenewAs(ctx, l, l.store.keeper.Holder(row.Key), row)
 }
 
 // RenewAs does what Renew does, for a run that took the lease of the row's key by this name;
 // empty: it took none. A run that lost its lease renews nothing. For example, A reserves
 // room and stands still, and B takes its lease: A must not compose beside B.
-func (l *Ledger) RenewAs(ctx context.Context, holder string, row engine.Row) error {
+func RenewAs(ctx context.Context, l *Ledger, holder string, row engine.Row) error {
 	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
 	err := l.store.exec(ctx, `
 UPDATE reservations SET since_ms = ?4
@@ -124,7 +124,7 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
 	if err != nil {
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
 	}
-	if err := checkHolder(ctx, l, row.Key, holder); err != nil {
+	if err := (leases{l.store, l.region, l.now}).check(ctx, row.Key, holder); err != nil {
 		return err
 	}
 	now, err := l.Row(ctx, row.Key)

@@ -81,7 +81,7 @@ func writesOfRows() []operation {
 			return err
 		}},
 		{Operation: wire.Renew, complete: hasRow, key: ofRow, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
-			return l.RenewAs(ctx, r.call.Holder, *r.call.Row)
+			return ledger.RenewAs(ctx, l, r.call.Holder, *r.call.Row)
 		}},
 		{Operation: wire.Bind, complete: hasRow, key: ofRow, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			return l.Bind(ctx, *r.call.Row)
