@@ -1,11 +1,28 @@
 // Ledger measures the stores of a ledger against each other and against etcd, and holds
 // them to limits.
+//
+//	ledger -cluster-bin FILE [-bin DIR] [-dir DIR] [-rounds N] [-reserves N]
+//	       [-kills N] [-vms N] [-applies N] [-markdown]
+//
+// All of them run on this machine, each as it would be run elsewhere: a file in this
+// process; the service on a file, on one dqlite node and on three, as processes that are
+// asked by HTTPS; and three nodes of etcd 3.6, with mutual TLS as well. They take turns, so
+// that all of them have the same disk and the same neighbours. Take ratios, not times.
+//
+// A reservation is what Place of engine.Ledger does for a fresh key, with 50 VM hosts to
+// choose from. etcd puts 300 bytes under a fresh key, if that has no revision yet.
+//
+// Then the leader of the three nodes is killed again and again, and Terraform makes VMs on
+// a simulated MAAS, with a file and with a service. Where a limit is missed, ledger says
+// which and exits with 1.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,84 +33,94 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
-var (
-	rounds = flag.Int("rounds", 5, "")
-	each   = flag.Int("n", 200, "")
-	only   = flag.String("dir", "", "")
-)
-
 func main() {
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o)
+	}
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "ledger:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	builder, err := programs.NewBuilder(ctx)
-	if err != nil {
-		return err
+// options are the command line.
+type options struct {
+	bin, clusterBin, dir string
+	rounds, reserves     int
+	kills                int
+	vms, applies         int
+	markdown             bool
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{}
+	f := flag.NewFlagSet("ledger", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge and provider")
+	f.StringVar(&o.clusterBin, "cluster-bin", "", "`file` of a capi-bridge that was built with dqlite")
+	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers and for etcd, on the disk that is to be measured (default: that of temporary files)")
+	f.IntVar(&o.rounds, "rounds", 10, "`number` of rounds in which the stores take turns; 0: none")
+	f.IntVar(&o.reserves, "reserves", 200, "`number` of reservations of a store in a round")
+	f.IntVar(&o.kills, "kills", 10, "`number` of times that the leader of three nodes is killed; 0: never")
+	f.IntVar(&o.vms, "vms", 100, "`number` of VMs that Terraform makes; 0: none")
+	f.IntVar(&o.applies, "applies", 3, "`number` of times that it makes them with each ledger")
+	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
+	if err := f.Parse(args); err != nil {
+		return o, err
 	}
-	bin, err := builder.Build(ctx, programs.Etcd)
-	if err != nil {
-		return err
+	return o, o.check(f.Args())
+}
+
+func (o options) check(stray []string) error {
+	switch {
+	case len(stray) > 0:
+		return fmt.Errorf("%q is no flag; ledger -h lists them", stray[0])
+	case o.clusterBin == "" && o.rounds+o.kills > 0:
+		return errors.New("-cluster-bin: name a capi-bridge that was built with dqlite, which make build-cluster builds; or give -rounds 0 -kills 0")
+	case min(o.rounds, o.kills, o.vms) < 0:
+		return errors.New("-rounds, -kills and -vms are numbers from 0 on")
+	case o.rounds+o.kills+o.vms == 0:
+		return errors.New("-rounds, -kills and -vms are all 0: there is nothing to measure")
+	case o.reserves < mostWriters:
+		return fmt.Errorf("-reserves: %d leaves some of %d writers nothing to do", o.reserves, mostWriters)
+	case o.applies < 1:
+		return fmt.Errorf("-applies: %d is no number from 1 on", o.applies)
 	}
-	dir, err := os.MkdirTemp(*only, "ledger-bench-")
+	return nil
+}
+
+// run measures all that was asked for, prints it, and fails where a limit is missed.
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp(o.dir, "ledger-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	var sides []side
-	f, closeFile, err := fileSide(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer closeFile()
-	sides = append(sides, f)
-	file, err := newFileService("bin/capi-bridge", filepath.Join(dir, "service"))
-	if err != nil {
-		return err
-	}
-	one, err := newCluster(ctx, "bin/cluster/capi-bridge", filepath.Join(dir, "one"), 1)
-	if err != nil {
-		return err
-	}
-	three, err := newCluster(ctx, "bin/cluster/capi-bridge", filepath.Join(dir, "three"), 3)
-	if err != nil {
-		return err
-	}
-	for i, s := range []*service{file, one, three} {
-		defer s.stop()
-		if err := s.start(ctx, filepath.Join(dir, fmt.Sprint("keys", i))); err != nil {
-			return err
-		}
-		side, err := s.side(ctx, []string{"service, file", "service, 1 node", "service, 3 nodes"}[i])
+	b := bench{options: o, dir: dir, log: os.Stderr, began: time.Now(), load: report.Load()}
+	if o.rounds > 0 {
+		builder, err := programs.NewBuilder(ctx)
 		if err != nil {
 			return err
 		}
-		sides = append(sides, side)
-	}
-	e, err := startEtcd(ctx, bin.Path(programs.Etcd), filepath.Join(dir, "etcd"))
-	if e != nil {
-		defer e.stop()
-	}
-	if err != nil {
-		return err
-	}
-	sides = append(sides, e.side())
-	fmt.Println(report.Load())
-	for _, writers := range []int{1, 8, 32} {
-		all, err := alternate(ctx, sides, writers, *rounds, *each)
+		bin, err := builder.Build(ctx, programs.Etcd)
 		if err != nil {
 			return err
 		}
-		for i, r := range all {
-			fmt.Printf("writers %2d  %-18s p50 %8v p99 %8v  %7.1f/s\n", writers, sides[i].name,
-				r.percentile(50).Round(10*time.Microsecond), r.percentile(99).Round(10*time.Microsecond), r.perSecond())
-		}
+		b.etcdBin = bin.Path(programs.Etcd)
 	}
-	return nil
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	write := report.Printer(report.PlainText)
+	if o.markdown {
+		write = report.Markdown
+	}
+	b.print(os.Stdout, write)
+	return missed(b.limits())
 }
+
+// program is a path of a program of this repository.
+func (o options) program(name string) string { return filepath.Join(o.bin, name) }
