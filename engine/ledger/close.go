@@ -90,8 +90,8 @@ DELETE FROM closed_hosts WHERE region = ?1 AND host_key = ?2 AND (holder = ?3 OR
 	return nil
 }
 
-// closed lists the hosts that are closed.
-func (l *Ledger) closed(ctx context.Context) (hosts []string, err error) {
+// closedHosts lists the hosts that are closed.
+func closedHosts(ctx context.Context, l *Ledger) (hosts []string, err error) {
 	var list string
 	err = l.store.row(ctx, `SELECT json_group_array(host_key) FROM closed_hosts WHERE region = ?1`, []any{l.region}, &list)
 	if err == nil {

@@ -37,7 +37,7 @@ func (l *Ledger) LeaseTable() lease.Table { return leases{l.store, l.region, l.n
 // checkHolder is an error where a lease was lost that was taken by this name: a
 // *engine.HeldError where another run has it. With no name, there is none to lose. As for
 // DropLease, the region does not count.
-func (l *Ledger) checkHolder(ctx context.Context, key engine.Key, holder string) error {
+func checkHolder(ctx context.Context, l *Ledger, key engine.Key, holder string) error {
 	if holder == "" {
 		return nil
 	}

@@ -124,7 +124,7 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
 	if err != nil {
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
 	}
-	if err := l.checkHolder(ctx, row.Key, holder); err != nil {
+	if err := checkHolder(ctx, l, row.Key, holder); err != nil {
 		return err
 	}
 	now, err := l.Row(ctx, row.Key)

@@ -237,7 +237,7 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 		return slices.Contains(excluded, c.HostKey)
 	})
 	roomy := slices.DeleteFunc(slices.Clone(left), func(c engine.Candidate) bool { return !fits(r.Need, onHost(r.Need, c), c.Free) })
-	closed, err := l.closed(ctx)
+	closed, err := closedHosts(ctx, l)
 	switch {
 	case err != nil:
 		return err

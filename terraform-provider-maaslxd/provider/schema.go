@@ -79,8 +79,7 @@ func runAttributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "File in which runs note what room they have reserved on which VM host, so that runs at the same moment " +
 				"do not promise the same room twice, and a run that was killed is gone on with. It is made when a VM is first made. " +
-				"All configurations for one MAAS should use one file; a file may serve " +
-				"several MAAS. It belongs on a local disk, not on a network file system. Default: `maaslxd/ledger.db` in " +
+				"All configurations for one MAAS should use one file; a file may serve several MAAS. It belongs on a local disk, not on a network file system. Default: `maaslxd/ledger.db` in " +
 				"`$XDG_STATE_HOME`, or else in `~/.local/state`. A lost ledger costs nothing while no run is under way: VMs are found " +
 				"by their marks in MAAS. `memory` keeps no file, for one run only: then nothing is known of what other runs reserve. " +
 				"Runs on several machines share the ledger of a service, `capi-bridge ledger serve`: give its address, such as " +
