@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,15 +150,27 @@ func requestsIn(metrics string) (map[string]int, error) {
 	return all, nil
 }
 
-// roundTrips are the requests to the service: all, and those that write.
-func (a applied) roundTrips() (all, writes int) {
+// withoutFile are the reads that nobody makes of a file: who has it may write all of it.
+var withoutFile = []string{wire.Hello.Name, wire.MayWrite.Name}
+
+// roundTrips are the requests that write, and those that a file does without.
+func (a applied) roundTrips() int {
+	n := 0
 	for _, o := range wire.Operations {
-		all += a.requests[o.Name]
-		if o.Writes {
-			writes += a.requests[o.Name]
+		if o.Writes || slices.Contains(withoutFile, o.Name) {
+			n += a.requests[o.Name]
 		}
 	}
-	return all, writes
+	return n
+}
+
+// reads are all other requests.
+func (a applied) reads() int {
+	n := 0
+	for _, of := range a.requests {
+		n += of
+	}
+	return n - a.roundTrips()
 }
 
 // sumUp counts the calls of a journal.

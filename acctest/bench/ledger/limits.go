@@ -51,7 +51,7 @@ const (
 	etcdWriters       = 8   // for which etcd is compared with
 	medianRecovery    = 2 * time.Second
 	longestRecovery   = 5 * time.Second
-	mostTripsOfCommit = 2 // requests to the service, for each commit to the file: its own and one more
+	mostTripsOfCommit = 2 // round trips that only a service takes, for each commit to a file: its own and one more
 )
 
 // limits are those of all that was measured.
@@ -95,16 +95,19 @@ func (r row) of(side string) result {
 // limitsOfApplies compare applies. A read of MAAS serves all VMs that wait for it, and
 // chance says how many do: so the calls of the best apply with a service are held against
 // those of the worst with a file. The writes do not depend on chance.
+//
+// The engine calls its port alike with both, and a file answers reads as well. So reads do
+// not count as round trips that only a service takes. They are in the table.
 func (b *bench) limitsOfApplies() []limit {
 	file, service := b.applies[withFile], b.applies[withService]
 	writes := func(a applied) float64 { return float64(a.maasWrites) }
 	calls := func(a applied) float64 { return float64(a.calls) }
 	commits := func(a applied) float64 { return float64(a.commits) }
-	trips := func(a applied) float64 { all, _ := a.roundTrips(); return float64(all) }
+	trips := func(a applied) float64 { return float64(a.roundTrips()) }
 	return []limit{
 		{name: "writes to MAAS with a service, for each with a file", bound: 1, have: slices.Max(each(service, writes)) / slices.Min(each(file, writes))},
 		{name: "calls of MAAS with a service, the fewest, for each with a file, the most", bound: 1, have: slices.Min(each(service, calls)) / slices.Max(each(file, calls))},
-		{name: "requests to the service, for each commit to the file", bound: mostTripsOfCommit, have: median(each(service, trips)) / median(each(file, commits))},
+		{name: "requests that write or that a file does without, for each commit to the file", bound: mostTripsOfCommit, have: median(each(service, trips)) / median(each(file, commits))},
 	}
 }
 

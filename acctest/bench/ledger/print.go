@@ -86,11 +86,11 @@ func (b *bench) gridOfApplies() report.Grid {
 	add("MAAS calls", both(func(a applied) int { return a.calls }))
 	add("of them writes", both(func(a applied) int { return a.maasWrites }))
 	add("commits to the ledger's file", map[string]func(applied) int{withFile: func(a applied) int { return a.commits }})
-	add("requests to the ledger's service", service(func(a applied) int { all, _ := a.roundTrips(); return all }))
-	add("of them writes", service(func(a applied) int { _, writes := a.roundTrips(); return writes }))
+	add("requests to the service that write, or that a file does without", service(applied.roundTrips))
+	add("requests that read, as the engine does of a file", service(applied.reads))
 	for _, o := range wire.Operations {
 		if slices.ContainsFunc(b.applies[withService], func(a applied) bool { return a.requests[o.Name] > 0 }) {
-			add(o.Name, service(func(a applied) int { return a.requests[o.Name] }))
+			add("request "+o.Name, service(func(a applied) int { return a.requests[o.Name] }))
 		}
 	}
 	add("wall time in seconds", both(func(a applied) int { return int(a.wall.Round(time.Second).Seconds()) }))
