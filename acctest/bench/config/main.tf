@@ -31,8 +31,15 @@ variable "poll_interval" {
   default     = "5s"
 }
 
+variable "owner" {
+  description = "Who makes the VMs. A ledger service wants one; with a file the folder has its own."
+  type        = string
+  default     = null
+}
+
 # The MAAS and its key come from MAAS_API_URL and MAAS_API_KEY.
 provider "maaslxd" {
+  owner         = var.owner
   poll_interval = var.poll_interval
 }
 

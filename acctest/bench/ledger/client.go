@@ -3,22 +3,29 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// clients are connections to the nodes of a service, one to each.
-type clients []*remote.Client
+// addresses are those of all nodes, from one on, as a client's configuration names them.
+func (s *service) addresses(from int) string {
+	var all []string
+	for i := range s.nodes {
+		all = append(all, "https://"+s.nodes[(from+i)%len(s.nodes)].listen)
+	}
+	return strings.Join(all, ",")
+}
 
-// connect makes them, and asks nothing yet.
-func (s *service) connect() (clients, error) {
-	var all clients
-	for _, n := range s.nodes {
+// connect makes as many clients as there are nodes. Each knows all nodes, and asks another
+// one first. It asks nothing yet.
+func (s *service) connect() ([]*remote.Client, error) {
+	var all []*remote.Client
+	for i := range s.nodes {
 		config := s.keys
-		config.Address = "https://" + n.listen
+		config.Address = s.addresses(i)
 		c, err := remote.New(config)
 		if err != nil {
 			return nil, err
@@ -28,28 +35,14 @@ func (s *service) connect() (clients, error) {
 	return all, nil
 }
 
-// tryFor is how long a node is waited for before the next one is asked.
-const tryFor = time.Second
+// errNotFresh says that a key was there before: nothing was measured.
+var errNotFresh = errors.New("the key was reserved before")
 
-// place places a VM by the first node that answers, from one on.
-func (c clients) place(ctx context.Context, from int, region string, r engine.Reservation) error {
-	for try := from; ; try++ {
-		node := c[try%len(c)]
-		err := placeBy(ctx, node.Region(region), r)
-		if err == nil || len(c) == 1 || ctx.Err() != nil || !isPassing(err) {
-			return err
-		}
+// place reserves room for a fresh key.
+func place(ctx context.Context, rows ledger.Rows, r engine.Reservation) error {
+	_, fresh, err := rows.Place(ctx, r)
+	if err == nil && !fresh {
+		return errNotFresh
 	}
-}
-
-func placeBy(ctx context.Context, rows ledger.Rows, r engine.Reservation) error {
-	ctx, cancel := context.WithTimeout(ctx, tryFor)
-	defer cancel()
-	_, _, err := rows.Place(ctx, r)
 	return err
-}
-
-// isPassing tells whether another node may do what this one did not.
-func isPassing(err error) bool {
-	return errors.Is(err, engine.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }

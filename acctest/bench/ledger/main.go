@@ -1,10 +1,20 @@
-// Ledger measures how long a reservation takes in each store of a ledger, and a keyed
-// transaction in etcd, with 1, 8 and 32 writers at once.
+// Ledger measures the stores of a ledger against each other and against etcd, and holds
+// them to limits.
 //
-//	ledger [-bin DIR] [-rounds N] [-each N] [-writers N] [-sides TEXT] [-dir DIR]
+//	ledger -cluster-bin FILE [-bin DIR] [-dir DIR] [-rounds N] [-reserves N]
+//	       [-kills N] [-vms N] [-applies N] [-markdown]
 //
-// The sides take turns in rounds of one run, so that their ratios hold on a busy machine.
-// Where a limit is missed, ledger says which and exits with 1.
+// All of them run on this machine, each as it would be run elsewhere: a file in this
+// process; the service on a file, on one dqlite node and on three, as processes that are
+// asked by HTTPS; and three nodes of etcd 3.6, with mutual TLS as well. They take turns, so
+// that all of them have the same disk and the same neighbours. Take ratios, not times.
+//
+// A reservation is what Place of engine.Ledger does for a fresh key, with 50 VM hosts to
+// choose from. etcd puts 300 bytes under a fresh key, if that has no revision yet.
+//
+// Then the leader of the three nodes is killed again and again, and Terraform makes VMs on
+// a simulated MAAS, with a file and with a service. Where a limit is missed, ledger says
+// which and exits with 1.
 package main
 
 import (
@@ -15,17 +25,19 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
+	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/bench/report"
+	"github.com/maaslxd/maaslxd/acctest/kubetest/programs"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	o, err := parse(os.Args[1:], os.Stderr)
 	if err == nil {
-		err = run(ctx, o, os.Stdout)
+		err = run(ctx, o)
 	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -36,64 +48,79 @@ func main() {
 
 // options are the command line.
 type options struct {
-	bin, dir, sides       string
-	rounds, each, writers int
+	bin, clusterBin, dir string
+	rounds, reserves     int
+	kills                int
+	vms, applies         int
+	markdown             bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("ledger", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge, with cluster/ in it")
-	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers' data; empty: that for temporary files")
-	f.StringVar(&o.sides, "sides", "", "measure only sides whose names hold one of these `texts`, comma separated")
-	f.IntVar(&o.rounds, "rounds", 5, "`number` of rounds that count; one more warms up")
-	f.IntVar(&o.each, "each", 100, "`number` of reservations of a side in a round")
-	f.IntVar(&o.writers, "writers", 0, "measure only this `number` of writers; 0: 1, 8 and 32")
+	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built bridge and provider")
+	f.StringVar(&o.clusterBin, "cluster-bin", "", "`file` of a capi-bridge that was built with dqlite")
+	f.StringVar(&o.dir, "dir", "", "`directory` for the ledgers and for etcd, on the disk that is to be measured (default: that of temporary files)")
+	f.IntVar(&o.rounds, "rounds", 10, "`number` of rounds in which the stores take turns; 0: none")
+	f.IntVar(&o.reserves, "reserves", 200, "`number` of reservations of a store in a round")
+	f.IntVar(&o.kills, "kills", 10, "`number` of times that the leader of three nodes is killed; 0: never")
+	f.IntVar(&o.vms, "vms", 100, "`number` of VMs that Terraform makes; 0: none")
+	f.IntVar(&o.applies, "applies", 3, "`number` of times that it makes them with each ledger")
+	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
+	return o, o.check(f.Args())
+}
+
+func (o options) check(stray []string) error {
 	switch {
-	case f.NArg() > 0:
-		return o, fmt.Errorf("%q is no flag; ledger -h lists them", f.Arg(0))
-	case o.rounds < 1 || o.each < 1 || o.writers < 0:
-		return o, errors.New("-rounds, -each and -writers: give numbers above 0")
+	case len(stray) > 0:
+		return fmt.Errorf("%q is no flag; ledger -h lists them", stray[0])
+	case o.clusterBin == "" && o.rounds+o.kills > 0:
+		return errors.New("-cluster-bin: name a capi-bridge that was built with dqlite, which make build-cluster builds; or give -rounds 0 -kills 0")
+	case min(o.rounds, o.kills, o.vms) < 0:
+		return errors.New("-rounds, -kills and -vms are numbers from 0 on")
+	case o.rounds+o.kills+o.vms == 0:
+		return errors.New("-rounds, -kills and -vms are all 0: there is nothing to measure")
+	case o.reserves < mostWriters:
+		return fmt.Errorf("-reserves: %d leaves some of %d writers nothing to do", o.reserves, mostWriters)
+	case o.applies < 1:
+		return fmt.Errorf("-applies: %d is no number from 1 on", o.applies)
 	}
-	return o, nil
+	return nil
 }
 
-// has tells whether a side is to be measured.
-func (o options) has(name string) bool {
-	for text := range strings.SplitSeq(o.sides, ",") {
-		if strings.Contains(name, text) {
-			return true
-		}
-	}
-	return false
-}
-
-// run measures, prints, and fails where a limit is missed.
-func run(ctx context.Context, o options, out io.Writer) error {
-	load := report.Load()
-	w := &world{options: o}
-	defer w.close()
-	if err := w.open(ctx); err != nil {
+// run measures all that was asked for, prints it, and fails where a limit is missed.
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp(o.dir, "ledger-bench-")
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, load)
-	counts := []int{1, 8, 32}
-	if o.writers > 0 {
-		counts = []int{o.writers}
-	}
-	var verdicts []report.Verdict
-	for _, writers := range counts {
-		all, err := alternate(ctx, w.sides, writers, o.rounds, o.each)
+	defer os.RemoveAll(dir)
+	b := bench{options: o, dir: dir, log: os.Stderr, began: time.Now(), load: report.Load()}
+	if o.rounds > 0 {
+		builder, err := programs.NewBuilder(ctx)
 		if err != nil {
 			return err
 		}
-		report.PlainText(out, grid(w.sides, all, writers))
-		verdicts = append(verdicts, judge(w.sides, all, writers)...)
+		bin, err := builder.Build(ctx, programs.Etcd)
+		if err != nil {
+			return err
+		}
+		b.etcdBin = bin.Path(programs.Etcd)
 	}
-	report.PlainText(out, report.Verdicts(verdicts))
-	return report.Missed(verdicts)
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	write := report.Printer(report.PlainText)
+	if o.markdown {
+		write = report.Markdown
+	}
+	b.print(os.Stdout, write)
+	return missed(b.limits())
 }
+
+// program is a path of a program of this repository.
+func (o options) program(name string) string { return filepath.Join(o.bin, name) }

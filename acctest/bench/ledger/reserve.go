@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
+)
+
+// The sides, by their names in the report.
+const (
+	onlyFile = "file"
+	onFile   = "service on a file"
+	onOne    = "service on 1 dqlite node"
+	onThree  = "service on 3 dqlite nodes"
+	byEtcd   = "etcd, 3 nodes"
 )
 
 // side is a store, by its name in the report.
@@ -44,27 +48,20 @@ func as(r engine.Reservation, key string) engine.Reservation {
 }
 
 // fileSide is a ledger in a file of this process.
-func fileSide(ctx context.Context, dir string) (side, func() error, error) {
-	l, err := ledger.Open(ctx, filepath.Join(dir, "ledger.db"))
+func fileSide(ctx context.Context, path string) (side, func() error, error) {
+	l, err := ledger.Open(ctx, path)
 	if err != nil {
 		return side{}, nil, err
 	}
 	tag, err := l.Tag(ctx)
 	r := newReservation(tag)
-	return side{"file", func(ctx context.Context, _ int, region, key string) error {
-		_, _, err := l.Region(region).Place(ctx, as(r, key))
-		return err
+	return side{onlyFile, func(ctx context.Context, _ int, region, key string) error {
+		return place(ctx, l.Region(region), as(r, key))
 	}}, l.Close, err
 }
 
-// apart spreads writers over the nodes; together is all writers at the first node, as those
-// of one program are that names the nodes in this order.
-func apart(writer int) int { return writer }
-
-func together(int) int { return 0 }
-
-// side is a ledger service. Each writer begins with the node that at says.
-func (s *service) side(ctx context.Context, name string, at func(writer int) int) (side, error) {
+// side is a ledger service. Writers share a connection to each node.
+func (s *service) side(ctx context.Context, name string) (side, error) {
 	all, err := s.connect()
 	if err != nil {
 		return side{}, err
@@ -72,77 +69,17 @@ func (s *service) side(ctx context.Context, name string, at func(writer int) int
 	tag, err := all[0].Tag(ctx)
 	r := newReservation(tag)
 	return side{name, func(ctx context.Context, writer int, region, key string) error {
-		return all.place(ctx, at(writer), region, as(r, key))
+		return place(ctx, all[writer%len(all)].Region(region), as(r, key))
 	}}, err
 }
 
 // rowSize is about how many bytes a row of the ledger has.
 const rowSize = 300
 
-// side is etcd. Each writer begins with a node of its own.
+// side is etcd. Writers share a connection to each node.
 func (e *etcd) side() side {
 	value := strings.Repeat("x", rowSize)
-	return side{"etcd, 3 nodes", func(ctx context.Context, writer int, region, key string) error {
+	return side{byEtcd, func(ctx context.Context, writer int, region, key string) error {
 		return e.create(ctx, writer, region+"/"+key, value)
 	}}
-}
-
-// result is what a side did with a number of writers, in all rounds.
-type result struct {
-	took []time.Duration // of each reservation
-	wall time.Duration
-}
-
-// perSecond is the throughput.
-func (r result) perSecond() float64 { return float64(len(r.took)) / r.wall.Seconds() }
-
-// percentile is a duration that so many of a hundred did not exceed.
-func (r result) percentile(p int) time.Duration {
-	slices.Sort(r.took)
-	return r.took[min(len(r.took)-1, len(r.took)*p/100)]
-}
-
-// round makes n reservations with so many writers, and adds them to a result.
-func (r *result) round(ctx context.Context, s side, region string, writers, n int) error {
-	var next atomic.Int64
-	took, errs := make([]time.Duration, n), make([]error, writers)
-	var all sync.WaitGroup
-	began := time.Now()
-	for w := range writers {
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n) && errs[w] == nil; i = next.Add(1) - 1 {
-				start := time.Now()
-				errs[w] = s.write(ctx, w, region, fmt.Sprintf("vm-%d", i))
-				took[i] = time.Since(start)
-			}
-		})
-	}
-	all.Wait()
-	r.wall += time.Since(began)
-	r.took = append(r.took, took...)
-	for _, err := range errs {
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
-	return nil
-}
-
-// alternate lets the sides take turns, in an order that changes with each round. The
-// results are those of the sides.
-func alternate(ctx context.Context, sides []side, writers, rounds, n int) ([]result, error) {
-	all := make([]result, len(sides))
-	for round := range rounds + 1 {
-		for turn := range sides {
-			i := (round + turn) % len(sides)
-			into := &all[i]
-			if round == 0 { // it warms up connections and statements
-				into = &result{}
-			}
-			if err := into.round(ctx, sides[i], fmt.Sprintf("bench-%d-%d", writers, round), writers, n); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return all, nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
@@ -30,6 +32,8 @@ type lateLedger struct {
 	access LedgerAccess       // to a service
 	region string             // of a MAAS that has no mark: its address
 	marks  engine.RegionMarks // of the MAAS; nil: nobody asks
+
+	taking singleflight.Group // of the region, by its mark
 
 	mu     sync.Mutex
 	all    ledger.Regions // nil until it is open
@@ -57,18 +61,31 @@ func (l *lateLedger) open(ctx context.Context) (ledger.Rows, error) {
 	case mark == "":
 		return all.Region(l.region), nil
 	}
-	// Two addresses of one MAAS are one region, and what was noted by its address
-	// before is of that region, too. Several may do that at once.
-	rows := all.Region(mark)
-	if err := rows.TakeRegion(ctx, l.region); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.marked == nil {
+	return l.takeRegion(ctx, all.Region(mark), mark)
+}
+
+// takeRegion gives the MAAS's mark what was noted by its address before, and returns the
+// ledger of that mark. Two addresses of one MAAS are one region. Who comes while another
+// one does it waits for him, for as long as his own ctx says.
+func (l *lateLedger) takeRegion(ctx context.Context, rows ledger.Rows, mark string) (ledger.Rows, error) {
+	taken := l.taking.DoChan(mark, func() (any, error) {
+		if _, marked, err := l.opened(ctx); err != nil || marked != nil {
+			return nil, err // somebody did it a moment ago
+		}
+		if err := rows.TakeRegion(context.WithoutCancel(ctx), l.region); err != nil {
+			return nil, err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.marked = rows
+		return nil, nil
+	})
+	select {
+	case t := <-taken:
+		return rows, t.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return l.marked, nil
 }
 
 // opened returns the ledger of all regions, and that of this MAAS if its mark is known.

@@ -219,3 +219,33 @@ func TestLedgerServiceErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLedgerServiceTakesRegionOnce: VMs that are made at once need what was noted by the
+// address of their MAAS given to its mark, which a single request does.
+func TestLedgerServiceTakesRegionOnce(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int64
+	address, to, _ := startCounted(t, func(r service.Request) {
+		if r.Operation == wire.TakeKeys.Name {
+			taken.Add(1)
+		}
+	})
+	const readers = 64
+	var met sync.WaitGroup // all of them know the mark, and nobody has taken the region
+	met.Add(readers)
+	marks := &regionMarks{mark: "m1", look: func(context.Context) error { met.Done(); met.Wait(); return nil }}
+	l := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a", marks: marks}
+	t.Cleanup(func() { l.files.Close() })
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(func() {
+			if _, err := l.Rows(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := taken.Load(); n != 1 {
+		t.Errorf("the region was taken by %d requests, want 1", n)
+	}
+}

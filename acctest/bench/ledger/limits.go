@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/bench/report"
+)
+
+// limit is what the ledger is held to, and what was measured.
+type limit struct {
+	name  string
+	least bool // it must be at least bound; else at most
+	bound float64
+	have  float64
+}
+
+// isMissed tells whether the ledger does not keep to it.
+func (l limit) isMissed() bool {
+	if l.least {
+		return l.have < l.bound
+	}
+	return l.have > l.bound
+}
+
+// wanted is the bound, for people.
+func (l limit) wanted() string {
+	if l.least {
+		return "at least " + report.Number(l.bound)
+	}
+	return "at most " + report.Number(l.bound)
+}
+
+// missed is an error for each limit that is missed.
+func missed(limits []limit) error {
+	var errs []error
+	for _, l := range limits {
+		if l.isMissed() {
+			errs = append(errs, fmt.Errorf("limit missed: %s: %s, want %s", l.name, report.Number(l.have), l.wanted()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// The limits.
+const (
+	leastOfFile       = 0.5 // throughput of the service on a file, of that of the file alone
+	leastOfEtcd       = 0.3 // throughput of three dqlite nodes, of that of etcd
+	etcdWriters       = 8   // for which etcd is compared with
+	medianRecovery    = 2 * time.Second
+	longestRecovery   = 5 * time.Second
+	mostTripsOfCommit = 2 // round trips that only a service takes, for each commit to a file: its own and one more
+)
+
+// limits are those of all that was measured.
+func (b *bench) limits() []limit {
+	all := b.limitsOfReservations()
+	if len(b.recoveries) > 0 {
+		seconds := secondsOf(b.recoveries)
+		all = append(all,
+			limit{name: "median recovery from a killed leader, in seconds", bound: medianRecovery.Seconds(), have: median(seconds)},
+			limit{name: "longest recovery from a killed leader, in seconds", bound: longestRecovery.Seconds(), have: slices.Max(seconds)},
+			limit{name: "acknowledged writes that are lost", have: float64(b.lost)})
+	}
+	if len(b.applies) > 0 {
+		all = append(all, b.limitsOfApplies()...)
+	}
+	return all
+}
+
+func (b *bench) limitsOfReservations() []limit {
+	var all []limit
+	for _, r := range b.reservations {
+		all = append(all, limit{
+			name: fmt.Sprintf("throughput of the %s over that of the file, %d writers", onFile, r.writers), least: true,
+			bound: leastOfFile, have: r.of(onFile).over(r.of(onlyFile)),
+		})
+		if r.writers == etcdWriters {
+			all = append(all, limit{
+				name: fmt.Sprintf("throughput of the %s over that of etcd, %d writers", onThree, r.writers), least: true,
+				bound: leastOfEtcd, have: r.of(onThree).over(r.of(byEtcd)),
+			})
+		}
+	}
+	return all
+}
+
+// of is what a side did.
+func (r row) of(side string) result {
+	return r.sides[slices.IndexFunc(r.sides, func(s result) bool { return s.side == side })]
+}
+
+// limitsOfApplies compare applies. A read of MAAS serves all VMs that wait for it, and
+// chance says how many do: so the calls of the best apply with a service are held against
+// those of the worst with a file. The writes do not depend on chance.
+//
+// The engine calls its port alike with both, and a file answers reads as well. So reads do
+// not count as round trips that only a service takes. They are in the table.
+func (b *bench) limitsOfApplies() []limit {
+	file, service := b.applies[withFile], b.applies[withService]
+	writes := func(a applied) float64 { return float64(a.maasWrites) }
+	calls := func(a applied) float64 { return float64(a.calls) }
+	commits := func(a applied) float64 { return float64(a.commits) }
+	trips := func(a applied) float64 { return float64(a.roundTrips()) }
+	return []limit{
+		{name: "writes to MAAS with a service, for each with a file", bound: 1, have: slices.Max(each(service, writes)) / slices.Min(each(file, writes))},
+		{name: "calls of MAAS with a service, the fewest, for each with a file, the most", bound: 1, have: slices.Min(each(service, calls)) / slices.Max(each(file, calls))},
+		{name: "requests that write or that a file does without, for each commit to the file", bound: mostTripsOfCommit, have: median(each(service, trips)) / median(each(file, commits))},
+	}
+}
+
+// each is a count of each apply.
+func each(of []applied, count func(applied) float64) []float64 {
+	var all []float64
+	for _, a := range of {
+		all = append(all, count(a))
+	}
+	return all
+}
+
+func secondsOf(all []time.Duration) []float64 {
+	var seconds []float64
+	for _, d := range all {
+		seconds = append(seconds, d.Seconds())
+	}
+	return seconds
+}

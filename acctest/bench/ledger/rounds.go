@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// result is what a side did with a number of writers, in all rounds.
+type result struct {
+	side  string
+	took  []time.Duration // of each reservation
+	walls []time.Duration // of each round
+}
+
+// perSecond is the throughput.
+func (r result) perSecond() float64 {
+	wall := time.Duration(0)
+	for _, w := range r.walls {
+		wall += w
+	}
+	return float64(len(r.took)) / wall.Seconds()
+}
+
+// percentile is a duration that so many of a hundred did not exceed.
+func (r result) percentile(p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(r.took))
+	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
+}
+
+// over is how often the throughput of another side is in this one's: the median of what it
+// was in each round. A pause of the machine spoils one round, and not the median.
+func (r result) over(other result) float64 {
+	var ratios []float64
+	for i := range r.walls {
+		ratios = append(ratios, other.walls[i].Seconds()/r.walls[i].Seconds())
+	}
+	return median(ratios)
+}
+
+// median is the middle one, or the mean of the two in the middle.
+func median(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	n := len(sorted)
+	return (sorted[n/2] + sorted[(n-1)/2]) / 2
+}
+
+// round makes n reservations with so many writers, and adds them to the result.
+func (r *result) round(ctx context.Context, s side, region string, writers, n int) error {
+	var next atomic.Int64
+	took, errs := make([]time.Duration, n), make([]error, writers)
+	var all sync.WaitGroup
+	began := time.Now()
+	for w := range writers {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && errs[w] == nil; i = next.Add(1) - 1 {
+				start := time.Now()
+				errs[w] = s.write(ctx, w, region, fmt.Sprintf("vm-%d", i))
+				took[i] = time.Since(start)
+			}
+		})
+	}
+	all.Wait()
+	r.walls = append(r.walls, time.Since(began))
+	r.took = append(r.took, took...)
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// alternate lets the sides take turns, in an order that changes with each round. The
+// results are those of the sides.
+func alternate(ctx context.Context, sides []side, writers, rounds, n int) ([]result, error) {
+	all := make([]result, len(sides))
+	for round := range rounds + 1 {
+		for turn := range sides {
+			i := (round + turn) % len(sides)
+			into := &all[i]
+			if round == 0 { // it warms up connections and statements
+				into = &result{}
+			}
+			if err := into.round(ctx, sides[i], fmt.Sprintf("bench-%d-%d", writers, round), writers, n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range all {
+		all[i].side = sides[i].name
+	}
+	return all, nil
+}
