@@ -45,26 +45,33 @@ func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 	var ends int64
 	err = l.store.row(ctx, `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`,
 		[]any{l.region, c.HostKey}, &holder, &ends)
+	counts := err == nil && ends > now.UnixMilli() && ends <= latest
 	switch {
 	case err == nil && holder == c.Holder && ends == until:
 		return nil
-	case err == nil && holder != c.Holder && ends > now.UnixMilli() && ends <= latest:
+	case counts && holder != c.Holder:
 		return fmt.Errorf("another run removes or changes the VM host: %w", engine.ErrBusy)
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("cannot read whether the VM host %s is closed: %w", c.HostKey, err)
 	}
-	return l.composedError(ctx, c, now, since)
+	return l.composedError(ctx, c, now, since, counts)
 }
 
 // composedError says which VM keeps a host from being closed. Rows that are dated ahead
 // begin now: else they would keep the host from being closed until their date.
-func (l *Ledger) composedError(ctx context.Context, c engine.Close, now time.Time, since int64) error {
+//
+// A host that its holder has closed stays so if nothing is composed there. For example,
+// the close was sent to two nodes, and the other one wrote its own end after this one.
+func (l *Ledger) composedError(ctx context.Context, c engine.Close, now time.Time, since int64, isClosed bool) error {
 	var name string
-	var latest int64
-	err := l.store.row(ctx, `SELECT coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
-		[]any{l.region, c.HostKey, since, c.Except, never}, &name, &latest)
-	if err != nil {
+	var count, latest int64
+	err := l.store.row(ctx, `SELECT count(*), coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
+		[]any{l.region, c.HostKey, since, c.Except, never}, &count, &name, &latest)
+	switch {
+	case err != nil:
 		return fmt.Errorf("cannot list what is composed on the VM host %s: %w", c.HostKey, err)
+	case count == 0 && isClosed:
+		return nil
 	}
 	if latest > now.Add(clockSlack).UnixMilli() {
 		if _, err := l.redate(ctx); err != nil {

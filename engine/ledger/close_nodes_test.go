@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestCloseSentTwice: one close arrives at two nodes at the same moment, as its sender got
+// no answer of the first. Both have closed the host, whichever of them wrote last.
+func TestCloseSentTwice(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	closing := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
+	var nodes [2]*Ledger
+	for i := range nodes {
+		l, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		nodes[i] = l.Region("mark")
+	}
+	var sendings sync.WaitGroup
+	for i, l := range nodes {
+		closing := closing
+		closing.Lease += time.Duration(i) * time.Second // as that of a node whose clock is ahead
+		sendings.Go(func() {
+			for range 500 {
+				if err := l.CloseHost(t.Context(), closing); err != nil {
+					t.Errorf("got %v", err)
+					return
+				}
+			}
+		})
+	}
+	sendings.Wait()
+}
