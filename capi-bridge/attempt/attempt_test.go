@@ -639,3 +639,89 @@ func TestNothingIsClosed(t *testing.T) {
 		t.Errorf("it leads no more: %v", err)
 	}
 }
+
+// TestMoveWaitsForItsHost: while the host of a former leader's compose is closed for a
+// moment, its VM is moved nowhere else: that compose may come late. It moves where the
+// host has no room at all.
+func TestMoveWaitsForItsHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
+	begin(t, w.leader(), "m", "h1")
+	l := w.leader()
+	wanted := func() engine.Reservation {
+		r := wish(t, l, "m", "h1", "h2")
+		r.Exclude = []string{"h1"}
+		return r
+	}
+	w.pass(engine.ComposeWindow + time.Second)
+	if err := l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "change", Lease: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if row, _, err := l.Move(t.Context(), 2, wanted()); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("while its host is closed: %+v, %v", row, err)
+	}
+	if err := l.OpenHost(t.Context(), "h1", "change"); err != nil {
+		t.Fatal(err)
+	}
+	small := wanted()
+	small.Candidates[0].Free = engine.Need{}
+	if row, fresh, err := l.Move(t.Context(), 2, small); err != nil || !fresh || row.HostKey != "h2" {
+		t.Errorf("without room on its host: %+v, %v", row, err)
+	}
+}
+
+// TestMalformedCloses: where nobody can read which VM hosts are closed, nothing is placed,
+// and the error says what to do.
+func TestMalformedCloses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{", `"x"`, `[{"host":"h1"}]`, `[{"region":"maas"}]`} {
+		of := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: closes.Namespace, Name: closes.Name, Annotations: map[string]string{
+			infrav1.AnnotationPrefix + "closed-hosts": text,
+		}}}
+		w := newWorld(t, interceptor.Funcs{}, machine("m", claimed), of)
+		l := w.leader()
+		_, err := l.Tag(t.Context())
+		if !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("%s: got %v", text, err)
+			continue
+		}
+		for _, part := range []string{"own/closes", "closed-hosts", "kubectl annotate"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: got %v, want %s", text, err, part)
+			}
+		}
+		if err := w.Delete(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+		begin(t, l, "m", "h1")
+	}
+}
+
+// TestDeletedObjectsAreForgotten: what is remembered of objects does not grow with each
+// VM that there ever was.
+func TestDeletedObjectsAreForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
+	l := attempt.New(attempt.Config{Reader: w, Writer: w, Now: w.time, Closes: closes})
+	defer l.Close()
+	rows := l.Region("maas")
+	row := begin(t, rows, "m", "h1")
+	if err := w.Delete(t.Context(), machine("m", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Leaving(t.Context(), row.Key); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Drop(t.Context(), rowOf(t, rows, "m")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.Row(t.Context(), row.Key); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if n := l.Remembered(); n > 0 {
+		t.Errorf("%d objects are remembered", n)
+	}
+	if w.recorded("m") != ownership.NoAttempt {
+		t.Errorf("the record is %s", w.recorded("m"))
+	}
+}

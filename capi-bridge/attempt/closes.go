@@ -3,6 +3,7 @@ package attempt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 // them closed until their lease is over.
 const closesAnnotation = infrav1.AnnotationPrefix + "closed-hosts"
 
-// closed is a host that is closed.
-type closed struct {
+// closedHost is a host that is closed.
+type closedHost struct {
 	Region string    `json:"region"`
 	Host   string    `json:"host"`
 	Holder string    `json:"holder"`
@@ -29,20 +30,20 @@ type closed struct {
 }
 
 // isOf tells that a close is that of a holder; no holder: of any.
-func (c closed) isOf(region, host, holder string) bool {
+func (c closedHost) isOf(region, host, holder string) bool {
 	return c.Region == region && c.Host == host && (holder == "" || c.Holder == holder)
 }
 
 // readCloses reads the closes that are not over, and the object that has them; a Lease
 // without a resource version is not there yet.
-func (l *Ledger) readCloses(ctx context.Context) (all []closed, of *coordinationv1.Lease, err error) {
+func (l *Ledger) readCloses(ctx context.Context) (all []closedHost, of *coordinationv1.Lease, err error) {
 	of = &coordinationv1.Lease{}
 	if err := l.Reader.Get(ctx, l.Closes, of); client.IgnoreNotFound(err) != nil {
 		return nil, nil, fmt.Errorf("cannot read which VM hosts are closed: %w: %w", engine.ErrUnavailable, err)
 	}
-	var read []closed
-	if text := of.Annotations[closesAnnotation]; text != "" && json.Unmarshal([]byte(text), &read) != nil {
-		return nil, of, nil // somebody wrote it by hand: closes last for two minutes at most
+	read, err := parseCloses(of.Annotations[closesAnnotation])
+	if err != nil {
+		return nil, nil, l.unreadableError(err)
 	}
 	now := l.Now()
 	for _, c := range read {
@@ -53,9 +54,33 @@ func (l *Ledger) readCloses(ctx context.Context) (all []closed, of *coordination
 	return all, of, nil
 }
 
+// parseCloses reads the annotation; empty: no host is closed.
+func parseCloses(text string) (all []closedHost, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		if c.Region == "" || c.Host == "" || c.Until.IsZero() {
+			return nil, errors.New("a close lacks its region, its host or its end")
+		}
+	}
+	return all, nil
+}
+
+// unreadableError says why nothing is placed: somebody wrote the list by hand, and which
+// hosts are closed is unknown.
+func (l *Ledger) unreadableError(cause error) error {
+	return fmt.Errorf("the Lease %s does not say which VM hosts are closed, and nothing is placed meanwhile: its annotation %s cannot be read: %w. "+
+		"When no VM host has been removed or refreshed for two minutes, take it off: kubectl annotate lease -n %s %s %s- (%w)",
+		l.Closes, closesAnnotation, cause, l.Closes.Namespace, l.Closes.Name, closesAnnotation, engine.ErrUnavailable)
+}
+
 // changeCloses takes the closes of a host away that are a holder's, and adds the given
 // ones.
-func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, add ...closed) error {
+func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, add ...closedHost) error {
 	if l.Closes.Name == "" {
 		return nil
 	}
@@ -94,8 +119,8 @@ func (l *Ledger) changeCloses(ctx context.Context, region, host, holder string, 
 // restoreCloses closes the hosts of a region that a former leader had closed. The caller
 // holds mu.
 func (l *Ledger) restoreCloses(ctx context.Context, region string) error {
-	rest := l.closed[:0:0]
-	for _, c := range l.closed {
+	rest := l.formerCloses[:0:0]
+	for _, c := range l.formerCloses {
 		if c.Region != region {
 			rest = append(rest, c)
 			continue
@@ -108,7 +133,7 @@ func (l *Ledger) restoreCloses(ctx context.Context, region string) error {
 			return err
 		}
 	}
-	l.closed = rest
+	l.formerCloses = rest
 	return nil
 }
 
@@ -125,7 +150,7 @@ func (r *region) CloseHost(ctx context.Context, c engine.Close) error {
 	if err := r.Ledger.CloseHost(ctx, c); err != nil {
 		return err
 	}
-	err := r.all.changeCloses(ctx, r.name, c.HostKey, c.Holder, closed{r.name, c.HostKey, c.Holder, r.all.Now().Add(c.Lease)})
+	err := r.all.changeCloses(ctx, r.name, c.HostKey, c.Holder, closedHost{r.name, c.HostKey, c.Holder, r.all.Now().Add(c.Lease)})
 	if err == nil && r.all.Leads != nil {
 		err = r.all.Leads(ctx)
 	}

@@ -58,13 +58,14 @@ type Ledger struct {
 	// has begun without a record may be under way on any host.
 	placing time.Time
 	listed  []infrav1.MaasMachine     // with a record, and not restored yet
-	closed  []closed                  // by a former leader, and not restored yet
-	known   map[engine.Key]known      // what is known of the object of a key
+	objects map[engine.Key]object     // of the keys that were asked for, until they are deleted
 	revived map[engine.Key]engine.Row // of a former leader, whose compose is unclear
+
+	formerCloses []closedHost // by a former leader, and not restored yet
 }
 
-// known is what this manager has last read, or written, of an object.
-type known struct {
+// object is what this manager has last read, or written, of a MaasMachine.
+type object struct {
 	at     client.ObjectKey
 	record string // AttemptAnnotation
 }
@@ -79,7 +80,7 @@ func New(c Config) *Ledger {
 	if c.Window == 0 {
 		c.Window = engine.ComposeWindow
 	}
-	return &Ledger{Config: c, memory: ledger.NewMemory(c.Now), known: map[engine.Key]known{}, revived: map[engine.Key]engine.Row{}}
+	return &Ledger{Config: c, memory: ledger.NewMemory(c.Now), objects: map[engine.Key]object{}, revived: map[engine.Key]engine.Row{}}
 }
 
 // Region implements ledger.Regions.
@@ -108,7 +109,7 @@ func (l *Ledger) load(ctx context.Context) error {
 	}
 	if l.Closes.Name != "" {
 		var err error
-		if l.closed, _, err = l.readCloses(ctx); err != nil {
+		if l.formerCloses, _, err = l.readCloses(ctx); err != nil {
 			return err
 		}
 	}
@@ -154,7 +155,7 @@ func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 // holds mu.
 func (l *Ledger) restore(ctx context.Context, region string, m *infrav1.MaasMachine, unrecordedSince time.Time) error {
 	key, at := engine.Key(m.Annotations[ownership.KeyAnnotation]), client.ObjectKeyFromObject(m)
-	if was, ok := l.known[key]; ok && was.at != at && !isNamedBy(key, at) {
+	if was, ok := l.objects[key]; ok && was.at != at && !isNamedBy(key, at) {
 		return nil
 	}
 	if row, ok := rowOf(m, unrecordedSince); ok {
@@ -164,8 +165,10 @@ func (l *Ledger) restore(ctx context.Context, region string, m *infrav1.MaasMach
 		if row.State == engine.RowPending && row.HostKey != "" {
 			l.revived[key] = row
 		}
+	} else if !m.DeletionTimestamp.IsZero() {
+		return nil // nobody will ask for much more
 	}
-	l.known[key] = known{at, m.Annotations[ownership.AttemptAnnotation]}
+	l.objects[key] = object{at, m.Annotations[ownership.AttemptAnnotation]}
 	return nil
 }
 
@@ -179,7 +182,7 @@ func isNamedBy(key engine.Key, at client.ObjectKey) bool {
 // perhaps from another management cluster.
 func (l *Ledger) learn(ctx context.Context, region string, key engine.Key) error {
 	l.mu.Lock()
-	_, ok := l.known[key]
+	_, ok := l.objects[key]
 	l.mu.Unlock()
 	if ok {
 		return nil
@@ -190,7 +193,7 @@ func (l *Ledger) learn(ctx context.Context, region string, key engine.Key) error
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.known[key]; ok {
+	if _, ok := l.objects[key]; ok {
 		return nil
 	}
 	now := l.Now()
@@ -237,7 +240,7 @@ const mostTries = 5
 // an object is ErrNotFound.
 func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have string) (next string, err error)) error {
 	l.mu.Lock()
-	its, ok := l.known[key]
+	its, ok := l.objects[key]
 	l.mu.Unlock()
 	if !ok {
 		return fmt.Errorf("there is no MaasMachine of %s: %w", key, engine.ErrNotFound)
@@ -261,7 +264,10 @@ func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have str
 		err = l.Writer.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		switch {
 		case err == nil:
-			l.note(key, known{its.at, next})
+			l.note(key, object{its.at, next})
+			if next == ownership.NoAttempt && !m.DeletionTimestamp.IsZero() {
+				l.forget(key) // the object goes
+			}
 			return nil
 		case !apierrors.IsConflict(err) || ctx.Err() != nil || tries == mostTries:
 			return fmt.Errorf("cannot write down what is begun for %s: %w: %w", key, engine.ErrUnavailable, err)
@@ -270,15 +276,15 @@ func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have str
 }
 
 // note keeps what was written.
-func (l *Ledger) note(key engine.Key, now known) {
+func (l *Ledger) note(key engine.Key, now object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known[key] = now
+	l.objects[key] = now
 }
 
-// forget has the object of a key read anew.
+// forget has the object of a key read anew, if anybody asks for it.
 func (l *Ledger) forget(key engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.known, key)
+	delete(l.objects, key)
 }

@@ -113,7 +113,9 @@ func (r *region) Place(ctx context.Context, want engine.Reservation) (engine.Row
 }
 
 // Move implements engine.Ledger. A row that a former leader has left is first moved on its
-// own host: where that leader's compose comes late, LXD admits the name once.
+// own host: where that leader's compose comes late, LXD admits the name once. It goes
+// elsewhere only if that host has no room. Where the host is closed, or the ledger fails,
+// it waits.
 func (r *region) Move(ctx context.Context, attempt int, want engine.Reservation) (engine.Row, bool, error) {
 	if err := r.readyFor(ctx, want.Key); err != nil {
 		return engine.Row{}, false, err
@@ -125,7 +127,9 @@ func (r *region) Move(ctx context.Context, attempt int, want engine.Reservation)
 		row, fresh, err := r.Ledger.Move(ctx, attempt, again)
 		if err == nil {
 			r.all.settle(want.Key)
-			return row, fresh, nil
+		}
+		if full, ok := errors.AsType[*engine.Error](err); !ok || full.Type != engine.InsufficientResources {
+			return row, fresh, err
 		}
 	}
 	return r.Ledger.Move(ctx, attempt, want)
@@ -181,7 +185,7 @@ func (r *region) record(ctx context.Context, key engine.Key) error {
 		return err
 	}
 	r.all.mu.Lock()
-	its := r.all.known[key]
+	its := r.all.objects[key]
 	r.all.mu.Unlock()
 	err = r.all.write(ctx, key, func(have string) (string, error) {
 		// A record with the row's token is this manager's own, whose answer was lost.
@@ -208,7 +212,7 @@ func (r *region) Bind(ctx context.Context, row engine.Row) error {
 	}
 	r.all.settle(row.Key)
 	r.all.mu.Lock()
-	its, ok := r.all.known[row.Key]
+	its, ok := r.all.objects[row.Key]
 	r.all.mu.Unlock()
 	if has, _ := parseRecord(its.record); !ok || has.SystemID == row.SystemID && has.Host == row.HostKey {
 		return nil
