@@ -13,15 +13,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/assembly"
 )
 
-// way is one of the two ways to make VMs, by MAAS or in LXD: who composes and registers
-// in it, and the engine on these ports.
-type way struct {
+// maker is who makes VMs, MAAS or LXD: what composes and registers
+// with it, and the engine on these ports.
+type maker struct {
 	composer  engine.Composer
 	registrar engine.Registrar
 	engine    *assembly.Engine
 }
 
-// choice is a way to be taken: MAAS is asked when it first matters. It is made once a step.
+// choice is of the maker: MAAS is asked when it first matters. It is made once a step.
 type choice struct {
 	wanted    Choice
 	mayTravel func() error
@@ -30,15 +30,15 @@ type choice struct {
 	list   func(context.Context) ([]engine.VMHost, error)
 	relist func(context.Context) error
 
-	maas, lxd *way
+	maas, lxd *maker
 	log       *slog.Logger
 
 	mu    sync.Mutex
-	taken *way // nil until it is made
+	taken *maker // nil until it is made
 }
 
 // made makes the choice. One that failed is made again.
-func (c *choice) made(ctx context.Context) (*way, error) {
+func (c *choice) made(ctx context.Context) (*maker, error) {
 	switch c.wanted {
 	case MAAS:
 		return c.maas, nil
@@ -69,7 +69,7 @@ func (c *choice) made(ctx context.Context) (*way, error) {
 
 // unasked is the choice as far as it is known, without asking MAAS: MAAS, where it was not
 // made yet. An observation often needs no VM hosts.
-func (c *choice) unasked(context.Context) (*way, error) {
+func (c *choice) unasked(context.Context) (*maker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -83,7 +83,7 @@ func (c *choice) unasked(context.Context) (*way, error) {
 
 // mayPass tells whether an upgrade of MAAS can make a choice wrong. Whoever runs
 // for months sees that happen.
-func (c *choice) mayPass(w *way) bool { return c.wanted != MAAS && w == c.maas }
+func (c *choice) mayPass(w *maker) bool { return c.wanted != MAAS && w == c.maas }
 
 // turn chooses LXD, once MAAS turns out to have no VM hosts any more: it gets them never
 // back.
@@ -118,10 +118,10 @@ func (c *choice) noticed(ctx context.Context, err error) error {
 	return errUpgraded
 }
 
-// step takes a step in the way that by chooses, and again with LXD if the step learns
+// step takes a step with the maker that by chooses, and again with LXD if the step learns
 // that MAAS has no VM hosts any more. Any step may be the first of a new process, so that
 // one which was cut off by an upgrade is nothing special.
-func step[T any](ctx context.Context, c *choice, by func(context.Context) (*way, error), take func(context.Context, *way) (T, error)) (T, error) {
+func step[T any](ctx context.Context, c *choice, by func(context.Context) (*maker, error), take func(context.Context, *maker) (T, error)) (T, error) {
 	w, err := by(ctx)
 	if err != nil {
 		var none T
@@ -139,15 +139,15 @@ func step[T any](ctx context.Context, c *choice, by func(context.Context) (*way,
 	return got, err
 }
 
-// kind is a kind each of whose steps is taken in the way that is chosen then.
-func kind[Spec, Object any](c *choice, of func(*way) engine.Kind[Spec, Object]) engine.Kind[Spec, Object] {
+// kind is a kind each of whose steps is taken with the maker that is chosen then.
+func kind[Spec, Object any](c *choice, of func(*maker) engine.Kind[Spec, Object]) engine.Kind[Spec, Object] {
 	return engine.NewKind(engine.Verbs[Spec, Object]{
 		Observe: func(ctx context.Context, ref engine.Ref) (Object, error) {
-			return step(ctx, c, c.unasked, func(ctx context.Context, w *way) (Object, error) { return of(w).Observe(ctx, ref) })
+			return step(ctx, c, c.unasked, func(ctx context.Context, w *maker) (Object, error) { return of(w).Observe(ctx, ref) })
 		},
 		Reconcile: func(ctx context.Context, ref engine.Ref, want Spec) (engine.Result[Object], error) {
 			moved := false
-			res, err := step(ctx, c, c.made, func(ctx context.Context, w *way) (engine.Result[Object], error) {
+			res, err := step(ctx, c, c.made, func(ctx context.Context, w *maker) (engine.Result[Object], error) {
 				res, err := of(w).Reconcile(ctx, ref, want)
 				ref, moved = ref.After(res.SystemID, res.Moved), moved || res.Moved // for the second take
 				return res, err
@@ -156,11 +156,11 @@ func kind[Spec, Object any](c *choice, of func(*way) engine.Kind[Spec, Object]) 
 			return res, err
 		},
 		Delete: func(ctx context.Context, ref engine.Ref) (engine.Result[Object], error) {
-			return step(ctx, c, c.made, func(ctx context.Context, w *way) (engine.Result[Object], error) { return of(w).Delete(ctx, ref) })
+			return step(ctx, c, c.made, func(ctx context.Context, w *maker) (engine.Result[Object], error) { return of(w).Delete(ctx, ref) })
 		},
 		Check: func(ctx context.Context, ref engine.Ref, want Spec) (o engine.Obstacles) {
 			asked := false
-			_, err := step(ctx, c, c.made, func(ctx context.Context, w *way) (struct{}, error) {
+			_, err := step(ctx, c, c.made, func(ctx context.Context, w *maker) (struct{}, error) {
 				o, asked = of(w).Check(ctx, ref, want), true
 				return struct{}{}, errors.Join(slices.Concat(o.Lasting, o.Passing, o.Unseen)...)
 			})
@@ -179,11 +179,11 @@ type Kinds struct {
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
 }
 
-// kinds are those of the engines that of gives for each way.
-func (c *choice) kinds(of func(*way) *assembly.Engine) Kinds {
+// kinds are those of the engines that of gives for each maker.
+func (c *choice) kinds(of func(*maker) *assembly.Engine) Kinds {
 	return Kinds{
-		VMs:      kind(c, func(w *way) engine.Kind[engine.VMSpec, engine.VM] { return of(w).VMs }),
+		VMs:      kind(c, func(w *maker) engine.Kind[engine.VMSpec, engine.VM] { return of(w).VMs }),
 		Machines: of(c.lxd).Machines, // which need no VM hosts
-		Hosts:    kind(c, func(w *way) engine.Kind[engine.HostSpec, engine.Host] { return of(w).Hosts }),
+		Hosts:    kind(c, func(w *maker) engine.Kind[engine.HostSpec, engine.Host] { return of(w).Hosts }),
 	}
 }

@@ -12,37 +12,37 @@ type Inventory struct{ choice *choice }
 
 // Hosts lists the VM hosts, as of engine.Composer.
 func (i Inventory) Hosts(ctx context.Context) ([]engine.VMHost, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) ([]engine.VMHost, error) { return w.composer.Hosts(ctx) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.composer.Hosts(ctx) })
 }
 
 // HostOf is the VM host of a VM, as of engine.Composer.
 func (i Inventory) HostOf(ctx context.Context, vm engine.Machine) (engine.VMHost, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) (engine.VMHost, error) { return w.composer.HostOf(ctx, vm) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.VMHost, error) { return w.composer.HostOf(ctx, vm) })
 }
 
 // VMsOn lists the VMs on hosts, as VMs of engine.Composer.
 func (i Inventory) VMsOn(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) ([]engine.Resident, error) { return w.composer.VMs(ctx, hosts) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.Resident, error) { return w.composer.VMs(ctx, hosts) })
 }
 
 // Endpoint is where the LXD of a host listens, as of engine.Registrar.
 func (i Inventory) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) (engine.Endpoint, error) { return w.registrar.Endpoint(ctx, host) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.Endpoint, error) { return w.registrar.Endpoint(ctx, host) })
 }
 
 // ProjectOf is the LXD project of a VM. Where MAAS makes the VMs it takes a call
 // for each host, once. ErrConflict for a machine that is on no host; empty where
 // the host is gone meanwhile.
 func (i Inventory) ProjectOf(ctx context.Context, vm engine.Machine) (string, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) (string, error) { return w.engine.ProjectOf(ctx, vm) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (string, error) { return w.engine.ProjectOf(ctx, vm) })
 }
 
 // Fleet lists all LXD hosts and the VMs on them, as of fleet.Reader.
 func (i Inventory) Fleet(ctx context.Context) (fleet.Fleet, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) (fleet.Fleet, error) { return w.engine.Fleet(ctx) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (fleet.Fleet, error) { return w.engine.Fleet(ctx) })
 }
 
 // VMHosts is Hosts where a MAAS without VM hosts has none, as of fleet.Reader.
 func (i Inventory) VMHosts(ctx context.Context) ([]engine.VMHost, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *way) ([]engine.VMHost, error) { return w.engine.VMHosts(ctx) })
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.engine.VMHosts(ctx) })
 }

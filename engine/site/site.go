@@ -116,7 +116,7 @@ func Open(c Config) (*Site, error) {
 	if err := s.ways(c, composer, composer.Registrar(registry)); err != nil {
 		return nil, err
 	}
-	s.Kinds = s.choice.kinds(func(w *way) *assembly.Engine { return w.engine })
+	s.Kinds = s.choice.kinds(func(w *maker) *assembly.Engine { return w.engine })
 	return s, nil
 }
 
@@ -128,10 +128,10 @@ func (s *Site) ways(c Config, byLXD engine.Composer, registrar engine.Registrar)
 	if c.Composer != MAAS {
 		byMAAS = whileItLasts{hosts, chosen, s.Machines}
 	}
-	chosen.maas = &way{composer: byMAAS, registrar: guarded{hosts, mayTravel}}
-	chosen.lxd = &way{composer: besideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: guarded{registrar, mayTravel}}
+	chosen.maas = &maker{composer: byMAAS, registrar: guarded{hosts, mayTravel}}
+	chosen.lxd = &maker{composer: besideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: guarded{registrar, mayTravel}}
 	in := cmp.Or(c.Region, region.New())
-	for _, w := range []*way{chosen.maas, chosen.lxd} {
+	for _, w := range []*maker{chosen.maas, chosen.lxd} {
 		w.engine, err = assembly.NewIn(in, engine.Config{
 			Machines: s.Machines, Composer: w.composer, Names: s.Names, Catalog: s.Catalog, Metal: s.client.Machines, Registrar: w.registrar,
 			Reports: s.client.Events, Ledger: c.Ledger, Log: c.Log, Probe: c.Probe, MayTravel: mayTravel,
@@ -145,8 +145,8 @@ func (s *Site) ways(c Config, byLXD engine.Composer, registrar engine.Registrar)
 
 // Probing are the kinds that ask LXD servers by p, whatever Config.Probe is.
 func (s *Site) Probing(p engine.Probe) Kinds {
-	probing := map[*way]*assembly.Engine{s.choice.maas: s.choice.maas.engine.Probing(p), s.choice.lxd: s.choice.lxd.engine.Probing(p)}
-	return s.choice.kinds(func(w *way) *assembly.Engine { return probing[w] })
+	probing := map[*maker]*assembly.Engine{s.choice.maas: s.choice.maas.engine.Probing(p), s.choice.lxd: s.choice.lxd.engine.Probing(p)}
+	return s.choice.kinds(func(w *maker) *assembly.Engine { return probing[w] })
 }
 
 // ReadyMachines lists the Ready machines, VMs among them, by one call.

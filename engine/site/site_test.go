@@ -57,7 +57,7 @@ func TestChosen(t *testing.T) {
 			if n := len(s.Journal().Calls); n != tc.probes {
 				t.Errorf("%d calls to choose, want %d", n, tc.probes)
 			}
-			if err := at.asks(t.Context(), func(ctx context.Context, w *way) error { return w.composer.Able(ctx) }); !errors.Is(err, tc.able) {
+			if err := at.asks(t.Context(), func(ctx context.Context, w *maker) error { return w.composer.Able(ctx) }); !errors.Is(err, tc.able) {
 				t.Errorf("able: got %v, want %v", err, tc.able)
 			}
 		})

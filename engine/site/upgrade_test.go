@@ -63,8 +63,8 @@ func live(t *testing.T) living {
 }
 
 // asks asks who makes the VMs for one thing, as a step does.
-func (s *Site) asks(ctx context.Context, ask func(context.Context, *way) error) error {
-	_, err := step(ctx, s.choice, s.choice.made, func(ctx context.Context, w *way) (struct{}, error) { return struct{}{}, ask(ctx, w) })
+func (s *Site) asks(ctx context.Context, ask func(context.Context, *maker) error) error {
+	_, err := step(ctx, s.choice, s.choice.made, func(ctx context.Context, w *maker) (struct{}, error) { return struct{}{}, ask(ctx, w) })
 	return err
 }
 
@@ -96,7 +96,7 @@ func TestUpgraded(t *testing.T) {
 			return err
 		}, 1},
 		"Able": {"It says what was read of MAAS.", func(ctx context.Context, l living) error {
-			return l.asks(ctx, func(ctx context.Context, w *way) error { return w.composer.Able(ctx) })
+			return l.asks(ctx, func(ctx context.Context, w *maker) error { return w.composer.Able(ctx) })
 		}, 1},
 		"HostOf": {"MAAS shows the machine without a VM host.", func(ctx context.Context, l living) error {
 			m, err := l.Machines.Machine(ctx, l.ref.SystemID)
@@ -141,7 +141,7 @@ func TestUpgraded(t *testing.T) {
 			if err := l.Machines.PowerOff(ctx, l.ref.SystemID); err != nil {
 				return err
 			}
-			return l.asks(ctx, func(ctx context.Context, w *way) error { return w.composer.Decompose(ctx, l.ref.SystemID) })
+			return l.asks(ctx, func(ctx context.Context, w *maker) error { return w.composer.Decompose(ctx, l.ref.SystemID) })
 		}, 0},
 		"Endpoint": {"So does the registrar follow.", func(ctx context.Context, l living) error {
 			e, err := l.Inventory.Endpoint(ctx, l.host)
@@ -151,7 +151,7 @@ func TestUpgraded(t *testing.T) {
 			return err
 		}, 1},
 		"Tag": {"And where it changes something.", func(ctx context.Context, l living) error {
-			return l.asks(ctx, func(ctx context.Context, w *way) error { return w.registrar.TagHost(ctx, l.host, "blue") })
+			return l.asks(ctx, func(ctx context.Context, w *maker) error { return w.registrar.TagHost(ctx, l.host, "blue") })
 		}, 1},
 	}
 	for name, tc := range cases {
@@ -184,7 +184,7 @@ func TestStrayGone(t *testing.T) {
 	t.Parallel()
 	l := live(t)
 	takes := 0
-	_, err := step(t.Context(), l.choice, l.choice.made, func(context.Context, *way) (struct{}, error) {
+	_, err := step(t.Context(), l.choice, l.choice.made, func(context.Context, *maker) (struct{}, error) {
 		takes++
 		return struct{}{}, engine.ErrGone
 	})
@@ -203,7 +203,7 @@ func TestSecondTakeKnowsTheFirst(t *testing.T) {
 	l := live(t)
 	l.upgrade(t)
 	var refs []engine.Ref
-	k := kind(l.choice, func(w *way) engine.Kind[engine.VMSpec, engine.VM] {
+	k := kind(l.choice, func(w *maker) engine.Kind[engine.VMSpec, engine.VM] {
 		return engine.NewKind(engine.Verbs[engine.VMSpec, engine.VM]{
 			Reconcile: func(ctx context.Context, ref engine.Ref, _ engine.VMSpec) (engine.Result[engine.VM], error) {
 				refs = append(refs, ref)
@@ -279,7 +279,7 @@ func TestUpgradedKeepsTheKey(t *testing.T) {
 			l := live(t)
 			l.upgrade(t)
 			l.choice.mayTravel = func() error { return tc.mayTravel }
-			err := l.asks(t.Context(), func(ctx context.Context, w *way) error {
+			err := l.asks(t.Context(), func(ctx context.Context, w *maker) error {
 				_, err := w.composer.Compose(ctx, l.host, engine.Composition{
 					Hostname: "db", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
 					Marker: "maaslxd-db", Key: "test/db", Description: "maaslxd-db test/db (in progress)",
@@ -316,13 +316,13 @@ func TestKeyStaysHere(t *testing.T) {
 			return err
 		},
 		"register": func() error {
-			return l.asks(t.Context(), func(ctx context.Context, w *way) error {
+			return l.asks(t.Context(), func(ctx context.Context, w *maker) error {
 				_, err := w.registrar.Register(ctx, engine.Registration{Name: "h2", Endpoint: engine.Endpoint{Address: "10.9.9.9:8443", Project: "maas"}, Credentials: pair})
 				return err
 			})
 		},
 		"update": func() error {
-			return l.asks(t.Context(), func(ctx context.Context, w *way) error {
+			return l.asks(t.Context(), func(ctx context.Context, w *maker) error {
 				return w.registrar.UpdateHost(ctx, l.host, engine.HostUpdate{Credentials: &pair})
 			})
 		},
