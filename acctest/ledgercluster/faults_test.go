@@ -31,33 +31,15 @@ var faults = map[string]struct {
 	},
 	"Stopped": {
 		reason: "The leader hangs: connections to it stay open, and nothing answers.",
-		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
-			n := c.leader()
-			n.signal(syscall.SIGSTOP)
-			pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
-			n.signal(syscall.SIGCONT)
-			n.wantReady()
-		},
+		do:     forAWhile(func(n *node) { n.signal(syscall.SIGSTOP) }, func(n *node) { n.signal(syscall.SIGCONT) }),
 	},
 	"CutOff": {
 		reason: "The leader loses the other nodes, and clients still reach it.",
-		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
-			n := c.leader()
-			n.cutOff()
-			pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
-			n.rejoin()
-			n.wantReady()
-		},
+		do:     forAWhile((*node).cutOff, (*node).rejoin),
 	},
 	"Isolated": {
 		reason: "Nobody reaches the leader, in either direction.",
-		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
-			n := c.leader()
-			n.isolate()
-			pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
-			n.rejoin()
-			n.wantReady()
-		},
+		do:     forAWhile((*node).isolate, (*node).rejoin),
 	},
 	"Rolling": {
 		reason: "All nodes are started anew, one after the other, as in an upgrade.",
@@ -81,6 +63,17 @@ var faults = map[string]struct {
 			n.revive()
 		},
 	},
+}
+
+// forAWhile does something to the leader, and takes it back after some seconds.
+func forAWhile(begin, end func(*node)) func(context.Context, *cluster, *rand.Rand) {
+	return func(ctx context.Context, c *cluster, rnd *rand.Rand) {
+		n := c.leader()
+		begin(n)
+		pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
+		end(n)
+		n.wantReady()
+	}
 }
 
 // pause waits, unless ctx ends before.

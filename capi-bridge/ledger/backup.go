@@ -68,8 +68,14 @@ func fileAndService(p setting.Program, about string) (file string, service ledge
 	if err := s.ReadArgs(rest); err != nil {
 		return "", service, err
 	}
+	file, err = onlyName(names, "file", p.Name+" FILE …")
+	return file, service, err
+}
+
+// onlyName is the one argument that a command takes. what says of what it is the name.
+func onlyName(names []string, what, hint string) (string, error) {
 	if len(names) != 1 {
-		return "", service, &setting.UsageError{Text: "one file must be named", Hint: p.Name + " FILE …"}
+		return "", &setting.UsageError{Text: "one " + what + " must be named", Hint: hint}
 	}
-	return names[0], service, nil
+	return names[0], nil
 }

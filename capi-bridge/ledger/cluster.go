@@ -176,13 +176,14 @@ func removeNode(ctx context.Context, p setting.Program) error {
 	if err != nil {
 		return err
 	}
-	if len(names) != 1 {
-		return &setting.UsageError{Text: "one node must be named", Hint: p.Name + " HOST:PORT, as ledger cluster status lists it"}
-	}
-	if err := c.Remove(ctx, names[0]); err != nil {
+	address, err := onlyName(names, "node", p.Name+" HOST:PORT, as ledger cluster status lists it")
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s is no longer a member\n", names[0])
+	if err := c.Remove(ctx, address); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s is no longer a member\n", address)
 	return err
 }
 

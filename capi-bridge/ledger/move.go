@@ -53,15 +53,16 @@ func transfer(ctx context.Context, p setting.Program, about string, move func(co
 	if err := s.ReadArgs(rest); err != nil {
 		return err
 	}
-	if len(names) != 1 {
-		return &setting.UsageError{Text: "one file must be named", Hint: p.Name + " FILE …"}
+	file, err := onlyName(names, "file", p.Name+" FILE …")
+	if err != nil {
+		return err
 	}
 	l, err := service.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	done, err := move(ctx, names[0], l, access.OwnerPrefix(owner))
+	done, err := move(ctx, file, l, access.OwnerPrefix(owner))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ type Database struct {
 	// Judge tells what an error of the driver means. A statement may be sent again
 	// where it was not done for now, and where nobody knows whether it was done.
 	Judge func(error) (meaning error, again bool)
-	// AtOnce is how many statements run at the same time, at least 1.
+	// AtOnce is how many statements run at the same time, at least 1; of a database that
+	// is not replicated, 1.
 	AtOnce int
 	// Replicated tells that the nodes of a cluster have the database. A statement that
 	// waits for a node which is away ends with its caller's time. Such a database has no
@@ -46,7 +47,7 @@ func OpenDatabase(ctx context.Context, d Database, now func() time.Time) (*Ledge
 	d.DB.SetMaxIdleConns(d.AtOnce)
 	s := &store{
 		Database: d, turn: make(chan struct{}, d.AtOnce),
-		prepared: statements{byText: map[string]*sql.Stmt{}}, keeper: lease.NewKeeper(),
+		prepared: map[string]*sql.Stmt{}, keeper: lease.NewKeeper(),
 	}
 	s.batches.store = s
 	if err := s.migrate(ctx, now); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -20,8 +19,8 @@ type store struct {
 	// turn holds a token for each statement that runs. Goroutines get one in the
 	// order in which they asked; database/sql would choose one at random.
 	turn     chan struct{}
-	prepared statements
-	batches  batches // of a replicated database
+	prepared map[string]*sql.Stmt // by their text; a replicated database has none
+	batches  batches              // of a replicated database
 	// opened is the number of the generation that this store's opening began.
 	opened int64
 	keeper *lease.Keeper // of leases, for this process
@@ -48,7 +47,7 @@ func (s *store) execAlone(ctx context.Context, statement string, args []any) err
 			_, err := s.DB.ExecContext(ctx, statement, args...)
 			return err
 		}
-		prepared, err := s.prepared.prepare(ctx, s.DB, statement)
+		prepared, err := s.prepare(ctx, statement)
 		if err != nil {
 			return err
 		}
@@ -57,32 +56,18 @@ func (s *store) execAlone(ctx context.Context, statement string, args []any) err
 	})
 }
 
-// statements are those that are ready to run, by their text.
-type statements struct {
-	mu     sync.Mutex
-	byText map[string]*sql.Stmt
-}
-
 // prepare returns a statement ready to run: reading the text of the longest
-// takes a fifth of its time.
-func (p *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
-	p.mu.Lock()
-	ready := p.byText[text]
-	p.mu.Unlock()
-	if ready != nil {
-		return ready, nil
+// takes a fifth of its time. It is for the goroutine whose turn it is, where one
+// statement runs at a time.
+func (s *store) prepare(ctx context.Context, statement string) (*sql.Stmt, error) {
+	if prepared, ok := s.prepared[statement]; ok {
+		return prepared, nil
 	}
-	ready, err := db.PrepareContext(ctx, text)
-	if err != nil {
-		return nil, err
+	prepared, err := s.DB.PrepareContext(ctx, statement)
+	if err == nil {
+		s.prepared[statement] = prepared
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if first := p.byText[text]; first != nil { // of another goroutine meanwhile
-		return first, ready.Close()
-	}
-	p.byText[text] = ready
-	return ready, nil
+	return prepared, err
 }
 
 // row reads one row, sql.ErrNoRows if there is none.

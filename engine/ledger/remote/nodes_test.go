@@ -359,24 +359,7 @@ func TestThawedNode(t *testing.T) {
 func TestResentToAnotherNode(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
-	row := func(t *testing.T, l ledger.Rows) engine.Row {
-		have, err := l.Row(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return have
-	}
-	place := func(t *testing.T, l ledger.Rows) {
-		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
-			t.Fatalf("fresh %t, %v", fresh, err)
-		}
-	}
-	bind := func(t *testing.T, l ledger.Rows) {
-		place(t, l)
-		if err := l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	row, place, bind := writesOf(key)
 	leave := func(t *testing.T, l ledger.Rows) {
 		bind(t, l)
 		if err := l.Leaving(t.Context(), key); err != nil {

@@ -70,24 +70,7 @@ func dropping(lose *atomic.Int64) func(http.Handler) http.Handler {
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
-	row := func(t *testing.T, l ledger.Rows) engine.Row {
-		have, err := l.Row(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return have
-	}
-	place := func(t *testing.T, l ledger.Rows) {
-		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
-			t.Fatalf("fresh %t, %v", fresh, err)
-		}
-	}
-	bind := func(t *testing.T, l ledger.Rows) {
-		place(t, l)
-		if err := l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	row, place, bind := writesOf(key)
 	closed := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
 	cases := map[string]struct {
 		before func(*testing.T, ledger.Rows)

@@ -273,3 +273,26 @@ func wish(t testing.TB, l engine.Ledger, key engine.Key, cores int64) engine.Res
 		Candidates: []engine.Candidate{{HostKey: "h1", Zone: "az1", Free: engine.Need{Cores: cores}}},
 	}
 }
+
+// writesOf are the steps by which the tests of lost replies get to a row of a key, and read it.
+func writesOf(key engine.Key) (row func(*testing.T, ledger.Rows) engine.Row, place, bind func(*testing.T, ledger.Rows)) {
+	row = func(t *testing.T, l ledger.Rows) engine.Row {
+		have, err := l.Row(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return have
+	}
+	place = func(t *testing.T, l ledger.Rows) {
+		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
+			t.Fatalf("fresh %t, %v", fresh, err)
+		}
+	}
+	bind = func(t *testing.T, l ledger.Rows) {
+		place(t, l)
+		if err := l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return row, place, bind
+}
