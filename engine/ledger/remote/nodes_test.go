@@ -298,6 +298,32 @@ func TestAllDown(t *testing.T) {
 	}
 }
 
+// TestReasonOutlivesDeadline asks a node that says why it cannot serve, and hangs from then
+// on. The caller gives up while the call is sent again, and the error has the reason.
+func TestReasonIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	w.change(func() {
+		w.wrap = func(next http.Handler) http.Handler {
+			says := replying(wire.Version(), http.StatusOK, wire.Answer{Error: wire.FromError(leaderless())})(next)
+			var asked atomic.Bool
+			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if !asked.Swap(true) {
+					says.ServeHTTP(rw, r)
+					return
+				}
+				giveUp()
+				hanging(next).ServeHTTP(rw, r)
+			})
+		}
+	})
+	_, err := dial(t, list(w.config("ci", everything), w.addr, nobody(t))).Region("mark").Rows(ctx)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(fmt.Sprint(err), "there is no leader (Start more nodes.)") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestUnavailableOnce: what one service answers stays the answer: it has no other node.
 func TestUnavailableOnce(t *testing.T) {
 	t.Parallel()

@@ -60,18 +60,22 @@ func (c *Client) ask(ctx context.Context, o wire.Operation, call wire.Call) (wir
 		return wire.Answer{}, err
 	}
 	began, sending := time.Now(), &outgoing{Operation: o, id: rand.Text(), body: body}
+	var last error
 	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
 		answer, err := c.sendRound(ctx, sending)
 		if !isPassing(err) {
 			c.away.answered()
 			return answer, c.ofLedger(err)
 		}
-		if err := c.giveUp(ctx, sending, began, probe, err); err != nil {
+		if last == nil || ctx.Err() == nil {
+			last = err // a round that the caller's deadline cut off says less than the one before
+		}
+		if err := c.giveUp(ctx, sending, began, probe, last); err != nil {
 			return wire.Answer{}, err
 		}
 		sleep(ctx, pause/2+jitter.Of(pause))
 		if ctx.Err() != nil {
-			return wire.Answer{}, c.giveUp(ctx, sending, began, probe, err)
+			return wire.Answer{}, c.giveUp(ctx, sending, began, probe, last)
 		}
 	}
 }
