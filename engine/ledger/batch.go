@@ -21,12 +21,12 @@ type batches struct {
 	running bool
 }
 
-// queuedWrite is a statement on its way.
+// queuedWrite is a write on its way.
 type queuedWrite struct {
-	ctx       context.Context
-	statement string
-	args      []any
-	done      chan error
+	change
+
+	ctx  context.Context
+	done chan error
 }
 
 // maxBatch bounds how long a batch keeps writes of other nodes waiting.
@@ -34,8 +34,8 @@ const maxBatch = 64
 
 // enqueue does a write, with others that wait beside it. Where the caller's time is over, the
 // write is not begun, or ends with its batch.
-func (b *batches) enqueue(ctx context.Context, statement string, args []any) error {
-	w := &queuedWrite{ctx, statement, args, make(chan error, 1)}
+func (b *batches) enqueue(ctx context.Context, what change) error {
+	w := &queuedWrite{what, ctx, make(chan error, 1)}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, w)
 	if !b.running {
@@ -61,7 +61,7 @@ func (b *batches) run() {
 			continue
 		}
 		for _, w := range batch { // one alone, or some of which one is refused
-			w.done <- b.store.execAlone(w.ctx, w.statement, w.args)
+			w.done <- b.writeAlone(w)
 		}
 	}
 }
@@ -77,6 +77,17 @@ func (b *batches) nextBatch() (batch []*queuedWrite) {
 	b.waiting = b.waiting[n:]
 	b.running = n > 0
 	return batch
+}
+
+// writeAlone does a write in a transaction of its own.
+func (b *batches) writeAlone(w *queuedWrite) error {
+	return b.store.try(w.ctx, func(ctx context.Context) error {
+		if len(w.reads) == 0 {
+			_, err := b.store.DB.ExecContext(ctx, w.statement, w.args...)
+			return err
+		}
+		return b.transact(ctx, []*queuedWrite{w})
+	})
 }
 
 // writeTogether does writes in one transaction. It ends when the first caller's time is over.
@@ -104,7 +115,7 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 		return err
 	}
 	for _, w := range batch {
-		if _, err := conn.ExecContext(ctx, w.statement, w.args...); err != nil {
+		if err := w.do(ctx, conn); err != nil {
 			b.undo(ctx, conn)
 			return err
 		}
@@ -113,6 +124,19 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 		b.undo(ctx, conn)
 	}
 	return err
+}
+
+// do does the write within the transaction of a connection, and reads what came of it.
+func (w *queuedWrite) do(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, w.statement, w.args...); err != nil {
+		return err
+	}
+	for _, r := range w.reads {
+		if err := r.done(conn.QueryRowContext(ctx, r.query, r.args...).Scan(r.into...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // undo rolls a transaction back, within time of its own.

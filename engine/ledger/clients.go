@@ -12,9 +12,11 @@ import (
 // The clients of a service are in its ledger where several nodes have it. What is noted of
 // one is a text to the ledger, by the fingerprint of the client's certificate.
 
+const noteOf = `SELECT note FROM clients WHERE fingerprint = ?1`
+
 // ClientNote reads what is noted of a client, ErrNotFound if nothing is.
 func ClientNote(ctx context.Context, l *Ledger, fingerprint string) (note string, err error) {
-	err = l.store.row(ctx, `SELECT note FROM clients WHERE fingerprint = ?1`, []any{fingerprint}, &note)
+	err = l.store.row(ctx, noteOf, []any{fingerprint}, &note)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("no client has the certificate %s: %w", fingerprint, engine.ErrNotFound)
 	}
@@ -40,18 +42,21 @@ func ClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err e
 // AddClientNote notes a client. It is an *engine.Refusal with ErrConflict where something
 // else is noted of the certificate.
 func AddClientNote(ctx context.Context, l *Ledger, fingerprint, note string) error {
-	err := l.store.exec(ctx, `INSERT INTO clients (fingerprint, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING`, fingerprint, note)
-	if err != nil {
+	var has string
+	err := l.store.do(ctx, change{
+		`INSERT INTO clients (fingerprint, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING`, []any{fingerprint, note},
+		[]*lookup{{query: noteOf, args: []any{fingerprint}, into: []any{&has}}},
+	})
+	switch {
+	case err != nil:
 		return fmt.Errorf("cannot note a client of the ledger service: %w", err)
-	}
-	has, err := ClientNote(ctx, l, fingerprint)
-	if err == nil && has != note {
+	case has != note:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("the certificate %s is a client's already", fingerprint),
 			Hint:    "Give each client a certificate of its own. See capi-bridge ledger client list.", Err: engine.ErrConflict,
 		}
 	}
-	return err
+	return nil
 }
 
 // ReplaceClientNote notes what has changed of a client.

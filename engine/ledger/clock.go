@@ -27,25 +27,23 @@ const leaderNow = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
 // told from the wrong: two nodes differ, and no third one decides.
 func CompareClocks(ctx context.Context, l *Ledger, node string) (ahead time.Duration, certain bool, err error) {
 	began := time.Now()
-	err = l.store.exec(ctx, `
-INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNow+`, `+leaderNow+`)
-ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, node, l.now().UnixMilli())
+	var text string
+	var own int64
+	err = l.store.do(ctx, change{
+		`
+INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - ` + leaderNow + `, ` + leaderNow + `)
+ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, []any{node, l.now().UnixMilli()},
+		[]*lookup{
+			{query: `SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - ` + leaderNow + `) < ?2`, args: []any{node, clocksFor.Milliseconds()}, into: []any{&text}},
+			{query: `SELECT ahead_ms FROM node_clocks WHERE node = ?1`, args: []any{node}, into: []any{&own}},
+		},
+	})
 	if err != nil {
 		return 0, false, fmt.Errorf("cannot compare the clock with the leader's: %w", err)
 	}
 	took := time.Since(began)
-	var text string
-	err = l.store.row(ctx, `
-SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNow+`) < ?2`, []any{node, clocksFor.Milliseconds()}, &text)
-	var own int64
-	if err == nil {
-		err = l.store.row(ctx, `SELECT ahead_ms FROM node_clocks WHERE node = ?1`, []any{node}, &own)
-	}
 	var others []int64
-	if err == nil {
-		err = decode(text, &others)
-	}
-	if err != nil {
+	if err := decode(text, &others); err != nil {
 		return 0, false, fmt.Errorf("cannot read the clocks of the nodes: %w", err)
 	}
 	if took > ClockTolerance/2 { // the wait for the leader shows as a clock that is behind

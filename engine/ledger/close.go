@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,48 +35,57 @@ func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 	now := l.now()
 	latest := latestClose(now)
 	until, since := now.Add(c.Lease).UnixMilli(), now.Add(-c.Window).UnixMilli()
-	err := l.store.exec(ctx, closeHost, l.region, c.HostKey, since, c.Except, never, c.Holder, until, now.UnixMilli(), latest)
-	if err != nil {
-		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
-	}
-	var holder string
-	var ends int64
-	err = l.store.row(ctx, `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`,
-		[]any{l.region, c.HostKey}, &holder, &ends)
-	counts := err == nil && ends > now.UnixMilli() && ends <= latest
+	closed, composed := closedHost{}, composedVMs{}
+	reads := []*lookup{closed.lookup(l.region, c.HostKey), composed.lookup(l.region, c, since)}
+	err := l.store.do(ctx, change{closeHost, []any{l.region, c.HostKey, since, c.Except, never, c.Holder, until, now.UnixMilli(), latest}, reads})
+	counts := closed.ends > now.UnixMilli() && closed.ends <= latest
 	switch {
-	case err == nil && holder == c.Holder && ends == until:
+	case err != nil:
+		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
+	case closed.holder == c.Holder && closed.ends == until:
 		return nil
-	case counts && holder != c.Holder:
+	case counts && closed.holder != c.Holder:
 		return fmt.Errorf("another run removes or changes the VM host: %w", engine.ErrBusy)
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("cannot read whether the VM host %s is closed: %w", c.HostKey, err)
+	case counts && composed.count == 0:
+		// The close was sent to two nodes, and the other one wrote its own end after this one.
+		return nil
 	}
-	return l.composedError(ctx, c, now, since, counts)
+	return l.composedError(ctx, composed, now)
+}
+
+// closedHost is the close of a host; without an end: it is open.
+type closedHost struct {
+	holder string
+	ends   int64
+}
+
+func (h *closedHost) lookup(region, hostKey string) *lookup {
+	return &lookup{query: `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`, args: []any{region, hostKey}, into: []any{&h.holder, &h.ends}}
+}
+
+// composedVMs are what may be composed on a host now.
+type composedVMs struct {
+	count  int64
+	name   string // of one
+	latest int64  // when the last one began
+}
+
+func (v *composedVMs) lookup(region string, c engine.Close, since int64) *lookup {
+	return &lookup{
+		query: `SELECT count(*), coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (` + composedOn + `)`,
+		args:  []any{region, c.HostKey, since, c.Except, never}, into: []any{&v.count, &v.name, &v.latest},
+	}
 }
 
 // composedError says which VM keeps a host from being closed. Rows that are dated ahead
 // begin now: else they would keep the host from being closed until their date.
-//
-// A host that its holder has closed stays so if nothing is composed there. For example,
-// the close was sent to two nodes, and the other one wrote its own end after this one.
-func (l *Ledger) composedError(ctx context.Context, c engine.Close, now time.Time, since int64, isClosed bool) error {
-	var name string
-	var count, latest int64
-	err := l.store.row(ctx, `SELECT count(*), coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
-		[]any{l.region, c.HostKey, since, c.Except, never}, &count, &name, &latest)
-	switch {
-	case err != nil:
-		return fmt.Errorf("cannot list what is composed on the VM host %s: %w", c.HostKey, err)
-	case count == 0 && isClosed:
-		return nil
-	}
-	if latest > now.Add(clockSlack).UnixMilli() {
+func (l *Ledger) composedError(ctx context.Context, composed composedVMs, now time.Time) error {
+	if composed.latest > now.Add(clockSlack).UnixMilli() {
 		if _, err := l.redate(ctx); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%s is being composed on the VM host, which must wait: %w", name, engine.ErrBusy)
+	return fmt.Errorf("%s is being composed on the VM host, which must wait: %w", composed.name, engine.ErrBusy)
 }
 
 // latestClose is when a close ends at the latest. One that ends later was written by a

@@ -41,18 +41,14 @@ type leases struct {
 	now    func() time.Time
 }
 
-// check is an error where a lease was lost that was taken by this name: a
-// *engine.HeldError where another run has it. With no name, there is none to lose. As for
-// DropLease, the region does not count.
-func (l leases) check(ctx context.Context, key engine.Key, holder string) error {
-	if holder == "" {
-		return nil
-	}
-	var kept bool
-	err := l.store.row(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2)`, []any{key, holder}, &kept)
-	if err != nil || kept {
-		return err
-	}
+// lookupLease reads whether the lease of a key is still that which was taken by this name.
+// As for DropLease, the region does not count.
+func lookupLease(key engine.Key, holder string, kept *bool) *lookup {
+	return &lookup{query: `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2)`, args: []any{key, holder}, into: []any{kept}}
+}
+
+// lostError says that a lease was lost: it is a *engine.HeldError where another run has it.
+func (l leases) lostError(ctx context.Context, key engine.Key) error {
 	have, err := l.read(ctx, key)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -80,16 +76,30 @@ WHERE leases.holder = ?9`
 // TakeLease implements lease.Table.
 func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (lease.Lease, error) {
 	p := mine.Process
-	err := l.store.exec(ctx, hold, l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted)
+	var found string
+	err := l.store.do(ctx, change{
+		hold, []any{l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted},
+		[]*lookup{l.lookup(`key = ?2`, string(mine.Key), &found)},
+	})
 	if err != nil {
 		return lease.Lease{}, err
 	}
-	return l.read(ctx, mine.Key)
+	return l.only(mine.Key, found)
 }
 
 // read reads one, ErrNotFound if nobody has it.
 func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
-	have, err := l.where(ctx, `key = ?2`, string(key))
+	var found string
+	read := l.lookup(`key = ?2`, string(key), &found)
+	if err := l.store.row(ctx, read.query, read.args, read.into...); err != nil {
+		return lease.Lease{}, fmt.Errorf("cannot read the lease of %s: %w", key, err)
+	}
+	return l.only(key, found)
+}
+
+// only is the lease that was read, ErrNotFound if nobody has it.
+func (l leases) only(key engine.Key, found string) (lease.Lease, error) {
+	have, err := l.decode(found)
 	switch {
 	case err != nil:
 		return lease.Lease{}, err
@@ -99,16 +109,16 @@ func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
 	return have[0], nil
 }
 
-// where reads the leases that meet a condition on the text ?2, sorted by key.
-func (l leases) where(ctx context.Context, condition, text string) ([]lease.Lease, error) {
-	var found string
-	err := l.store.row(ctx, `
+// lookup reads the leases that meet a condition on the text ?2, sorted by key.
+func (l leases) lookup(condition, text string, found *string) *lookup {
+	return &lookup{query: `
 SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat_ms, 'Process',
   json_object('Machine', machine, 'PID', pid, 'Started', started, 'Parent', parent, 'ParentStarted', parent_started)))
-FROM (SELECT * FROM leases WHERE region = ?1 AND `+condition+` ORDER BY key)`, []any{l.region, text}, &found)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the leases: %w", err)
-	}
+FROM (SELECT * FROM leases WHERE region = ?1 AND ` + condition + ` ORDER BY key)`, args: []any{l.region, text}, into: []any{found}}
+}
+
+// decode reads what lookup found.
+func (l leases) decode(found string) ([]lease.Lease, error) {
 	var all []lease.Lease
 	if err := decode(found, &all); err != nil {
 		return nil, fmt.Errorf("the leases in the ledger make no sense: %w", err)
@@ -132,5 +142,10 @@ func (l leases) BeatLeases(ctx context.Context, session string) error {
 
 // Leases implements lease.Table.
 func (l leases) Leases(ctx context.Context, prefix string) ([]lease.Lease, error) {
-	return l.where(ctx, `substr(key, 1, length(?2)) = ?2`, prefix)
+	var found string
+	read := l.lookup(`substr(key, 1, length(?2)) = ?2`, prefix, &found)
+	if err := l.store.row(ctx, read.query, read.args, read.into...); err != nil {
+		return nil, fmt.Errorf("cannot read the leases: %w", err)
+	}
+	return l.decode(found)
 }

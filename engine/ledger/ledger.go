@@ -10,7 +10,6 @@ package ledger
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,12 +47,22 @@ const never = int64(^uint64(0) >> 1)
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	s := scan{}
-	err := l.store.row(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{l.region, key}, s.targets()...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
-	}
-	if err != nil {
+	read := l.lookupRow(key, &s)
+	if err := read.done(l.store.row(ctx, read.query, read.args, read.into...)); err != nil {
 		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
+	}
+	return l.found(ctx, key, read, &s)
+}
+
+// lookupRow reads the row of a key.
+func (l *Ledger) lookupRow(key engine.Key, into *scan) *lookup {
+	return &lookup{query: `SELECT ` + columns + ` FROM reservations WHERE region = ?1 AND key = ?2`, args: []any{l.region, key}, into: into.targets()}
+}
+
+// found is the row of a key that was looked up, ErrNotFound if there is none.
+func (l *Ledger) found(ctx context.Context, key engine.Key, read *lookup, s *scan) (engine.Row, error) {
+	if read.isNone {
+		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
 	}
 	row, err := s.done()
 	if err == nil && isAhead(row, l.now()) {
@@ -61,6 +70,17 @@ func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	}
 	row.Age = age(row, l.now())
 	return row, err
+}
+
+// change runs a statement that may change the row of a key, and returns the row that is there
+// then.
+func (l *Ledger) change(ctx context.Context, key engine.Key, statement string, args ...any) (engine.Row, error) {
+	s := scan{}
+	read := l.lookupRow(key, &s)
+	if err := l.store.do(ctx, change{statement, args, []*lookup{read}}); err != nil {
+		return engine.Row{}, err
+	}
+	return l.found(ctx, key, read, &s)
 }
 
 // age is how long ago a row was dated.
@@ -115,19 +135,21 @@ func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
 // room and stands still, and B takes its lease: A must not compose beside B.
 func RenewAs(ctx context.Context, l *Ledger, holder string, row engine.Row) error {
 	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
-	err := l.store.exec(ctx, `
+	s, kept := scan{}, false
+	read, lease := l.lookupRow(row.Key, &s), lookupLease(row.Key, holder, &kept)
+	err := l.store.do(ctx, change{`
 UPDATE reservations SET since_ms = ?4
 WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token = ?5
   AND host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
   AND (?6 = '' OR EXISTS (SELECT 1 FROM leases WHERE key = ?2 AND holder = ?6))`,
-		l.region, row.Key, row.Attempt, since, row.Token, holder)
+		[]any{l.region, row.Key, row.Attempt, since, row.Token, holder}, []*lookup{read, lease}})
 	if err != nil {
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
 	}
-	if err := (leases{l.store, l.region, l.now}).check(ctx, row.Key, holder); err != nil {
-		return err
+	if holder != "" && !kept {
+		return (leases{l.store, l.region, l.now}).lostError(ctx, row.Key)
 	}
-	now, err := l.Row(ctx, row.Key)
+	now, err := l.found(ctx, row.Key, read, &s)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("the reservation of %s was dropped before it was used: %w", row.Name, engine.ErrBusy)
@@ -166,18 +188,14 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	if err := checkNeed(row.Need); err != nil {
 		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	}
-	err := l.store.exec(ctx, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
+	bound, err := l.change(ctx, row.Key, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
 		row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
 		row.SystemID, l.now().UnixMilli(), newToken(), row.Need.HugePagesMiB)
-	if err != nil {
-		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
-	}
-	bound, err := l.Row(ctx, row.Key)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("%s was forgotten while it was bound: %w", row.Name, engine.ErrBusy)
 	case err != nil:
-		return err
+		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	case bound.State == engine.RowLeaving:
 		return fmt.Errorf("%s is being deleted: %w", row.Name, engine.ErrBusy)
 	}

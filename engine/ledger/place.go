@@ -114,14 +114,14 @@ func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, b
 // PlaceOnce does what Place does, for a call that may be sent several times: fresh is
 // true for all sendings of the call that made the row. The token is of that call alone.
 func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservation) (engine.Row, bool, error) {
-	if err := l.send(ctx, place, r, r.Name, token); err != nil {
+	row, err := l.send(ctx, place, r, r.Name, token)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
+	case err != nil:
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
 	}
-	row, err := l.Row(ctx, r.Key)
-	if errors.Is(err, engine.ErrNotFound) {
-		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
-	}
-	return row, err == nil && row.Token == token, err
+	return row, row.Token == token, nil
 }
 
 // Move implements engine.Ledger.
@@ -131,13 +131,10 @@ func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (e
 
 // MoveOnce does what Move does, for a call that may be sent several times, as PlaceOnce.
 func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engine.Reservation) (engine.Row, bool, error) {
-	if err := l.send(ctx, move, r, attempt, token); err != nil {
-		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
-	}
-	row, err := l.Row(ctx, r.Key)
+	row, err := l.send(ctx, move, r, attempt, token)
 	switch {
 	case err != nil:
-		return engine.Row{}, false, err
+		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
 	case row.State == engine.RowLeaving:
 		return engine.Row{}, false, fmt.Errorf("%s is being deleted: %w", r.Name, engine.ErrBusy)
 	case row.Attempt < attempt:
@@ -146,11 +143,12 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 	return row, row.Token == token, nil
 }
 
-func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservation, nameOrAttempt any, token string) error {
+// send places or moves, and returns the row that is there then.
+func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservation, nameOrAttempt any, token string) (engine.Row, error) {
 	if err := check(r); err != nil {
-		return err
+		return engine.Row{}, err
 	}
-	return l.store.exec(ctx, statement, l.region, r.Key, list(fitting(r)), list(r.Exclude), r.Group,
+	return l.change(ctx, r.Key, statement, l.region, r.Key, list(fitting(r)), list(r.Exclude), r.Group,
 		r.Need.Cores, r.Need.MemoryMiB, r.Inventory.Generation, r.Inventory.Sequence,
 		nameOrAttempt, l.now().UnixMilli(), token, never, l.store.opened, r.Need.HugePagesMiB)
 }

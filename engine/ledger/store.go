@@ -32,28 +32,57 @@ const (
 	pauseMost  = 25 * time.Millisecond
 )
 
-// exec runs a statement that changes something.
-func (s *store) exec(ctx context.Context, statement string, args ...any) error {
-	if s.Replicated {
-		return s.batches.enqueue(ctx, statement, args)
-	}
-	return s.execAlone(ctx, statement, args)
+// change is a statement that changes something, and what is to be read after it.
+type change struct {
+	statement string
+	args      []any
+	reads     []*lookup
 }
 
-// execAlone runs a statement in a transaction of its own.
-func (s *store) execAlone(ctx context.Context, statement string, args []any) error {
-	return s.try(ctx, func(ctx context.Context) error {
-		if s.Replicated { // see batches.transact
-			_, err := s.DB.ExecContext(ctx, statement, args...)
-			return err
-		}
-		prepared, err := s.prepare(ctx, statement)
+// lookup reads one row of what came of a write.
+//
+// In a replicated database, it is in the transaction of the write. By itself it might be
+// answered by a node that does not know yet that it leads no more, and lacks the write.
+type lookup struct {
+	query  string
+	args   []any
+	into   []any
+	isNone bool // there is no such row
+}
+
+// done notes how it ended.
+func (r *lookup) done(err error) error {
+	r.isNone = errors.Is(err, sql.ErrNoRows)
+	if r.isNone {
+		return nil
+	}
+	return err
+}
+
+// exec runs a statement that changes something.
+func (s *store) exec(ctx context.Context, statement string, args ...any) error {
+	return s.do(ctx, change{statement: statement, args: args})
+}
+
+// do does a write, and reads what came of it.
+func (s *store) do(ctx context.Context, w change) error {
+	if s.Replicated {
+		return s.batches.enqueue(ctx, w)
+	}
+	err := s.try(ctx, func(ctx context.Context) error {
+		prepared, err := s.prepare(ctx, w.statement)
 		if err != nil {
 			return err
 		}
-		_, err = prepared.ExecContext(ctx, args...)
+		_, err = prepared.ExecContext(ctx, w.args...)
 		return err
 	})
+	for _, r := range w.reads {
+		if err == nil {
+			err = r.done(s.row(ctx, r.query, r.args, r.into...))
+		}
+	}
+	return err
 }
 
 // prepare returns a statement ready to run: reading the text of the longest
