@@ -45,7 +45,11 @@ type Cluster struct {
 	nodes    client.NodeStore
 	identity Identity
 	log      *slog.Logger
+	own      ownNode // empty: none of the nodes is in this process
 }
+
+// ownNode is the node that is in this process.
+type ownNode struct{ address, socket string }
 
 // Connect reaches the cluster of the node in a folder, which need not run.
 func Connect(folder string, identity Identity, log *slog.Logger) (*Cluster, error) {
@@ -111,8 +115,12 @@ func (c *Cluster) connect() (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// dial connects to a node by TLS, and proves that both belong to the cluster.
+// dial connects to a node by TLS, and proves that both belong to the cluster. The node of
+// this process needs no proof, and lets nobody else in at its socket.
 func (c *Cluster) dial(ctx context.Context, address string) (net.Conn, error) {
+	if address == c.own.address && c.own.socket != "" {
+		return (&net.Dialer{}).DialContext(ctx, "unix", c.own.socket)
+	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package dqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -77,8 +78,9 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		}
 	}
 	reach := &Cluster{identity: c.Identity, log: c.Log}
+	socket := "@maaslxd-ledger-" + rand.Text()
 	options := []app.Option{
-		app.WithAddress(c.Address), app.WithCluster(peers), app.WithExternalConn(reach.dial, n.conns), app.WithLogFunc(reach.logFunc()),
+		app.WithUnixSocket(socket), app.WithAddress(c.Address), app.WithCluster(peers), app.WithExternalConn(reach.dial, n.conns), app.WithLogFunc(reach.logFunc()),
 		app.WithVoters(voters), app.WithStandBys(0), app.WithRolesAdjustmentFrequency(rolesEach),
 		app.WithNetworkLatency(roundTrip), app.WithBusyTimeout(busyTimeout), app.WithSnapshotParams(snapshots),
 		// What is damaged is not deleted to get on: an operator decides.
@@ -91,6 +93,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if n.Cluster, err = Connect(c.Folder, c.Identity, c.Log); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
+	n.own = ownNode{c.Address, socket}
 	if err := c.removeFoundingFile(); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
