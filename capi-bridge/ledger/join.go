@@ -97,7 +97,14 @@ func (r *running) tryToJoin(ctx context.Context) (err error) {
 	}
 	err = r.look(ctx)
 	r.gate.set(err)
+	r.lookWhoLeads(ctx)
 	return err
+}
+
+// lookWhoLeads notes whether this node does.
+func (r *running) lookWhoLeads(ctx context.Context) {
+	leads, err := r.cluster.Leads(ctx)
+	r.leads.Store(leads && err == nil)
 }
 
 // watch looks at the nodes until ctx ends.
@@ -110,8 +117,7 @@ func (r *running) watch(ctx context.Context) {
 		case <-time.After(lookEach):
 		}
 		within, cancel := context.WithTimeout(ctx, 2*lookEach)
-		leads, err := r.cluster.Leads(within)
-		r.leads.Store(leads && err == nil)
+		r.lookWhoLeads(within)
 		closed := r.look(within)
 		cancel()
 		var judged *unfitError

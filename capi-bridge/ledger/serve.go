@@ -192,17 +192,18 @@ func (r *running) run(ctx context.Context) error {
 		go func() { failed <- r.probes.Serve(r.health) }()
 	}
 	register := access.NewRegister(r.folder)
+	var leads func() bool
 	if r.node.address != "" {
 		if err := r.joinCluster(ctx); err != nil {
 			return errors.Join(err, r.end(ctx))
 		}
-		register = access.RegisterIn(service.NewClients(r.rows))
+		register, leads = access.RegisterIn(service.NewClients(r.rows)), r.leads.Load
 		watching, stop := context.WithCancel(ctx)
 		r.watching.Go(func() { r.watch(watching) })
 		r.stopWatching = stop
 	}
 	r.server = service.NewServer(service.New(service.Config{
-		Ledger: r.rows, Clients: register, Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count, Available: r.gate.check,
+		Ledger: r.rows, Clients: register, Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count, Available: r.gate.check, Leads: leads,
 	}), r.certificate, r.log)
 	go func() { failed <- r.server.ServeTLS(service.Limit(r.clients), "", "") }()
 	r.log.Info("serving", "address", r.clients.Addr().String(), "health", address, "file", r.file, "authority", r.about(), "version", r.version)

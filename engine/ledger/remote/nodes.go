@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
@@ -20,7 +22,15 @@ type node struct{ base *url.URL }
 type nodes struct {
 	all       []node
 	preferred atomic.Int64 // the index of the node that the next call asks first
+
+	mu       sync.Mutex
+	searched time.Time // when a search for the one that leads began
+	left     int       // how many nodes it may still go on to
 }
+
+// searchEach is how often the node that leads is searched for. Where it cannot be reached
+// from here, each search costs a call the wait for it.
+const searchEach = 10 * time.Second
 
 func newNodes(addresses []*url.URL) *nodes {
 	n := &nodes{}
@@ -33,12 +43,22 @@ func newNodes(addresses []*url.URL) *nodes {
 // isCluster tells whether there is another node to ask.
 func (n *nodes) isCluster() bool { return len(n.all) > 1 }
 
-// prefer sends the next calls to a node that answers.
-func (n *nodes) prefer(index int) { n.preferred.Store(int64(index)) }
-
 // leave sends the next calls to the node after this one, unless another call has done so.
 func (n *nodes) leave(index int) {
 	n.preferred.CompareAndSwap(int64(index), int64((index+1)%len(n.all)))
+}
+
+// search goes on to the next node, as this one does not lead: it would pass on each write
+// to the one that does.
+func (n *nodes) search(index int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.searched) > searchEach {
+		n.searched, n.left = time.Now(), len(n.all)-1
+	}
+	if n.left > 0 && n.preferred.CompareAndSwap(int64(index), int64((index+1)%len(n.all))) {
+		n.left--
+	}
 }
 
 // addresses are all of them, as a configuration names them.
@@ -68,6 +88,8 @@ type outgoing struct {
 	id   string
 	body []byte
 	sent int // how many times, to whichever node
+	// follows tells that the node which answered last does not lead.
+	follows bool
 }
 
 // sendRound sends a call to each node until one answers it. A single node's error is
@@ -85,7 +107,9 @@ func (c *Client) sendRound(ctx context.Context, call *outgoing) (wire.Answer, er
 		answer, answered, err := c.sendTo(ctx, c.nodes.all[index], call)
 		switch {
 		case answered && !mayAnotherNode(err):
-			c.nodes.prefer(index)
+			if call.follows {
+				c.nodes.search(index)
+			}
 			return answer, err
 		case errors.Is(ctx.Err(), context.Canceled):
 			return wire.Answer{}, &passing{err} // it says nothing of the node

@@ -298,7 +298,40 @@ func TestAllDown(t *testing.T) {
 	}
 }
 
-// TestReasonOutlivesDeadline asks a node that says why it cannot serve, and hangs from then
+// TestLeaderIsAsked: calls go to the node that leads, which others would pass writes on to.
+// Where it cannot be reached, they serve.
+func TestLeaderIsAsked(t *testing.T) {
+	t.Parallel()
+	first := newWorld(t)
+	worlds := []*world{first, first.another(), first.another()}
+	var leader atomic.Int64
+	leader.Store(2)
+	var addresses []string
+	for n, w := range worlds {
+		w.change(func() { w.leads = func() bool { return leader.Load() == int64(n) } })
+		addresses = append(addresses, w.addr)
+	}
+	l := dial(t, list(first.config("ci", everything), addresses...)).Region("mark")
+	ask := func(times int) {
+		for range times {
+			if _, err := l.Rows(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ask(10)
+	if asked := len(worlds[2].requests()); asked != 8 {
+		t.Errorf("the node that leads was asked %d of 10 times, want all but the first two", asked)
+	}
+	worlds[2].down()
+	leader.Store(-1)
+	ask(10)
+	if asked := len(worlds[0].requests()); asked != 11 {
+		t.Errorf("without one, the next node was asked %d times, want 1 and 10", asked)
+	}
+}
+
+// TestReasonIsKept asks a node that says why it cannot serve, and hangs from then
 // on. The caller gives up while the call is sent again, and the error has the reason.
 func TestReasonIsKept(t *testing.T) {
 	t.Parallel()

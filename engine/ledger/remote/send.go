@@ -140,6 +140,7 @@ func (c *Client) sendOnce(ctx context.Context, to node, call *outgoing) (wire.An
 	if err := to.checkPeer(response); err != nil {
 		return wire.Answer{}, err
 	}
+	call.follows = response.Header.Get(wire.HeaderLeads) == "false"
 	return to.readAnswer(response)
 }
 

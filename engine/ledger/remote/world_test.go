@@ -31,6 +31,7 @@ type world struct {
 	clients   *access.Register
 	now       func() time.Time
 	available func() error                    // whether the node serves; nil: it does
+	leads     func() bool                     // whether it leads a cluster; nil: it is in none
 	wrap      func(http.Handler) http.Handler // around the service; nil: nothing
 
 	addr string
@@ -142,7 +143,7 @@ func (w *world) start() {
 	}
 	var handler http.Handler = service.New(service.Config{
 		Ledger: rows, Clients: w.clients, Signers: w.authority.Pool(), Version: "test", Now: func() time.Time { return w.now() }, Done: w.note,
-		Available: w.available,
+		Available: w.available, Leads: w.leads,
 	})
 	if w.wrap != nil {
 		handler = w.wrap(handler)

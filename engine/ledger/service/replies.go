@@ -36,13 +36,14 @@ type reply struct {
 
 // once does a call unless it was done, and returns its answer each time. Who sends it
 // while it is being done waits for that. An id for something else is an error.
-func (r *replies) once(ctx context.Context, id, about string, do func() wire.Answer) (answer wire.Answer, resent bool) {
+func (r *replies) once(ctx context.Context, id, call string, do func() wire.Answer) (answer wire.Answer, resent bool) {
+	about := sha256.Sum256([]byte(call))
 	for {
 		mine, first := r.begin(id, about)
 		switch {
 		case first:
 			return r.make(mine, do), resent
-		case mine.about != sha256.Sum256([]byte(about)):
+		case mine.about != about:
 			return failed(invalid("the id of this write was used for another one")), true
 		}
 		resent = true
@@ -66,7 +67,7 @@ func (r *replies) make(mine *reply, do func() wire.Answer) wire.Answer {
 }
 
 // begin returns the reply of a call, and whether the caller is to make it.
-func (r *replies) begin(id, about string) (mine *reply, first bool) {
+func (r *replies) begin(id string, about [sha256.Size]byte) (mine *reply, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if have := r.byCall[id]; have != nil {
@@ -79,7 +80,7 @@ func (r *replies) begin(id, about string) (mine *reply, first bool) {
 		}
 		r.oldest = r.oldest[1:]
 	}
-	mine = &reply{id: id, about: sha256.Sum256([]byte(about)), begun: now, done: make(chan struct{})}
+	mine = &reply{id: id, about: about, begun: now, done: make(chan struct{})}
 	r.byCall[id] = mine
 	r.oldest = append(r.oldest, mine)
 	return mine, true

@@ -41,6 +41,8 @@ type Config struct {
 	// Available says why no call is served now; nil: each is. An error is one of another
 	// node's to do better, ErrUnavailable.
 	Available func() error
+	// Leads tells whether this node leads its cluster; nil: it is in none.
+	Leads func() bool
 	// Done is told of each request that was answered; nil: nobody is.
 	Done func(Request)
 }
@@ -81,6 +83,9 @@ const (
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	w.Header().Set(wire.HeaderProtocol, wire.Version())
+	if s.Leads != nil {
+		w.Header().Set(wire.HeaderLeads, strconv.FormatBool(s.Leads()))
+	}
 	c := &request{operation: operation{Operation: wire.Operation{Name: "unknown"}}, service: s}
 	answer := s.answer(c, r)
 	s.record(r.Context(), c, answer, time.Since(began))
@@ -99,6 +104,7 @@ type request struct {
 	operation
 	service *Service
 	client  access.Client
+	body    []byte // the call as it was sent
 	call    wire.Call
 	id      string
 	resent  bool
@@ -138,7 +144,7 @@ func (s *Service) answer(c *request, r *http.Request) wire.Answer {
 	// the answer then.
 	ctx, cancel = context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 	defer cancel()
-	answer, resent := s.replies.once(ctx, c.client.Name+" "+c.id, c.Name+" "+encoded(c.call), func() wire.Answer { return c.do(ctx) })
+	answer, resent := s.replies.once(ctx, c.client.Name+" "+c.id, c.Name+" "+string(c.body), func() wire.Answer { return c.do(ctx) })
 	c.resent = resent
 	return answer
 }
@@ -166,12 +172,11 @@ func (s *Service) identify(ctx context.Context, c *request, r *http.Request) (er
 }
 
 // read finds out what is asked for, and whether the client may.
-func (s *Service) read(c *request, r *http.Request) error {
-	body, err := bounded.ReadAll(r.Body, wire.CallLimits)
-	if err != nil {
+func (s *Service) read(c *request, r *http.Request) (err error) {
+	if c.body, err = bounded.ReadAll(r.Body, wire.CallLimits); err != nil {
 		return invalid(fmt.Sprintf("the call cannot be read: %v", err))
 	}
-	if err := json.Unmarshal(body, &c.call); err != nil {
+	if err := json.Unmarshal(c.body, &c.call); err != nil {
 		return invalid(fmt.Sprintf("the call cannot be understood: %v", err))
 	}
 	if err := c.mayCall(); err != nil {
@@ -228,12 +233,4 @@ func failed(err error) wire.Answer { return wire.Answer{Error: wire.FromError(er
 
 func invalid(message string) error {
 	return &engine.Refusal{Message: message, Hint: "Take the same version of client and service.", Err: engine.ErrInvalid}
-}
-
-func encoded(call wire.Call) string {
-	text, err := json.Marshal(call)
-	if err != nil {
-		panic(err) // it came as JSON
-	}
-	return string(text)
 }

@@ -27,6 +27,9 @@ const (
 	// HeaderCall is another text for each call, and the same one each time that the call
 	// is sent. The service does what is asked once, and gives its answer each time.
 	HeaderCall = "Idempotency-Key"
+	// HeaderLeads is in the answers of a cluster's nodes: "true" where the node leads. Others
+	// have to pass writes on, so a client asks that one by preference.
+	HeaderLeads = "Maaslxd-Leads"
 )
 
 // Operation is a call of the port.
