@@ -19,23 +19,27 @@ type batches struct {
 	mu      sync.Mutex
 	waiting []*queuedWrite
 	running bool
+	arrived chan struct{} // something, when a write has come to wait
 }
 
 // queuedWrite is a write on its way.
 type queuedWrite struct {
-	change
-
-	ctx  context.Context
-	done chan error
+	ctx    context.Context
+	change change
+	done   chan error
 }
+
+// gatherFor is how long a batch waits for the callers of the one before, who often come again
+// at once. It is a part of what a transaction takes. One writer alone never waits.
+const gatherFor = 4 * time.Millisecond
 
 // maxBatch bounds how long a batch keeps writes of other nodes waiting.
 const maxBatch = 64
 
 // enqueue does a write, with others that wait beside it. Where the caller's time is over, the
 // write is not begun, or ends with its batch.
-func (b *batches) enqueue(ctx context.Context, what change) error {
-	w := &queuedWrite{what, ctx, make(chan error, 1)}
+func (b *batches) enqueue(ctx context.Context, c change) error {
+	w := &queuedWrite{ctx, c, make(chan error, 1)}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, w)
 	if !b.running {
@@ -43,6 +47,10 @@ func (b *batches) enqueue(ctx context.Context, what change) error {
 		go b.run()
 	}
 	b.mu.Unlock()
+	select {
+	case b.arrived <- struct{}{}:
+	default:
+	}
 	select {
 	case err := <-w.done:
 		return err
@@ -58,12 +66,33 @@ func (b *batches) run() {
 			for _, w := range batch {
 				w.done <- nil
 			}
-			continue
+		} else {
+			for _, w := range batch { // one alone, or some of which one is refused
+				w.done <- b.writeAlone(w)
+			}
 		}
-		for _, w := range batch { // one alone, or some of which one is refused
-			w.done <- b.writeAlone(w)
+		b.gather(len(batch))
+	}
+}
+
+// gather waits until as many wait as the last batch had, besides those who wait already.
+func (b *batches) gather(last int) {
+	late := time.NewTimer(gatherFor)
+	defer late.Stop()
+	for want := last + b.count(); want > 1 && b.count() < min(want, maxBatch); {
+		select {
+		case <-b.arrived:
+		case <-late.C:
+			return
 		}
 	}
+}
+
+// count is how many wait.
+func (b *batches) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
 }
 
 // nextBatch leaves out writes whose callers have gone. It returns none, and ends the run,
@@ -81,13 +110,7 @@ func (b *batches) nextBatch() (batch []*queuedWrite) {
 
 // writeAlone does a write in a transaction of its own.
 func (b *batches) writeAlone(w *queuedWrite) error {
-	return b.store.try(w.ctx, func(ctx context.Context) error {
-		if len(w.reads) == 0 {
-			_, err := b.store.DB.ExecContext(ctx, w.statement, w.args...)
-			return err
-		}
-		return b.transact(ctx, []*queuedWrite{w})
-	})
+	return b.store.try(w.ctx, func(ctx context.Context) error { return b.transact(ctx, []*queuedWrite{w}) })
 }
 
 // writeTogether does writes in one transaction. It ends when the first caller's time is over.
@@ -114,8 +137,9 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
+	tx := &unprepared{conn: conn}
 	for _, w := range batch {
-		if err := w.do(ctx, conn); err != nil {
+		if err := w.change(ctx, tx); err != nil {
 			b.undo(ctx, conn)
 			return err
 		}
@@ -126,17 +150,27 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 	return err
 }
 
-// do does the write within the transaction of a connection, and reads what came of it.
-func (w *queuedWrite) do(ctx context.Context, conn *sql.Conn) error {
-	if _, err := conn.ExecContext(ctx, w.statement, w.args...); err != nil {
-		return err
-	}
-	for _, r := range w.reads {
-		if err := r.done(conn.QueryRowContext(ctx, r.query, r.args...).Scan(r.into...)); err != nil {
-			return err
-		}
-	}
-	return nil
+// unprepared is the transaction of a connection.
+type unprepared struct {
+	conn  *sql.Conn
+	taken *taken
+}
+
+func (u *unprepared) keep(t *taken) { u.taken = t }
+func (u *unprepared) kept() *taken  { return u.taken }
+
+func (u *unprepared) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := u.insert(ctx, statement, args...)
+	return err
+}
+
+func (u *unprepared) insert(ctx context.Context, statement string, args ...any) (bool, error) {
+	u.taken = nil
+	return hasChanged(u.conn.ExecContext(ctx, statement, args...))
+}
+
+func (u *unprepared) row(ctx context.Context, query string, args []any, into ...any) error {
+	return u.conn.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 
 // undo rolls a transaction back, within time of its own.

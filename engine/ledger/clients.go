@@ -43,9 +43,12 @@ func ClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err e
 // else is noted of the certificate.
 func AddClientNote(ctx context.Context, l *Ledger, fingerprint, note string) error {
 	var has string
-	err := l.store.do(ctx, change{
-		`INSERT INTO clients (fingerprint, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING`, []any{fingerprint, note},
-		[]*lookup{{query: noteOf, args: []any{fingerprint}, into: []any{&has}}},
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, `INSERT INTO clients (fingerprint, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING`, fingerprint, note)
+		if err == nil {
+			err = tx.row(ctx, noteOf, []any{fingerprint}, &has)
+		}
+		return err
 	})
 	switch {
 	case err != nil:

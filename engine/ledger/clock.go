@@ -29,14 +29,16 @@ func CompareClocks(ctx context.Context, l *Ledger, node string) (ahead time.Dura
 	began := time.Now()
 	var text string
 	var own int64
-	err = l.store.do(ctx, change{
-		`
-INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - ` + leaderNow + `, ` + leaderNow + `)
-ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, []any{node, l.now().UnixMilli()},
-		[]*lookup{
-			{query: `SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - ` + leaderNow + `) < ?2`, args: []any{node, clocksFor.Milliseconds()}, into: []any{&text}},
-			{query: `SELECT ahead_ms FROM node_clocks WHERE node = ?1`, args: []any{node}, into: []any{&own}},
-		},
+	err = l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, `
+INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNow+`, `+leaderNow+`)
+ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, node, l.now().UnixMilli())
+		if err == nil {
+			err = tx.row(ctx, `
+SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNow+`) < ?2),
+  (SELECT ahead_ms FROM node_clocks WHERE node = ?1)`, []any{node, clocksFor.Milliseconds()}, &text, &own)
+		}
+		return err
 	})
 	if err != nil {
 		return 0, false, fmt.Errorf("cannot compare the clock with the leader's: %w", err)

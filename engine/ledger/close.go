@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,8 +38,16 @@ func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 	latest := latestClose(now)
 	until, since := now.Add(c.Lease).UnixMilli(), now.Add(-c.Window).UnixMilli()
 	closed, composed := closedHost{}, composedVMs{}
-	reads := []*lookup{closed.lookup(l.region, c.HostKey), composed.lookup(l.region, c, since)}
-	err := l.store.do(ctx, change{closeHost, []any{l.region, c.HostKey, since, c.Except, never, c.Holder, until, now.UnixMilli(), latest}, reads})
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, closeHost, l.region, c.HostKey, since, c.Except, never, c.Holder, until, now.UnixMilli(), latest)
+		if err == nil {
+			err = closed.read(ctx, tx, l.region, c.HostKey)
+		}
+		if err == nil {
+			err = composed.read(ctx, tx, l.region, c, since)
+		}
+		return err
+	})
 	counts := closed.ends > now.UnixMilli() && closed.ends <= latest
 	switch {
 	case err != nil:
@@ -59,8 +69,13 @@ type closedHost struct {
 	ends   int64
 }
 
-func (h *closedHost) lookup(region, hostKey string) *lookup {
-	return &lookup{query: `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`, args: []any{region, hostKey}, into: []any{&h.holder, &h.ends}}
+func (h *closedHost) read(ctx context.Context, tx transaction, region, hostKey string) error {
+	*h = closedHost{}
+	err := tx.row(ctx, `SELECT holder, until_ms FROM closed_hosts WHERE region = ?1 AND host_key = ?2`, []any{region, hostKey}, &h.holder, &h.ends)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
 }
 
 // composedVMs are what may be composed on a host now.
@@ -70,11 +85,9 @@ type composedVMs struct {
 	latest int64  // when the last one began
 }
 
-func (v *composedVMs) lookup(region string, c engine.Close, since int64) *lookup {
-	return &lookup{
-		query: `SELECT count(*), coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (` + composedOn + `)`,
-		args:  []any{region, c.HostKey, since, c.Except, never}, into: []any{&v.count, &v.name, &v.latest},
-	}
+func (v *composedVMs) read(ctx context.Context, tx transaction, region string, c engine.Close, since int64) error {
+	return tx.row(ctx, `SELECT count(*), coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
+		[]any{region, c.HostKey, since, c.Except, never}, &v.count, &v.name, &v.latest)
 }
 
 // composedError says which VM keeps a host from being closed. Rows that are dated ahead

@@ -49,7 +49,7 @@ func OpenDatabase(ctx context.Context, d Database, now func() time.Time) (*Ledge
 		Database: d, turn: make(chan struct{}, d.AtOnce),
 		prepared: map[string]*sql.Stmt{}, keeper: lease.NewKeeper(),
 	}
-	s.batches.store = s
+	s.batches.store, s.batches.arrived = s, make(chan struct{}, 1)
 	if err := s.migrate(ctx, now); err != nil {
 		return nil, errors.Join(err, d.DB.Close())
 	}

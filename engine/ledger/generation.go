@@ -41,15 +41,11 @@ func beginGeneration(ctx context.Context, conn *sql.Conn, now time.Time) (number
 	return number, err
 }
 
-// serving finds one row if an inventory is new enough for this handle on the ledger. The
-// inventory has a generation, a sequence, and the number of the generation that the handle
-// began with its opening.
-const serving = `
-  SELECT 1 FROM tag, inventory
-  WHERE inventory.sequence BETWEEN tag.floor AND tag.sequence
-    AND (inventory.generation = tag.generation OR EXISTS (
-      SELECT 1 FROM generations AS g
-      WHERE g.name = inventory.generation AND g.number >= inventory.opened AND inventory.sequence <= g.ended))`
+// newest is the last sequence of inventories of the generation ?3 that this handle on the
+// ledger relies on, or -1. ?5 is the number of the generation that began with its opening.
+const newest = `
+  CASE generation WHEN ?3 THEN sequence
+  ELSE coalesce((SELECT min(ended, sequence) FROM generations WHERE name = ?3 AND number >= ?5), -1) END`
 
 // Serves implements engine.Ledger.
 func (l *Ledger) Serves(ctx context.Context, inventory engine.Tag) (bool, error) {
@@ -68,9 +64,7 @@ func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
 // judgeInventory tells whether an inventory serves, and whether it is from before the
 // floor.
 func (s *store) judgeInventory(ctx context.Context, now func() time.Time, inventory engine.Tag) (serves, belowFloor bool, err error) {
-	err = s.readTag(ctx, now, `
-WITH inventory (generation, sequence, opened) AS (VALUES (?3, ?4, ?5))
-SELECT EXISTS (`+serving+`), ?4 < floor`, []any{inventory.Generation, inventory.Sequence, s.opened}, &serves, &belowFloor)
+	err = s.readTag(ctx, now, `SELECT ?4 BETWEEN floor AND (`+newest+`), ?4 < floor`, []any{inventory.Generation, inventory.Sequence, s.opened}, &serves, &belowFloor)
 	if err != nil {
 		return false, false, fmt.Errorf("cannot read whether an inventory serves the ledger: %w", err)
 	}

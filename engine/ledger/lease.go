@@ -41,10 +41,14 @@ type leases struct {
 	now    func() time.Time
 }
 
-// lookupLease reads whether the lease of a key is still that which was taken by this name.
-// As for DropLease, the region does not count.
-func lookupLease(key engine.Key, holder string, kept *bool) *lookup {
-	return &lookup{query: `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2)`, args: []any{key, holder}, into: []any{kept}}
+// keepsLease tells whether the lease of a key is still that which was taken by this name.
+// With no name, there is none to lose. As for DropLease, the region does not count.
+func keepsLease(ctx context.Context, tx transaction, key engine.Key, holder string) (kept bool, err error) {
+	if holder == "" {
+		return true, nil
+	}
+	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2)`, []any{key, holder}, &kept)
+	return kept, err
 }
 
 // lostError says that a lease was lost: it is a *engine.HeldError where another run has it.
@@ -77,9 +81,12 @@ WHERE leases.holder = ?9`
 func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (lease.Lease, error) {
 	p := mine.Process
 	var found string
-	err := l.store.do(ctx, change{
-		hold, []any{l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted},
-		[]*lookup{l.lookup(`key = ?2`, string(mine.Key), &found)},
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, hold, l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted)
+		if err == nil {
+			err = tx.row(ctx, leasesWhere(ofKey), []any{l.region, mine.Key}, &found)
+		}
+		return err
 	})
 	if err != nil {
 		return lease.Lease{}, err
@@ -90,8 +97,7 @@ func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (l
 // read reads one, ErrNotFound if nobody has it.
 func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
 	var found string
-	read := l.lookup(`key = ?2`, string(key), &found)
-	if err := l.store.row(ctx, read.query, read.args, read.into...); err != nil {
+	if err := l.store.row(ctx, leasesWhere(ofKey), []any{l.region, key}, &found); err != nil {
 		return lease.Lease{}, fmt.Errorf("cannot read the lease of %s: %w", key, err)
 	}
 	return l.only(key, found)
@@ -109,15 +115,21 @@ func (l leases) only(key engine.Key, found string) (lease.Lease, error) {
 	return have[0], nil
 }
 
-// lookup reads the leases that meet a condition on the text ?2, sorted by key.
-func (l leases) lookup(condition, text string, found *string) *lookup {
-	return &lookup{query: `
+// Conditions for leasesWhere on the text ?2.
+const (
+	ofKey    = `key = ?2`
+	ofPrefix = `substr(key, 1, length(?2)) = ?2`
+)
+
+// leasesWhere reads the leases of the region ?1 that meet a condition, sorted by key.
+func leasesWhere(condition string) string {
+	return `
 SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat_ms, 'Process',
   json_object('Machine', machine, 'PID', pid, 'Started', started, 'Parent', parent, 'ParentStarted', parent_started)))
-FROM (SELECT * FROM leases WHERE region = ?1 AND ` + condition + ` ORDER BY key)`, args: []any{l.region, text}, into: []any{found}}
+FROM (SELECT * FROM leases WHERE region = ?1 AND ` + condition + ` ORDER BY key)`
 }
 
-// decode reads what lookup found.
+// decode reads what leasesWhere found.
 func (l leases) decode(found string) ([]lease.Lease, error) {
 	var all []lease.Lease
 	if err := decode(found, &all); err != nil {
@@ -143,8 +155,7 @@ func (l leases) BeatLeases(ctx context.Context, session string) error {
 // Leases implements lease.Table.
 func (l leases) Leases(ctx context.Context, prefix string) ([]lease.Lease, error) {
 	var found string
-	read := l.lookup(`substr(key, 1, length(?2)) = ?2`, prefix, &found)
-	if err := l.store.row(ctx, read.query, read.args, read.into...); err != nil {
+	if err := l.store.row(ctx, leasesWhere(ofPrefix), []any{l.region, prefix}, &found); err != nil {
 		return nil, fmt.Errorf("cannot read the leases: %w", err)
 	}
 	return l.decode(found)

@@ -1,15 +1,16 @@
 // Package ledger keeps reservations on SQL: what was decided for a key, until
 // MAAS shows it.
 //
-// Every write is one statement, keyed, and may be sent twice. None returns
-// rows, and no transaction stays open between two statements, so that the same
-// SQL serves a file that several processes share and a replicated database
-// whose connection may break after a statement was applied.
+// Every write is keyed and may be sent twice, and one that takes several
+// statements is one transaction. No statement that changes something returns
+// rows. So the same SQL serves a file that several processes share, and a
+// replicated database whose connection may break after a write was applied.
 package ledger
 
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,41 +47,47 @@ const never = int64(^uint64(0) >> 1)
 
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
-	s := scan{}
-	read := l.lookupRow(key, &s)
-	if err := read.done(l.store.row(ctx, read.query, read.args, read.into...)); err != nil {
+	have := lookup{}
+	if err := have.read(l.region, key, func(query string, args []any, into ...any) error { return l.store.row(ctx, query, args, into...) }); err != nil {
 		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
 	}
-	return l.found(ctx, key, read, &s)
+	return l.found(ctx, key, have)
 }
 
-// lookupRow reads the row of a key.
-func (l *Ledger) lookupRow(key engine.Key, into *scan) *lookup {
-	return &lookup{query: `SELECT ` + columns + ` FROM reservations WHERE region = ?1 AND key = ?2`, args: []any{l.region, key}, into: into.targets()}
+// lookup is a row that was looked for.
+type lookup struct {
+	scan
+
+	isNone bool // there is no such row
 }
 
-// found is the row of a key that was looked up, ErrNotFound if there is none.
-func (l *Ledger) found(ctx context.Context, key engine.Key, read *lookup, s *scan) (engine.Row, error) {
-	if read.isNone {
+// read looks for the row of a key.
+func (have *lookup) read(region string, key engine.Key, row func(query string, args []any, into ...any) error) error {
+	*have = lookup{}
+	err := row(`SELECT `+columns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{region, key}, have.targets()...)
+	have.isNone = errors.Is(err, sql.ErrNoRows)
+	if have.isNone {
+		return nil
+	}
+	return err
+}
+
+// readIn looks for it in a transaction.
+func (have *lookup) readIn(ctx context.Context, tx transaction, region string, key engine.Key) error {
+	return have.read(region, key, func(query string, args []any, into ...any) error { return tx.row(ctx, query, args, into...) })
+}
+
+// found is the row of a key that was looked for, ErrNotFound if there is none.
+func (l *Ledger) found(ctx context.Context, key engine.Key, have lookup) (engine.Row, error) {
+	if have.isNone {
 		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
 	}
-	row, err := s.done()
+	row, err := have.done()
 	if err == nil && isAhead(row, l.now()) {
 		row.Since, err = l.redate(ctx)
 	}
 	row.Age = age(row, l.now())
 	return row, err
-}
-
-// change runs a statement that may change the row of a key, and returns the row that is there
-// then.
-func (l *Ledger) change(ctx context.Context, key engine.Key, statement string, args ...any) (engine.Row, error) {
-	s := scan{}
-	read := l.lookupRow(key, &s)
-	if err := l.store.do(ctx, change{statement, args, []*lookup{read}}); err != nil {
-		return engine.Row{}, err
-	}
-	return l.found(ctx, key, read, &s)
 }
 
 // age is how long ago a row was dated.
@@ -135,21 +142,29 @@ func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
 // room and stands still, and B takes its lease: A must not compose beside B.
 func RenewAs(ctx context.Context, l *Ledger, holder string, row engine.Row) error {
 	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
-	s, kept := scan{}, false
-	read, lease := l.lookupRow(row.Key, &s), lookupLease(row.Key, holder, &kept)
-	err := l.store.do(ctx, change{`
+	have, kept := lookup{}, false
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, `
 UPDATE reservations SET since_ms = ?4
 WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token = ?5
   AND host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
   AND (?6 = '' OR EXISTS (SELECT 1 FROM leases WHERE key = ?2 AND holder = ?6))`,
-		[]any{l.region, row.Key, row.Attempt, since, row.Token, holder}, []*lookup{read, lease}})
+			l.region, row.Key, row.Attempt, since, row.Token, holder)
+		if err == nil {
+			kept, err = keepsLease(ctx, tx, row.Key, holder)
+		}
+		if err == nil {
+			err = have.readIn(ctx, tx, l.region, row.Key)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
 	}
-	if holder != "" && !kept {
+	if !kept {
 		return (leases{l.store, l.region, l.now}).lostError(ctx, row.Key)
 	}
-	now, err := l.found(ctx, row.Key, read, &s)
+	now, err := l.found(ctx, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("the reservation of %s was dropped before it was used: %w", row.Name, engine.ErrBusy)
@@ -188,14 +203,25 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	if err := checkNeed(row.Need); err != nil {
 		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	}
-	bound, err := l.change(ctx, row.Key, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
-		row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
-		row.SystemID, l.now().UnixMilli(), newToken(), row.Need.HugePagesMiB)
+	have := lookup{}
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
+			row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
+			row.SystemID, l.now().UnixMilli(), newToken(), row.Need.HugePagesMiB)
+		if err == nil {
+			err = have.readIn(ctx, tx, l.region, row.Key)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
+	}
+	bound, err := l.found(ctx, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("%s was forgotten while it was bound: %w", row.Name, engine.ErrBusy)
 	case err != nil:
-		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
+		return err
 	case bound.State == engine.RowLeaving:
 		return fmt.Errorf("%s is being deleted: %w", row.Name, engine.ErrBusy)
 	}

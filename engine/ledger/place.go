@@ -2,108 +2,28 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// wireCandidate is a candidate that fits, as the statement reads it. What is
-// spare is left on the host after the VM, if nothing is missing from the
-// inventory.
-type wireCandidate struct {
-	Host        string           `json:"host"`
-	Zone        string           `json:"zone"`
-	Rank        int64            `json:"rank"`
-	Step        int64            `json:"step"`
-	SpareCores  int64            `json:"spare_cores"`
-	SpareMemory int64            `json:"spare_memory"`
-	SparePages  int64            `json:"spare_pages"` // MiB of huge pages
-	SparePools  map[string]int64 `json:"spare_pools"` // bytes, of the pools in Disks
-	Disks       map[string]int64 `json:"disks"`       // bytes that the VM takes on this host
-}
-
-// best chooses a host for a key. In words: among the candidates that are not
-// excluded and have room beside what the inventory cannot show, the one with
-// the fewest of the group in its zone, then on it, then the least by rank. A
-// member counts in the zone that its host is in now, if the inventory shows
-// that host, and else in the one that it was in.
+// place and move take the room that was chosen.
 //
-//	?1 region  ?2 key  ?3 candidates  ?4 excluded hosts  ?5 group  ?6 cores
-//	?7 MiB  ?8 and ?9 the inventory's generation and sequence  ?14 the generation of this handle
-//	?15 MiB of huge pages
-const best = `
-WITH
-inventory (generation, sequence, opened) AS (VALUES (?8, ?9, ?14)),
-candidate AS MATERIALIZED (
-  SELECT json_extract(value, '$.host') AS host_key, json_extract(value, '$.zone') AS zone,
-         json_extract(value, '$.rank') AS rank, json_extract(value, '$.step') AS step,
-         json_extract(value, '$.spare_cores') AS spare_cores, json_extract(value, '$.spare_memory') AS spare_memory,
-         json_extract(value, '$.spare_pages') AS spare_pages, value
-  FROM json_each(?3)
-),
-unseen AS MATERIALIZED (
-  SELECT host_key, cores, memory_mib, huge_pages_mib, disks FROM reservations
-  WHERE region = ?1 AND shown_from > ?9 AND key <> ?2
-),
-load AS MATERIALIZED (
-  SELECT host_key, count(*) AS vms, sum(cores) AS cores, sum(memory_mib) AS memory_mib, sum(huge_pages_mib) AS huge_pages_mib
-  FROM unseen GROUP BY host_key
-),
-pool_load AS MATERIALIZED (
-  SELECT host_key, d.key AS pool, sum(d.value) AS bytes FROM unseen, json_each(unseen.disks) AS d GROUP BY host_key, d.key
-),
-peer AS MATERIALIZED (
-  SELECT host_key, zone, count(*) AS vms FROM reservations
-  WHERE region = ?1 AND peer_group = ?5 AND peer_group <> '' AND state <> 'leaving' AND key <> ?2
-  GROUP BY host_key, zone
-),
-host_peer AS MATERIALIZED (SELECT host_key, sum(vms) AS vms FROM peer GROUP BY host_key),
-zone_peer AS MATERIALIZED (
-  SELECT coalesce(c.zone, peer.zone) AS zone, sum(vms) AS vms
-  FROM peer LEFT JOIN candidate AS c ON c.host_key = peer.host_key GROUP BY 1
-),
-failed AS MATERIALIZED (
-  SELECT value AS host_key FROM json_each(?4)
-  UNION SELECT f.value FROM reservations AS r, json_each(r.excluded) AS f WHERE r.region = ?1 AND r.key = ?2
-),
-best AS (
-  SELECT c.host_key, c.zone, c.value FROM candidate AS c
-  LEFT JOIN load ON load.host_key = c.host_key
-  LEFT JOIN zone_peer ON zone_peer.zone = c.zone
-  LEFT JOIN host_peer ON host_peer.host_key = c.host_key
-  WHERE EXISTS (` + serving + `)
-    AND c.host_key NOT IN (SELECT host_key FROM failed)
-    AND c.host_key NOT IN (SELECT host_key FROM closed_hosts WHERE region = ?1)
-    AND (load.vms IS NULL
-      OR load.cores <= c.spare_cores AND load.memory_mib <= c.spare_memory AND load.huge_pages_mib <= c.spare_pages
-      AND NOT EXISTS (
-        SELECT 1 FROM json_each(c.value, '$.spare_pools') AS p
-        JOIN pool_load AS l ON l.host_key = c.host_key AND l.pool = p.key
-        WHERE l.bytes > p.value))
-  ORDER BY coalesce(zone_peer.vms, 0), coalesce(host_peer.vms, 0), c.rank + c.step * coalesce(load.vms, 0), c.host_key
-  LIMIT 1
-)`
-
-// place and move go on with the parameters of best:
-//
-//	?10 name, or the attempt  ?11 milliseconds  ?12 token  ?13 never
+//	?1 region  ?2 key  ?3 name  ?4 host  ?5 zone  ?6 group  ?7 cores  ?8 MiB  ?9 MiB of huge pages  ?10 disks
+//	?11 attempt  ?12 excluded hosts  ?13 milliseconds  ?14 token  ?15 never
 const (
-	place = best + `
+	place = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
-SELECT ?1, ?2, ?10, host_key, zone, ?5, ?6, ?7, ?15, json_extract(value, '$.disks'), 1, ?4, 'pending', '', ?11, ?12, ?13
-FROM best WHERE true
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'pending', '', ?13, ?14, ?15)
 ON CONFLICT (region, key) DO NOTHING`
 
-	move = best + `
-UPDATE reservations SET host_key = best.host_key, zone = best.zone, peer_group = ?5,
-  cores = ?6, memory_mib = ?7, huge_pages_mib = ?15, disks = json_extract(best.value, '$.disks'), attempt = ?10,
-  excluded = (SELECT json_group_array(host_key) FROM (SELECT host_key FROM failed ORDER BY host_key)),
-  state = 'pending', system_id = '', since_ms = ?11, token = ?12, shown_from = ?13
-FROM best
-WHERE region = ?1 AND key = ?2 AND attempt < ?10 AND state <> 'leaving'`
+	move = `
+UPDATE reservations SET host_key = ?4, zone = ?5, peer_group = ?6,
+  cores = ?7, memory_mib = ?8, huge_pages_mib = ?9, disks = ?10, attempt = ?11,
+  excluded = ?12, state = 'pending', system_id = '', since_ms = ?13, token = ?14, shown_from = ?15
+WHERE region = ?1 AND key = ?2 AND attempt < ?11 AND state <> 'leaving'`
 )
 
 // Place implements engine.Ledger.
@@ -114,14 +34,39 @@ func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, b
 // PlaceOnce does what Place does, for a call that may be sent several times: fresh is
 // true for all sendings of the call that made the row. The token is of that call alone.
 func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservation) (engine.Row, bool, error) {
-	row, err := l.send(ctx, place, r, r.Name, token)
-	switch {
-	case errors.Is(err, engine.ErrNotFound):
-		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
-	case err != nil:
+	if err := check(r); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
 	}
-	return row, row.Token == token, nil
+	have := lookup{}
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		t, err := l.takenFor(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		host, fresh := t.choose(r, r.Exclude)
+		if fresh {
+			have.scan = l.pending(r, host, 1, r.Exclude, token)
+			fresh, err = tx.insert(ctx, place, l.values(have.scan)...)
+		}
+		switch {
+		case err != nil:
+			return err
+		case fresh:
+			t.add(r, host)
+		default:
+			err = have.readIn(ctx, tx, l.region, r.Key)
+		}
+		tx.keep(t) // nothing else has changed
+		return err
+	})
+	switch {
+	case err != nil:
+		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
+	case have.isNone:
+		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
+	}
+	row, err := l.found(ctx, r.Key, have)
+	return row, err == nil && row.Token == token, err
 }
 
 // Move implements engine.Ledger.
@@ -131,10 +76,39 @@ func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (e
 
 // MoveOnce does what Move does, for a call that may be sent several times, as PlaceOnce.
 func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engine.Reservation) (engine.Row, bool, error) {
-	row, err := l.send(ctx, move, r, attempt, token)
+	if err := check(r); err != nil {
+		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
+	}
+	have := lookup{}
+	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		if err := have.readIn(ctx, tx, l.region, r.Key); err != nil || have.isNone || have.row.Attempt >= attempt || have.row.State == engine.RowLeaving {
+			return err
+		}
+		row, err := have.done()
+		if err != nil {
+			return err
+		}
+		t, err := l.readTaken(ctx, tx, r, r.Key)
+		if err != nil {
+			return err
+		}
+		excluded := slices.Concat(r.Exclude, row.Excluded)
+		host, ok := t.choose(r, excluded)
+		if !ok {
+			return nil
+		}
+		if err := tx.exec(ctx, move, l.values(l.pending(r, host, attempt, excluded, token))...); err != nil {
+			return err
+		}
+		return have.readIn(ctx, tx, l.region, r.Key)
+	})
+	if err != nil {
+		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
+	}
+	row, err := l.found(ctx, r.Key, have)
 	switch {
 	case err != nil:
-		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
+		return engine.Row{}, false, err
 	case row.State == engine.RowLeaving:
 		return engine.Row{}, false, fmt.Errorf("%s is being deleted: %w", r.Name, engine.ErrBusy)
 	case row.Attempt < attempt:
@@ -143,14 +117,25 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 	return row, row.Token == token, nil
 }
 
-// send places or moves, and returns the row that is there then.
-func (l *Ledger) send(ctx context.Context, statement string, r engine.Reservation, nameOrAttempt any, token string) (engine.Row, error) {
-	if err := check(r); err != nil {
-		return engine.Row{}, err
+// pending is the row of a VM that is to be made on a host.
+func (l *Ledger) pending(r engine.Reservation, host engine.Candidate, attempt int, excluded []string, token string) scan {
+	need := r.Need
+	need.DiskBytes = nil // they are those on the host
+	row := engine.Row{
+		Key: r.Key, Name: r.Name, HostKey: host.HostKey, Zone: host.Zone, Group: r.Group,
+		Need: need, Attempt: attempt, State: engine.RowPending, Token: token,
 	}
-	return l.change(ctx, r.Key, statement, l.region, r.Key, list(fitting(r)), list(r.Exclude), r.Group,
-		r.Need.Cores, r.Need.MemoryMiB, r.Inventory.Generation, r.Inventory.Sequence,
-		nameOrAttempt, l.now().UnixMilli(), token, never, l.store.opened, r.Need.HugePagesMiB)
+	excluded = slices.Compact(slices.Sorted(slices.Values(excluded)))
+	return scan{row: row, disks: object(onHost(r.Need, host)), excluded: list(excluded), sinceMS: l.now().UnixMilli()}
+}
+
+// values are the parameters of place and move.
+func (l *Ledger) values(s scan) []any {
+	r := s.row
+	return []any{
+		l.region, r.Key, r.Name, r.HostKey, r.Zone, r.Group, r.Need.Cores, r.Need.MemoryMiB, r.Need.HugePagesMiB, s.disks,
+		r.Attempt, s.excluded, s.sinceMS, r.Token, never,
+	}
 }
 
 // The most that one VM may need. Sums of many rows stay far from the end of an int64,
@@ -184,28 +169,6 @@ func check(r engine.Reservation) error {
 		return fmt.Errorf("the inventory of the hosts carries no tag of the ledger: %w", engine.ErrInvalid)
 	}
 	return nil
-}
-
-// fitting are the candidates on which the VM fits if the inventory lacks
-// nothing. The others need not be asked about.
-func fitting(r engine.Reservation) []wireCandidate {
-	wire := make([]wireCandidate, 0, len(r.Candidates))
-	for _, c := range r.Candidates {
-		disks := onHost(r.Need, c)
-		if !fits(r.Need, disks, c.Free) {
-			continue
-		}
-		spare := make(map[string]int64, len(disks))
-		for pool, bytes := range disks {
-			spare[pool] = c.Free.DiskBytes[pool] - bytes
-		}
-		wire = append(wire, wireCandidate{
-			Host: c.HostKey, Zone: c.Zone, Rank: c.Rank, Step: c.Step, Disks: disks,
-			SpareCores: c.Free.Cores - r.Need.Cores, SpareMemory: c.Free.MemoryMiB - r.Need.MemoryMiB,
-			SparePages: c.Free.HugePagesMiB - r.Need.HugePagesMiB, SparePools: spare,
-		})
-	}
-	return wire
 }
 
 // onHost names the host's default pool where the need leaves it open.

@@ -46,7 +46,8 @@ func DefaultPath() (string, error) {
 // of it does. SQLite's own wait for other writers is the fairest, but does not
 // heed the end of a ctx: it is short, and the store repeats it.
 // The log stays with the file, and is asked for once it is known to be a ledger.
-var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "synchronous(FULL)"}}
+// A transaction takes the lock at its begin: none has to give up what it has read.
+var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "synchronous(FULL)"}, "_txlock": {"immediate"}}
 
 // Open opens the ledger in a file, and makes the file (0600) and its folders
 // (0700) if they are missing. Several processes of one machine may use the

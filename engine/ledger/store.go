@@ -32,57 +32,106 @@ const (
 	pauseMost  = 25 * time.Millisecond
 )
 
-// change is a statement that changes something, and what is to be read after it.
-type change struct {
-	statement string
-	args      []any
-	reads     []*lookup
+// transaction runs the statements of a change.
+type transaction interface {
+	// exec runs a statement that changes something.
+	exec(ctx context.Context, statement string, args ...any) error
+	// insert is exec for one row; false: there is one of its key already.
+	insert(ctx context.Context, statement string, args ...any) (bool, error)
+	// row reads one row, sql.ErrNoRows if there is none.
+	row(ctx context.Context, query string, args []any, into ...any) error
+	// keep has what was read for the changes that follow in the same transaction, until exec
+	// changes something. kept returns it; nil: there is nothing.
+	keep(t *taken)
+	kept() *taken
 }
 
-// lookup reads one row of what came of a write.
+// change does in one transaction what is done as a whole or not at all. It may be called
+// several times, so it begins anew each time. Its errors are those of the statements.
 //
-// In a replicated database, it is in the transaction of the write. By itself it might be
-// answered by a node that does not know yet that it leads no more, and lacks the write.
-type lookup struct {
-	query  string
-	args   []any
-	into   []any
-	isNone bool // there is no such row
-}
-
-// done notes how it ended.
-func (r *lookup) done(err error) error {
-	r.isNone = errors.Is(err, sql.ErrNoRows)
-	if r.isNone {
-		return nil
-	}
-	return err
-}
+// What it reads of its own writes is true. By itself, a read of a replicated database might
+// be answered by a node that does not know yet that it leads no more.
+type change func(ctx context.Context, tx transaction) error
 
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
-	return s.do(ctx, change{statement: statement, args: args})
-}
-
-// do does a write, and reads what came of it.
-func (s *store) do(ctx context.Context, w change) error {
 	if s.Replicated {
-		return s.batches.enqueue(ctx, w)
+		return s.do(ctx, func(ctx context.Context, tx transaction) error { return tx.exec(ctx, statement, args...) })
 	}
-	err := s.try(ctx, func(ctx context.Context) error {
-		prepared, err := s.prepare(ctx, w.statement)
+	return s.try(ctx, func(ctx context.Context) error {
+		prepared, err := s.prepare(ctx, statement)
 		if err != nil {
 			return err
 		}
-		_, err = prepared.ExecContext(ctx, w.args...)
+		_, err = prepared.ExecContext(ctx, args...)
 		return err
 	})
-	for _, r := range w.reads {
-		if err == nil {
-			err = r.done(s.row(ctx, r.query, r.args, r.into...))
-		}
+}
+
+// do does a change.
+func (s *store) do(ctx context.Context, c change) error {
+	if s.Replicated {
+		return s.batches.enqueue(ctx, c)
 	}
+	return s.try(ctx, func(ctx context.Context) error {
+		tx, err := s.DB.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		p := &preparing{Tx: tx, prepared: s.prepared}
+		if err := c(ctx, p); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		if err := tx.Commit(); err != nil {
+			_, _ = s.DB.ExecContext(ctx, `ROLLBACK`) // SQLite may have left it open
+			return err
+		}
+		for _, statement := range p.missing {
+			_, _ = s.prepare(ctx, statement) // for the next time
+		}
+		return nil
+	})
+}
+
+// preparing is a transaction on a file, which uses statements that are ready to run.
+type preparing struct {
+	*sql.Tx
+	prepared map[string]*sql.Stmt
+	missing  []string // statements that are not prepared
+}
+
+// A transaction on a file does one change, so nothing follows.
+func (p *preparing) keep(*taken)  {}
+func (p *preparing) kept() *taken { return nil }
+
+func (p *preparing) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := p.insert(ctx, statement, args...)
 	return err
+}
+
+func (p *preparing) insert(ctx context.Context, statement string, args ...any) (bool, error) {
+	if prepared, ok := p.prepared[statement]; ok {
+		return hasChanged(p.StmtContext(ctx, prepared).ExecContext(ctx, args...))
+	}
+	p.missing = append(p.missing, statement)
+	return hasChanged(p.ExecContext(ctx, statement, args...))
+}
+
+// hasChanged tells whether a statement has changed a row.
+func hasChanged(r sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+func (p *preparing) row(ctx context.Context, query string, args []any, into ...any) error {
+	if prepared, ok := p.prepared[query]; ok {
+		return p.StmtContext(ctx, prepared).QueryRowContext(ctx, args...).Scan(into...)
+	}
+	p.missing = append(p.missing, query)
+	return p.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 
 // prepare returns a statement ready to run: reading the text of the longest
