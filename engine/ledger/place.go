@@ -23,7 +23,7 @@ ON CONFLICT (region, key) DO NOTHING`
 UPDATE reservations SET host_key = ?4, zone = ?5, peer_group = ?6,
   cores = ?7, memory_mib = ?8, huge_pages_mib = ?9, disks = ?10, attempt = ?11,
   excluded = ?12, state = 'pending', system_id = '', since_ms = ?13, token = ?14, shown_from = ?15
-WHERE region = ?1 AND key = ?2 AND attempt < ?11 AND state <> 'leaving'`
+WHERE region = ?1 AND key = ?2`
 )
 
 // Place implements engine.Ledger.
@@ -39,6 +39,7 @@ func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservati
 	}
 	have := lookup{}
 	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+		have = lookup{}
 		t, err := l.takenFor(ctx, tx, r)
 		if err != nil {
 			return err
@@ -138,8 +139,7 @@ func (l *Ledger) values(s scan) []any {
 	}
 }
 
-// The most that one VM may need. Sums of many rows stay far from the end of an int64,
-// where SQLite would refuse every reservation.
+// The most that one VM may need. Sums of many rows stay far from the end of an int64.
 const (
 	mostUnits = 1 << 40 // cores, or MiB
 	mostBytes = 1 << 50
