@@ -19,7 +19,7 @@ func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, sign
 	}
 	own := shown[0]
 	expired := now.After(own.NotAfter)
-	if err := verify(own, shown[1:], signers, now, expired); err != nil {
+	if err := r.verify(own, shown[1:], signers, now, expired); err != nil {
 		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not signed by an authority of this ledger service: %v", own.Subject, err),
 			"Give the client a certificate that ledger client add of this service has made.")
 	}
@@ -38,6 +38,29 @@ func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, sign
 			"Make another one: ledger client add.")
 	}
 	return c, nil
+}
+
+// verifiedFor is how long it is remembered who signed a certificate. To find it out takes
+// as long as a tenth of a reservation, and the signers may expire.
+const verifiedFor = time.Minute
+
+// verified is a certificate whose signers were found to count.
+type verified struct {
+	fingerprint string
+	signers     *x509.CertPool
+}
+
+// verify checks who signed a certificate, unless it was found out within a minute.
+func (r *Register) verify(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
+	of := verified{fingerprint(own), signers}
+	if at, ok := r.verified.Load(of); ok && !expired && now.Sub(at.(time.Time)).Abs() < verifiedFor {
+		return nil
+	}
+	err := verify(own, between, signers, now, expired)
+	if err == nil {
+		r.verified.Store(of, now)
+	}
+	return err
 }
 
 // verify checks who signed a certificate. One that has expired is judged by its last moment.

@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
 
 // Register is the clients of a service.
-type Register struct{ notes Notes }
+type Register struct {
+	notes    Notes
+	verified sync.Map // by the certificate, when
+}
 
 // Notes is where a register keeps its clients, by the fingerprints of their certificates.
 type Notes interface {
@@ -32,7 +36,7 @@ type Notes interface {
 func NewRegister(folder string) *Register { return RegisterIn(newFolder(folder)) }
 
 // RegisterIn returns the register in other notes.
-func RegisterIn(notes Notes) *Register { return &Register{notes} }
+func RegisterIn(notes Notes) *Register { return &Register{notes: notes} }
 
 // Add notes a client and its certificate, given in PEM. A name has one certificate at
 // a time: ErrConflict until that is revoked or has expired.

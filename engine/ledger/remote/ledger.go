@@ -83,12 +83,12 @@ func (l *Ledger) Pending(ctx context.Context) ([]engine.Row, error) {
 
 // Place implements engine.Ledger.
 func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
-	return l.row(ctx, wire.Place, wire.Call{Reservation: &r})
+	return l.row(ctx, wire.Place, wire.Call{Reservation: wire.ToColumns(r)})
 }
 
 // Move implements engine.Ledger.
 func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (engine.Row, bool, error) {
-	return l.row(ctx, wire.Move, wire.Call{Attempt: attempt, Reservation: &r})
+	return l.row(ctx, wire.Move, wire.Call{Attempt: attempt, Reservation: wire.ToColumns(r)})
 }
 
 // Renew implements engine.Ledger.

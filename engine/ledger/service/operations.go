@@ -71,12 +71,20 @@ func writesOfRows() []operation {
 	hasReservation := func(c wire.Call) bool { return c.Reservation != nil }
 	return []operation{
 		{Operation: wire.Place, complete: hasReservation, key: ofReservation, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
-			row, fresh, err := l.PlaceOnce(ctx, r.id, *r.call.Reservation)
+			wanted, err := r.call.Reservation.FromColumns()
+			if err != nil {
+				return err
+			}
+			row, fresh, err := l.PlaceOnce(ctx, r.id, wanted)
 			a.Row, a.Fresh = &row, fresh
 			return err
 		}},
 		{Operation: wire.Move, complete: hasReservation, key: ofReservation, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
-			row, fresh, err := l.MoveOnce(ctx, r.id, r.call.Attempt, *r.call.Reservation)
+			wanted, err := r.call.Reservation.FromColumns()
+			if err != nil {
+				return err
+			}
+			row, fresh, err := l.MoveOnce(ctx, r.id, r.call.Attempt, wanted)
 			a.Row, a.Fresh = &row, fresh
 			return err
 		}},

@@ -2,9 +2,9 @@
 // POST for each call of the port, to /ledger/ and the name of the operation, with a Call
 // as JSON, which an Answer follows.
 //
-// Both carry the types of package engine as they are, so that a new field of a
-// reservation or a tag needs nothing here. The header HeaderProtocol of each request and
-// each answer tells whether both sides know the same fields.
+// Both carry the types of package engine as they are, so that a new field of a row or a tag
+// needs nothing here; only candidates are sent as Columns. The header HeaderProtocol of each
+// request and each answer tells whether both sides know the same fields.
 package wire
 
 import (
@@ -70,19 +70,19 @@ var Operations = []Operation{
 
 // Call is what a client asks for. The operation says which fields count.
 type Call struct {
-	Region      string              `json:",omitempty"`
-	Key         engine.Key          `json:",omitempty"`
-	Inventory   *engine.Tag         `json:",omitempty"`
-	Row         *engine.Row         `json:",omitempty"`
-	Attempt     int                 `json:",omitempty"`
-	Reservation *engine.Reservation `json:",omitempty"`
-	Close       *engine.Close       `json:",omitempty"`
-	HostKey     string              `json:",omitempty"`
-	Holder      string              `json:",omitempty"` // of a close, or a lease
-	From        string              `json:",omitempty"` // region whose rows are taken over
-	Prefix      string              `json:",omitempty"` // of keys
-	Lease       *lease.Lease        `json:",omitempty"`
-	Session     string              `json:",omitempty"` // of leases
+	Region      string        `json:",omitempty"`
+	Key         engine.Key    `json:",omitempty"`
+	Inventory   *engine.Tag   `json:",omitempty"`
+	Row         *engine.Row   `json:",omitempty"`
+	Attempt     int           `json:",omitempty"`
+	Reservation *Reservation  `json:",omitempty"`
+	Close       *engine.Close `json:",omitempty"`
+	HostKey     string        `json:",omitempty"`
+	Holder      string        `json:",omitempty"` // of a close, or a lease
+	From        string        `json:",omitempty"` // region whose rows are taken over
+	Prefix      string        `json:",omitempty"` // of keys
+	Lease       *lease.Lease  `json:",omitempty"`
+	Session     string        `json:",omitempty"` // of leases
 }
 
 // Answer is what became of a call.

@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Reservation is one whose candidates are sent as columns. There may be thousands of them,
+// and the names of the fields of each would be most of what is read.
+type Reservation struct {
+	engine.Reservation // without its Candidates
+
+	Columns Columns
+}
+
+// Columns are candidates: the first one has the first value of each column, and so on.
+type Columns struct {
+	HostKeys, Zones, DefaultPools         []string
+	Ranks, Steps                          []int64
+	FreeCores, FreeMemoryMiB, FreeHugeMiB []int64
+	FreeDiskBytes                         map[string][]int64 // by storage pool; noPool: the host has none of the name
+}
+
+const noPool = math.MinInt64
+
+// ToColumns writes a reservation with columns.
+func ToColumns(r engine.Reservation) *Reservation {
+	c := Columns{FreeDiskBytes: map[string][]int64{}}
+	for n, from := range r.Candidates {
+		c.HostKeys, c.Zones, c.DefaultPools = append(c.HostKeys, from.HostKey), append(c.Zones, from.Zone), append(c.DefaultPools, from.DefaultPool)
+		c.Ranks, c.Steps = append(c.Ranks, from.Rank), append(c.Steps, from.Step)
+		c.FreeCores, c.FreeMemoryMiB = append(c.FreeCores, from.Free.Cores), append(c.FreeMemoryMiB, from.Free.MemoryMiB)
+		c.FreeHugeMiB = append(c.FreeHugeMiB, from.Free.HugePagesMiB)
+		for pool, bytes := range from.Free.DiskBytes {
+			if c.FreeDiskBytes[pool] == nil {
+				c.FreeDiskBytes[pool] = without(len(r.Candidates))
+			}
+			c.FreeDiskBytes[pool][n] = bytes
+		}
+	}
+	r.Candidates = nil
+	return &Reservation{r, c}
+}
+
+// without is a column of hosts that lack a storage pool.
+func without(hosts int) []int64 {
+	column := make([]int64, hosts)
+	for n := range column {
+		column[n] = noPool
+	}
+	return column
+}
+
+// FromColumns reads it. Columns that differ in length are an ErrInvalid.
+func (r *Reservation) FromColumns() (engine.Reservation, error) {
+	whole, c := r.Reservation, r.Columns
+	lengths := []int{len(c.Zones), len(c.DefaultPools), len(c.Ranks), len(c.Steps), len(c.FreeCores), len(c.FreeMemoryMiB), len(c.FreeHugeMiB)}
+	for _, column := range c.FreeDiskBytes {
+		lengths = append(lengths, len(column))
+	}
+	for _, length := range lengths {
+		if length != len(c.HostKeys) {
+			return whole, fmt.Errorf("the candidates of %s are incomplete: %w", whole.Name, engine.ErrInvalid)
+		}
+	}
+	whole.Candidates = make([]engine.Candidate, 0, len(c.HostKeys))
+	for n, host := range c.HostKeys {
+		disks := map[string]int64{}
+		for pool, column := range c.FreeDiskBytes {
+			if column[n] != noPool {
+				disks[pool] = column[n]
+			}
+		}
+		whole.Candidates = append(whole.Candidates, engine.Candidate{
+			HostKey: host, Zone: c.Zones[n], DefaultPool: c.DefaultPools[n], Rank: c.Ranks[n], Step: c.Steps[n],
+			Free: engine.Need{Cores: c.FreeCores[n], MemoryMiB: c.FreeMemoryMiB[n], HugePagesMiB: c.FreeHugeMiB[n], DiskBytes: disks},
+		})
+	}
+	return whole, nil
+}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"testing/quick"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestColumns: every field of every candidate arrives, also those that are to come.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	arrives := func(r engine.Reservation) bool {
+		text, err := json.Marshal(Call{Reservation: ToColumns(r)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var call Call
+		if err := json.Unmarshal(text, &call); err != nil {
+			t.Fatal(err)
+		}
+		got, err := call.Reservation.FromColumns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return same(got.Candidates, r.Candidates) && got.Key == r.Key && reflect.DeepEqual(got.Inventory, r.Inventory)
+	}
+	if err := quick.Check(arrives, &quick.Config{MaxCount: 50}); err != nil {
+		t.Error(err)
+	}
+	if !arrives(engine.Reservation{Key: "web-1"}) {
+		t.Error("without candidates it does not arrive")
+	}
+}
+
+// same compares candidates. JSON replaces what is no text, so their texts are compared as
+// JSON has them.
+func same(got, want []engine.Candidate) bool {
+	texts := [2]string{}
+	for n, all := range [][]engine.Candidate{got, want} {
+		for _, c := range all {
+			if len(c.Free.DiskBytes) == 0 {
+				c.Free.DiskBytes = nil
+			}
+			text, err := json.Marshal(c)
+			if err != nil {
+				return false
+			}
+			texts[n] += string(text)
+		}
+	}
+	return texts[0] == texts[1]
+}
+
+// TestUnevenColumns: no candidate gets another one's room.
+func TestUnevenColumns(t *testing.T) {
+	t.Parallel()
+	one := engine.Candidate{HostKey: "h1", Free: engine.Need{DiskBytes: map[string]int64{"default": 1}}}
+	for name, spoil := range map[string]func(*Columns){
+		"Hosts": func(c *Columns) { c.HostKeys = append(c.HostKeys, "h2") },
+		"Zones": func(c *Columns) { c.Zones = nil },
+		"Cores": func(c *Columns) { c.FreeCores = append(c.FreeCores, 1) },
+		"Pools": func(c *Columns) { c.FreeDiskBytes["fast"] = nil },
+	} {
+		r := ToColumns(engine.Reservation{Candidates: []engine.Candidate{one}})
+		spoil(&r.Columns)
+		if _, err := r.FromColumns(); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
