@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
 // batches do the writes of a replicated database. A transaction costs a round to most of
@@ -153,11 +155,11 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 // unprepared is the transaction of a connection.
 type unprepared struct {
 	conn  *sql.Conn
-	taken *taken
+	taken *room.Taken
 }
 
-func (u *unprepared) keep(t *taken) { u.taken = t }
-func (u *unprepared) kept() *taken  { return u.taken }
+func (u *unprepared) keep(t *room.Taken) { u.taken = t }
+func (u *unprepared) kept() *room.Taken  { return u.taken }
 
 func (u *unprepared) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := u.insert(ctx, statement, args...)

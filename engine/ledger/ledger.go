@@ -51,7 +51,7 @@ func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	if err := have.read(l.region, key, func(query string, args []any, into ...any) error { return l.store.row(ctx, query, args, into...) }); err != nil {
 		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
 	}
-	return l.found(ctx, key, have)
+	return found(ctx, l, key, have)
 }
 
 // lookup is a row that was looked for.
@@ -78,7 +78,7 @@ func (have *lookup) readIn(ctx context.Context, tx transaction, region string, k
 }
 
 // found is the row of a key that was looked for, ErrNotFound if there is none.
-func (l *Ledger) found(ctx context.Context, key engine.Key, have lookup) (engine.Row, error) {
+func found(ctx context.Context, l *Ledger, key engine.Key, have lookup) (engine.Row, error) {
 	if have.isNone {
 		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
 	}
@@ -164,7 +164,7 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
 	if !kept {
 		return (leases{l.store, l.region, l.now}).lostError(ctx, row.Key)
 	}
-	now, err := l.found(ctx, row.Key, have)
+	now, err := found(ctx, l, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("the reservation of %s was dropped before it was used: %w", row.Name, engine.ErrBusy)
@@ -216,7 +216,7 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	if err != nil {
 		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	}
-	bound, err := l.found(ctx, row.Key, have)
+	bound, err := found(ctx, l, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("%s was forgotten while it was bound: %w", row.Name, engine.ErrBusy)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
 // place and move take the room that was chosen.
@@ -40,20 +41,20 @@ func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservati
 	have := lookup{}
 	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
 		have = lookup{}
-		t, err := l.takenFor(ctx, tx, r)
+		t, err := takenFor(ctx, tx, l, r)
 		if err != nil {
 			return err
 		}
-		host, fresh := t.choose(r, r.Exclude)
+		host, fresh := t.Choose(r, r.Exclude)
 		if fresh {
-			have.scan = l.pending(r, host, 1, r.Exclude, token)
-			fresh, err = tx.insert(ctx, place, l.values(have.scan)...)
+			have.scan = pendingRow(l, r, host, 1, r.Exclude, token)
+			fresh, err = tx.insert(ctx, place, takeArgs(l, have.scan)...)
 		}
 		switch {
 		case err != nil:
 			return err
 		case fresh:
-			t.add(r, host)
+			t.Add(r, host)
 		default:
 			err = have.readIn(ctx, tx, l.region, r.Key)
 		}
@@ -66,7 +67,7 @@ func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservati
 	case have.isNone:
 		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
 	}
-	row, err := l.found(ctx, r.Key, have)
+	row, err := found(ctx, l, r.Key, have)
 	return row, err == nil && row.Token == token, err
 }
 
@@ -89,24 +90,21 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 		if err != nil {
 			return err
 		}
-		t, err := l.readTaken(ctx, tx, r, r.Key)
+		t, err := readTaken(ctx, tx, l, r, r.Key)
 		if err != nil {
 			return err
 		}
 		excluded := slices.Concat(r.Exclude, row.Excluded)
-		host, ok := t.choose(r, excluded)
-		if !ok {
-			return nil
+		if host, ok := t.Choose(r, excluded); ok {
+			have.scan = pendingRow(l, r, host, attempt, excluded, token)
+			err = tx.exec(ctx, move, takeArgs(l, have.scan)...)
 		}
-		if err := tx.exec(ctx, move, l.values(l.pending(r, host, attempt, excluded, token))...); err != nil {
-			return err
-		}
-		return have.readIn(ctx, tx, l.region, r.Key)
+		return err
 	})
 	if err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
 	}
-	row, err := l.found(ctx, r.Key, have)
+	row, err := found(ctx, l, r.Key, have)
 	switch {
 	case err != nil:
 		return engine.Row{}, false, err
@@ -118,8 +116,47 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 	return row, row.Token == token, nil
 }
 
-// pending is the row of a VM that is to be made on a host.
-func (l *Ledger) pending(r engine.Reservation, host engine.Candidate, attempt int, excluded []string, token string) scan {
+// takenFor reads what is taken, for a reservation, unless the transaction has it.
+func takenFor(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation) (*room.Taken, error) {
+	if t := tx.kept(); t != nil && t.IsFor(l.region, r) {
+		return t, nil
+	}
+	return readTaken(ctx, tx, l, r, "")
+}
+
+// readTaken reads it for a reservation. The row of one key does not count.
+//
+//	?1 region  ?2 the key  ?3 to ?5 the inventory's generation and sequence, the generation of this handle  ?6 group
+func readTaken(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation, except engine.Key) (*room.Taken, error) {
+	t := &room.Taken{Region: l.region, Inventory: r.Inventory, Group: r.Group}
+	var closed, unseen, peers string
+	err := tx.row(ctx, `
+SELECT floor, (`+newest+`),
+  (SELECT json_group_array(host_key) FROM closed_hosts WHERE region = ?1),
+  (SELECT json_group_array(json_object('Host', host_key, 'VMs', vms, 'Cores', cores, 'MemoryMiB', memory_mib, 'HugePagesMiB', huge_pages_mib,
+      'Disks', json(disks), 'ShownFrom', shown_from))
+   FROM (SELECT host_key, disks, shown_from, count(*) AS vms, sum(cores) AS cores, sum(memory_mib) AS memory_mib, sum(huge_pages_mib) AS huge_pages_mib
+     FROM reservations WHERE region = ?1 AND shown_from > ?4 AND key <> ?2 GROUP BY host_key, disks, shown_from)),
+  (SELECT json_group_array(json_object('Host', host_key, 'Zone', zone, 'VMs', vms))
+   FROM (SELECT host_key, zone, count(*) AS vms FROM reservations
+     WHERE region = ?1 AND peer_group = ?6 AND peer_group <> '' AND state <> 'leaving' AND key <> ?2 GROUP BY host_key, zone))
+FROM tag`,
+		[]any{l.region, except, r.Inventory.Generation, r.Inventory.Sequence, l.store.opened, r.Group},
+		&t.Serves.From, &t.Serves.To, &closed, &unseen, &peers)
+	if err == nil {
+		err = decode(closed, &t.Closed)
+	}
+	if err == nil {
+		err = decode(unseen, &t.Unseen)
+	}
+	if err == nil {
+		err = decode(peers, &t.Peers)
+	}
+	return t, err
+}
+
+// pendingRow is the row of a VM that is to be made on a host.
+func pendingRow(l *Ledger, r engine.Reservation, host engine.Candidate, attempt int, excluded []string, token string) scan {
 	need := r.Need
 	need.DiskBytes = nil // they are those on the host
 	row := engine.Row{
@@ -127,11 +164,11 @@ func (l *Ledger) pending(r engine.Reservation, host engine.Candidate, attempt in
 		Need: need, Attempt: attempt, State: engine.RowPending, Token: token,
 	}
 	excluded = slices.Compact(slices.Sorted(slices.Values(excluded)))
-	return scan{row: row, disks: object(onHost(r.Need, host)), excluded: list(excluded), sinceMS: l.now().UnixMilli()}
+	return scan{row: row, disks: object(room.OnHost(r.Need, host)), excluded: list(excluded), sinceMS: l.now().UnixMilli()}
 }
 
-// values are the parameters of place and move.
-func (l *Ledger) values(s scan) []any {
+// takeArgs are the parameters of place and move.
+func takeArgs(l *Ledger, s scan) []any {
 	r := s.row
 	return []any{
 		l.region, r.Key, r.Name, r.HostKey, r.Zone, r.Group, r.Need.Cores, r.Need.MemoryMiB, r.Need.HugePagesMiB, s.disks,
@@ -171,18 +208,6 @@ func check(r engine.Reservation) error {
 	return nil
 }
 
-// onHost names the host's default pool where the need leaves it open.
-func onHost(need engine.Need, c engine.Candidate) map[string]int64 {
-	disks := make(map[string]int64, len(need.DiskBytes))
-	for pool, bytes := range need.DiskBytes {
-		if pool == "" {
-			pool = c.DefaultPool
-		}
-		disks[pool] += bytes
-	}
-	return disks
-}
-
 // refusal says why no candidate was taken.
 func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []string) error {
 	serves, belowFloor, err := l.store.judgeInventory(ctx, l.now, r.Inventory)
@@ -197,7 +222,7 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostKey)
 	})
-	roomy := slices.DeleteFunc(slices.Clone(left), func(c engine.Candidate) bool { return !fits(r.Need, onHost(r.Need, c), c.Free) })
+	roomy := slices.DeleteFunc(slices.Clone(left), func(c engine.Candidate) bool { return !room.Fits(r.Need, room.OnHost(r.Need, c), c.Free) })
 	closed, err := closedHosts(ctx, l)
 	switch {
 	case err != nil:
@@ -218,16 +243,4 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 		Type: engine.InsufficientResources, Message: message,
 		Hint: "Make the VM smaller, remove others, or add a VM host.",
 	}
-}
-
-// fits compares a need, whose disks are those on the host, with what the
-// inventory alone says.
-func fits(need engine.Need, disks map[string]int64, free engine.Need) bool {
-	for pool, bytes := range disks {
-		// Below zero are sums beyond all measure.
-		if left, ok := free.DiskBytes[pool]; !ok || left < bytes || bytes < 0 {
-			return false
-		}
-	}
-	return need.Cores <= free.Cores && need.MemoryMiB <= free.MemoryMiB && need.HugePagesMiB <= free.HugePagesMiB
 }

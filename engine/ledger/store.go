@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
+	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
 // store runs single statements and repeats those that were not done because
@@ -42,8 +43,8 @@ type transaction interface {
 	row(ctx context.Context, query string, args []any, into ...any) error
 	// keep has what was read for the changes that follow in the same transaction, until exec
 	// changes something. kept returns it; nil: there is nothing.
-	keep(t *taken)
-	kept() *taken
+	keep(t *room.Taken)
+	kept() *room.Taken
 }
 
 // change does in one transaction what is done as a whole or not at all. It may be called
@@ -101,8 +102,8 @@ type preparing struct {
 }
 
 // A transaction on a file does one change, so nothing follows.
-func (p *preparing) keep(*taken)  {}
-func (p *preparing) kept() *taken { return nil }
+func (p *preparing) keep(*room.Taken)  {}
+func (p *preparing) kept() *room.Taken { return nil }
 
 func (p *preparing) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := p.insert(ctx, statement, args...)

@@ -71,22 +71,12 @@ func writesOfRows() []operation {
 	hasReservation := func(c wire.Call) bool { return c.Reservation != nil }
 	return []operation{
 		{Operation: wire.Place, complete: hasReservation, key: ofReservation, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
-			wanted, err := r.call.Reservation.FromColumns()
-			if err != nil {
-				return err
-			}
-			row, fresh, err := l.PlaceOnce(ctx, r.id, wanted)
-			a.Row, a.Fresh = &row, fresh
-			return err
+			return r.reserve(a, func(wanted engine.Reservation) (engine.Row, bool, error) { return l.PlaceOnce(ctx, r.id, wanted) })
 		}},
 		{Operation: wire.Move, complete: hasReservation, key: ofReservation, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
-			wanted, err := r.call.Reservation.FromColumns()
-			if err != nil {
-				return err
-			}
-			row, fresh, err := l.MoveOnce(ctx, r.id, r.call.Attempt, wanted)
-			a.Row, a.Fresh = &row, fresh
-			return err
+			return r.reserve(a, func(wanted engine.Reservation) (engine.Row, bool, error) {
+				return l.MoveOnce(ctx, r.id, r.call.Attempt, wanted)
+			})
 		}},
 		{Operation: wire.Renew, complete: hasRow, key: ofRow, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			return ledger.RenewAs(ctx, l, r.call.Holder, *r.call.Row)
@@ -107,6 +97,17 @@ func writesOfRows() []operation {
 			return l.TakeKeys(ctx, r.call.From, r.client.KeyPrefix())
 		}},
 	}
+}
+
+// reserve answers with the row that the call's reservation has got.
+func (r *request) reserve(a *wire.Answer, do func(engine.Reservation) (engine.Row, bool, error)) error {
+	wanted, err := r.call.Reservation.FromColumns()
+	if err != nil {
+		return err
+	}
+	row, fresh, err := do(wanted)
+	a.Row, a.Fresh = &row, fresh
+	return err
 }
 
 // writesOfHosts close and open VM hosts, which are the whole region's. A holder is one
