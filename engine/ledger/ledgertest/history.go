@@ -48,7 +48,7 @@ func Histories(t *testing.T, store func(*testing.T) Trial) {
 //
 // As in production, only one client at a time writes a key. It makes an exception of keys
 // that nobody drops: all clients place those. They contend for the room of the hosts, and
-// read each other's rows. See docs/architecture.md for what two writers of one key may see.
+// read each other's rows.
 func Linearizable(t *testing.T, trial Trial) {
 	h, last := record(t, trial)
 	recorded := time.Since(h.began)
