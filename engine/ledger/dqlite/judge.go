@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	dqlitedriver "github.com/canonical/go-dqlite/v3/driver"
 
@@ -47,8 +48,16 @@ func judge(err error) (meaning error, again bool) {
 			Hint:    "Stop all nodes and restore a backup into a new cluster.", Err: engine.ErrInvalid,
 		}, false
 	}
+	if isMisread(coded) {
+		return fmt.Errorf("the leader of the cluster could not finish reading: %w", engine.ErrBusy), true
+	}
 	return fmt.Errorf("the ledger of the cluster: %w", err), false
 }
+
+// isMisread tells a failure whose code and message are lost. dqlite appends it to the head
+// of the rows that it has begun to write (gateway.c, failure), so that the number of columns
+// and the name of the first one are read in their place. SQLite's own messages have spaces.
+func isMisread(coded dqlitedriver.Error) bool { return !strings.Contains(coded.Message, " ") }
 
 // leaderlessError says that the cluster writes nothing now.
 func leaderlessError(why string) error {
