@@ -141,21 +141,32 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 	}
 	tx := &unprepared{conn: conn}
 	for _, w := range batch {
-		if err := w.change(ctx, tx); err != nil {
-			b.undo(ctx, conn)
-			return err
+		if err == nil {
+			err = w.change(ctx, tx)
 		}
 	}
-	if _, err = conn.ExecContext(ctx, `COMMIT`); err != nil {
+	if err == nil && !tx.changed {
+		err = tx.exec(ctx, fence)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, `COMMIT`)
+	}
+	if err != nil {
 		b.undo(ctx, conn)
 	}
 	return err
 }
 
+// fence changes something where nothing else did. Most nodes must agree to a change, and to
+// nothing else. For example, web-1 is placed, and dropped at a node that does not know yet
+// that it leads no more: it has no web-1, and the drop would be answered as done.
+const fence = `UPDATE fence SET count = count + 1`
+
 // unprepared is the transaction of a connection.
 type unprepared struct {
-	conn  *sql.Conn
-	taken *room.Taken
+	conn    *sql.Conn
+	changed bool
+	taken   *room.Taken
 }
 
 func (u *unprepared) keep(t *room.Taken) { u.taken = t }
@@ -168,7 +179,9 @@ func (u *unprepared) exec(ctx context.Context, statement string, args ...any) er
 
 func (u *unprepared) insert(ctx context.Context, statement string, args ...any) (bool, error) {
 	u.taken = nil
-	return hasChanged(u.conn.ExecContext(ctx, statement, args...))
+	changed, err := hasChanged(u.conn.ExecContext(ctx, statement, args...))
+	u.changed = u.changed || changed
+	return changed, err
 }
 
 func (u *unprepared) row(ctx context.Context, query string, args []any, into ...any) error {
