@@ -60,6 +60,13 @@ const closesLease = "capmaas-closed-hosts"
 
 // ledgerOf is what placements are noted in: memory, a file, or a service.
 func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
+	if o.Ledger != MemoryLedger {
+		regions, err := o.openLedger(ctx)
+		if err == nil && election != nil {
+			regions = ofLeader{regions, election.leads(mgr.GetAPIReader())}
+		}
+		return regions, err
+	}
 	c := attempt.Config{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: o.Namespace, Elected: mgr.Elected(), Now: o.Now}
 	if o.ManagerNamespace != "" {
 		c.Closes = client.ObjectKey{Namespace: o.ManagerNamespace, Name: closesLease}
@@ -67,18 +74,7 @@ func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *elect
 	if election != nil {
 		c.Leads = election.leads(mgr.GetAPIReader())
 	}
-	if o.Ledger == MemoryLedger {
-		return attempt.New(c), nil
-	}
-	opened, err := o.openLedger(ctx)
-	if err != nil {
-		return nil, err
-	}
-	regions := attempt.HandOver(c, opened)
-	if election != nil {
-		regions = ofLeader{regions, c.Leads}
-	}
-	return regions, nil
+	return attempt.New(c), nil
 }
 
 // ofLeader is a ledger of which only the leader begins composes. A manager that stood still

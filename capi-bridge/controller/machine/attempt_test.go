@@ -3,9 +3,6 @@ package machine_test
 import (
 	"testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 )
@@ -33,14 +30,6 @@ func TestRecordsAttempts(t *testing.T) {
 		if _, there := w.get("other").Annotations[ownership.AttemptAnnotation]; there {
 			t.Error("a manager with a file notes that nothing was begun")
 		}
-		w.add("begun", controllertest.VMMachine(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) {
-			m.Annotations = map[string]string{ownership.AttemptAnnotation: "a record"}
-		})
-		w.once("begun")
-		if note("begun") == "" {
-			t.Error("what may be under way is noted nowhere any more")
-		}
-		w.remove("begun")
 		w.RecordsAttempts = true
 		w.once("other")
 		if _, there := w.get("other").Annotations[ownership.AttemptAnnotation]; there {

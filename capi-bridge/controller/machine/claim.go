@@ -37,7 +37,7 @@ func (s claim) ensure(ctx context.Context) error {
 		s.write(s.MaasMachine)
 		changed = true
 	}
-	if s.hasIdleRecord() && !s.RecordsAttempts {
+	if _, recorded := s.MaasMachine.Annotations[ownership.AttemptAnnotation]; recorded && !s.RecordsAttempts {
 		delete(s.MaasMachine.Annotations, ownership.AttemptAnnotation) // from now on it would lie
 		changed = true
 	}
@@ -45,14 +45,6 @@ func (s claim) ensure(ctx context.Context) error {
 		return nil
 	}
 	return s.Client.Patch(ctx, s.MaasMachine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
-
-// hasIdleRecord tells that a leader has noted for the object that nothing was begun, or
-// what is done by now. What may be under way stays noted until its row is in the ledger
-// (attempt.HandOver).
-func (s claim) hasIdleRecord() bool {
-	record, ok := s.MaasMachine.Annotations[ownership.AttemptAnnotation]
-	return ok && (record == ownership.NoAttempt || ownership.SystemIDOf(s.MaasMachine) != "")
 }
 
 // mayClaim tells that the engine is about to be asked for the machine for the first
