@@ -36,7 +36,7 @@ type queuedWrite struct {
 const gatherFor = 4 * time.Millisecond
 
 // maxBatch bounds how long a batch keeps writes of other nodes waiting.
-const maxBatch = 64
+const maxBatch = 16
 
 // enqueue does a write, with others that wait beside it. Where the caller's time is over, the
 // write is not begun, or ends with its batch.
@@ -97,8 +97,8 @@ func (b *batches) count() int {
 	return len(b.waiting)
 }
 
-// nextBatch leaves out writes whose callers have gone. It returns none, and ends the run,
-// where nobody waits: who comes next begins another one.
+// nextBatch leaves out writes whose callers have gone. Where nobody waits, it returns none and
+// ends the run. Who comes next begins another one.
 func (b *batches) nextBatch() (batch []*queuedWrite) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +139,7 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
-	tx := &unprepared{conn: conn}
+	tx := &nodeTransaction{conn: conn}
 	for _, w := range batch {
 		if err == nil {
 			err = w.change(ctx, tx)
@@ -162,29 +162,29 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 // that it leads no more: it has no web-1, and the drop would be answered as done.
 const fence = `UPDATE fence SET count = count + 1`
 
-// unprepared is the transaction of a connection.
-type unprepared struct {
+// nodeTransaction is a transaction on the node that leads.
+type nodeTransaction struct {
 	conn    *sql.Conn
 	changed bool
 	taken   *room.Taken
 }
 
-func (u *unprepared) keep(t *room.Taken) { u.taken = t }
-func (u *unprepared) kept() *room.Taken  { return u.taken }
+func (u *nodeTransaction) keepTaken(t *room.Taken) { u.taken = t }
+func (u *nodeTransaction) keptTaken() *room.Taken  { return u.taken }
 
-func (u *unprepared) exec(ctx context.Context, statement string, args ...any) error {
+func (u *nodeTransaction) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := u.insert(ctx, statement, args...)
 	return err
 }
 
-func (u *unprepared) insert(ctx context.Context, statement string, args ...any) (bool, error) {
+func (u *nodeTransaction) insert(ctx context.Context, statement string, args ...any) (bool, error) {
 	u.taken = nil
 	changed, err := hasChanged(u.conn.ExecContext(ctx, statement, args...))
 	u.changed = u.changed || changed
 	return changed, err
 }
 
-func (u *unprepared) row(ctx context.Context, query string, args []any, into ...any) error {
+func (u *nodeTransaction) row(ctx context.Context, query string, args []any, into ...any) error {
 	return u.conn.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 

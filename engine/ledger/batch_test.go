@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -79,5 +81,101 @@ func TestBatches(t *testing.T) {
 	var count int
 	if err := l.store.row(t.Context(), `SELECT count(*) FROM done`, nil, &count); err != nil || count != writers*each {
 		t.Errorf("%d of %d writes were done, %v", count, writers*each, err)
+	}
+}
+
+// TestBatchOfReservations has reservations of two inventories, groups and MAASes go together,
+// and a close. Each counts what the ones before it took.
+func TestBatchOfReservations(t *testing.T) {
+	t.Parallel()
+	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	before := tagOf(t, l)
+	// An inventory from before does not show it.
+	bound := engine.Row{Key: "o/bound", Name: "bound", HostKey: "h1", SystemID: "abc", Need: engine.Need{Cores: 1}}
+	if err := l.Region("Tags").Bind(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	now := tagOf(t, l)
+	place := func(region, key, group string, tag engine.Tag, cores int64) func(context.Context) string {
+		return func(ctx context.Context) string {
+			row, _, err := l.Region(region).Place(ctx, engine.Reservation{
+				Key: engine.Key(key), Name: key, Group: group, Need: engine.Need{Cores: 1}, Inventory: tag, Candidates: []engine.Candidate{
+					{HostKey: "h1", Zone: "az1", Rank: 1, Free: engine.Need{Cores: cores}}, {HostKey: "h2", Zone: "az2", Rank: 2, Free: engine.Need{Cores: cores}},
+				},
+			})
+			if err != nil {
+				return "none"
+			}
+			return row.HostKey
+		}
+	}
+	closeHost := func(ctx context.Context) string {
+		return fmt.Sprint(l.Region("Close").CloseHost(ctx, engine.Close{HostKey: "h2", Holder: "me", Lease: time.Minute, Window: time.Minute}))
+	}
+	for name, tc := range map[string]struct {
+		calls []func(context.Context) string
+		want  []string
+	}{
+		"Tags":   {[]func(context.Context) string{place("Tags", "a", "", now, 1), place("Tags", "b", "", before, 2), place("Tags", "c", "", before, 2), place("Tags", "d", "", now, 2)}, []string{"h1", "h2", "h2", "h1"}},
+		"Groups": {[]func(context.Context) string{place("Groups", "a", "web", now, 9), place("Groups", "b", "db", now, 9), place("Groups", "c", "web", now, 9), place("Groups", "d", "db", now, 9)}, []string{"h1", "h1", "h2", "h2"}},
+		"MAASes": {[]func(context.Context) string{place("MAASes", "a", "", now, 1), place("other", "a", "", now, 1), place("MAASes", "b", "", now, 1)}, []string{"h1", "h1", "h2"}},
+		"Close":  {[]func(context.Context) string{place("Close", "a", "", now, 1), closeHost, place("Close", "b", "", now, 1)}, []string{"h1", "<nil>", "none"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := together(t, l, tc.calls); !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// together has the calls go in one batch, in their order.
+func together(t *testing.T, l *Ledger, calls []func(context.Context) string) []string {
+	t.Helper()
+	b := &l.store.batches
+	for isIdle := false; !isIdle; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		isIdle = !b.running
+		b.running = true
+		b.mu.Unlock()
+	}
+	got := make([]string, len(calls))
+	var all sync.WaitGroup
+	for n, call := range calls {
+		all.Go(func() { got[n] = call(t.Context()) })
+		for b.count() <= n {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	b.run()
+	all.Wait()
+	return got
+}
+
+func tagOf(t *testing.T, l *Ledger) engine.Tag {
+	t.Helper()
+	tag, err := l.Tag(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tag
+}
+
+// TestCloseGivenUp: who gives up a close reads nothing of what may still be under way.
+func TestCloseGivenUp(t *testing.T) {
+	t.Parallel()
+	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	given := 0
+	for n := range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%40)*50*time.Microsecond)
+		err := l.CloseHost(ctx, engine.Close{HostKey: fmt.Sprint("h", n), Holder: "me", Lease: time.Minute, Window: time.Minute})
+		if cancel(); errors.Is(err, context.DeadlineExceeded) {
+			given++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if given == 0 {
+		t.Error("none was given up: this proves nothing")
 	}
 }

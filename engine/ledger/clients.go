@@ -29,7 +29,7 @@ func ClientNote(ctx context.Context, l *Ledger, fingerprint string) (note string
 // ClientNotes lists what is noted of all clients, by their fingerprints.
 func ClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err error) {
 	var text string
-	err = l.store.row(ctx, `SELECT json_group_object(fingerprint, note) FROM clients`, nil, &text)
+	err = l.store.row(ctx, `SELECT json_group_object(fingerprint, note) AS found FROM clients`, nil, &text)
 	if err == nil {
 		err = decode(text, &notes)
 	}

@@ -35,7 +35,7 @@ INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNow+`, 
 ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, node, l.now().UnixMilli())
 		if err == nil {
 			err = tx.row(ctx, `
-SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNow+`) < ?2),
+SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNow+`) < ?2) AS found,
   (SELECT ahead_ms FROM node_clocks WHERE node = ?1)`, []any{node, clocksFor.Milliseconds()}, &text, &own)
 		}
 		return err
@@ -77,7 +77,7 @@ func CheckSchema(ctx context.Context, l *Ledger) error {
 		return err
 	}
 	var has int
-	if err := l.store.row(ctx, `SELECT coalesce(max(version), 0) FROM schema_version`, nil, &has); err != nil {
+	if err := l.store.row(ctx, `SELECT coalesce(max(version), 0) AS found FROM schema_version`, nil, &has); err != nil {
 		return fmt.Errorf("cannot read the version of the ledger's schema: %w", err)
 	}
 	if has > len(files) {

@@ -48,17 +48,15 @@ func (l *Ledger) CloseHost(ctx context.Context, c engine.Close) error {
 		}
 		return err
 	})
+	if err != nil {
+		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
+	}
 	counts := closed.ends > now.UnixMilli() && closed.ends <= latest
 	switch {
-	case err != nil:
-		return fmt.Errorf("cannot close the VM host %s in the ledger: %w", c.HostKey, err)
 	case closed.holder == c.Holder && closed.ends == until:
 		return nil
 	case counts && closed.holder != c.Holder:
 		return fmt.Errorf("another run removes or changes the VM host: %w", engine.ErrBusy)
-	case counts && composed.count == 0:
-		// The close was sent to two nodes, and the other one wrote its own end after this one.
-		return nil
 	}
 	return l.composedError(ctx, composed, now)
 }

@@ -64,7 +64,7 @@ func (l *Ledger) Tag(ctx context.Context) (tag engine.Tag, err error) {
 // judgeInventory tells whether an inventory serves, and whether it is from before the
 // floor.
 func (s *store) judgeInventory(ctx context.Context, now func() time.Time, inventory engine.Tag) (serves, belowFloor bool, err error) {
-	err = s.readTag(ctx, now, `SELECT ?4 BETWEEN floor AND (`+newest+`), ?4 < floor`, []any{inventory.Generation, inventory.Sequence, s.opened}, &serves, &belowFloor)
+	err = s.readTag(ctx, now, `SELECT ?4 BETWEEN floor AND (`+newest+`) AS serves, ?4 < floor`, []any{inventory.Generation, inventory.Sequence, s.opened}, &serves, &belowFloor)
 	if err != nil {
 		return false, false, fmt.Errorf("cannot read whether an inventory serves the ledger: %w", err)
 	}

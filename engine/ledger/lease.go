@@ -47,7 +47,7 @@ func keepsLease(ctx context.Context, tx transaction, key engine.Key, holder stri
 	if holder == "" {
 		return true, nil
 	}
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2)`, []any{key, holder}, &kept)
+	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2) AS kept`, []any{key, holder}, &kept)
 	return kept, err
 }
 
@@ -91,7 +91,7 @@ func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (l
 	if err != nil {
 		return lease.Lease{}, err
 	}
-	return l.only(mine.Key, found)
+	return l.onlyLease(mine.Key, found)
 }
 
 // read reads one, ErrNotFound if nobody has it.
@@ -100,11 +100,11 @@ func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
 	if err := l.store.row(ctx, leasesWhere(ofKey), []any{l.region, key}, &found); err != nil {
 		return lease.Lease{}, fmt.Errorf("cannot read the lease of %s: %w", key, err)
 	}
-	return l.only(key, found)
+	return l.onlyLease(key, found)
 }
 
-// only is the lease that was read, ErrNotFound if nobody has it.
-func (l leases) only(key engine.Key, found string) (lease.Lease, error) {
+// onlyLease is the lease that was read, ErrNotFound if nobody has it.
+func (l leases) onlyLease(key engine.Key, found string) (lease.Lease, error) {
 	have, err := l.decode(found)
 	switch {
 	case err != nil:
@@ -125,7 +125,7 @@ const (
 func leasesWhere(condition string) string {
 	return `
 SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat_ms, 'Process',
-  json_object('Machine', machine, 'PID', pid, 'Started', started, 'Parent', parent, 'ParentStarted', parent_started)))
+  json_object('Machine', machine, 'PID', pid, 'Started', started, 'Parent', parent, 'ParentStarted', parent_started))) AS found
 FROM (SELECT * FROM leases WHERE region = ?1 AND ` + condition + ` ORDER BY key)`
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -58,7 +59,7 @@ func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservati
 		default:
 			err = have.readIn(ctx, tx, l.region, r.Key)
 		}
-		tx.keep(t) // nothing else has changed
+		tx.keepTaken(t) // nothing else has changed
 		return err
 	})
 	switch {
@@ -88,7 +89,7 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 		}
 		row, err := have.done()
 		if err != nil {
-			return err
+			return &contentError{err}
 		}
 		t, err := readTaken(ctx, tx, l, r, r.Key)
 		if err != nil {
@@ -97,6 +98,7 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 		excluded := slices.Concat(r.Exclude, row.Excluded)
 		if host, ok := t.Choose(r, excluded); ok {
 			have.scan = pendingRow(l, r, host, attempt, excluded, token)
+			have.row.Name = row.Name // which stays
 			err = tx.exec(ctx, move, takeArgs(l, have.scan)...)
 		}
 		return err
@@ -118,7 +120,7 @@ func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engi
 
 // takenFor reads what is taken, for a reservation, unless the transaction has it.
 func takenFor(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation) (*room.Taken, error) {
-	if t := tx.kept(); t != nil && t.IsFor(l.region, r) {
+	if t := tx.keptTaken(); t != nil && t.IsFor(l.region, r) {
 		return t, nil
 	}
 	return readTaken(ctx, tx, l, r, "")
@@ -143,16 +145,13 @@ SELECT floor, (`+newest+`),
 FROM tag`,
 		[]any{l.region, except, r.Inventory.Generation, r.Inventory.Sequence, l.store.opened, r.Group},
 		&t.Serves.From, &t.Serves.To, &closed, &unseen, &peers)
-	if err == nil {
-		err = decode(closed, &t.Closed)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = decode(unseen, &t.Unseen)
+	if err := errors.Join(decode(closed, &t.Closed), decode(unseen, &t.Unseen), decode(peers, &t.Peers)); err != nil {
+		return nil, &contentError{fmt.Errorf("what the ledger has makes no sense: %w", err)}
 	}
-	if err == nil {
-		err = decode(peers, &t.Peers)
-	}
-	return t, err
+	return t, nil
 }
 
 // pendingRow is the row of a VM that is to be made on a host.

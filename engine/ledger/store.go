@@ -13,11 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// store runs single statements and repeats those that were not done because
-// another program was writing.
+// store runs statements and transactions, and repeats those that were not done
+// because another program was writing.
 type store struct {
 	Database
-	// turn holds a token for each statement that runs. Goroutines get one in the
+	// turn holds a token for each statement or transaction that runs. Goroutines get one in the
 	// order in which they asked; database/sql would choose one at random.
 	turn     chan struct{}
 	prepared map[string]*sql.Stmt // by their text; a replicated database has none
@@ -41,18 +41,22 @@ type transaction interface {
 	insert(ctx context.Context, statement string, args ...any) (bool, error)
 	// row reads one row, sql.ErrNoRows if there is none.
 	row(ctx context.Context, query string, args []any, into ...any) error
-	// keep has what was read for the changes that follow in the same transaction, until exec
-	// changes something. kept returns it; nil: there is nothing.
-	keep(t *room.Taken)
-	kept() *room.Taken
+	// keepTaken has what was read for the changes that follow in the same transaction, until
+	// exec or insert. keptTaken returns it; nil: there is nothing.
+	keepTaken(t *room.Taken)
+	keptTaken() *room.Taken
 }
 
 // change does in one transaction what is done as a whole or not at all. It may be called
-// several times, so it begins anew each time. Its errors are those of the statements.
+// several times, so it begins anew each time. Its errors are those of the statements, or a
+// *contentError. What it has read counts only where do returns nil: else it may still run.
 //
 // What it reads of its own writes is true. By itself, a read of a replicated database might
 // be answered by a node that does not know yet that it leads no more.
 type change func(ctx context.Context, tx transaction) error
+
+// contentError says that what was read makes no sense. To read it again does not help.
+type contentError struct{ error }
 
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
@@ -79,7 +83,7 @@ func (s *store) do(ctx context.Context, c change) error {
 		if err != nil {
 			return err
 		}
-		p := &preparing{Tx: tx, prepared: s.prepared}
+		p := &fileTransaction{Tx: tx, prepared: s.prepared}
 		if err := c(ctx, p); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
@@ -94,23 +98,23 @@ func (s *store) do(ctx context.Context, c change) error {
 	})
 }
 
-// preparing is a transaction on a file, which uses statements that are ready to run.
-type preparing struct {
+// fileTransaction is a transaction on a file, which uses statements that are ready to run.
+type fileTransaction struct {
 	*sql.Tx
 	prepared map[string]*sql.Stmt
 	missing  []string // statements that are not prepared
 }
 
 // A transaction on a file does one change, so nothing follows.
-func (p *preparing) keep(*room.Taken)  {}
-func (p *preparing) kept() *room.Taken { return nil }
+func (p *fileTransaction) keepTaken(*room.Taken)  {}
+func (p *fileTransaction) keptTaken() *room.Taken { return nil }
 
-func (p *preparing) exec(ctx context.Context, statement string, args ...any) error {
+func (p *fileTransaction) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := p.insert(ctx, statement, args...)
 	return err
 }
 
-func (p *preparing) insert(ctx context.Context, statement string, args ...any) (bool, error) {
+func (p *fileTransaction) insert(ctx context.Context, statement string, args ...any) (bool, error) {
 	if prepared, ok := p.prepared[statement]; ok {
 		return hasChanged(p.StmtContext(ctx, prepared).ExecContext(ctx, args...))
 	}
@@ -127,7 +131,7 @@ func hasChanged(r sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-func (p *preparing) row(ctx context.Context, query string, args []any, into ...any) error {
+func (p *fileTransaction) row(ctx context.Context, query string, args []any, into ...any) error {
 	if prepared, ok := p.prepared[query]; ok {
 		return p.StmtContext(ctx, prepared).QueryRowContext(ctx, args...).Scan(into...)
 	}
@@ -197,6 +201,9 @@ func (s *store) try(ctx context.Context, do func(context.Context) error) error {
 		err := s.inTurn(ctx, do)
 		if err == nil || errors.Is(err, sql.ErrNoRows) {
 			return err
+		}
+		if content, ok := errors.AsType[*contentError](err); ok {
+			return content.error
 		}
 		meaning, passing := s.Judge(err)
 		if !passing {

@@ -183,6 +183,46 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
+// TestRemembered: a certificate whose signers are remembered is refused as soon as its client
+// is revoked or it has expired, and the signers are looked at again after a minute.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	signers := d.Pool()
+	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
+	shown := map[string][]*x509.Certificate{}
+	for name, lasts := range map[string]time.Duration{"ci": time.Hour, "short": 30 * time.Second} {
+		text, public := d.issue(t, name, lasts)
+		_, err := d.Add(t.Context(), name, rights, text, d.now)
+		must(t, err)
+		shown[name] = []*x509.Certificate{public}
+		_, err = d.Identify(t.Context(), shown[name], signers, d.now)
+		must(t, err)
+	}
+	if _, err := d.Identify(t.Context(), shown["short"], signers, d.now.Add(31*time.Second)); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("expired: got %v", err)
+	}
+	if _, err := d.Identify(t.Context(), shown["ci"], x509.NewCertPool(), d.now); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("other signers: got %v", err)
+	}
+	_, err := d.Identify(t.Context(), shown["ci"], signers, d.now.Add(50*time.Second))
+	must(t, err)
+	at, ok := d.verified.Load(verified{fingerprint(shown["ci"][0]), signers})
+	if !ok || !at.(time.Time).Equal(d.now) {
+		t.Errorf("within a minute it was looked at again: %v", at)
+	}
+	_, err = d.Identify(t.Context(), shown["ci"], signers, d.now.Add(61*time.Second))
+	must(t, err)
+	if at, _ := d.verified.Load(verified{fingerprint(shown["ci"][0]), signers}); !at.(time.Time).After(d.now) {
+		t.Errorf("after a minute it was not looked at again: %v", at)
+	}
+	_, err = d.Revoke(t.Context(), "ci", d.now)
+	must(t, err)
+	if _, err := d.Identify(t.Context(), shown["ci"], signers, d.now.Add(62*time.Second)); !errors.Is(err, engine.ErrForbidden) {
+		t.Errorf("revoked: got %v", err)
+	}
+}
+
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -34,29 +34,30 @@ func judge(err error) (meaning error, again bool) {
 	if !ok {
 		return leaderlessError(err.Error()), !errors.Is(err, context.Canceled)
 	}
-	switch coded.Code & 0xff {
-	case codeBusy, codeLocked, codeInterrupt:
+	switch code := coded.Code & 0xff; {
+	case isMisread(coded):
+		return fmt.Errorf("the leader of the cluster could not finish reading: %w", engine.ErrBusy), true
+	case code == codeBusy, code == codeLocked, code == codeInterrupt:
 		return fmt.Errorf("other nodes keep writing to the ledger of the cluster: %w", engine.ErrBusy), true
-	case codeFull, codeIOErr:
+	case code == codeFull, code == codeIOErr:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("the leader of the cluster cannot write the ledger: %v", coded),
 			Hint:    "See whether the disk of that node is full or failing: capi-bridge ledger cluster status names it.", Err: engine.ErrUnavailable,
 		}, true
-	case codeCorrupt:
+	case code == codeCorrupt:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("the ledger of the cluster is damaged: %v", coded),
 			Hint:    "Stop all nodes and restore a backup into a new cluster.", Err: engine.ErrInvalid,
 		}, false
-	}
-	if isMisread(coded) {
-		return fmt.Errorf("the leader of the cluster could not finish reading: %w", engine.ErrBusy), true
 	}
 	return fmt.Errorf("the ledger of the cluster: %w", err), false
 }
 
 // isMisread tells a failure whose code and message are lost. dqlite appends it to the head
 // of the rows that it has begun to write (gateway.c, failure), so that the number of columns
-// and the name of the first one are read in their place. SQLite's own messages have spaces.
+// and the name of the first one are read in their place. SQLite's own messages have spaces,
+// all but "interrupted", which means the same. The first columns that the ledger reads have
+// names of one word.
 func isMisread(coded dqlitedriver.Error) bool { return !strings.Contains(coded.Message, " ") }
 
 // leaderlessError says that the cluster writes nothing now.

@@ -316,10 +316,12 @@ func (c *historian) read(key engine.Key) (row engine.Row, answered bool) {
 	return row, answered
 }
 
-// placeOn asks for room on some hosts, now and then by an inventory that is not new.
+// placeOn asks for room on some hosts, now and then by an inventory that is not new. Where
+// tags are not judged, it is always a new one: what an old one tells of the order of writes
+// long ago would cost the judge minutes.
 // unanswered is the call, where no answer came.
 func (c *historian) placeOn(ctx context.Context, key engine.Key, cores int64, hosts []engine.Candidate) (row engine.Row, fresh bool, unanswered *call) {
-	if (c.known.hosts == nil || c.rnd.IntN(4) > 0) && !c.lookAround(ctx) {
+	if (c.known.hosts == nil || c.trial.StaleReads || c.rnd.IntN(4) > 0) && !c.lookAround(ctx) {
 		return engine.Row{}, false, nil
 	}
 	asked := call{operation: opPlace, key: key, cores: cores, inventory: inventory{tag: c.known.tag}}

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -18,19 +17,30 @@ import (
 type node struct{ base *url.URL }
 
 // nodes are the addresses of one ledger: of a service, or of all nodes of a cluster. Calls
-// go to one node while it answers.
+// go to one node while it answers, and to the one that leads where it can be reached.
 type nodes struct {
-	all       []node
-	preferred atomic.Int64 // the index of the node that the next call asks first
+	all []node
 
-	mu       sync.Mutex
-	searched time.Time // when a search for the one that leads began
-	left     int       // how many nodes it may still go on to
+	mu        sync.Mutex
+	preferred int // the index of the node that is asked first
+	search    search
 }
 
-// searchEach is how often the node that leads is searched for. Where it cannot be reached
+// search looks for the node that leads, as others pass on each write to it. One call at a
+// time asks another node first; the others stay with the preferred one.
+type search struct {
+	offset  int // of the node that is asked next, from the preferred one; 0: nothing is searched
+	asking  bool
+	began   time.Time
+	resting time.Duration // until the next search may begin
+}
+
+// How long a search rests after one that found no leader. Where the leader cannot be reached
 // from here, each search costs a call the wait for it.
-const searchEach = 10 * time.Second
+const (
+	restFirst = 10 * time.Second
+	restMost  = 5 * time.Minute
+)
 
 func newNodes(addresses []*url.URL) *nodes {
 	n := &nodes{}
@@ -45,19 +55,48 @@ func (n *nodes) isCluster() bool { return len(n.all) > 1 }
 
 // leave sends the next calls to the node after this one, unless another call has done so.
 func (n *nodes) leave(index int) {
-	n.preferred.CompareAndSwap(int64(index), int64((index+1)%len(n.all)))
-}
-
-// search goes on to the next node, as this one does not lead: it would pass on each write
-// to the one that does.
-func (n *nodes) search(index int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if time.Since(n.searched) > searchEach {
-		n.searched, n.left = time.Now(), len(n.all)-1
+	if n.preferred == index {
+		n.preferred = n.after(index, 1)
 	}
-	if n.left > 0 && n.preferred.CompareAndSwap(int64(index), int64((index+1)%len(n.all))) {
-		n.left--
+}
+
+func (n *nodes) after(index, offset int) int { return (index + offset) % len(n.all) }
+
+// begin returns the node that a call asks first. searching tells that it may be the one that
+// leads, and the call ends with found.
+func (n *nodes) begin() (first int, searching bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.search.offset == 0 || n.search.asking {
+		return n.preferred, false
+	}
+	n.search.asking = true
+	return n.after(n.preferred, n.search.offset), true
+}
+
+// found ends the question to one node. If it leads, calls go to it from now on.
+func (n *nodes) found(index int, leads bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := &n.search
+	s.asking = false
+	switch s.offset++; {
+	case leads:
+		n.preferred, *s = index, search{}
+	case s.offset >= len(n.all):
+		s.offset, s.resting = 0, min(2*s.resting, restMost)
+	}
+}
+
+// follows notes that a node does not lead.
+func (n *nodes) follows(index int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := &n.search
+	if n.preferred == index && s.offset == 0 && time.Since(s.began) >= s.resting {
+		s.offset, s.began, s.resting = 1, time.Now(), max(s.resting, restFirst)
 	}
 }
 
@@ -101,14 +140,20 @@ func (c *Client) sendRound(ctx context.Context, call *outgoing) (wire.Answer, er
 		answer, _, err := c.sendTo(ctx, c.nodes.all[0], call)
 		return answer, err
 	}
+	first, searching := c.nodes.begin()
+	leads := false
+	if searching {
+		defer func() { c.nodes.found(first, leads) }()
+	}
 	var failures roundError
-	for n, first := 0, int(c.nodes.preferred.Load()); n < len(c.nodes.all); n++ {
-		index := (first + n) % len(c.nodes.all)
+	for n := range c.nodes.all {
+		index := c.nodes.after(first, n)
 		answer, answered, err := c.sendTo(ctx, c.nodes.all[index], call)
 		switch {
 		case answered && !mayAnotherNode(err):
+			leads = n == 0 && !call.follows
 			if call.follows {
-				c.nodes.search(index)
+				c.nodes.follows(index)
 			}
 			return answer, err
 		case errors.Is(ctx.Err(), context.Canceled):

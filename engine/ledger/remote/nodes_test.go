@@ -298,8 +298,42 @@ func TestAllDown(t *testing.T) {
 	}
 }
 
+// TestLeaderHangs: the node that leads cannot be reached from here. One call finds that out,
+// and the others are served by another node meanwhile.
+func TestLeaderHangs(t *testing.T) {
+	t.Parallel()
+	first := newWorld(t)
+	leader := first.another()
+	first.change(func() { first.leads = func() bool { return false } })
+	leader.change(func() { leader.wrap = hanging })
+	l := dial(t, list(first.config("ci", everything), first.addr, leader.addr)).Region("mark")
+	if _, err := l.Rows(soon(t)); err != nil { // it learns that the first one does not lead
+		t.Fatal(err)
+	}
+	var late, served atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 10 {
+				began := time.Now()
+				if _, err := l.Rows(soon(t)); err != nil {
+					t.Error(err)
+				}
+				served.Add(1)
+				if time.Since(began) > 2*time.Second {
+					late.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if late.Load() != 1 || leader.knocked() == 0 {
+		t.Errorf("%d of %d calls waited for the node that leads, want 1", late.Load(), served.Load())
+	}
+}
+
 // TestLeaderIsAsked: calls go to the node that leads, which others would pass writes on to.
-// Where it cannot be reached, they serve.
+// Where none leads, the next one serves.
 func TestLeaderIsAsked(t *testing.T) {
 	t.Parallel()
 	first := newWorld(t)
@@ -326,8 +360,8 @@ func TestLeaderIsAsked(t *testing.T) {
 	worlds[2].down()
 	leader.Store(-1)
 	ask(10)
-	if asked := len(worlds[0].requests()); asked != 11 {
-		t.Errorf("without one, the next node was asked %d times, want 1 and 10", asked)
+	if asked := len(worlds[0].requests()); asked != 1+9 {
+		t.Errorf("without one, the next node was asked %d times, want 1, and all of 10 but the one that asked whether another leads", asked)
 	}
 }
 

@@ -35,7 +35,7 @@ func ToColumns(r engine.Reservation) *Reservation {
 		c.FreeHugeMiB = append(c.FreeHugeMiB, from.Free.HugePagesMiB)
 		for pool, bytes := range from.Free.DiskBytes {
 			if c.FreeDiskBytes[pool] == nil {
-				c.FreeDiskBytes[pool] = without(len(r.Candidates))
+				c.FreeDiskBytes[pool] = emptyPoolColumn(len(r.Candidates))
 			}
 			c.FreeDiskBytes[pool][n] = bytes
 		}
@@ -44,8 +44,8 @@ func ToColumns(r engine.Reservation) *Reservation {
 	return &Reservation{r, c}
 }
 
-// without is a column of hosts that lack a storage pool.
-func without(hosts int) []int64 {
+// emptyPoolColumn is a column of hosts that lack a storage pool.
+func emptyPoolColumn(hosts int) []int64 {
 	column := make([]int64, hosts)
 	for n := range column {
 		column[n] = noPool

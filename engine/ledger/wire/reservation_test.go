@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"errors"
-	"reflect"
 	"testing"
 	"testing/quick"
 
@@ -26,7 +25,7 @@ func TestColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return same(got.Candidates, r.Candidates) && got.Key == r.Key && reflect.DeepEqual(got.Inventory, r.Inventory)
+		return same(got.Candidates, r.Candidates) && sameText(got, r)
 	}
 	if err := quick.Check(arrives, &quick.Config{MaxCount: 50}); err != nil {
 		t.Error(err)
@@ -34,6 +33,14 @@ func TestColumns(t *testing.T) {
 	if !arrives(engine.Reservation{Key: "web-1"}) {
 		t.Error("without candidates it does not arrive")
 	}
+}
+
+// sameText compares all but the candidates.
+func sameText(got, want engine.Reservation) bool {
+	got.Candidates, want.Candidates = nil, nil
+	a, err := json.Marshal(got)
+	b, failed := json.Marshal(want)
+	return err == nil && failed == nil && string(a) == string(b)
 }
 
 // same compares candidates. JSON replaces what is no text, so their texts are compared as

@@ -1,0 +1,123 @@
+package room_test
+
+import (
+	"testing"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger/room"
+)
+
+// host has so many cores, and a storage pool of 100 bytes.
+func host(key, zone string, rank, cores int64) engine.Candidate {
+	return engine.Candidate{HostKey: key, Zone: zone, Rank: rank, Step: 10, DefaultPool: "default", Free: engine.Need{
+		Cores: cores, MemoryMiB: 1024, HugePagesMiB: 512, DiskBytes: map[string]int64{"default": 100},
+	}}
+}
+
+// taken is what a ledger has for inventories of sequences 5 to 9.
+func taken(edit func(*room.Taken)) *room.Taken {
+	t := &room.Taken{Region: "mark", Inventory: engine.Tag{Generation: "g", Sequence: 5}, Group: "web"}
+	t.Serves.From, t.Serves.To = 5, 9
+	edit(t)
+	return t
+}
+
+// wish is a VM of one core and ten bytes, by an inventory of sequence 7.
+func wish(hosts ...engine.Candidate) engine.Reservation {
+	return engine.Reservation{
+		Key: "ci/web-1", Group: "web", Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"": 10}},
+		Candidates: hosts, Inventory: engine.Tag{Generation: "g", Sequence: 7},
+	}
+}
+
+// TestChoose: what keeps a VM from a host, and which one it gets.
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	small, large, far := host("h1", "az1", 1, 1), host("h2", "az1", 2, 4), host("h3", "az2", 3, 4)
+	unseen := func(loads ...room.Load) func(*room.Taken) { return func(t *room.Taken) { t.Unseen = loads } }
+	for name, tc := range map[string]struct {
+		reason string
+		edit   func(*room.Taken)
+		want   string
+	}{
+		"Rank":      {"The least rank wins.", unseen(), "h1"},
+		"TooOld":    {"The inventory is from before a compose failed.", func(t *room.Taken) { t.Serves.From = 8 }, ""},
+		"TooNew":    {"The inventory is of a history that was lost.", func(t *room.Taken) { t.Serves.To = 6 }, ""},
+		"Closed":    {"A host is being removed.", func(t *room.Taken) { t.Closed = []string{"h1", "h2"} }, "h3"},
+		"Full":      {"What is being made takes the last core.", unseen(room.Load{Host: "h1", VMs: 1, Cores: 1, ShownFrom: 8}), "h2"},
+		"Shown":     {"The inventory counts it already.", unseen(room.Load{Host: "h1", VMs: 1, Cores: 1, ShownFrom: 7}), "h1"},
+		"Memory":    {"Memory counts beside cores.", unseen(room.Load{Host: "h1", VMs: 1, MemoryMiB: 1025, ShownFrom: 8}), "h2"},
+		"HugePages": {"So do huge pages.", unseen(room.Load{Host: "h1", VMs: 1, HugePagesMiB: 513, ShownFrom: 8}), "h2"},
+		"Pool":      {"The pool that is the host's default counts by its name.", unseen(room.Load{Host: "h1", VMs: 2, Disks: map[string]int64{"default": 46}, ShownFrom: 8}), "h2"},
+		"OtherPool": {"Another pool does not count.", func(t *room.Taken) {
+			t.Closed = []string{"h2", "h3"}
+			t.Unseen = []room.Load{{Host: "h1", VMs: 2, Disks: map[string]int64{"fast": 46}, ShownFrom: 8}}
+		}, "h1"},
+		"Absurd":     {"A sum beyond all measure leaves no room.", unseen(room.Load{Host: "h1", VMs: 1 << 20, Disks: map[string]int64{"default": 1 << 50}, ShownFrom: 8}), "h2"},
+		"Step":       {"What is being made moves a host back.", unseen(room.Load{Host: "h1", VMs: 1, ShownFrom: 8}), "h2"},
+		"Zone":       {"The group spreads over zones.", func(t *room.Taken) { t.Peers = []room.Peers{{Host: "h2", Zone: "az1", VMs: 1}} }, "h3"},
+		"Host":       {"Then over hosts.", func(t *room.Taken) { t.Peers = []room.Peers{{"h1", "az1", 1}, {"h3", "az2", 1}} }, "h2"},
+		"MovedPeer":  {"A peer counts in the zone that its host is in now.", func(t *room.Taken) { t.Peers = []room.Peers{{"h3", "az1", 1}} }, "h1"},
+		"HiddenPeer": {"A peer on a host that is not shown counts where it was.", func(t *room.Taken) { t.Peers = []room.Peers{{"h9", "az1", 1}} }, "h3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := taken(tc.edit).Choose(wish(far, large, small), nil)
+			if got.HostKey != tc.want || ok != (tc.want != "") {
+				t.Errorf("%s\ngot %q, %t, want %q", tc.reason, got.HostKey, ok, tc.want)
+			}
+		})
+	}
+	if got, _ := taken(unseen()).Choose(wish(small, large), []string{"h1"}); got.HostKey != "h2" {
+		t.Errorf("got %s in the place of a host that is excluded", got.HostKey)
+	}
+}
+
+// TestAdd: VMs that are placed one after the other count each other.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	all := taken(func(*room.Taken) {})
+	hosts := []engine.Candidate{host("h1", "az1", 1, 1), host("h2", "az1", 2, 2), host("h3", "az2", 3, 1)}
+	var got []string
+	for range 5 {
+		chosen, ok := all.Choose(wish(hosts...), nil)
+		if !ok {
+			break
+		}
+		got = append(got, chosen.HostKey)
+		all.Add(wish(hosts...), chosen)
+	}
+	want := []string{"h1", "h3", "h2", "h2"} // zones first, then hosts, until all four cores are taken
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for n := range want {
+		if got[n] != want[n] {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// TestIsFor: what was read for one reservation serves another one only if nothing is missing
+// for that one.
+func TestIsFor(t *testing.T) {
+	t.Parallel()
+	all := taken(func(*room.Taken) {})
+	for name, tc := range map[string]struct {
+		edit func(region *string, r *engine.Reservation)
+		want bool
+	}{
+		"Same":       {func(*string, *engine.Reservation) {}, true},
+		"Newer":      {func(_ *string, r *engine.Reservation) { r.Inventory.Sequence = 9 }, true},
+		"Older":      {func(_ *string, r *engine.Reservation) { r.Inventory.Sequence = 4 }, false},
+		"Generation": {func(_ *string, r *engine.Reservation) { r.Inventory.Generation = "other" }, false},
+		"Group":      {func(_ *string, r *engine.Reservation) { r.Group = "" }, false},
+		"Region":     {func(region *string, _ *engine.Reservation) { *region = "other" }, false},
+	} {
+		region, r := "mark", wish()
+		tc.edit(&region, &r)
+		if got := all.IsFor(region, r); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
