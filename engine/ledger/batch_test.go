@@ -179,3 +179,33 @@ func TestCloseGivenUp(t *testing.T) {
 		t.Error("none was given up: this proves nothing")
 	}
 }
+
+// TestFence: each write of a replicated ledger changes something, so that most nodes must
+// agree to it.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	changes := func() (count int) {
+		if err := l.store.row(t.Context(), `SELECT count FROM fence`, nil, &count); err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	bound := engine.Row{Key: "o/a", Name: "a", HostKey: "h1", SystemID: "abc"}
+	for name, write := range map[string]struct {
+		do     func() error
+		fences int
+	}{
+		"DropNothing": {func() error { return l.Drop(t.Context(), engine.Row{Key: "o/none"}) }, 1},
+		"OpenNothing": {func() error { return l.OpenHost(t.Context(), "h9", "me") }, 1},
+		"Bind":        {func() error { return l.Bind(t.Context(), bound) }, 0},
+	} {
+		before := changes()
+		if err := write.do(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := changes() - before; got != write.fences {
+			t.Errorf("%s: %d changes of the fence, want %d", name, got, write.fences)
+		}
+	}
+}
