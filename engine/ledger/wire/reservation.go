@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -15,7 +16,9 @@ type Reservation struct {
 	Columns Columns
 }
 
-// Columns are candidates: the first one has the first value of each column, and so on.
+// Columns are candidates: the first one has the first value of each column, and so on. Of a
+// column whose values are all the same, only one is sent. Storage pools are sent whole: few
+// bytes could else ask for many hosts with many pools each.
 type Columns struct {
 	HostKeys, Zones, DefaultPools         []string
 	Ranks, Steps                          []int64
@@ -41,7 +44,27 @@ func ToColumns(r engine.Reservation) *Reservation {
 		}
 	}
 	r.Candidates = nil
+	c.Zones, c.DefaultPools, c.Ranks, c.Steps = shorten(c.Zones), shorten(c.DefaultPools), shorten(c.Ranks), shorten(c.Steps)
+	c.FreeCores, c.FreeMemoryMiB, c.FreeHugeMiB = shorten(c.FreeCores), shorten(c.FreeMemoryMiB), shorten(c.FreeHugeMiB)
 	return &Reservation{r, c}
+}
+
+// shorten leaves one value of a column whose values are all the same.
+func shorten[T comparable](column []T) []T {
+	for _, value := range column {
+		if value != column[0] {
+			return column
+		}
+	}
+	return column[:min(1, len(column))]
+}
+
+// lengthen undoes shorten for so many hosts.
+func lengthen[T any](column []T, hosts int) []T {
+	if len(column) == 1 && hosts > 1 {
+		return slices.Repeat(column, hosts)
+	}
+	return column
 }
 
 // emptyPoolColumn is a column of hosts that lack a storage pool.
@@ -55,7 +78,9 @@ func emptyPoolColumn(hosts int) []int64 {
 
 // FromColumns reads it. Columns that differ in length are an ErrInvalid.
 func (r *Reservation) FromColumns() (engine.Reservation, error) {
-	whole, c := r.Reservation, r.Columns
+	whole, c, hosts := r.Reservation, r.Columns, len(r.Columns.HostKeys)
+	c.Zones, c.DefaultPools, c.Ranks, c.Steps = lengthen(c.Zones, hosts), lengthen(c.DefaultPools, hosts), lengthen(c.Ranks, hosts), lengthen(c.Steps, hosts)
+	c.FreeCores, c.FreeMemoryMiB, c.FreeHugeMiB = lengthen(c.FreeCores, hosts), lengthen(c.FreeMemoryMiB, hosts), lengthen(c.FreeHugeMiB, hosts)
 	lengths := []int{len(c.Zones), len(c.DefaultPools), len(c.Ranks), len(c.Steps), len(c.FreeCores), len(c.FreeMemoryMiB), len(c.FreeHugeMiB)}
 	for _, column := range c.FreeDiskBytes {
 		lengths = append(lengths, len(column))

@@ -66,13 +66,14 @@ func same(got, want []engine.Candidate) bool {
 func TestUnevenColumns(t *testing.T) {
 	t.Parallel()
 	one := engine.Candidate{HostKey: "h1", Free: engine.Need{DiskBytes: map[string]int64{"default": 1}}}
+	two := engine.Candidate{HostKey: "h2", Zone: "az2", Free: engine.Need{Cores: 1, DiskBytes: map[string]int64{"default": 2}}}
 	for name, spoil := range map[string]func(*Columns){
-		"Hosts": func(c *Columns) { c.HostKeys = append(c.HostKeys, "h2") },
+		"Hosts": func(c *Columns) { c.HostKeys = append(c.HostKeys, "h3") },
 		"Zones": func(c *Columns) { c.Zones = nil },
 		"Cores": func(c *Columns) { c.FreeCores = append(c.FreeCores, 1) },
 		"Pools": func(c *Columns) { c.FreeDiskBytes["fast"] = nil },
 	} {
-		r := ToColumns(engine.Reservation{Candidates: []engine.Candidate{one}})
+		r := ToColumns(engine.Reservation{Candidates: []engine.Candidate{one, two}})
 		spoil(&r.Columns)
 		if _, err := r.FromColumns(); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)
