@@ -28,13 +28,25 @@ var (
 // Histories checks some histories of one kind of store with Linearizable, -ledger.histories
 // of them, from -ledger.seed on. store opens an empty one. It leaves Clients, Steps and Seed
 // open.
+//
+// In a history with faults, a few calls take seconds. Now and then the judge has too many
+// orders to try, and finds in a minute neither one that explains the answers nor that there
+// is none. At most a quarter of the histories may end so, and one of two.
 func Histories(t *testing.T, store func(*testing.T) Trial) {
+	var open []uint64
 	for n := range *histories {
-		t.Run(fmt.Sprint(max(1, *seed)+uint64(n)), func(t *testing.T) {
+		seed := max(1, *seed) + uint64(n)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			trial := store(t)
-			trial.Clients, trial.Steps, trial.Seed = 8, *historySteps, max(1, *seed)+uint64(n)
-			Linearizable(t, trial)
+			trial.Clients, trial.Steps, trial.Seed = 8, *historySteps, seed
+			if !Linearizable(t, trial) {
+				open = append(open, seed)
+			}
 		})
+	}
+	t.Logf("%d of %d histories were judged; open are %v", *histories-len(open), *histories, open)
+	if len(open) > max(1, *histories/4) || *histories == 1 && len(open) > 0 {
+		t.Errorf("the histories prove too little: the judge could not decide about those of the seeds %v", open)
 	}
 }
 
@@ -49,7 +61,9 @@ func Histories(t *testing.T, store func(*testing.T) Trial) {
 // As in production, only one client at a time writes a key. It makes an exception of keys
 // that nobody drops: all clients place those. They contend for the room of the hosts, and
 // read each other's rows.
-func Linearizable(t *testing.T, trial Trial) {
+//
+// It returns false where the judge could not decide, which proves nothing.
+func Linearizable(t *testing.T, trial Trial) (decided bool) {
 	h, last := record(t, trial)
 	recorded := time.Since(h.began)
 	verdict, picture := h.check(last)
@@ -58,7 +72,7 @@ func Linearizable(t *testing.T, trial Trial) {
 	for _, over := range h.region.OverCommits() {
 		t.Error(over)
 	}
-	if verdict != porcupine.Ok {
+	if verdict == porcupine.Illegal {
 		path := filepath.Join(t.ArtifactDir(), "history.html")
 		if err := os.WriteFile(path, picture(), 0o600); err != nil {
 			t.Error(err)
@@ -68,6 +82,7 @@ func Linearizable(t *testing.T, trial Trial) {
 	if h.placed == 0 || h.refused == 0 || trial.Disturb != nil && h.open == 0 {
 		t.Errorf("the history proves nothing: %s", h)
 	}
+	return verdict != porcupine.Unknown
 }
 
 // record has the clients take their steps. It returns the ledger's last generation, too.
@@ -111,7 +126,7 @@ func (h *history) String() string {
 }
 
 // judgingTime is how long an order is looked for.
-const judgingTime = 5 * time.Minute
+const judgingTime = time.Minute
 
 // check looks for an order. picture shows the longest one that was found.
 func (h *history) check(last string) (verdict porcupine.CheckResult, picture func() []byte) {
