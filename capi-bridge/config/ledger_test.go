@@ -188,17 +188,22 @@ func checkArgs(t *testing.T, args []string) string {
 	return usage.String()
 }
 
-// TestKubeLedgerService writes the manifest to a real API server.
+// TestKubeLedgerService writes the manifests to a real API server each: they take the place
+// of each other.
 func TestKubeLedgerService(t *testing.T) {
 	t.Parallel()
-	_, texts := readLedgerService(t)
-	texts = append(texts, ledgerCluster(t)...)
-	c := kubetest.For(t, kubetest.Options{})
-	for _, text := range texts {
-		var o unstructured.Unstructured
-		if err := yaml.Unmarshal(text, &o.Object); err != nil {
-			t.Fatal(err)
-		}
-		apply(t, c, []*unstructured.Unstructured{&o})
+	_, service := readLedgerService(t)
+	for name, texts := range map[string][][]byte{"File": service, "Cluster": append([][]byte{service[0]}, ledgerCluster(t)...)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := kubetest.For(t, kubetest.Options{})
+			for _, text := range texts {
+				var o unstructured.Unstructured
+				if err := yaml.Unmarshal(text, &o.Object); err != nil {
+					t.Fatal(err)
+				}
+				apply(t, c, []*unstructured.Unstructured{&o})
+			}
+		})
 	}
 }
