@@ -131,6 +131,11 @@ var arrows = map[string]arrow{
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...", "engine/ledger/..."},
 		never:  frontEndModules,
 	},
+	"engine/ledger/room": {
+		reason: "The choice of a host is pure, and hangs on no store.",
+		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/room"},
+		never:  frontEndModules,
+	},
 	"engine/ledger/lease": {
 		reason: "Who judges leases does not know where they are kept.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/...", "engine/ledger/lease"},
@@ -150,7 +155,7 @@ var arrows = map[string]arrow{
 		reason: "A client does not know the service from within.",
 		ours: []string{
 			"engine", "engine/internal/...", "engine/placement", "engine/bounded", "cloudinit/...",
-			"engine/ledger", "engine/ledger/lease", "engine/ledger/wire", "engine/ledger/remote",
+			"engine/ledger", "engine/ledger/room", "engine/ledger/lease", "engine/ledger/wire", "engine/ledger/remote",
 		},
 		never: frontEndModules,
 	},

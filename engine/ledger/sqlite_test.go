@@ -132,7 +132,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 9, and this program knows schemas up to 8", is: engine.ErrConflict,
+			says: "has schema 10, and this program knows schemas up to 9", is: engine.ErrConflict,
 		},
 		"NewerSchema": {
 			reason: "An older program could misread what a newer one wrote.",
@@ -144,7 +144,7 @@ func TestUnusableFile(t *testing.T) {
 				}
 				return path
 			},
-			says: "has schema 99, and this program knows schemas up to 8", is: engine.ErrConflict,
+			says: "has schema 99, and this program knows schemas up to 9", is: engine.ErrConflict,
 		},
 	}
 	for name, tc := range cases {
