@@ -133,7 +133,7 @@ const (
 	loserOfTwo    = "MAAS refused the loser of two composes of one name by two owners once LXD had made it"
 	loserOfLoss   = "MAAS refused the second of two composes of one name once LXD had made it; the ledger that knew of the first was lost"
 	loserOfOthers = "MAAS refused the name once LXD had made the instance: a machine of an operator's, or one adopted, took it meanwhile"
-	adopted       = "a sync of the host adopted it inside its compose, and the program did not live to hear its answer and to mark the VM, or another owner asked for the same name there"
+	adopted       = "a sync of the host adopted it inside its compose, and the program or its ledger did not live until it had heard the answer and marked the VM, or another owner asked for the same name there"
 	failedCompose = "the compose failed once LXD had made it, for MAAS could not reach LXD any more"
 	keptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
@@ -189,7 +189,8 @@ func (w *observer) leakedBy(b *birth) string {
 }
 
 // knew reports whether a program heard that its compose was refused, looked, and
-// lived on with its ledger, so that it must have found what MAAS had adopted. It
+// lived on with its ledger, which was there, so that it must have found what MAAS had
+// adopted. It
 // proves nothing where another owner asked for the same name on the same host.
 func (w *observer) knew(a *asked) bool {
 	if a.life.edition != a.life.owner.book.edition || w.contested(a) {
@@ -197,6 +198,9 @@ func (w *observer) knew(a *asked) bool {
 	}
 	for _, l := range w.looks {
 		died := a.life.died.Load()
+		if w.away(serviceOfAll, span{from: a.to, to: l.at.Add(time.Second)}) {
+			continue
+		}
 		if l.life == a.life && l.name == a.name && a.heard && l.at.After(a.to) && l.at.Before(a.to.Add(10*time.Second)) &&
 			(died == 0 || time.Unix(0, died).Sub(l.at) > time.Second) {
 			return true

@@ -141,6 +141,9 @@ func (v *ledgerService) DialContext(ctx context.Context, _, _ string) (net.Conn,
 	return to.dial(ctx)
 }
 
+// serviceOfAll is what is away then.
+const serviceOfAll = "the ledger service"
+
 // restartService ends the service at random times, and starts it again at once or later
 // than its clients wait for it.
 func (b *book) restartService(stop <-chan struct{}) {
@@ -151,9 +154,11 @@ func (b *book) restartService(stop <-chan struct{}) {
 		}
 		b.s.note("world", "the ledger service dies")
 		b.s.witness.count(func(f *figures) { f.restarts++ })
+		b.s.witness.turned(serviceOfAll, false)
 		b.service.stop()
 		b.s.pause(stop, pick(d, 0, time.Second, 10*time.Second, time.Duration(d.IntN(90))*time.Second))
 		b.reopen()
+		b.s.witness.turned(serviceOfAll, true)
 		b.s.note("world", "the ledger service is back")
 	}
 }
