@@ -208,15 +208,18 @@ func (d *door) Addr() net.Addr { return &net.TCPAddr{} }
 
 // dial connects with whoever accepts.
 func (d *door) dial(ctx context.Context) (net.Conn, error) {
-	client, server := net.Pipe()
+	one, other := net.Pipe()
+	client, server := buffered(one), buffered(other)
+	var err error
 	select {
-	case d.conns <- buffered(server):
-		return buffered(client), nil
+	case d.conns <- server:
+		return client, nil
 	case <-d.closed:
-		return nil, errReset
+		err = errReset
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
+	return nil, errors.Join(err, client.Close(), server.Close())
 }
 
 // bufferedConn is one side of a pipe that takes what is written before the other side
