@@ -152,7 +152,7 @@ func (w *observer) cause(b *birth) string {
 		return byOperator
 	case b.lost.IsZero() && w.meddled(b, span{from: b.asked.to, to: b.asked.to}):
 		return byOperator
-	case b.lost.IsZero() && b.asked.status != http.StatusOK:
+	case b.asked.status != http.StatusOK: // MAAS may have shown it for a moment since, by a sync that failed
 		return w.leakedBy(b)
 	}
 	return ""
