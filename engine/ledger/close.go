@@ -78,14 +78,13 @@ func (h *closedHost) read(ctx context.Context, tx transaction, region, hostKey s
 
 // composedVMs are what may be composed on a host now.
 type composedVMs struct {
-	count  int64
 	name   string // of one
 	latest int64  // when the last one began
 }
 
 func (v *composedVMs) read(ctx context.Context, tx transaction, region string, c engine.Close, since int64) error {
-	return tx.row(ctx, `SELECT count(*), coalesce(max(name), 'a VM'), coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
-		[]any{region, c.HostKey, since, c.Except, never}, &v.count, &v.name, &v.latest)
+	return tx.row(ctx, `SELECT coalesce(max(name), 'a VM') AS name, coalesce(max(since_ms), 0) FROM (`+composedOn+`)`,
+		[]any{region, c.HostKey, since, c.Except, never}, &v.name, &v.latest)
 }
 
 // composedError says which VM keeps a host from being closed. Rows that are dated ahead

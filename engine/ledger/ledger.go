@@ -48,7 +48,7 @@ const never = int64(^uint64(0) >> 1)
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	have := lookup{}
-	if err := have.read(l.region, key, func(query string, args []any, into ...any) error { return l.store.row(ctx, query, args, into...) }); err != nil {
+	if err := have.readIn(ctx, l.store, l.region, key); err != nil {
 		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
 	}
 	return found(ctx, l, key, have)
@@ -61,20 +61,15 @@ type lookup struct {
 	isNone bool // there is no such row
 }
 
-// read looks for the row of a key.
-func (have *lookup) read(region string, key engine.Key, row func(query string, args []any, into ...any) error) error {
+// readIn looks for the row of a key, by itself or in a transaction.
+func (have *lookup) readIn(ctx context.Context, from reader, region string, key engine.Key) error {
 	*have = lookup{}
-	err := row(`SELECT `+columns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{region, key}, have.targets()...)
+	err := from.row(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{region, key}, have.targets()...)
 	have.isNone = errors.Is(err, sql.ErrNoRows)
 	if have.isNone {
 		return nil
 	}
 	return err
-}
-
-// readIn looks for it in a transaction.
-func (have *lookup) readIn(ctx context.Context, tx transaction, region string, key engine.Key) error {
-	return have.read(region, key, func(query string, args []any, into ...any) error { return tx.row(ctx, query, args, into...) })
 }
 
 // found is the row of a key that was looked for, ErrNotFound if there is none.

@@ -33,14 +33,19 @@ const (
 	pauseMost  = 25 * time.Millisecond
 )
 
+// reader reads: a store by itself, or a transaction.
+type reader interface {
+	// row reads one row, sql.ErrNoRows if there is none.
+	row(ctx context.Context, query string, args []any, into ...any) error
+}
+
 // transaction runs the statements of a change.
 type transaction interface {
+	reader
 	// exec runs a statement that changes something.
 	exec(ctx context.Context, statement string, args ...any) error
 	// insert is exec for one row; false: there is one of its key already.
 	insert(ctx context.Context, statement string, args ...any) (bool, error)
-	// row reads one row, sql.ErrNoRows if there is none.
-	row(ctx context.Context, query string, args []any, into ...any) error
 	// keepTaken has what was read for the changes that follow in the same transaction, until
 	// exec or insert. keptTaken returns it; nil: there is nothing.
 	keepTaken(t *room.Taken)
