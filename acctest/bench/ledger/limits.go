@@ -73,14 +73,10 @@ func (b *bench) limits() []limit {
 func (b *bench) limitsOfReservations() []limit {
 	var all []limit
 	for _, r := range b.reservations {
-		// One writer alone waits for each answer: its throughput is the time of a round trip, and
-		// no measure of what the service can do.
-		if r.writers > 1 {
-			all = append(all, limit{
-				name: fmt.Sprintf("throughput of the %s over that of the file, %d writers", onFile, r.writers), least: true,
-				bound: leastOfFile, have: r.of(onFile).over(r.of(onlyFile)),
-			})
-		}
+		all = append(all, limit{
+			name: fmt.Sprintf("throughput of the %s over that of the file, %d writers", onFile, r.writers), least: true,
+			bound: leastOfFile, have: r.of(onFile).over(r.of(onlyFile)),
+		})
 		if r.writers == etcdWriters {
 			all = append(all, limit{
 				name: fmt.Sprintf("throughput of the %s over that of etcd, %d writers", onThree, r.writers), least: true,
