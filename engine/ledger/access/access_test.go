@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"crypto/x509"
 	"errors"
 	"os"
@@ -223,6 +224,60 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
+// TestFileOfClient: a client's file counts as it is at each request, however it was changed
+// since the request before.
+func TestFileOfClient(t *testing.T) {
+	t.Parallel()
+	if filepath.Separator != '/' {
+		t.Skip("this system has no file modes")
+	}
+	cases := map[string]struct {
+		reason string
+		change func(t *testing.T, d *desk, path string)
+		want   error
+	}{
+		"Same": {"A file that stays says the same.", func(*testing.T, *desk, string) {}, nil},
+		"Revoked": {"Another process revokes the client.", func(t *testing.T, d *desk, path string) {
+			_, err := RegisterIn(newFolder(filepath.Dir(filepath.Dir(path)))).Revoke(t.Context(), "ci", d.now)
+			must(t, err)
+		}, engine.ErrForbidden},
+		"Edited": {"A person changes the prefix in place, and the file keeps its size.", func(t *testing.T, _ *desk, path string) {
+			text, err := os.ReadFile(path)
+			must(t, err)
+			must(t, os.WriteFile(path, bytes.Replace(text, []byte(`"ci/"`), []byte(`"cj/"`), 1), 0o600))
+		}, nil},
+		"Readable": {"A person lets everybody read it.", func(t *testing.T, _ *desk, path string) { must(t, os.Chmod(path, 0o644)) }, engine.ErrForbidden},
+		"Removed":  {"A person removes it.", func(t *testing.T, _ *desk, path string) { must(t, os.Remove(path)) }, engine.ErrForbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			text, public := d.issue(t, "ci", time.Hour)
+			added, err := d.Add(t.Context(), "ci", Rights{Regions: []string{"mark"}, Prefix: "ci/"}, text, d.now)
+			must(t, err)
+			identify := func() (Client, error) {
+				return d.Identify(t.Context(), []*x509.Certificate{public}, d.Pool(), d.now)
+			}
+			path := d.notes.(*folder).file(added.Fingerprint)
+			must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)))
+			_, err = identify()
+			must(t, err)
+			if _, kept := d.notes.(*folder).read.Load(path); !kept {
+				t.Error("an old file is read at each request")
+			}
+			tc.change(t, d, path)
+			want := "ci/"
+			if name == "Edited" {
+				want = "cj/"
+			}
+			if c, err := identify(); !errors.Is(err, tc.want) || err == nil && c.Prefix != want {
+				t.Errorf("%s got %+v, %v", tc.reason, c, err)
+			}
+		})
+	}
+}
+
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -275,7 +330,7 @@ func TestRevokeWhatIsValid(t *testing.T) {
 	text, valid := d.issue(t, "ci", time.Hour)
 	added, err := d.Add(t.Context(), "ci", rights, text, d.now)
 	must(t, err)
-	damaged := filepath.Join(filepath.Dir(d.notes.(folder).file(added.Fingerprint)), "0.json")
+	damaged := filepath.Join(filepath.Dir(d.notes.(*folder).file(added.Fingerprint)), "0.json")
 	must(t, os.WriteFile(damaged, []byte("{"), 0o600))
 	if _, err := d.Revoke(t.Context(), "ci", d.now); err == nil {
 		t.Error("nothing was said of the damaged file")

@@ -70,7 +70,7 @@ func OpenClusterAuthority(folder string, now time.Time) (*Authority, error) {
 
 func openAuthority(folder, keyFile, publicFile string, now time.Time) (*Authority, error) {
 	path := filepath.Join(folder, keyFile)
-	text, err := readPrivate(path)
+	text, _, err := readPrivate(path)
 	if errors.Is(err, engine.ErrNotFound) {
 		made, err := makeAuthority(now)
 		if err != nil {
@@ -79,7 +79,7 @@ func openAuthority(folder, keyFile, publicFile string, now time.Time) (*Authorit
 		if err := create(path, made); err != nil && !errors.Is(err, engine.ErrConflict) {
 			return nil, err
 		}
-		text, err = readPrivate(path)
+		text, _, err = readPrivate(path)
 		if err != nil {
 			return nil, err
 		}

@@ -16,15 +16,15 @@ import (
 const maxFile = 256 << 10
 
 // readPrivate reads a file that nobody else may read.
-func readPrivate(path string) ([]byte, error) {
+func readPrivate(path string) ([]byte, fs.FileInfo, error) {
 	text, info, err := read(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Separator == '/' {
-		return nil, &engine.Refusal{
+		return nil, nil, &engine.Refusal{
 			Message: fmt.Sprintf("%s can be read or written by other users (mode %#o)", path, info.Mode().Perm()),
 			Hint:    "See who may have read it, and close it: chmod 600 " + path, Err: engine.ErrForbidden,
 		}
 	}
-	return text, err
+	return text, info, err
 }
 
 // read reads a small file, ErrNotFound if there is none.
