@@ -158,7 +158,7 @@ func (c *cluster) client(name, prefix string) remote.Config {
 	}
 	var addresses []string
 	for _, n := range c.nodes {
-		addresses = append(addresses, fmt.Sprintf("https://%s:%d", n.address, clientPort))
+		addresses = append(addresses, n.url())
 	}
 	return remote.Config{Address: strings.Join(addresses, ","), CA: read("ca.pem"), Certificate: read(name + ".crt"), Key: read(name + ".key"), Version: "test"}
 }
@@ -307,6 +307,9 @@ func (n *node) get(path string) (status int, text string) {
 	}
 	return response.StatusCode, string(body)
 }
+
+// url is where clients ask the node.
+func (n *node) url() string { return fmt.Sprintf("https://%s:%d", n.address, clientPort) }
 
 // wantReady waits until the node serves.
 func (n *node) wantReady() {

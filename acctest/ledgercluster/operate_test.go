@@ -12,6 +12,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
 // place places a VM on a host with much room.
@@ -195,18 +196,33 @@ func TestNodesMixedUp(t *testing.T) {
 	c.wantPlaced("a/1")
 }
 
-// TestNodesRevoked: a client that is revoked by one node is refused by all, within seconds.
+// revokedWithin is how long nodes may serve a client that another one has revoked. They look
+// each second, and a busy machine needs longer.
+const revokedWithin = 15 * time.Second
+
+// TestNodesRevoked: a client that is revoked by one node is refused by each of them.
 func TestNodesRevoked(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1")
 	c.nodes[2].ledger("client", "revoke", "all")
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		_, err := c.open(0).Tag(t.Context())
-		if errors.Is(err, engine.ErrForbidden) {
-			return
+	deadline := time.Now().Add(revokedWithin)
+	for _, n := range c.nodes {
+		config := c.config
+		config.Address = n.url()
+		client, err := remote.New(config)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it is served still: %v", err)
+		defer client.Close()
+		for {
+			_, err := client.Tag(t.Context())
+			if errors.Is(err, engine.ErrForbidden) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s serves it still: %v", n.name, err)
+			}
+			time.Sleep(50 * time.Millisecond)
 		}
 	}
 }

@@ -29,8 +29,8 @@ func TestClocks(t *testing.T) {
 	for range 2 { // all are known the second time
 		for n, l := range handles {
 			ahead, certain, err := ledger.CompareClocks(c.ctx(), l, c.configs[n].Address)
-			if errors.Is(err, engine.ErrUnavailable) {
-				t.Skipf("the machine is too busy to compare clocks: %v", err)
+			for tries := 1; errors.Is(err, engine.ErrUnavailable) && tries < 20; tries++ { // an answer took too long to tell the time
+				ahead, certain, err = ledger.CompareClocks(c.ctx(), l, c.configs[n].Address)
 			}
 			if err != nil {
 				t.Fatal(err)
