@@ -137,6 +137,9 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 	}
 	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		if ctx.Err() != nil {
+			b.undo(ctx, conn) // it may have begun, and the next one to use the connection could not begin
+		}
 		return err
 	}
 	tx := &nodeTransaction{conn: conn}
