@@ -1,7 +1,7 @@
 // Package access says who may use the service of a ledger, and for what: it keeps the
 // authority that signs certificates, and a register of the clients. Both are files
-// beside the ledger. A file of the register is read at each request, so that a client
-// that is revoked is refused from the next request on.
+// beside the ledger. Each request looks whether the file of its client has changed, so that one
+// that is revoked is refused from its next request on.
 package access
 
 import (
