@@ -118,20 +118,26 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.with.breaks(r, b.die)
 }
 
-// begin sends a call and does not wait for its answer. The connection goes with
-// the process; MAAS finishes the call. It is on its way when begin returns: on a
-// busy machine it might else reach MAAS after all that the next process does.
+// begin sends a call for a process that does not see the answer. Over a compose
+// MAAS takes long, so it is under way when begin returns. Any other call has
+// taken effect by then: a deploy that comes after a release acquires the machine
+// anew, and MAAS knows no token by which a process could prevent it.
 func (b *breaker) begin(r *http.Request) {
-	away := make(chan struct{})
-	var once sync.Once
-	leave := func() { once.Do(func() { close(away) }) }
+	compose := r.URL.Query().Get("op") == "compose"
+	away, answered := make(chan struct{}), make(chan struct{})
+	leave := sync.OnceFunc(func() { close(away) })
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }}
 	go func() {
+		defer close(answered)
 		defer leave()
 		if res, err := b.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace))); err == nil {
 			res.Body.Close() //nolint:errcheck // nobody reads it
 		}
 	}()
+	if !compose {
+		<-answered
+		return
+	}
 	if _, wire := b.next.(*http.Transport); wire {
 		<-away
 	}
