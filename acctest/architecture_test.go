@@ -174,6 +174,16 @@ var arrows = map[string]arrow{
 		ours:   []string{"acctest/maassim/freeport"},
 		never:  frontEndModules,
 	},
+	"acctest/maassim/sim/versions": {
+		reason: "What versions differ in is known without any state.",
+		ours:   roomsOfTheSimulator("versions"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/surface": {
+		reason: "Which operations there are does not hang on who serves them.",
+		ours:   roomsOfTheSimulator("surface", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
+		never:  frontEndModules,
+	},
 	"acctest/maassim/sim/rest": {
 		reason: "How MAAS answers does not hang on what about.",
 		ours:   roomsOfTheSimulator("rest"),
@@ -196,17 +206,17 @@ var arrows = map[string]arrow{
 	},
 	"acctest/maassim/sim/catalog": {
 		reason: "What machines are sorted into does not know machines' own operations.",
-		ours:   roomsOfTheSimulator("catalog", "request", "view", "world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("catalog", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/network": {
 		reason: "Networks are linked to machines without knowing their own operations.",
-		ours:   roomsOfTheSimulator("network", "request", "view", "world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("network", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/hosts": {
 		reason: "A VM host makes machines; who allocates one uses it, not the other way round.",
-		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	// The provider block, and the list of what there is; its objects are below.

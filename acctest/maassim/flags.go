@@ -154,7 +154,7 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
-	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty), 3.7 (the same by another name), or gone for one without VM hosts")
+	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty) to 3.8, or gone for one without VM hosts")
 	f.Var(names{&m.Zones}, "zones", "`names` of availability zones, comma separated")
 	f.Var(names{&m.Pools}, "pools", "`names` of resource pools")
 	f.Var(names{&m.Domains}, "domains", "`names` of DNS domains")

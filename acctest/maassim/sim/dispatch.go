@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,17 +13,19 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/network"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
 )
 
 // dispatch runs a call to its reply. The lock is held; handlers may release it
 // to let time pass.
 func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
 	path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot)
-	res, found := s.resourceAt(path)
+	res, op, found := s.router.At(c.World.Version, path)
 	if !isAPI || !found {
 		return request.UnknownEndpoint(r.URL.Path)
 	}
 	c.Pattern, c.Vars = res.Pattern, res.Vars
+	c.Op = cmp.Or(c.Op, op)
 	u, denied := request.Authenticate(c.World, c, r)
 	if denied != nil && !res.Anonymous() {
 		if denied.Status == http.StatusUnauthorized && denied.Kind == rest.TypePlain && res.Pattern == "machines/" {
@@ -73,19 +76,6 @@ func allRoutes() []request.Route {
 	)
 }
 
-// resourceAt finds the resource that a path names. A path without variables
-// wins, as in MAAS's list of URLs.
-func (s *Sim) resourceAt(path string) (request.Resource, bool) {
-	var found request.Resource
-	for _, r := range s.routes {
-		vars, matches := rest.MatchPath(r.Path, path)
-		switch {
-		case !matches || len(found.Routes) > 0 && r.Path != found.Pattern && len(vars) >= len(found.Vars):
-		case r.Path == found.Pattern:
-			found.Routes = append(found.Routes, r)
-		default:
-			found = request.Resource{Pattern: r.Path, Vars: vars, Routes: []request.Route{r}}
-		}
-	}
-	return found, len(found.Routes) > 0
-}
+// OperationsTable is the table of MAAS's operations, as Markdown: which are
+// served, and in which versions MAAS has them.
+func OperationsTable() string { return surface.NewRouter(allRoutes()).Table() }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -37,7 +38,7 @@ func TestBugCostsOneCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	s.routes = append(s.routes, request.Route{Method: http.MethodGet, Path: "bug/", Handle: func(*request.Call) rest.Reply { panic("boom") }})
+	s.router = surface.NewRouter(append(allRoutes(), request.Route{Method: http.MethodGet, Path: "bug/", Handle: func(*request.Call) rest.Reply { panic("boom") }}))
 	rep, err := s.exchange(signed("GET", "bug/", nil, 1))
 	if err != nil || rep.Status != 500 || string(rep.Body) != world.BugText+"boom" {
 		t.Errorf("got %d %s, %v", rep.Status, rep.Body, err)
@@ -152,7 +153,7 @@ func (w wild) fields(path string) url.Values {
 }
 
 func (w wild) request(nonce int) *http.Request {
-	r := pick(w.Rand, w.s.routes)
+	r := pick(w.Rand, w.s.router.Routes())
 	path, query := r.Path, w.fields(r.Path)
 	for strings.Contains(path, "{") {
 		before, rest, _ := strings.Cut(path, "{")

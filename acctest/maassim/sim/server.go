@@ -104,8 +104,8 @@ func (s *Sim) begin(c *request.Call, r *http.Request) callPlan {
 	defer s.keeper.Unlock()
 	c.World = s.world
 	if path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot); isAPI {
-		if res, found := s.resourceAt(path); found {
-			c.Pattern, c.Vars = res.Pattern, res.Vars
+		if res, op, found := s.router.At(c.World.Version, path); found {
+			c.Pattern, c.Vars, c.Op = res.Pattern, res.Vars, cmp.Or(c.Op, op)
 		}
 	}
 	plan := s.faults.plan(c)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
@@ -36,11 +37,8 @@ var capabilities = []string{
 	"bridging-automatic-ubuntu", "authenticate-api",
 }
 
-// versionNumbers are the full versions of the models.
-var versionNumbers = map[string]string{"3.4": "3.4.10", "3.7": "3.7.2", "gone": "4.0.0"}
-
 func showVersion(c *request.Call) rest.Reply {
-	rep := rest.OK(rest.Object{"version": versionNumbers[c.World.Version], "subversion": "", "capabilities": capabilities})
+	rep := rest.OK(rest.Object{"version": versions.Number(c.World.Version), "subversion": "", "capabilities": capabilities})
 	rep.Header.Set("Vary", "Authorization")
 	return rep
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
@@ -41,7 +42,7 @@ func rackView(w *world.World) rest.Object {
 	}
 	v["resource_uri"] = rest.URI("rackcontrollers", w.RackID)
 	v["node_type"], v["node_type_name"] = 4, "Region and rack controller"
-	v["architecture"], v["version"] = nil, versionNumbers[w.Version]
+	v["architecture"], v["version"] = nil, versions.Number(w.Version)
 	v["service_set"] = serviceViews(w)
 	return v
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
@@ -56,7 +55,7 @@ func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.
 		return refuse(rest.Conflict(fmt.Sprintf("Can't deploy a machine that is in the '%s' state", m.Status)))
 	}
 	if w.Gone && (rest.Truth(c.Field("install_kvm")) || rest.Truth(c.Field("register_vmhost"))) {
-		return refuse(rest.BadText(hosts.GoneText))
+		return refuse(rest.BadText(request.GoneText))
 	}
 	if d.osystem, d.series, bad = readImage(w, c); bad != nil {
 		return d, bad

@@ -37,6 +37,13 @@ func UnknownEndpoint(path string) rest.Reply {
 	return rep
 }
 
+// GoneText is what MAAS says of VM hosts that it has no more
+// (maasserver/api/gone.py).
+const GoneText = "VM host (KVM) support has been removed from MAAS."
+
+// Gone is 410 for what was removed with the VM hosts.
+func Gone() rest.Reply { return rest.Refused(http.StatusGone, GoneText) }
+
 // MethodNotAllowed is 405 with the methods of the resource.
 func MethodNotAllowed(res Resource) rest.Reply {
 	rep := rest.Reply{Status: http.StatusMethodNotAllowed, Kind: rest.TypeHTML, Header: rest.APIHeader()}
