@@ -191,7 +191,8 @@ func createBridge(c *request.Call, m *world.Machine) rest.Reply {
 
 func bridgeParent(c *request.Call, m *world.Machine) (*world.NIC, *rest.Reply) {
 	errs := rest.FormErrors{}
-	name, id := c.Field("name"), c.Field("parent")
+	// The form has parents; parent is copied to it (api/interfaces.py, create_bridge).
+	name, id := c.Field("name"), cmp.Or(c.Field("parent"), c.Field("parents"))
 	i := slices.IndexFunc(m.NICs, func(n *world.NIC) bool { return strconv.Itoa(n.ID) == id })
 	kind := c.Field("bridge_type")
 	switch {

@@ -1,0 +1,74 @@
+package gomaas
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/canonical/gomaasclient/client"
+	"github.com/canonical/gomaasclient/entity"
+)
+
+// TestRefused calls what the client sends in a way that MAAS itself refuses.
+func TestRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		call   func(*client.Client) error
+		status int
+		says   string
+	}{
+		"Domains.SetSerial": {
+			"The client forgets op=set_serial, and MAAS reads the call as one that makes a domain.",
+			func(c *client.Client) error { return c.Domains.SetSerial(7) },
+			400, "name",
+		},
+		"ResourcePool.GetByName": {
+			"MAAS's handler looks a pool up by its id alone (api/support.py, _get_instance_or_404).",
+			func(c *client.Client) error { return result(c.ResourcePool.GetByName("blue")) },
+			500, "expected a number",
+		},
+		"ResourcePool.UpdateByName": {
+			"As with GetByName.",
+			func(c *client.Client) error {
+				return result(c.ResourcePool.UpdateByName("blue", &entity.ResourcePoolParams{Name: "navy"}))
+			},
+			500, "expected a number",
+		},
+		"ResourcePool.DeleteByName": {
+			"As with GetByName.",
+			func(c *client.Client) error { return c.ResourcePool.DeleteByName("blue") },
+			500, "expected a number",
+		},
+	}
+	for method, reason := range map[string]string{
+		"BootResources.Create": "not implemented", "RackController.Test": "expects struct", "RackControllers.GetPowerParameters": "expects struct",
+	} {
+		t.Run(method, func(t *testing.T) {
+			start(t, func(c *client.Client) {
+				if err := neverSent(c)[method]; err == nil || !strings.Contains(err.Error(), reason) {
+					t.Errorf("%v, want the client to say %q without a call", err, reason)
+				}
+			})
+		})
+	}
+	for method, tc := range cases {
+		t.Run(method, func(t *testing.T) {
+			start(t, func(c *client.Client) {
+				err := tc.call(c)
+				if statusOf(err) != tc.status || !strings.Contains(bodyOf(err), tc.says) {
+					t.Errorf("%s: %v, want %d that says %q", tc.reason, err, tc.status, tc.says)
+				}
+				pools := names(must(c.ResourcePools.Get()), func(p entity.ResourcePool) string { return p.Name })
+				has(t, "the pools", pools, "blue", true)
+			})
+		})
+	}
+}
+
+// neverSent are the errors of methods that the client ends before it calls.
+func neverSent(c *client.Client) map[string]error {
+	return map[string]error{
+		"BootResources.Create":               result(c.BootResources.Create(&entity.BootResourceParams{Name: "custom/one"})),
+		"RackController.Test":                result(c.RackController.Test("abcdef", nil)),
+		"RackControllers.GetPowerParameters": result(c.RackControllers.GetPowerParameters([]string{"abcdef"})),
+	}
+}
