@@ -169,6 +169,11 @@ var arrows = map[string]arrow{
 		ours:   []string{"acctest/maassim/..."},
 		never:  frontEndModules,
 	},
+	"acctest/maassim/recording": {
+		reason: "The form of a recording does not hang on who replays it.",
+		ours:   []string{"acctest/maassim/recording"},
+		never:  frontEndModules,
+	},
 	"acctest/maassim/freeport": {
 		reason: "A port is found without knowing what for.",
 		ours:   []string{"acctest/maassim/freeport"},

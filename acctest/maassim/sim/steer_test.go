@@ -157,7 +157,7 @@ func TestSteeringLasts(t *testing.T) {
 			t.Parallel()
 			c := world(t, oneHost())
 			id := c.compose("hostname=x")
-			mine := newPair(t)
+			mine := newClientPair(t)
 			trust, err := json.Marshal(map[string]string{"certificate": mine.certificate})
 			if err != nil {
 				t.Fatal(err)

@@ -107,10 +107,12 @@ type Machine struct {
 	Description   string       `json:"description,omitempty"`
 	Owner         string       `json:"owner,omitempty"`
 	PowerState    string       `json:"power_state"`
-	Zone          string       `json:"zone"`
-	Pool          string       `json:"pool"`
-	Domain        string       `json:"domain"`
-	Tags          []string     `json:"tags"`
+	// PowerBusy tells that a power action is under way.
+	PowerBusy bool     `json:"power_busy,omitempty"`
+	Zone      string   `json:"zone"`
+	Pool      string   `json:"pool"`
+	Domain    string   `json:"domain"`
+	Tags      []string `json:"tags"`
 	// Host is the VM host's name, empty for a machine that is no VM of one.
 	Host string `json:"host,omitempty"`
 	// HostedHosts names the VM hosts that run on this machine.
@@ -209,7 +211,7 @@ func (wit *witness) Machine(name string) (Machine, bool) {
 func publicMachine(m *world.Machine) Machine {
 	out := Machine{
 		SystemID: m.SystemID, Hostname: m.Hostname, Status: m.Status, StatusName: m.Status.String(),
-		Description: m.Description, Owner: request.OwnerText(m), PowerState: m.PowerState, Zone: m.Zone.Name,
+		Description: m.Description, Owner: request.OwnerText(m), PowerState: m.PowerState, PowerBusy: m.Power.Pending(), Zone: m.Zone.Name,
 		Pool: m.Pool.Name, Domain: m.Domain.Name, Tags: slices.Clone(rest.List(m.Tags)), Host: request.PodName(m),
 		HostedHosts: machines.HostedBy(m), Cores: m.Cores, MemoryMiB: m.MemoryMiB, IPAddresses: rest.List(m.Addresses()), Locked: m.Locked,
 		SwapOn: m.SwapOn && m.Status == world.StatusDeployed,

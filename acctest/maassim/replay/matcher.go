@@ -1,4 +1,4 @@
-package sim_test
+package replay
 
 import (
 	"encoding/json"
@@ -19,8 +19,12 @@ type matcher struct {
 	spoken   map[string]bool             // names that a request chose: compared as they are
 	rules    []rule
 	ruled    map[string]rule // by path: what was found among rules
-	problems []string
+	problems []Problem
+	subject  subject
 }
+
+// subject is the innermost object that is being compared, and where it begins.
+type subject struct{ uri, root string }
 
 // space is a kind of made-up name: two kinds may use the same value.
 type space string
@@ -36,7 +40,9 @@ func newMatcher(spoken map[string]bool) *matcher {
 }
 
 func (m *matcher) report(path, format string, args ...any) {
-	m.problems = append(m.problems, path+": "+fmt.Sprintf(format, args...))
+	m.problems = append(m.problems, Problem{
+		Object: m.subject.uri, Path: strings.TrimPrefix(path, m.subject.root), At: path, Text: fmt.Sprintf(format, args...),
+	})
 }
 
 // bind requires that recorded and simulated name the same thing.
@@ -97,6 +103,11 @@ func (m *matcher) body(path string, recorded, simulated any) {
 func (m *matcher) object(path string, recorded, simulated map[string]any) {
 	if recorded["power_type"] == "" && recorded["node_type_name"] == "Machine" {
 		path += "(server)" // the machine that MAAS keeps for the LXD server itself
+	}
+	if uri, ok := recorded["resource_uri"].(string); ok {
+		outer := m.subject
+		m.subject = subject{uri: uri, root: path}
+		defer func() { m.subject = outer }()
 	}
 	for _, key := range slices.Sorted(maps.Keys(recorded)) {
 		got, ok := simulated[m.translate("node", key)]

@@ -1,4 +1,4 @@
-package sim_test
+package replay
 
 import (
 	"cmp"
@@ -189,7 +189,10 @@ func sameTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
 // sameForm compares keys and types. Each entry of a simulated list must have
 // the form of some recorded one; how many there are is the server's.
 func sameForm(m *matcher, path string, recorded, simulated any) bool {
-	m.problems = append(m.problems, formProblems(path, recorded, simulated)...)
+	for _, p := range formProblems(path, recorded, simulated) {
+		at, text, _ := strings.Cut(p, ": ")
+		m.report(at, "%s", text)
+	}
 	return true
 }
 

@@ -1,4 +1,4 @@
-package sim_test
+package replay
 
 import (
 	"bytes"
@@ -12,27 +12,9 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
-	"sync/atomic"
-	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
-
-// apiKey is consumer:token:secret, as MAAS hands it out.
-type apiKey string
-
-var headerSerial atomic.Int64
-
-// header is a fresh OAuth1 PLAINTEXT header: MAAS remembers nonces.
-func (k apiKey) header(at time.Time) string {
-	consumer, rest, _ := strings.Cut(string(k), ":")
-	token, secret, _ := strings.Cut(rest, ":")
-	return oauthHeader(consumer, token, secret, fmt.Sprintf("replay%012d", headerSerial.Add(1)), at, "PLAINTEXT")
-}
-
-func oauthHeader(consumer, token, secret, nonce string, at time.Time, method string) string {
-	return fmt.Sprintf(`OAuth oauth_version="1.0", oauth_signature_method="%s", oauth_consumer_key="%s", `+
-		`oauth_token="%s", oauth_signature="%%26%s", oauth_timestamp="%d", oauth_nonce="%s"`,
-		method, consumer, token, secret, at.Unix(), nonce)
-}
 
 // served is what a simulated MAAS said.
 type served struct {
@@ -50,7 +32,7 @@ func serve(handler http.Handler, request *http.Request) served {
 }
 
 // rebuild makes a recorded request anew with the simulator's own names.
-func (m *matcher) rebuild(e exchange, secrets pair) (*http.Request, error) {
+func (m *matcher) rebuild(e recording.Exchange, secrets pair) (*http.Request, error) {
 	query := m.parameters(e.Request.Query)
 	target := &url.URL{Scheme: "http", Host: "maas.test", Path: m.request(e.Request.Path), RawQuery: query.Encode()}
 	contentType, body, err := m.requestBody(e, secrets)
@@ -65,7 +47,7 @@ func (m *matcher) rebuild(e exchange, secrets pair) (*http.Request, error) {
 }
 
 func (m *matcher) parameters(recorded map[string]any) url.Values {
-	out := values(recorded)
+	out := recording.Values(recorded)
 	for _, all := range out {
 		for i := range all {
 			all[i] = m.parameter(all[i])
@@ -75,18 +57,21 @@ func (m *matcher) parameters(recorded map[string]any) url.Values {
 }
 
 // requestBody renders the form in the content type that the recording used.
-func (m *matcher) requestBody(e exchange, secrets pair) (contentType string, body []byte, err error) {
+func (m *matcher) requestBody(e recording.Exchange, secrets pair) (contentType string, body []byte, err error) {
 	var form map[string]any
 	var raw string
+	if len(e.Request.Form) == 0 {
+		return "", nil, nil
+	}
 	if json.Unmarshal(e.Request.Form, &raw) == nil {
-		return e.Request.ContentType, []byte(raw), nil
+		return e.Media(), []byte(secrets.fillText(raw)), nil
 	}
 	if err := json.Unmarshal(e.Request.Form, &form); err != nil {
 		return "", nil, err
 	}
-	media, _, _ := mime.ParseMediaType(e.Request.ContentType)
+	media, _, _ := mime.ParseMediaType(e.Media())
 	if media == "multipart/form-data" {
-		return multipartBody(multipartForms[e.Number])
+		return multipartBody(m.parameters(cmpForm(form, multipartForms[e.Name])))
 	}
 	if len(form) == 0 && media == "" {
 		return "", nil, nil
@@ -94,34 +79,54 @@ func (m *matcher) requestBody(e exchange, secrets pair) (contentType string, bod
 	return "application/x-www-form-urlencoded", []byte(m.parameters(secrets.fill(form)).Encode()), nil
 }
 
-// fill puts a real pair in place of the placeholders of a form.
+// fill puts a real pair in place of the placeholders of a form, also where a
+// value is itself JSON.
 func (s pair) fill(form map[string]any) map[string]any {
 	for name, value := range form {
-		switch value {
-		case "<CERTIFICATE PEM>":
-			form[name] = s.certificate
-		case "<PRIVATE KEY PEM>":
-			form[name] = s.key
+		if text, ok := value.(string); ok {
+			form[name] = s.fillText(text)
 		}
 	}
 	return form
 }
 
-// multipartForms holds what the recordings do not tell: they kept no parts.
-var multipartForms = map[int]map[string]string{45: {"name": "az-mp", "description": "multipart"}}
+func (s pair) fillText(text string) string {
+	for placeholder, secret := range map[string]string{"<CERTIFICATE PEM>": s.certificate, "<PRIVATE KEY PEM>": s.key} {
+		if text == placeholder {
+			return secret
+		}
+		quoted, _ := json.Marshal(secret)
+		text = strings.ReplaceAll(text, `"`+placeholder+`"`, string(quoted))
+	}
+	return text
+}
 
-func multipartBody(form map[string]string) (string, []byte, error) {
+// multipartForms holds what recordings do not tell that kept no parts, by the
+// exchange's name.
+var multipartForms = map[string]map[string]any{"zone-create-multipart": {"name": "az-mp", "description": "multipart"}}
+
+// cmpForm is the recorded form, or the other one where nothing was recorded.
+func cmpForm(recorded, otherwise map[string]any) map[string]any {
+	if len(recorded) == 0 {
+		return otherwise
+	}
+	return recorded
+}
+
+func multipartBody(form url.Values) (string, []byte, error) {
 	var body bytes.Buffer
 	writer := multipart.NewWriter(&body)
-	for name, value := range form {
-		part, err := writer.CreatePart(textproto.MIMEHeader{
-			"Content-Disposition": {fmt.Sprintf(`form-data; name="%s"`, name)},
-		})
-		if err != nil {
-			return "", nil, err
-		}
-		if _, err := part.Write([]byte(value)); err != nil {
-			return "", nil, err
+	for name, all := range form {
+		for _, value := range all {
+			part, err := writer.CreatePart(textproto.MIMEHeader{
+				"Content-Disposition": {fmt.Sprintf(`form-data; name="%s"`, name)},
+			})
+			if err != nil {
+				return "", nil, err
+			}
+			if _, err := part.Write([]byte(value)); err != nil {
+				return "", nil, err
+			}
 		}
 	}
 	err := writer.Close()
@@ -129,8 +134,8 @@ func multipartBody(form map[string]string) (string, []byte, error) {
 }
 
 // compare holds an answer against the recorded one and says what differs.
-func (m *matcher) compare(e exchange, got served) []string {
-	m.problems = nil
+func (m *matcher) compare(e recording.Exchange, got served) []Problem {
+	m.problems, m.subject = nil, subject{uri: e.Request.Path}
 	if got.Status != e.Response.Status {
 		m.report("status", "want %d, got %d %s", e.Response.Status, got.Status, brief(string(got.Body)))
 		return m.problems
@@ -150,8 +155,8 @@ func (m *matcher) compare(e exchange, got served) []string {
 	return m.problems
 }
 
-func (m *matcher) compareBody(e exchange, got served) {
-	recorded, err := decodeJSON(e.Response.Body)
+func (m *matcher) compareBody(e recording.Exchange, got served) {
+	recorded, err := recording.DecodeJSON(e.Response.Body)
 	if err != nil {
 		m.report("recording", "%v", err)
 		return
@@ -161,7 +166,7 @@ func (m *matcher) compareBody(e exchange, got served) {
 		m.text("text", text, string(got.Body))
 		return
 	}
-	simulated, err := decodeJSON(got.Body)
+	simulated, err := recording.DecodeJSON(got.Body)
 	if err != nil {
 		m.report("body", "want JSON, got %q: %v", brief(string(got.Body)), err)
 		return

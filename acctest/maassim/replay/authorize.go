@@ -1,0 +1,134 @@
+package replay
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// apiKey is consumer:token:secret, as MAAS hands it out.
+type apiKey string
+
+var headerSerial atomic.Int64
+
+// header is a fresh OAuth1 PLAINTEXT header: MAAS remembers nonces.
+func (k apiKey) header(at time.Time) string {
+	consumer, rest, _ := strings.Cut(string(k), ":")
+	token, secret, _ := strings.Cut(rest, ":")
+	return oauthHeader(consumer, token, secret, fmt.Sprintf("replay%012d", headerSerial.Add(1)), at, "PLAINTEXT")
+}
+
+func oauthHeader(consumer, token, secret, nonce string, at time.Time, method string) string {
+	return fmt.Sprintf(`OAuth oauth_version="1.0", oauth_signature_method="%s", oauth_consumer_key="%s", `+
+		`oauth_token="%s", oauth_signature="%%26%s", oauth_timestamp="%d", oauth_nonce="%s"`,
+		method, consumer, token, secret, at.Unix(), nonce)
+}
+
+// pair is a certificate with its key, both PEM.
+type pair struct{ certificate, key string }
+
+func newPair() (pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return pair{}, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "replay"}, NotAfter: time.Now().AddDate(1, 0, 0)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return pair{}, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return pair{}, err
+	}
+	return pair{
+		certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
+		key:         string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+	}, nil
+}
+
+// accepts are headers that a recording's name tells of and the recording does
+// not keep.
+var accepts = map[string]string{"accept-xml": "application/xml", "accept-any": "*/*"}
+
+// secrets are what stands for the placeholders of a request.
+func (p *player) secrets(e recording.Exchange) pair {
+	switch {
+	case strings.HasSuffix(e.Name, "cert-key-mismatch"):
+		return pair{certificate: p.trusted.certificate, key: p.stranger.key}
+	case strings.HasSuffix(e.Name, "untrusted-cert"):
+		return p.stranger
+	}
+	return p.trusted
+}
+
+// authorize makes the Authorization header of an exchange: a fresh one, none,
+// or the broken one that its name announces.
+func (p *player) authorize(e recording.Exchange, request *http.Request) {
+	header := ""
+	if broken, ok := p.broken(e.Name); ok {
+		header = broken
+	} else if e.Request.Authenticated {
+		key := sim.DefaultAdminKey
+		if nonAdmin(e) {
+			key = sim.DefaultUserKey
+		}
+		header = apiKey(key).header(time.Now())
+	}
+	if header != "" {
+		request.Header.Set("Authorization", header)
+	}
+}
+
+// nonAdmin tells which exchanges a user without admin rights sent: by the
+// exchange's name, unless the answer says that it was an admin.
+func nonAdmin(e recording.Exchange) bool {
+	return strings.Contains(e.Name, "user1") || strings.Contains(e.Name, "nonadmin") && e.Response.Status != http.StatusOK ||
+		strings.HasSuffix(e.Name, "-nonadmin") && e.Request.Method == http.MethodGet || e.Name == "nonadmin-vmhost-list"
+}
+
+// broken are the headers of the exchanges about OAuth itself.
+func (p *player) broken(name string) (header string, ok bool) {
+	parts := strings.Split(sim.DefaultAdminKey, ":")
+	consumer, token, secret := parts[0], parts[1], parts[2]
+	now := time.Now()
+	plain := func(consumer, token, secret, nonce string, at time.Time) (string, bool) {
+		return oauthHeader(consumer, token, secret, nonce, at, "PLAINTEXT"), true
+	}
+	switch name {
+	case "oauth-invalid-consumer", "oauth-version-without-auth-needed-but-bad-creds":
+		return plain("badconsumer", token, secret, "n1", now)
+	case "oauth-invalid-token":
+		return plain(consumer, "badtoken0000000000", secret, "n2", now)
+	case "oauth-invalid-secret":
+		return plain(consumer, token, "badsecret", "n3", now)
+	case "oauth-expired-timestamp":
+		return plain(consumer, token, secret, "n4", now.Add(-time.Hour))
+	case "oauth-future-timestamp":
+		return plain(consumer, token, secret, "n5", now.Add(time.Hour))
+	case "oauth-nonce-first-use":
+		p.nonce, _ = plain(consumer, token, secret, "n6", now)
+		return p.nonce, true
+	case "oauth-nonce-reused":
+		return p.nonce, true
+	case "oauth-garbage-header":
+		return "OAuth garbage", true
+	case "oauth-bearer-header":
+		return "Bearer " + token, true
+	case "oauth-bad-signature-method":
+		return oauthHeader(consumer, token, secret, "n7", now, "HMAC-SHA256"), true
+	}
+	return "", false
+}

@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+)
+
+// folders hold genuine exchanges. A variable names each; a relative path counts
+// from the repository's root.
+var folders = map[string]struct {
+	variable   string
+	scenes     map[int]scene
+	together   map[int]int
+	leastWhole float64 // the share that must be reproduced whole
+}{
+	"First":  {variable: "MAAS_RECORDINGS", scenes: story, together: together, leastWhole: 0.99},
+	"Second": {variable: "MAAS_RECORDINGS_2", leastWhole: 0.40},
+}
+
+// TestFidelity replays exchanges with a genuine MAAS 3.4, in their order,
+// against the simulator and compares the answers. Exchanges that differ in -v are
+// grouped by cause.
+func TestFidelity(t *testing.T) {
+	for name, folder := range folders {
+		t.Run(name, func(t *testing.T) {
+			dir := os.Getenv(folder.variable)
+			if dir == "" {
+				fmt.Printf("TestFidelity/%s: SKIPPED: %s names no folder with recorded exchanges\n", name, folder.variable)
+				t.Skipf("%s names no folder with recorded exchanges", folder.variable)
+			}
+			outcomes := playAll(t, fromRoot(t, dir), folder.scenes, folder.together)
+			var all Tally
+			for _, o := range outcomes {
+				all.Add(o)
+			}
+			fmt.Printf("TestFidelity/%s: %s\n", name, all)
+			for _, c := range Causes(outcomes) {
+				t.Logf("%d exchanges: %s\n\t%s", c.Count, c.Name, c.Example)
+			}
+			if all.WholeShare() < folder.leastWhole {
+				t.Errorf("%.1f %% whole is less than %.0f %%", 100*all.WholeShare(), 100*folder.leastWhole)
+			}
+		})
+	}
+}
+
+// playAll replays the stories of a folder, and tells how each came out.
+func playAll(t *testing.T, dir string, scenes map[int]scene, together map[int]int) (outcomes []Outcome) {
+	t.Helper()
+	stories, err := recording.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stories {
+		o := playInBubble(t, s, scenes, together)
+		var one Tally
+		one.Add(o)
+		t.Logf("%s: %s", o.Story, one)
+		for _, line := range o.Inferred {
+			t.Logf("%s: %s", o.Story, line)
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes
+}
+
+// playInBubble replays a story in virtual time.
+func playInBubble(t *testing.T, s recording.Story, scenes map[int]scene, together map[int]int) (o Outcome) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		model, err := World()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPlayer(s.Exchanges, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.world.Close()
+		p.scenes, p.together = scenes, together
+		p.run()
+		o = outcome(s.Name, s.Exchanges, p.problems)
+		o.Inferred = p.notes
+	})
+	return o
+}
+
+// fromRoot resolves a path against the folder that holds go.mod.
+func fromRoot(t *testing.T, path string) string {
+	t.Helper()
+	if filepath.IsAbs(path) {
+		return path
+	}
+	for root := "."; ; root = filepath.Join("..", root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			return filepath.Join(root, path)
+		}
+		if strings.Count(root, "..") > 10 {
+			t.Fatal("no go.mod above this folder")
+		}
+	}
+}

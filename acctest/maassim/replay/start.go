@@ -1,0 +1,267 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// starter makes the world in which a story begins.
+type starter struct{ *player }
+
+// start makes what the story takes for granted: what answers show, or requests
+// succeed with, and no exchange made.
+func (p starter) start() {
+	p.startPlaces("zone", "zones", "zones")
+	p.startPlaces("pool", "resourcepools", "resourcepool")
+	p.startHosts()
+	p.startTags()
+	p.startMachines()
+}
+
+// place is a zone or a resource pool as answers show it.
+type place struct {
+	id                int
+	name, description string
+}
+
+// startPlaces makes the zones or pools that were there, in the order of their
+// ids. Those that had been deleted before take an id, too.
+func (p starter) startPlaces(key, collection, single string) {
+	there := map[int]place{}
+	for i, e := range p.exchanges {
+		route := e.Route()
+		if (route[0] == collection || route[0] == single) && e.OK() {
+			for _, o := range objectsOf(p.found.bodies[i]) {
+				p.addPlace(there, o, i, collection)
+			}
+		}
+		walk(p.found.bodies[i], key, func(o map[string]any) { p.addPlace(there, o, i, collection) })
+	}
+	next := 0
+	for _, id := range slices.Sorted(maps.Keys(there)) {
+		next = p.makePlace(there[id], collection, single, next)
+	}
+}
+
+// addPlace keeps a zone or pool unless an exchange before made it.
+func (p starter) addPlace(there map[int]place, o map[string]any, i int, collection string) {
+	id, name := numberOf(o["id"]), textOf(o["name"])
+	if name == "" || name == "default" || there[id].name != "" || p.madePlace(name, id, i, collection) {
+		return
+	}
+	there[id] = place{id: id, name: name, description: textOf(o["description"])}
+}
+
+// madePlace tells whether an exchange up to i made the zone or pool.
+func (p starter) madePlace(name string, id, i int, collection string) bool {
+	for j, e := range p.exchanges[:i+1] {
+		if e.Request.Method != http.MethodPost || !e.OK() || e.Route()[0] != collection || len(e.Route()) != 1 {
+			continue
+		}
+		if o, ok := p.found.bodies[j].(map[string]any); ok && (textOf(o["name"]) == name || numberOf(o["id"]) == id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p starter) makePlace(wanted place, collection, single string, next int) int {
+	for range 100 {
+		name := wanted.name
+		if next != 0 && next < wanted.id {
+			name = fmt.Sprintf("before-%d", next)
+		}
+		var made struct{ ID int }
+		if !decodeBody(p.try(http.MethodPost, collection+"/", url.Values{"name": {name}, "description": {wanted.description}}), &made) {
+			return next
+		}
+		next = made.ID + 1
+		if name == wanted.name && made.ID >= wanted.id {
+			return next
+		}
+		handle := strconv.Itoa(made.ID)
+		if collection == "zones" {
+			handle = name
+		}
+		p.try(http.MethodDelete, single+"/"+handle+"/", nil)
+	}
+	return next
+}
+
+// walk calls a function for each object that is the value of a key.
+func walk(v any, key string, found func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, child := range v {
+			if o, ok := child.(map[string]any); ok && k == key {
+				found(o)
+			}
+			walk(child, key, found)
+		}
+	case []any:
+		for _, child := range v {
+			walk(child, key, found)
+		}
+	}
+}
+
+// startHosts registers the VM hosts that were there, in the order of their ids.
+func (p starter) startHosts() {
+	there, made := map[int]map[string]any{}, map[string]bool{}
+	for i, e := range p.exchanges {
+		for _, o := range p.found.hostsIn(i) {
+			id := textOf(o["id"])
+			if e.Request.Method == http.MethodPost && len(e.Route()) == 1 {
+				made[id] = true
+			}
+			if !made[id] && there[numberOf(o["id"])] == nil {
+				there[numberOf(o["id"])] = o
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(there)) {
+		p.registerHost(there[id])
+	}
+}
+
+// registerHost registers a VM host as an answer shows it.
+func (p starter) registerHost(o map[string]any) {
+	recordedID := textOf(o["id"])
+	form := url.Values{
+		"type": {"lxd"}, "power_address": {p.address()}, "project": {p.found.projectOfHost(recordedID, textOf(o["name"]))},
+		"certificate": {p.trusted.certificate}, "key": {p.trusted.key}, "name": {textOf(o["name"])},
+		"zone": {nameOf(o["zone"])}, "pool": {nameOf(o["pool"])},
+	}
+	for _, tag := range listOf(o["tags"]) {
+		if tag != "pod-console-logging" {
+			form.Add("tags", tag)
+		}
+	}
+	if tags := form["tags"]; len(tags) > 0 {
+		form.Set("tags", strings.Join(tags, ","))
+	}
+	var made struct {
+		ID   int
+		Host struct {
+			SystemID string `json:"system_id"`
+		}
+	}
+	body := p.call(http.MethodPost, "vm-hosts/", form)
+	if json.Unmarshal(body, &made) != nil || made.ID == 0 {
+		return
+	}
+	p.note("at the start: VM host %s is registered", textOf(o["name"]))
+	p.bindHost(recordedID, strconv.Itoa(made.ID))
+	if host, ok := o["host"].(map[string]any); ok && p.match.bound["node"][textOf(host["system_id"])] == "" && made.Host.SystemID != "" {
+		p.bindNode(textOf(host["system_id"]), made.Host.SystemID)
+	}
+	p.inventory(recordedID)
+	p.call(http.MethodPut, "vm-hosts/"+strconv.Itoa(made.ID)+"/", url.Values{
+		"cpu_over_commit_ratio": {textOf(o["cpu_over_commit_ratio"])}, "memory_over_commit_ratio": {textOf(o["memory_over_commit_ratio"])},
+	})
+}
+
+// address is where the LXD of the story listens.
+func (p starter) address() string { return p.model.Hosts[0].Address }
+
+// startTags makes the tags that requests named with success and none made.
+func (p starter) startTags() {
+	made := map[string]bool{}
+	for i, e := range p.exchanges {
+		route := e.Route()
+		if route[0] != "tags" || !e.OK() {
+			continue
+		}
+		var names []string
+		switch {
+		case len(route) == 1 && e.Request.Method == http.MethodPost:
+			made[e.FormValues().Get("name")] = true
+		case len(route) == 1:
+			for _, o := range objectsOf(p.found.bodies[i]) {
+				names = append(names, textOf(o["name"]))
+			}
+		default:
+			names = []string{route[1]}
+		}
+		for _, name := range names {
+			if !made[name] && !p.missedBefore(i, name) {
+				made[name] = true
+				p.try(http.MethodPost, "tags/", url.Values{"name": {name}})
+			}
+		}
+	}
+}
+
+// missedBefore tells whether MAAS said before exchange i that there is no such tag.
+func (p starter) missedBefore(i int, name string) bool {
+	return slices.ContainsFunc(p.exchanges[:i], func(e recording.Exchange) bool {
+		route := e.Route()
+		return e.Response.Status == http.StatusNotFound && len(route) == 2 && route[0] == "tags" && route[1] == name
+	})
+}
+
+// startMachines composes the VMs that were there.
+func (p starter) startMachines() {
+	known := map[string]bool{}
+	for i, seen := range p.found.seen {
+		for _, s := range seen {
+			if known[s.ID] || s.PodID == "" || p.found.made(s.ID) >= 0 || p.found.syncBefore(i, s) >= 0 {
+				continue
+			}
+			known[s.ID] = true
+			p.startMachine(s)
+		}
+	}
+}
+
+func (p starter) startMachine(s sighting) {
+	host, ok := p.match.bound["VM host"][s.PodID]
+	if !ok {
+		return
+	}
+	form := url.Values{"hostname": {s.Hostname}, "cores": {strconv.Itoa(max(1, s.Cores))}, "memory": {strconv.FormatInt(max(1024, s.MemoryMiB), 10)}, "skip_commissioning": {"true"}}
+	var made struct {
+		SystemID string `json:"system_id"`
+	}
+	if !decodeBody(p.try(http.MethodPost, "vm-hosts/"+host+"/?op=compose", form), &made) {
+		return
+	}
+	p.note("at the start: there is the VM %s, %s", s.Hostname, s.Status)
+	p.bindNode(s.ID, made.SystemID)
+	zone, pool, status, power, tags := nameOf(s.Body["zone"]), nameOf(s.Body["pool"]), s.Status, s.Power, listOf(s.Body["tag_names"])
+	edit := sim.MachineEdit{Zone: &zone, Pool: &pool, Tags: &tags, StatusName: &status}
+	if power == "on" || power == "off" {
+		edit.PowerState = &power
+	}
+	p.steer(p.world.EditMachine(made.SystemID, edit))
+}
+
+func nameOf(v any) string {
+	o, _ := v.(map[string]any)
+	return textOf(o["name"])
+}
+
+func listOf(v any) []string {
+	out := []string{}
+	list, _ := v.([]any)
+	for _, entry := range list {
+		out = append(out, textOf(entry))
+	}
+	return out
+}
+
+func decode(e recording.Exchange, into any) bool { return json.Unmarshal(e.Response.Body, into) == nil }
+
+// decodeBody reads a successful answer.
+func decodeBody(got served, into any) bool {
+	return got.Status < http.StatusMultipleChoices && json.Unmarshal(got.Body, into) == nil
+}
