@@ -186,7 +186,7 @@ var arrows = map[string]arrow{
 	},
 	"acctest/maassim/sim/surface": {
 		reason: "Which operations there are does not hang on who serves them.",
-		ours:   roomsOfTheSimulator("surface", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   roomsOfTheSimulator("surface", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/rest": {
@@ -201,27 +201,37 @@ var arrows = map[string]arrow{
 	},
 	"acctest/maassim/sim/world": {
 		reason: "The state does not know who changes it.",
-		ours:   roomsOfTheSimulator("world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("world/...", "boot", "lxd/daemon", "rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/lxd": {
 		reason: "LXD's API knows nothing of MAAS's.",
-		ours:   roomsOfTheSimulator("lxd", "lxd/daemon", "boot", "world", "rest"),
+		ours:   roomsOfTheSimulator("lxd", "lxd/daemon", "boot", "world/...", "rest"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/world/site": {
+		reason: "What an operator makes beside machines knows no machine.",
+		ours:   roomsOfTheSimulator("world/site"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/accounts": {
+		reason: "Users and their keys do not know machines' own operations.",
+		ours:   roomsOfTheSimulator("accounts", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/catalog": {
 		reason: "What machines are sorted into does not know machines' own operations.",
-		ours:   roomsOfTheSimulator("catalog", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   roomsOfTheSimulator("catalog", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/network": {
 		reason: "Networks are linked to machines without knowing their own operations.",
-		ours:   roomsOfTheSimulator("network", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   roomsOfTheSimulator("network", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/hosts": {
 		reason: "A VM host makes machines; who allocates one uses it, not the other way round.",
-		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	// The provider block, and the list of what there is; its objects are below.

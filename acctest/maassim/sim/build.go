@@ -16,12 +16,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
 )
 
 // buildWorld makes the world of a model that was checked.
 func buildWorld(k *world.Keeper, m Model) *world.World {
 	w := &world.World{
-		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK,
+		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK, Site: site.New(),
 		LastID: map[string]int{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{},
 		Tags: map[string]*world.Tag{}, Images: m.Images, Machines: map[string]*world.Machine{}, Hosts: map[int]*world.VMHost{},
 		BMCs: map[string]*world.BMC{}, LXDs: map[string]*world.LXD{}, Nonces: world.Nonces{Seen: map[string]int64{}}, Done: make(chan struct{}),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/accounts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/catalog"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/machines"
@@ -72,7 +73,7 @@ func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Repl
 // brings its own table.
 func allRoutes() []request.Route {
 	return slices.Concat(
-		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(),
+		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(),
 	)
 }
 

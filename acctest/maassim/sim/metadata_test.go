@@ -37,7 +37,7 @@ func asMachine(t *testing.T, s *Server, systemID, method, path, body string) (in
 	key := metadata.Credentials(&world.Machine{SystemID: systemID})
 	r.Header.Set("Authorization", fmt.Sprintf(
 		`OAuth oauth_nonce="%d", oauth_timestamp="%d", oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s"`,
-		time.Now().UnixNano(), time.Now().Unix(), key.Consumer, key.Token, key.Secret))
+		time.Now().UnixNano(), time.Now().Unix(), key.Consumer, key.Key, key.Secret))
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -22,9 +21,6 @@ func Routes() []request.Route {
 
 var aboutRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "version/", Anon: true, Handle: showVersion},
-	{Method: http.MethodGet, Path: "users/", Op: "whoami", Handle: whoAmI},
-	{Method: http.MethodGet, Path: "users/", Handle: listUsers},
-	{Method: http.MethodGet, Path: "users/{name}/", Handle: readUser},
 	{Method: http.MethodGet, Path: "boot-resources/", Handle: listImages},
 	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OK(false) }},
 	{Method: http.MethodGet, Path: "maas/", Op: "get_config", Handle: getConfig},
@@ -41,25 +37,6 @@ func showVersion(c *request.Call) rest.Reply {
 	rep := rest.OK(rest.Object{"version": versions.Number(c.World.Version), "subversion": "", "capabilities": capabilities})
 	rep.Header.Set("Vary", "Authorization")
 	return rep
-}
-
-func whoAmI(c *request.Call) rest.Reply { return rest.OK(view.User(c.User)) }
-
-func listUsers(c *request.Call) rest.Reply {
-	views := []rest.Object{}
-	for _, u := range c.World.Users {
-		views = append(views, view.User(u))
-	}
-	return rest.OK(views)
-}
-
-func readUser(c *request.Call) rest.Reply {
-	for _, u := range c.World.Users {
-		if u.Name == c.Vars["name"] {
-			return rest.OK(view.User(u))
-		}
-	}
-	return rest.NoObject("User")
 }
 
 // listImages shows two boot resources for each image and architecture: the

@@ -3,7 +3,6 @@ package hosts
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
@@ -236,4 +235,4 @@ func NoRack(text string) rest.Reply {
 }
 
 // InternalError is 500 with a sentence.
-func InternalError(text string) rest.Reply { return rest.Refused(http.StatusInternalServerError, text) }
+func InternalError(text string) rest.Reply { return rest.InternalError(text) }

@@ -45,6 +45,18 @@ func AuthenticateAs(w *world.World, c *Call, r *http.Request, among []*world.Use
 	return nil, &rep
 }
 
+// tokenOf finds the token of a consumer, and whose it is.
+func tokenOf(among []*world.User, consumer string) (*world.User, *world.Token) {
+	for _, u := range among {
+		for _, t := range u.Tokens {
+			if t.Consumer == consumer {
+				return u, t
+			}
+		}
+	}
+	return nil, nil
+}
+
 // OauthParams reads an OAuth header, nothing if it is none.
 func OauthParams(header string) map[string]string {
 	rest, isOAuth := strings.CutPrefix(header, "OAuth ")
@@ -66,12 +78,11 @@ func OauthParams(header string) map[string]string {
 // checkOAuth is the user of a valid signature, or the problem in MAAS's words,
 // which echo the token's secret.
 func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, among []*world.User) (*world.User, string) {
-	byConsumer := slices.IndexFunc(among, func(u *world.User) bool { return u.Consumer == p["oauth_consumer_key"] })
-	if byConsumer < 0 {
+	u, token := tokenOf(among, p["oauth_consumer_key"])
+	if token == nil {
 		return nil, "Invalid API key."
 	}
-	u := among[byConsumer]
-	if u.Token != p["oauth_token"] {
+	if token.Key != p["oauth_token"] {
 		return nil, fmt.Sprintf("'Invalid access token: %s'", p["oauth_token"])
 	}
 	stamp, err := strconv.ParseInt(p["oauth_timestamp"], 10, 64)
@@ -84,7 +95,7 @@ func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, a
 	if nonceUsed(&w.Nonces, nonceKey(p)) {
 		return nil, fmt.Sprintf("'Nonce already used: %s'", p["oauth_nonce"])
 	}
-	if problem := checkSignature(c, r, p, u.Secret); problem != "" {
+	if problem := checkSignature(c, r, p, token.Secret); problem != "" {
 		return nil, problem
 	}
 	addNonce(&w.Nonces, nonceKey(p), stamp)
