@@ -68,7 +68,7 @@ func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
 	if err != nil {
 		return rest.BadText(err.Error()), nil
 	}
-	c := &request.Call{Method: r.Method, Query: r.URL.Query(), Form: form, Op: r.URL.Query().Get("op")}
+	c := &request.Call{Method: r.Method, Query: r.URL.Query(), Form: form, Op: request.OpOf(r, form)}
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
 		if err := pause(c.World, r.Context(), plan.delay); err != nil {

@@ -179,13 +179,11 @@ func updateDNS(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	if c.Has("fqdn") {
-		name, d, wrong := splitName(c)
-		if wrong != nil {
-			return *wrong
-		}
-		r.Name, r.Domain = name, d
+	name, d, wrong := newName(c, r)
+	if wrong != nil {
+		return *wrong
 	}
+	r.Name, r.Domain = name, d
 	if c.Has("address_ttl") {
 		ttl, problem := readTTL(c.Field("address_ttl"))
 		if problem != "" {
@@ -201,6 +199,25 @@ func updateDNS(c *request.Call) rest.Reply {
 		pointTo(c.World, r, ips, c.User)
 	}
 	return rest.OK(viewResource(r, c.World))
+}
+
+// newName is what an update calls a resource. fqdn counts where neither name nor
+// domain is given (api/dnsresources.py, update).
+func newName(c *request.Call, r *world.DNSResource) (string, *world.Domain, *rest.Reply) {
+	if c.Has("fqdn") && !c.Has("name") && !c.Has("domain") {
+		return splitName(c)
+	}
+	name, d := r.Name, r.Domain
+	if c.Has("name") {
+		name = c.Field("name")
+	}
+	if c.Has("domain") {
+		if d = domainCalled(c.World, c.Field("domain")); d == nil {
+			rep := rest.NoObject("Domain")
+			return "", nil, &rep
+		}
+	}
+	return name, d, nil
 }
 
 func deleteDNS(c *request.Call) rest.Reply {

@@ -136,25 +136,27 @@ func checkSignature(c *Call, r *http.Request, p map[string]string, secret string
 	return ""
 }
 
-// signatureBase is RFC 5849 §3.4.1: method, address and sorted parameters.
-// Fields of the body are among them only if it is urlencoded.
+// signatureBase is RFC 5849 §3.4.1 as MAAS reads it (piston's authentication.py,
+// initialize_server_request, and oauth.py, from_request): method, address and sorted
+// parameters, each name once. The fields of a body count in a POST alone.
 func signatureBase(c *Call, r *http.Request, p map[string]string) string {
+	signed := map[string]string{}
+	if r.Method == http.MethodPost && isForm(r) {
+		for name, values := range c.Form {
+			signed[name] = rest.Last(values)
+		}
+	}
+	maps.Copy(signed, p)
+	for name := range c.Query {
+		if value := c.Query.Get(name); value != "" {
+			signed[name] = value
+		}
+	}
+	delete(signed, "oauth_signature")
+	delete(signed, "realm")
 	var pairs []string
-	for name, value := range p {
-		if name != "oauth_signature" && name != "realm" {
-			pairs = append(pairs, escape(name)+"="+escape(value))
-		}
-	}
-	signed := []url.Values{c.Query}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "application/x-www-form-urlencoded" {
-		signed = append(signed, c.Form)
-	}
-	for _, fields := range signed {
-		for name, values := range fields {
-			for _, value := range values {
-				pairs = append(pairs, escape(name)+"="+escape(value))
-			}
-		}
+	for name, value := range signed {
+		pairs = append(pairs, escape(name)+"="+escape(value))
 	}
 	slices.Sort(pairs)
 	scheme := "http"
@@ -163,6 +165,22 @@ func signatureBase(c *Call, r *http.Request, p map[string]string) string {
 	}
 	address := scheme + "://" + strings.ToLower(r.Host) + r.URL.EscapedPath()
 	return strings.Join([]string{r.Method, escape(address), escape(strings.Join(pairs, "&"))}, "&")
+}
+
+// isForm says whether Django makes fields of a body: of JSON it does not.
+func isForm(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && (kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data")
+}
+
+// OpOf is the operation that a request names: in its query, or in the fields of its
+// body (api/support.py, dispatch).
+func OpOf(r *http.Request, form url.Values) string {
+	op := r.URL.Query().Get("op")
+	if op == "" && isForm(r) {
+		op = rest.Last(form["op"])
+	}
+	return op
 }
 
 // escape is RFC 5849 §3.6.
