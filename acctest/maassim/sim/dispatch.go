@@ -14,6 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/network"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/settings"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
 )
 
@@ -73,7 +74,7 @@ func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Repl
 // brings its own table.
 func allRoutes() []request.Route {
 	return slices.Concat(
-		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(),
+		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(), settings.Routes(),
 	)
 }
 

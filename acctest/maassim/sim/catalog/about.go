@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,7 +22,6 @@ var aboutRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "version/", Anon: true, Handle: showVersion},
 	{Method: http.MethodGet, Path: "boot-resources/", Handle: listImages},
 	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OK(false) }},
-	{Method: http.MethodGet, Path: "maas/", Op: "get_config", Handle: getConfig},
 }
 
 // capabilities are what version/ lists: the same since MAAS 2.
@@ -90,50 +88,3 @@ func subarches(version string) string {
 	}
 	return strings.Join(names, ",")
 }
-
-func getConfig(c *request.Call) rest.Reply {
-	name := c.Query.Get("name")
-	if !slices.Contains(configNames, name) {
-		rep := rest.BadField(name, fmt.Sprintf("%s is not a valid config setting (valid settings are: %s).", name, strings.Join(configNames, ", ")))
-		rep.Kind = "application/json"
-		return rep
-	}
-	rep := rest.OK(settingValue(c.World, name))
-	rep.Kind = "application/json"
-	return rep
-}
-
-// settingValue is a setting's value; those that nothing here depends on are null.
-func settingValue(w *world.World, name string) any {
-	switch name {
-	case "default_osystem":
-		return "ubuntu"
-	case "default_distro_series", "commissioning_distro_series":
-		return w.DefaultSeries()
-	case "default_storage_layout":
-		return "flat"
-	case "maas_name":
-		return "maassim"
-	case "maas_internal_domain":
-		return "maas-internal"
-	case "node_timeout":
-		return 30
-	}
-	return nil
-}
-
-// configNames are the settings of MAAS 3.4 (forms/settings.py), in its order.
-var configNames = strings.Fields(`
-	maas_name theme kernel_opts enable_http_proxy maas_proxy_port use_peer_proxy prefer_v4_proxy http_proxy
-	default_dns_ttl upstream_dns dnssec_validation maas_internal_domain dns_trusted_acl ntp_servers
-	ntp_external_only remote_syslog maas_syslog_port network_discovery active_discovery_interval default_osystem
-	default_distro_series default_min_hwe_kernel default_storage_layout commissioning_distro_series
-	enable_third_party_drivers windows_kms_host enable_disk_erasing_on_release disk_erase_with_secure_erase
-	disk_erase_with_quick_erase boot_images_auto_import boot_images_no_proxy curtin_verbose force_v1_network_yaml
-	enable_analytics completed_intro max_node_commissioning_results max_node_testing_results
-	max_node_installation_results subnet_ip_exhaustion_threshold_count release_notifications use_rack_proxy
-	node_timeout prometheus_enabled prometheus_push_gateway prometheus_push_interval promtail_enabled promtail_port
-	enlist_commissioning maas_auto_ipmi_user maas_auto_ipmi_user_privilege_level maas_auto_ipmi_k_g_bmc_key
-	maas_auto_ipmi_cipher_suite_id maas_auto_ipmi_workaround_flags vcenter_server vcenter_username
-	vcenter_password vcenter_datacenter hardware_sync_interval tls_cert_expiration_notification_enabled
-	tls_cert_expiration_notification_interval session_length auto_vlan_creation`)

@@ -87,7 +87,7 @@ func readImage(w *world.World, c *request.Call) (osystem, series string, bad *re
 		osystem, series = before, after
 	}
 	if series == "" {
-		series = w.DefaultSeries()
+		series = world.DeploySeries(w)
 	}
 	if w.HasImage(osystem, series) {
 		return osystem, series, nil
