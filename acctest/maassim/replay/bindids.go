@@ -12,6 +12,33 @@ func (p *player) bindIDs(i int) {
 	route := p.exchanges[i].Route()
 	if len(route) >= 4 && route[0] == "nodes" && route[2] == "interfaces" {
 		p.bindInterface(route[1], route[3])
+		if id := p.exchanges[i].FormValues().Get("id"); p.exchanges[i].Op() == "unlink_subnet" && id != "" {
+			p.bindLink(route[1], route[3], id)
+		}
+	}
+}
+
+// bindLink binds a link by its place among the interface's, as an answer before
+// lists them.
+func (p *player) bindLink(node, nic, recorded string) {
+	if p.match.bound["link"][recorded] != "" {
+		return
+	}
+	var have struct{ Links []struct{ ID json.Number } }
+	path := "nodes/" + p.match.translate("node", node) + "/interfaces/" + p.match.translate("interface", nic) + "/"
+	if !decodeBody(p.try(http.MethodGet, path, nil), &have) {
+		return
+	}
+	for _, body := range p.found.bodies {
+		for _, o := range objectsOf(body) {
+			links, _ := o["links"].([]any)
+			for at, link := range objectsOf(links) {
+				if textOf(link["id"]) == recorded && at < len(have.Links) {
+					p.match.bind("link", "", recorded, have.Links[at].ID.String())
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -25,15 +52,15 @@ func (p *player) bindInterface(node, recorded string) {
 	if !decodeBody(p.try(http.MethodGet, "nodes/"+simNode+"/interfaces/", nil), &have) {
 		return
 	}
-	at := max(0, slices.Index(p.recordedInterfaces(node), recorded))
+	at := max(0, slices.Index(p.found.recordedInterfaces(node), recorded))
 	if at < len(have) {
 		p.match.bind("interface", "", recorded, have[at].ID.String())
 	}
 }
 
 // recordedInterfaces are the ids of a node's interfaces, as some answer lists them.
-func (p *player) recordedInterfaces(node string) (all []string) {
-	for _, s := range p.found.sightings(node) {
+func (v *evidence) recordedInterfaces(node string) (all []string) {
+	for _, s := range v.sightings(node) {
 		list, _ := s.Body["interface_set"].([]any)
 		for _, o := range objectsOf(list) {
 			all = append(all, textOf(o["id"]))

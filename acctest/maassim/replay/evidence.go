@@ -19,6 +19,7 @@ type sighting struct {
 	MAC                         string
 	Cores                       int
 	MemoryMiB                   int64
+	DiskBytes                   int64
 	Body                        map[string]any
 }
 
@@ -75,6 +76,9 @@ func sightingOf(o map[string]any) (sighting, bool) {
 	}
 	if pod, ok := o["pod"].(map[string]any); ok {
 		s.PodID, s.PodName = textOf(pod["id"]), textOf(pod["name"])
+	}
+	if disk, ok := o["boot_disk"].(map[string]any); ok {
+		s.DiskBytes = int64(numberOf(disk["size"]))
 	}
 	if nic, ok := o["boot_interface"].(map[string]any); ok {
 		s.MAC = textOf(nic["mac_address"])

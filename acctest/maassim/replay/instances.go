@@ -25,7 +25,12 @@ func (p *planner) planInstances() {
 			if s.PodID == "" || p.made(s.ID) >= 0 || p.sightings(s.ID)[0].at != i {
 				continue
 			}
-			if at := p.syncBefore(i, s); at >= 0 && !placed[s.Hostname] {
+			at := p.syncBefore(i, s)
+			if j := p.enlistedAs(at, s); j >= 0 {
+				n, _ := enlistmentOf(p.exchanges[j])
+				placed[n.Instance] = true
+				p.planInstance(j, s, sim.Instance{Project: cmp.Or(n.Project, "default"), Name: n.Instance, MACs: macsOf(s.MAC)})
+			} else if at >= 0 && !placed[s.Hostname] {
 				placed[s.Hostname] = true
 				p.planInstance(at, s, sim.Instance{Project: p.projectOfHost(s.PodID, s.PodName), Name: s.Hostname, MACs: macsOf(s.MAC)})
 			}
@@ -66,6 +71,7 @@ func (p *planner) planInstance(at int, s sighting, made sim.Instance) {
 		if later.Cores > 0 {
 			made.Cores, made.MemoryMiB = later.Cores, later.MemoryMiB
 		}
+		made.DiskBytes = max(made.DiskBytes, later.DiskBytes)
 	}
 	p.changes[at] = append(p.changes[at], scene{"somebody made the instance " + made.Name, func(q *player) {
 		q.steer(q.world.AddInstance(made))

@@ -67,12 +67,14 @@ func (p *player) infer(i int) {
 		p.note("before %s: %s", e, change.reason)
 		change.play(p)
 	}
+	p.away.sayWhatIsAway(e)
 	p.awaitInventory(i)
 	for _, s := range p.found.seen[i] {
 		p.bringTo(e, s)
 	}
-	p.readyFor(e)
+	p.readyFor(i)
 	p.bindIDs(i)
+	p.collide(i)
 }
 
 // bringTo ends passages and lets power actions end until the machine is as the
@@ -143,27 +145,57 @@ func (p *player) awaitPower(s sighting) {
 }
 
 // readyFor lets a power action end that would have kept MAAS from what it did.
-func (p *player) readyFor(e recording.Exchange) {
+func (p *player) readyFor(i int) {
+	e := p.exchanges[i]
 	id := machineOf(e)
 	if _, ok := p.simulated(id); !ok {
 		return
 	}
 	busy := func() bool { m, ok := p.simulated(id); return ok && m.PowerBusy }
 	if e.Op() == "query_power_state" && e.OK() {
-		var answer struct{ State string }
-		if decode(e, &answer) && (answer.State == "on" || answer.State == "off") {
-			passTime(powerTime, func() bool { return !busy() })
-		}
+		p.awaitAnswer(e, id)
 		return
+	}
+	if e.Request.Method == http.MethodDelete && e.OK() && !p.found.leaked(i) {
+		passTime(powerTime, func() bool { return !busy() })
 	}
 	if e.Request.Method == http.MethodPost && e.OK() && slices.Contains(needsRest, e.Op()) {
 		p.finishPassage(e, id)
 	}
-	if e.Request.Method == http.MethodPost && e.OK() && slices.Contains(usesPower, e.Op()) {
+	if e.Request.Method == http.MethodPost && e.OK() && p.otherPower(id, e.Op()) {
 		passTime(powerTime, func() bool { return !busy() })
 	}
 	if e.Request.Method == http.MethodGet && e.Response.Status == http.StatusNotFound {
 		passTime(powerTime, func() bool { _, ok := p.simulated(id); return !ok })
+	}
+}
+
+// otherPower tells whether an operation needs another power action than the one
+// that was asked for last: MAAS takes only the same one twice.
+func (p *player) otherPower(id, op string) bool {
+	switch op {
+	case "power_on", "power_off":
+		other := p.lastPower[id] != op
+		p.lastPower[id] = op
+		return other
+	}
+	if slices.Contains(usesPower, op) {
+		delete(p.lastPower, id)
+		return true
+	}
+	return false
+}
+
+// awaitAnswer lets a power action end where LXD's power was another one when
+// MAAS asked.
+func (p *player) awaitAnswer(e recording.Exchange, id string) {
+	var answer struct{ State string }
+	m, ok := p.simulated(id)
+	if !ok || !decode(e, &answer) || !m.PowerBusy || m.PowerState == answer.State {
+		return
+	}
+	if answer.State == "on" || answer.State == "off" {
+		passTime(powerTime, func() bool { m, ok := p.simulated(id); return !ok || !m.PowerBusy })
 	}
 }
 

@@ -33,7 +33,7 @@ func serve(handler http.Handler, request *http.Request) served {
 
 // rebuild makes a recorded request anew with the simulator's own names.
 func (m *matcher) rebuild(e recording.Exchange, secrets pair) (*http.Request, error) {
-	query := m.parameters(e.Request.Query)
+	query := m.parameters(e, recording.Values(e.Request.Query))
 	target := &url.URL{Scheme: "http", Host: "maas.test", Path: m.request(e.Request.Path), RawQuery: query.Encode()}
 	contentType, body, err := m.requestBody(e, secrets)
 	if err != nil {
@@ -46,14 +46,24 @@ func (m *matcher) rebuild(e recording.Exchange, secrets pair) (*http.Request, er
 	return request, nil
 }
 
-func (m *matcher) parameters(recorded map[string]any) url.Values {
-	out := recording.Values(recorded)
-	for _, all := range out {
+// parameters puts the simulator's names in place of recorded ones in a query or
+// form.
+func (m *matcher) parameters(e recording.Exchange, out url.Values) url.Values {
+	for name, all := range out {
 		for i := range all {
 			all[i] = m.parameter(all[i])
+			if in := idParameters[[2]string{e.Op(), name}]; in != "" {
+				all[i] = m.translate(in, all[i])
+			}
 		}
 	}
 	return out
+}
+
+// idParameters are parameters of operations that are the id of a row.
+var idParameters = map[[2]string]space{
+	{"unlink_subnet", "id"}: "link", {"set_default_gateway", "link_id"}: "link",
+	{"query", "after"}: "event", {"query", "before"}: "event",
 }
 
 // requestBody renders the form in the content type that the recording used.
@@ -71,12 +81,12 @@ func (m *matcher) requestBody(e recording.Exchange, secrets pair) (contentType s
 	}
 	media, _, _ := mime.ParseMediaType(e.Media())
 	if media == "multipart/form-data" {
-		return multipartBody(m.parameters(cmpForm(form, multipartForms[e.Name])))
+		return multipartBody(m.parameters(e, recording.Values(cmpForm(form, multipartForms[e.Name]))))
 	}
 	if len(form) == 0 && media == "" {
 		return "", nil, nil
 	}
-	return "application/x-www-form-urlencoded", []byte(m.parameters(secrets.fill(form)).Encode()), nil
+	return "application/x-www-form-urlencoded", []byte(m.parameters(e, recording.Values(secrets.fill(form))).Encode()), nil
 }
 
 // fill puts a real pair in place of the placeholders of a form, also where a

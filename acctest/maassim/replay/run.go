@@ -33,8 +33,10 @@ type player struct {
 	exchanges []recording.Exchange
 	model     sim.Model
 	found     *evidence
-	changes   map[int][]scene // by exchange: what somebody did in the LXD before it
-	scenes    map[int]scene   // what the recordings do not tell, where somebody knows it
+	away      *weather
+	lastPower map[string]string // by recorded system id: the power operation that was asked for last
+	changes   map[int][]scene   // by exchange: what somebody did in the LXD before it
+	scenes    map[int]scene     // what the recordings do not tell, where somebody knows it
 	together  map[int]int
 	match     *matcher
 	problems  [][]Problem
@@ -56,8 +58,9 @@ type scene struct {
 func newPlayer(exchanges []recording.Exchange, model sim.Model) (*player, error) {
 	p := &player{
 		model: model, found: gather(exchanges), exchanges: exchanges, match: newMatcher(spokenNames(exchanges)), problems: make([][]Problem, len(exchanges)),
-		underway: map[int]chan served{},
+		underway: map[int]chan served{}, lastPower: map[string]string{},
 	}
+	p.away = &weather{player: p, moved: map[string]bool{}}
 	var err error
 	if p.trusted, err = newPair(); err != nil {
 		return nil, err
@@ -92,10 +95,10 @@ func spokenNames(exchanges []recording.Exchange) map[string]bool {
 
 func (p *player) run() {
 	if p.scenes == nil {
-		starter{p}.start()
 		plan := &planner{evidence: p.found, host: p.model.Hosts[0].Name, changes: map[int][]scene{}}
 		plan.planInstances()
 		p.changes = plan.changes
+		starter{p}.start()
 	}
 	for i, e := range p.exchanges {
 		p.prepare(i)

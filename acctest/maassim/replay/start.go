@@ -115,23 +115,64 @@ func walk(v any, key string, found func(map[string]any)) {
 }
 
 // startHosts registers the VM hosts that were there, in the order of their ids.
+// One that was registered later is registered before the answer that shows it.
 func (p starter) startHosts() {
 	there, made := map[int]map[string]any{}, map[string]bool{}
+	highest := 0
 	for i, e := range p.exchanges {
 		for _, o := range p.found.hostsIn(i) {
-			id := textOf(o["id"])
+			id := numberOf(o["id"])
 			if e.Request.Method == http.MethodPost && len(e.Route()) == 1 {
-				made[id] = true
+				made[textOf(o["id"])] = true
+				highest = max(highest, id)
 			}
-			if !made[id] && there[numberOf(o["id"])] == nil {
-				there[numberOf(o["id"])] = o
+			if made[textOf(o["id"])] {
+				continue
+			}
+			made[textOf(o["id"])] = true
+			if before := hostBefore(e, o); (id < highest || highest == 0) && !p.absentBefore(i, id) {
+				there[id] = before
+			} else {
+				p.changes[i] = append([]scene{{"somebody registered the VM host " + textOf(o["name"]), func(p *player) { starter{p}.registerHost(before) }}}, p.changes[i]...)
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(there)) {
+		p.note("at the start: VM host %s is registered", textOf(there[id]["name"]))
 		p.registerHost(there[id])
 	}
 }
+
+// absentBefore tells whether a list of all VM hosts before i lacks one.
+func (p starter) absentBefore(i, id int) bool {
+	for j, e := range p.exchanges[:i] {
+		list, ok := p.found.bodies[j].([]any)
+		if route := e.Route(); !ok || len(route) != 1 || route[0] != "vm-hosts" && route[0] != "pods" {
+			continue
+		}
+		if !slices.ContainsFunc(objectsOf(list), func(o map[string]any) bool { return numberOf(o["id"]) == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostBefore is a VM host before the exchange that shows it: without what the
+// request changed.
+func hostBefore(e recording.Exchange, o map[string]any) map[string]any {
+	before := maps.Clone(o)
+	if e.Op() == "add_tag" {
+		before["tags"] = slices.DeleteFunc(slices.Clone(anyList(o["tags"])), func(tag any) bool { return tag == e.FormValues().Get("tag") })
+	}
+	if e.Request.Method == http.MethodPut {
+		for name := range e.FormValues() {
+			delete(before, name)
+		}
+	}
+	return before
+}
+
+func anyList(v any) []any { list, _ := v.([]any); return list }
 
 // registerHost registers a VM host as an answer shows it.
 func (p starter) registerHost(o map[string]any) {
@@ -139,14 +180,14 @@ func (p starter) registerHost(o map[string]any) {
 	form := url.Values{
 		"type": {"lxd"}, "power_address": {p.address()}, "project": {p.found.projectOfHost(recordedID, textOf(o["name"]))},
 		"certificate": {p.trusted.certificate}, "key": {p.trusted.key}, "name": {textOf(o["name"])},
-		"zone": {nameOf(o["zone"])}, "pool": {nameOf(o["pool"])},
 	}
-	for _, tag := range listOf(o["tags"]) {
-		if tag != "pod-console-logging" {
-			form.Add("tags", tag)
+	for _, name := range []string{"zone", "pool"} {
+		if value := nameOf(o[name]); value != "" {
+			form.Set(name, value)
 		}
 	}
-	if tags := form["tags"]; len(tags) > 0 {
+	tags := slices.DeleteFunc(listOf(o["tags"]), func(tag string) bool { return tag == "pod-console-logging" })
+	if len(tags) > 0 {
 		form.Set("tags", strings.Join(tags, ","))
 	}
 	var made struct {
@@ -159,19 +200,32 @@ func (p starter) registerHost(o map[string]any) {
 	if json.Unmarshal(body, &made) != nil || made.ID == 0 {
 		return
 	}
-	p.note("at the start: VM host %s is registered", textOf(o["name"]))
 	p.bindHost(recordedID, strconv.Itoa(made.ID))
 	if host, ok := o["host"].(map[string]any); ok && p.match.bound["node"][textOf(host["system_id"])] == "" && made.Host.SystemID != "" {
 		p.bindNode(textOf(host["system_id"]), made.Host.SystemID)
 	}
 	p.inventory(recordedID)
-	p.call(http.MethodPut, "vm-hosts/"+strconv.Itoa(made.ID)+"/", url.Values{
-		"cpu_over_commit_ratio": {textOf(o["cpu_over_commit_ratio"])}, "memory_over_commit_ratio": {textOf(o["memory_over_commit_ratio"])},
-	})
+	p.settleHost(strconv.Itoa(made.ID), o)
+}
+
+// settleHost gives a VM host what only a change can give it.
+func (p starter) settleHost(id string, o map[string]any) {
+	form := url.Values{}
+	for _, name := range []string{"cpu_over_commit_ratio", "memory_over_commit_ratio", "default_macvlan_mode"} {
+		if value := textOf(o[name]); value != "" {
+			form.Set(name, value)
+		}
+	}
+	for _, pool := range objectsOf(o["storage_pools"]) {
+		if pool["default"] == true {
+			form.Set("default_storage_pool", textOf(pool["id"]))
+		}
+	}
+	p.call(http.MethodPut, "vm-hosts/"+id+"/", form)
 }
 
 // address is where the LXD of the story listens.
-func (p starter) address() string { return p.model.Hosts[0].Address }
+func (p *player) address() string { return p.model.Hosts[0].Address }
 
 // startTags makes the tags that requests named with success and none made.
 func (p starter) startTags() {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
 // projectOfHost is the LXD project of a VM host: of its registration, of the
@@ -13,6 +15,14 @@ func (v *evidence) projectOfHost(recordedID, name string) string {
 	for i, e := range v.exchanges {
 		if e.Request.Method == http.MethodPost && len(e.Route()) == 1 && len(v.hostsIn(i)) == 1 && textOf(v.hostsIn(i)[0]["id"]) == recordedID {
 			return cmp.Or(e.FormValues().Get("project"), "default")
+		}
+	}
+	for i, e := range v.exchanges {
+		n, enlists := enlistmentOf(e)
+		for _, seen := range v.seen[i] {
+			if enlists && seen.PodID == recordedID && n.Project != "" {
+				return n.Project
+			}
 		}
 	}
 	in := map[string]bool{}
@@ -28,6 +38,11 @@ func (v *evidence) projectOfHost(recordedID, name string) string {
 			if o, ok := v.bodies[i].(map[string]any); ok && textOf(o["project"]) != "" {
 				return textOf(o["project"])
 			}
+		}
+	}
+	for _, e := range v.exchanges {
+		if project := e.FormValues().Get("project"); hostOf(e) == recordedID && e.Request.Method == http.MethodPut && project != "" {
+			return project
 		}
 	}
 	return name
@@ -46,6 +61,31 @@ func (v *evidence) syncBefore(i int, s sighting) int {
 			id = textOf(hosts[0]["id"])
 		}
 		if id == s.PodID {
+			return j
+		}
+	}
+	return -1
+}
+
+// enlistedAs is the enlistment of the instance that MAAS found by itself in
+// exchange at, and gave another name and machine: its MAC was another one than
+// the enlistment said. -1 if there is none.
+func (v *evidence) enlistedAs(at int, s sighting) int {
+	if at < 0 {
+		return -1
+	}
+	for j := at - 1; j >= 0; j-- {
+		n, ok := enlistmentOf(v.exchanges[j])
+		o, _ := v.bodies[j].(map[string]any)
+		id := textOf(o["system_id"])
+		if !ok || id == "" || n.MAC == s.MAC || n.Project != v.projectOfHost(s.PodID, s.PodName) {
+			continue
+		}
+		seen := v.sightings(id)
+		gone := !slices.ContainsFunc(v.exchanges[j:], func(e recording.Exchange) bool {
+			return machineOf(e) == id && e.Request.Method == http.MethodDelete
+		})
+		if gone && (len(seen) == 0 || seen[len(seen)-1].at < at) && (s.Hostname == n.Instance || petname.MatchString(s.Hostname)) {
 			return j
 		}
 	}
@@ -98,4 +138,21 @@ func (v *evidence) machines() (all []string) {
 		}
 	}
 	return all
+}
+
+// leaked tells whether the instance of the machine that exchange i deletes was
+// left in LXD: MAAS finds it again later.
+func (v *evidence) leaked(i int) bool {
+	seen := v.sightings(machineOf(v.exchanges[i]))
+	if len(seen) == 0 {
+		return false
+	}
+	for _, later := range v.seen[i:] {
+		for _, s := range later {
+			if s.ID != seen[0].ID && s.MAC != "" && s.MAC == seen[len(seen)-1].MAC {
+				return true
+			}
+		}
+	}
+	return false
 }

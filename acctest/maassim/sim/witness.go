@@ -89,7 +89,9 @@ type Instance struct {
 	Name      string `json:"name"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
-	Running   bool   `json:"running"`
+	// DiskBytes is the size of its root disk where one is added, 8 GB if zero.
+	DiskBytes int64 `json:"disk_bytes,omitempty"`
+	Running   bool  `json:"running"`
 	// MACs are the addresses of its NICs, by which MAAS recognises it.
 	MACs []string `json:"macs"`
 	// MachineID is the system id of the machine that MAAS has for it, empty if
