@@ -33,6 +33,10 @@ type options struct {
 	listen  string
 	journal bool
 	model   sim.Model
+	compare string // the folder to replay; empty to serve
+	record  string // the folder to write; empty to serve
+	before  string // the MAAS that is recorded
+	modeled bool   // -model was given
 }
 
 // hostFlags shape the hosts that are made where no file describes them.
@@ -84,6 +88,8 @@ const usageText = `maassim serves a simulated MAAS with LXD VM hosts until it is
 	until [ -s maas.env ] || ! kill -0 $!; do sleep 0.1; done
 	. ./maas.env                 # sets MAAS_API_URL and MAAS_API_KEY
 
+maassim -compare DIR replays recorded exchanges with a MAAS instead of serving.
+
 A world can be described in a file (-model FILE); flags change it. It is
 steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
 
@@ -105,7 +111,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		if err != nil {
 			return o, usageError{fmt.Errorf("-model: %w", err)}
 		}
-		o.model = m
+		o.model, o.modeled = m, true
 	}
 	// Once more, now on top of the file.
 	h = hostFlags{hosts: -1, machines: -1}
@@ -121,6 +127,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		spread(&o.model)
 	}
 	return o, err
+}
+
+// world is the model of a recording's world, nil where the recording tells.
+func (o options) world() *sim.Model {
+	if !o.modeled {
+		return nil
+	}
+	return &o.model
 }
 
 func readFile(name string) (sim.Model, error) {
@@ -152,6 +166,7 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.Usage = func() {}
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 picks one")
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
+	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, say how true the simulator is, and end; -model is their world")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
 	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty) to 3.8, or gone for one without VM hosts")

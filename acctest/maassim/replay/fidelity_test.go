@@ -75,19 +75,10 @@ func playAll(t *testing.T, dir string, scenes map[int]scene, together map[int]in
 func playInBubble(t *testing.T, s recording.Story, scenes map[int]scene, together map[int]int) (o Outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		model, err := World()
-		if err != nil {
+		var err error
+		if o, err = play(s, nil, scenes, together); err != nil {
 			t.Fatal(err)
 		}
-		p, err := newPlayer(s.Exchanges, model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.world.Close()
-		p.scenes, p.together = scenes, together
-		p.run()
-		o = outcome(s.Name, s.Exchanges, p.problems)
-		o.Inferred = p.notes
 	})
 	return o
 }
