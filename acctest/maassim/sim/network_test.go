@@ -2,7 +2,9 @@ package sim_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -68,5 +70,24 @@ func TestBridgeAll(t *testing.T) {
 	c.sim.Settle()
 	if diff := cmp.Diff([]string{"enp5s0 physical auto"}, c.nics(id)); diff != "" {
 		t.Errorf("released (-want +got):\n%s", diff)
+	}
+}
+
+// TestNetworkFacts holds the simulator against what MAAS does with networks.
+func TestNetworkFacts(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("testdata/network-facts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := parseFacts(string(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range facts {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runFact(t, f) })
+		})
 	}
 }

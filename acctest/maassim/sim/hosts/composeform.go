@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"fmt"
+	"hash/crc32"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,9 +43,14 @@ type wantedDisk struct {
 
 // wantedNIC is a part of interfaces=: label:key=value,…
 type wantedNIC struct {
-	subnet *world.Subnet
-	ip     string
+	label          string
+	subnet         *world.Subnet
+	ip             string
+	isUnconfigured bool // mode=unconfigured
 }
+
+// labelKey is where the label of a part of interfaces= stands beside its keys.
+const labelKey = ""
 
 // readCompose checks the compose form in MAAS's order: fields first, then
 // networks. Zone, pool and domain are ids here, not names.
@@ -198,7 +204,7 @@ func readInterfaces(text string) ([]map[string]string, string) {
 		if !found || label == "" || !strings.Contains(rest, "=") {
 			return nil, fmt.Sprintf("Malformed constraint: '%s' (required format: '<label>:<key>=<value>[,<key2>=<value2>[,...]]')", part)
 		}
-		constraint := map[string]string{}
+		constraint := map[string]string{labelKey: nameForLabel(label)}
 		for pair := range strings.SplitSeq(rest, ",") {
 			key, value, _ := strings.Cut(pair, "=")
 			if !slices.Contains(interfaceKeys, key) {
@@ -209,4 +215,20 @@ func readInterfaces(text string) ([]map[string]string, string) {
 		parts = append(parts, constraint)
 	}
 	return parts, ""
+}
+
+// maxNameBytes is Linux's limit for the name of an interface.
+const maxNameBytes = 15
+
+// nameForLabel is the interface name that MAAS makes of a label
+// (provisioningserver/utils/network.py, get_ifname_for_label).
+func nameForLabel(label string) string {
+	if n, err := strconv.Atoi(label); err == nil && n >= 0 {
+		label = fmt.Sprintf("eth%d", n)
+	}
+	if len(label) <= maxNameBytes {
+		return label
+	}
+	sum := fmt.Sprintf("%05x", crc32.ChecksumIEEE([]byte(label)))
+	return "eth-" + sum[len(sum)-5:] + "-" + label[len(label)-5:]
 }

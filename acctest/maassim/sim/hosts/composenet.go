@@ -29,7 +29,7 @@ func (v *WantedVM) readNICs(w *world.World, parts []map[string]string) *rest.Rep
 			return &bad
 		}
 		dhcp = dhcp || n.VLAN.DHCP
-		v.nics = append(v.nics, wantedNIC{subnet: n, ip: part["ip"]})
+		v.nics = append(v.nics, wantedNIC{label: part[labelKey], subnet: n, ip: part["ip"], isUnconfigured: part["mode"] == "unconfigured"})
 	}
 	if !dhcp {
 		bad := rest.BadText("MAAS DHCP must be enabled on at least one VLAN attached to the specified interfaces.")
@@ -111,6 +111,18 @@ func (b attachment) fits(part map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// linkNICs names and links the NICs as interfaces= says. The link of a NIC with
+// mode=unconfigured has no address (models/bmc.py, _assign_ip_addresses).
+func (v *WantedVM) linkNICs(w *world.World, m *world.Machine) {
+	for n, want := range v.nics {
+		l := &world.Link{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}
+		if want.isUnconfigured {
+			l.Mode, l.IP = "link_up", ""
+		}
+		m.NICs[n].Name, m.NICs[n].Links = want.label, []*world.Link{l}
+	}
 }
 
 // subnets are the networks that the instance is attached to: what was wanted,

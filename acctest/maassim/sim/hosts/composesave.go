@@ -29,9 +29,8 @@ func saveVM(w *world.World, v *WantedVM, i *world.Instance) (*world.Machine, *re
 		pool, _ := v.poolOf(i.Server, d)
 		m.AddDisk(d.sizeBytes, pool, slices.Clone(d.tags), world.LXDDisk)
 	}
-	for n, want := range v.nics {
-		m.NICs[n].Links = []*world.Link{{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}}
-	}
+	m.CountComposed()
+	v.linkNICs(w, m)
 	if v.Skip {
 		m.LayOut()
 		if len(v.nics) == 0 {

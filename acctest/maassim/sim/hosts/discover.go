@@ -170,8 +170,13 @@ func moveMachineUnder(m *world.Machine, h *world.VMHost, i *world.Instance) {
 	m.BMC, m.Instance = h.BMC, i.Name
 	m.VMID = cmp.Or(m.VMID, m.World.NextID("virtualmachine"))
 	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
+	m.CountInstance(i)
 	for _, d := range m.Disks {
 		d.StoragePool = ""
+	}
+	m.PowerState = "off"
+	if i.Running {
+		m.PowerState = "on"
 	}
 }
 
@@ -184,9 +189,11 @@ func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
 	}
 	m := newVM(w, name, h, i)
 	m.Zone, m.Pool = h.Zone, h.Pool
+	m.CountInstance(i)
 	for _, v := range i.Disks {
 		m.AddDisk(v.SizeBytes, v.Pool, nil, world.LXDDisk)
 	}
+	m.CountComposed()
 	lifecycle.Commission(w, m, w.Users[0], lifecycle.CommissionOptions{})
 	if i.Running {
 		lifecycle.Power(w, m, "cycle")

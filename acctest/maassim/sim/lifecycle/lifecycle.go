@@ -51,10 +51,10 @@ func startTesting(w *world.World, m *world.Machine, o CommissionOptions) {
 // what compose wrote.
 func passCommissioning(m *world.Machine, keepNetwork bool) {
 	EndPower(m, "on")
-	for n, i := range physicalNICs(m) {
-		findNIC(m, n, i)
-	}
-	if !keepNetwork {
+	if !keepNetwork { // MAAS then does not look at what was found, either
+		for n, i := range physicalNICs(m) {
+			findNIC(m, n, i)
+		}
 		dropBridges(m)
 		m.AutoLinks()
 	}
@@ -150,6 +150,9 @@ func dropBridges(m *world.Machine) {
 
 // findNIC is what commissioning learns about the nth NIC of a VM.
 func findNIC(m *world.Machine, n int, i *world.NIC) {
+	if i.VLAN == nil && i.Wire != nil {
+		i.VLAN = i.Wire.VLAN
+	}
 	if m.PowerType != "lxd" {
 		return
 	}

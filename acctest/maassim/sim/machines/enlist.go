@@ -37,7 +37,9 @@ func CreateMachine(c *request.Call) rest.Reply {
 	Place(m, z, p, d)
 	m.Description = c.Field("description")
 	for _, mac := range macs {
-		m.AddNIC(strings.ToLower(mac), subnetForMAC(w, strings.ToLower(mac)))
+		// Only commissioning tells MAAS the VLAN of an enlisted machine's NIC.
+		nic := m.AddNIC(strings.ToLower(mac), nil)
+		nic.Wire = subnetForMAC(w, nic.MAC)
 	}
 	m.PowerType = cmp.Or(c.Field("power_type"), "manual")
 	if bad := attachInstance(w, m, params); bad != nil {

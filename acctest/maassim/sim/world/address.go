@@ -71,11 +71,15 @@ func (m *Machine) Unlink() {
 	}
 }
 
-// AutoLinks replaces all links by an auto one each: what commissioning leaves.
+// AutoLinks is what commissioning leaves: the boot interface is auto, the others
+// are only up (models/node.py, set_initial_networking_configuration).
 func (m *Machine) AutoLinks() {
-	for _, n := range m.NICs {
-		if s := m.World.SubnetOn(n.VLAN); s != nil {
-			n.Links = []*Link{{ID: m.World.NextID("link"), Mode: "auto", Subnet: s}}
+	for i, n := range m.NICs {
+		n.Links = nil
+		if i > 0 {
+			n.EnsureLinkUp(m.World)
+		} else {
+			n.ForceAuto(m.World)
 		}
 	}
 }

@@ -25,9 +25,10 @@ type partition struct {
 type NIC struct {
 	ID         int
 	Name, MAC  string
-	Kind       string // "physical" or "bridge"
-	VLAN       *VLAN  // nil: disconnected
-	Vendor     string // known after commissioning
+	Kind       string  // "physical" or "bridge"
+	VLAN       *VLAN   // as MAAS knows it; nil: disconnected
+	Wire       *Subnet // where it is really attached, which commissioning finds
+	Vendor     string  // known after commissioning
 	Product    string
 	Links      []*Link
 	Discovered []Discovery
@@ -35,14 +36,6 @@ type NIC struct {
 	Params     map[string]any
 	OnHost     bool
 	Deployed   bool // made by bridge_all: gone with the release
-}
-
-// Link ties a nic to a subnet.
-type Link struct {
-	ID     int
-	Mode   string // "auto", "static", "dhcp", "link_up"
-	Subnet *Subnet
-	IP     string
 }
 
 // Discovery is an address that DHCP gave while commissioning.

@@ -32,6 +32,7 @@ type Machine struct {
 	Instance                  string   // instance_name of power type lxd
 	Parent                    *Machine // the host machine when this one was made
 	VMID                      int      // virtualmachine_id, 0 for none
+	VM                        VirtualMachine
 	Architecture              string
 	Cores                     int
 	Pinned                    []int

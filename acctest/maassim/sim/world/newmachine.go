@@ -39,7 +39,7 @@ const LXDDisk = "QEMU HARDDISK"
 // AddNIC gives the machine its next interface, named eth0, eth1, … until
 // commissioning finds its real name.
 func (m *Machine) AddNIC(mac string, n *Subnet) *NIC {
-	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical"}
+	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical", Wire: n}
 	if n != nil {
 		i.VLAN = n.VLAN
 	}
