@@ -57,7 +57,7 @@ const labelKey = ""
 func readCompose(c *request.Call, h *world.VMHost) (WantedVM, *rest.Reply) {
 	errs := rest.FormErrors{}
 	v := WantedVM{
-		Host: h, hostname: c.Field("hostname"), Zone: c.World.DefaultZone(), Pool: h.Pool, Domain: c.World.Domains[0],
+		Host: h, hostname: c.Field("hostname"), Zone: c.World.DefaultZone(), Pool: h.Pool, Domain: c.World.DefaultDomain(),
 		Skip: rest.Truth(c.Field("skip_commissioning")), hugepages: rest.Truth(c.Field("hugepages_backed")), Commissions: c.User,
 	}
 	v.newTags = withoutTag(c.World, h.Tags)

@@ -93,7 +93,7 @@ func takenIP(w *world.World, v *WantedVM) *rest.Reply {
 			bad := rest.Refused(404, fmt.Sprintf("%s is within the dynamic range from %s to %s", n.ip, r.Start, r.End))
 			return &bad
 		}
-		if world.IsTaken(w, ip) {
+		if world.HasAddressRow(w, ip, false) {
 			bad := rest.Refused(404, fmt.Sprintf("The IP address %s is already in use.", n.ip))
 			return &bad
 		}

@@ -159,7 +159,7 @@ func findNIC(m *world.Machine, n int, i *world.NIC) {
 	i.Name = "enp" + strconv.Itoa(5+n) + "s0"
 	i.Vendor, i.Product = "Red Hat, Inc.", "Virtio network device"
 	if s := m.World.SubnetOn(i.VLAN); s != nil && s.VLAN.DHCP && i.Discovered == nil {
-		i.Discovered = []world.Discovery{{Subnet: s, IP: world.LeaseAddress(m.World, s)}}
+		i.Discovered = []world.Discovery{{ID: m.World.NextID("link"), Subnet: s, IP: world.LeaseAddress(m.World, s)}}
 	}
 }
 

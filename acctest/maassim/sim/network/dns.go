@@ -91,14 +91,18 @@ func listDNS(c *request.Call) rest.Reply {
 	ForgetAddresses(c.World)
 	views := []rest.Object{}
 	byName := func(a, b *world.DNSResource) int { return cmp.Compare(a.Name, b.Name) }
-	for _, r := range slices.SortedStableFunc(slices.Values(c.World.DNS), byName) {
-		if (name == "" || name == r.Name) && (in == nil || in == r.Domain) {
-			views = append(views, viewResource(r, c.World))
-		}
-	}
+	ordered := slices.SortedStableFunc(slices.Values(c.World.DNS), byName)
 	for _, d := range rest.Sorted(c.World.Domains) {
-		if rest.Truth(c.Query.Get("all")) && (in == nil || in == d) {
+		if in != nil && in != d {
+			continue
+		}
+		if rest.Truth(c.Query.Get("all")) { // these come before the domain's own
 			views = append(views, impliedNames(c.World, d, name)...)
+		}
+		for _, r := range ordered {
+			if r.Domain == d && (name == "" || name == r.Name) {
+				views = append(views, viewResource(r, c.World))
+			}
 		}
 	}
 	return rest.OK(views)
@@ -197,6 +201,10 @@ func updateDNS(c *request.Call) rest.Reply {
 			return *wrong
 		}
 		pointTo(c.World, r, ips, c.User)
+	} else if len(r.IPs) > 1 {
+		// MAAS fills in the addresses from the record, and then reads the last one
+		// alone of the list (forms/dnsresource.py).
+		pointTo(c.World, r, r.IPs[len(r.IPs)-1:], c.User)
 	}
 	return rest.OK(viewResource(r, c.World))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +29,9 @@ var networkRoutes = []request.Route{
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Edit, linkSubnet)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "unlink_subnet", Handle: onInterface(request.Edit, unlinkSubnet)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Edit, disconnect)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "set_default_gateway", Handle: onInterface(request.Edit, setDefaultGateway)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "add_tag", Handle: onInterface(request.Edit, tagInterface)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "remove_tag", Handle: onInterface(request.Edit, untagInterface)},
 }
 
 // onInterface looks up the interface of the path, by its id or its name.
@@ -53,122 +55,11 @@ func readInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 // notChangeable is 409 unless the machine is in a state in which its network
 // can be changed.
 func notChangeable(m *world.Machine, action string) *rest.Reply {
-	if world.OneOf(m.Status, world.StatusNew, world.StatusReady, world.StatusAllocated, world.StatusBroken) {
+	if world.OneOf(m.Status, world.StatusNew, world.StatusReady, world.StatusFailedTesting, world.StatusAllocated, world.StatusBroken) {
 		return nil
 	}
 	bad := rest.Conflict(fmt.Sprintf("Cannot %s interface because the machine is not New, Ready, Allocated, or Broken.", action))
 	return &bad
-}
-
-// linkSubnet ties an interface to a subnet: auto, dhcp, static or link_up. The
-// mode may be in any case.
-func linkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "link subnet"); bad != nil {
-		return *bad
-	}
-	l, bad := readLink(c, n)
-	if bad != nil {
-		return *bad
-	}
-	if rest.Truth(c.Field("force")) {
-		n.Links = nil
-	}
-	n.Links = slices.DeleteFunc(n.Links, func(old *world.Link) bool { return old.Mode == "link_up" })
-	n.Links = append(n.Links, l)
-	if l.Subnet != nil {
-		n.VLAN = l.Subnet.VLAN
-	}
-	return rest.OK(view.NICView(m, n))
-}
-
-func readLink(c *request.Call, n *world.NIC) (*world.Link, *rest.Reply) {
-	errs := rest.FormErrors{}
-	l := &world.Link{Mode: strings.ToLower(c.Field("mode")), Subnet: subnetGiven(c.World, c.Field("subnet"))}
-	switch {
-	case l.Mode == "":
-		errs.Add("mode", "This field is required.")
-	case !slices.Contains([]string{"auto", "dhcp", "static", "link_up"}, l.Mode):
-		errs.Add("mode", rest.ChoiceProblem(c.Field("mode")))
-	case c.Field("subnet") != "" && l.Subnet == nil:
-		errs.Add("subnet", rest.InvalidChoice)
-	case l.Subnet == nil && (l.Mode == "auto" || l.Mode == "static"):
-		errs.Add("subnet", "This field is required.")
-	case l.Subnet != nil && n.VLAN != nil && l.Subnet.VLAN != n.VLAN && !rest.Truth(c.Field("force")):
-		errs.Add("subnet", rest.InvalidChoice)
-	case c.Field("ip_address") != "" && l.Mode != "static":
-		errs.Add("ip_address", "Setting an IP address is only valid when mode is STATIC.")
-	}
-	if len(errs) > 0 {
-		bad := rest.BadForm(errs)
-		return nil, &bad
-	}
-	if l.Mode == "static" {
-		if bad := readStatic(c, l); bad != nil {
-			return nil, bad
-		}
-	}
-	l.ID = c.World.NextID("link")
-	return l, nil
-}
-
-// readStatic checks a fixed address, or picks one.
-func readStatic(c *request.Call, l *world.Link) *rest.Reply {
-	text := c.Field("ip_address")
-	if text == "" {
-		l.IP = c.World.FreeAddress(l.Subnet)
-		return nil
-	}
-	ip, err := netip.ParseAddr(text)
-	var bad rest.Reply
-	switch r := world.RangeOf(c.World, ip); {
-	case err != nil:
-		bad = rest.BadField("ip_address", "Enter a valid IPv4 or IPv6 address.")
-	case !l.Subnet.CIDR.Contains(ip):
-		bad = rest.BadField("ip_address", "IP address is not in the given subnet '"+l.Subnet.Name+"'.")
-	case r != nil && r.Kind == "dynamic":
-		bad = rest.BadField("ip_address", "IP address is inside a dynamic range "+r.Start.String()+" - "+r.End.String()+".")
-	case world.IsTaken(c.World, ip):
-		bad = rest.Refused(http.StatusNotFound, fmt.Sprintf("The IP address %s is already in use.", text))
-	default:
-		l.IP = ip.String()
-		return nil
-	}
-	return &bad
-}
-
-// subnetGiven finds a subnet by id, name, CIDR or "cidr:…".
-func subnetGiven(w *world.World, text string) *world.Subnet {
-	text = strings.TrimPrefix(text, "cidr:")
-	for _, n := range w.Subnets {
-		if text == strconv.Itoa(n.ID) || text == n.Name || text == n.CIDR.String() {
-			return n
-		}
-	}
-	return nil
-}
-
-func unlinkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "unlink subnet"); bad != nil {
-		return *bad
-	}
-	if c.Field("id") == "" {
-		return rest.BadField("id", "This field is required.")
-	}
-	i := slices.IndexFunc(n.Links, func(l *world.Link) bool { return strconv.Itoa(l.ID) == c.Field("id") })
-	if i < 0 {
-		return rest.BadField("id", rest.InvalidChoice)
-	}
-	n.Links = slices.Delete(n.Links, i, i+1)
-	return rest.OK(view.NICView(m, n))
-}
-
-// disconnect removes the links and the VLAN.
-func disconnect(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "disconnect"); bad != nil {
-		return *bad
-	}
-	n.Links, n.VLAN = nil, nil
-	return rest.OK(view.NICView(m, n))
 }
 
 // createBridge puts a bridge on a NIC, which loses its links. The new bridge
@@ -222,7 +113,7 @@ func bridgeParent(c *request.Call, m *world.Machine) (*world.NIC, *rest.Reply) {
 // deleteInterface removes an interface; a NIC below a bridge does not get its
 // links back.
 func deleteInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "delete"); bad != nil {
+	if bad := notChangeable(m, "delete interface"); bad != nil {
 		return *bad
 	}
 	m.NICs = slices.DeleteFunc(m.NICs, func(other *world.NIC) bool { return other == n || slices.Contains(other.Parents, n) })

@@ -110,11 +110,96 @@ func countAddresses(c *request.Call) rest.Reply {
 		largest = max(largest, run.Count())
 	}
 	usage := float64(total-free) / float64(total)
-	return rest.OK(rest.Object{
+	views := rest.Object{
 		"num_available": free, "largest_available": largest, "num_unavailable": total - free, "total_addresses": total,
 		"usage": rest.Float(usage), "usage_string": percent(usage), "available_string": percent(1 - usage),
 		"first_address": world.NthAddress(n.CIDR, 1).String(), "last_address": world.NthAddress(n.CIDR, total).String(), "ip_version": 4,
-	})
+	}
+	if rest.Truth(c.Query.Get("include_ranges")) {
+		views["ranges"] = allRanges(c.World, n)
+	}
+	if rest.Truth(c.Query.Get("include_suggestions")) {
+		views["suggested_gateway"], views["suggested_dynamic_range"] = suggestions(c.World, n)
+	}
+	return rest.OK(views)
+}
+
+// allRanges covers a subnet: what is used, with its purposes, and the rest.
+func allRanges(w *world.World, n *world.Subnet) []rest.Object {
+	runs := world.Condensed(world.UsedSpans(w, n))
+	for _, run := range world.FreeSpans(w, n) {
+		run.Purpose = "unused"
+		runs = append(runs, run)
+	}
+	slices.SortFunc(runs, func(a, b world.Span) int { return cmp.Compare(a.Start, b.Start) })
+	return purposeViews(runs, n)
+}
+
+func purposeViews(runs []world.Span, n *world.Subnet) []rest.Object {
+	views := []rest.Object{}
+	for _, run := range runs {
+		v := viewSpan(run, n)
+		v["purpose"] = slices.Sorted(slices.Values(strings.Fields(run.Purpose)))
+		views = append(views, v)
+	}
+	return views
+}
+
+// suggestions are a gateway and a dynamic range for a subnet that has none: null
+// for what it has (provisioningserver/utils/network.py, IPRangeStatistics).
+func suggestions(w *world.World, n *world.Subnet) (gateway, dynamic any) {
+	free, used := world.FreeSpans(w, n), world.UsedSpans(w, n)
+	hasPurpose := func(purpose string) bool {
+		return slices.ContainsFunc(used, func(s world.Span) bool { return s.Purpose == purpose })
+	}
+	if len(free) == 0 {
+		return nil, nil
+	}
+	at := -1
+	if !hasPurpose("gateway-ip") {
+		at = suggestedGateway(free, n.Size())
+		gateway = world.NthAddress(n.CIDR, at).String()
+	}
+	if hasPurpose("dynamic") {
+		return gateway, nil
+	}
+	if run, fits := suggestedRange(free, at, n.Size()); fits {
+		v := viewSpan(run, n)
+		v["purpose"] = []string{"proposed-dynamic"}
+		dynamic = v
+	}
+	return gateway, dynamic
+}
+
+// suggestedGateway is the first address, else the last, else the first free one.
+func suggestedGateway(free []world.Span, size int) int {
+	last := free[len(free)-1].End
+	if free[0].Start != 1 && last == size {
+		return last
+	}
+	return free[0].Start
+}
+
+// suggestedRange is the end of the largest free run, at most a quarter of the
+// subnet or half of what is free.
+func suggestedRange(free []world.Span, gateway, size int) (world.Span, bool) {
+	available := 0
+	for _, run := range free {
+		available += run.Count()
+	}
+	run := slices.MaxFunc(free, func(a, b world.Span) int { return cmp.Compare(a.Count(), b.Count()) })
+	if gateway == run.Start {
+		run.Start++
+	} else if gateway == run.End {
+		run.End--
+	}
+	switch {
+	case run.Count() > size>>2:
+		run.Start = run.End - size>>2
+	case run.Count() >= available>>1:
+		run.Start = run.End - available>>1 + 1
+	}
+	return run, run.Start < run.End
 }
 
 func percent(part float64) string { return fmt.Sprintf("%.0f%%", part*100) }
@@ -136,13 +221,7 @@ func listUsedRanges(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	views := []rest.Object{}
-	for _, run := range world.Condensed(world.UsedSpans(c.World, n)) {
-		view := viewSpan(run, n)
-		view["purpose"] = strings.Split(run.Purpose, " ")
-		views = append(views, view)
-	}
-	return rest.OK(views)
+	return rest.OK(purposeViews(world.Condensed(world.UsedSpans(c.World, n)), n))
 }
 
 func viewFabric(f *world.Fabric, w *world.World) rest.Object {

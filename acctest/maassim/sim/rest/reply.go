@@ -119,6 +119,11 @@ func BadForm(errs FormErrors) Reply {
 // BadField is BadForm with one message.
 func BadField(field, message string) Reply { return BadForm(FormErrors{field: {message}}) }
 
+// BadSentence is 400 with one message of a field that is no list.
+func BadSentence(field, message string) Reply {
+	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(map[string]string{field: message}), Header: ErrHeader()}
+}
+
 // FormErrors are messages by field of a form; "__all__" is the form itself.
 type FormErrors map[string][]string
 

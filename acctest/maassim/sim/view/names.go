@@ -19,7 +19,7 @@ func Pool(p *world.Pool) rest.Object {
 func Domain(d *world.Domain, w *world.World) rest.Object {
 	return rest.Object{
 		"id": d.ID, "name": d.Name, "authoritative": d.Authoritative, "ttl": d.TTL,
-		"is_default": d.ID == 0, "resource_record_count": recordCount(w, d),
+		"is_default": d == w.DefaultDomain(), "resource_record_count": recordCount(w, d),
 		"resource_uri": rest.URI("domains", d.ID),
 	}
 }

@@ -32,7 +32,7 @@ func NICView(m *world.Machine, n *world.NIC) rest.Object {
 		"vlan":         nil, "numa_node": 0, "enabled": true, "link_connected": true,
 		"interface_speed": 0, "link_speed": 0, "sriov_max_vf": 0, "effective_mtu": 1500,
 		"vendor": rest.TextOrNull(n.Vendor), "product": rest.TextOrNull(n.Product), "firmware_version": nil,
-		"tags": []string{}, "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
+		"tags": rest.List(n.Tags), "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
 		"links": linkViews(n, m.World), "discovered": discoveredViews(n, m.World),
 	}
 	if n.VLAN != nil {
@@ -100,4 +100,17 @@ func discoveredViews(n *world.NIC, w *world.World) any {
 		views = append(views, rest.Object{"subnet": Subnet(d.Subnet, w), "ip_address": d.IP})
 	}
 	return views
+}
+
+// RackNIC is the interface of MAAS's own server on a subnet.
+func RackNIC(w *world.World, n *world.Subnet) rest.Object {
+	link := rest.Object{"id": 1, "mode": world.LinkStatic, "ip_address": world.RackAddress(w, n).String(), "subnet": Subnet(n, w)}
+	return rest.Object{
+		"id": 1, "system_id": w.RackID, "name": world.RackNIC, "type": "physical", "mac_address": "02:77:00:00:00:02",
+		"resource_uri": fmt.Sprintf("%snodes/%s/interfaces/1/", rest.APIRoot, w.RackID),
+		"vlan":         VLAN(n.VLAN, w), "numa_node": 0, "enabled": true, "link_connected": true,
+		"interface_speed": 0, "link_speed": 0, "sriov_max_vf": 0, "effective_mtu": n.VLAN.MTU,
+		"vendor": nil, "product": nil, "firmware_version": nil, "tags": []string{}, "params": rest.Object{},
+		"parents": []string{}, "children": []string{}, "links": []rest.Object{link}, "discovered": nil,
+	}
 }

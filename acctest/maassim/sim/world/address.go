@@ -28,9 +28,31 @@ func (m *Machine) Addresses() []string {
 	return discovered
 }
 
+// Addresses are the NIC's: those of its links or, while it has none, what
+// commissioning discovered.
+func (n *NIC) Addresses() (ips []string) {
+	for _, l := range n.Links {
+		if l.IP != "" {
+			ips = append(ips, l.IP)
+		}
+	}
+	if len(ips) > 0 {
+		return ips
+	}
+	for _, d := range n.Discovered {
+		ips = append(ips, d.IP)
+	}
+	return ips
+}
+
 // Gateways is the default route: the first link whose subnet has a gateway.
 func (m *Machine) Gateways() rest.Object {
 	v4 := rest.Object{"gateway_ip": nil, "link_id": nil}
+	for _, n := range m.NICs {
+		if m.GatewayLink != nil && slices.Contains(n.Links, m.GatewayLink) {
+			v4 = rest.Object{"gateway_ip": m.GatewayLink.Subnet.Gateway, "link_id": m.GatewayLink.ID}
+		}
+	}
 	for _, n := range m.NICs {
 		for _, l := range n.Links {
 			if l.Subnet != nil && l.Subnet.Gateway != "" && v4["link_id"] == nil {
@@ -104,6 +126,24 @@ func IsTaken(w *World, ip netip.Addr) bool {
 	}
 	n := w.SubnetOf(ip)
 	return n != nil && (n.Gateway == text || n.VLAN.DHCP && ip == RackAddress(w, n))
+}
+
+// HasAddressRow says whether MAAS keeps the address for somebody: a link, a user,
+// its own server, or what commissioning saw. A gateway is none
+// (models/staticipaddress.py).
+func HasAddressRow(w *World, ip netip.Addr, withDiscovered bool) bool {
+	text := ip.String()
+	for _, m := range w.Machines {
+		for _, n := range m.NICs {
+			isThis := func(l *Link) bool { return l.IP == text }
+			wasThis := func(d Discovery) bool { return withDiscovered && d.IP == text }
+			if slices.ContainsFunc(n.Links, isThis) || slices.ContainsFunc(n.Discovered, wasThis) {
+				return true
+			}
+		}
+	}
+	n := w.SubnetOf(ip)
+	return slices.ContainsFunc(w.Reserved, func(r *ReservedIP) bool { return r.IP == ip }) || n != nil && n.VLAN.DHCP && ip == RackAddress(w, n)
 }
 
 // RackAddress is the address of MAAS's own server on a subnet with DHCP.

@@ -32,6 +32,7 @@ type NIC struct {
 	Product    string
 	Links      []*Link
 	Discovered []Discovery
+	Tags       []string
 	Parents    []*NIC
 	Params     map[string]any
 	OnHost     bool
@@ -40,6 +41,7 @@ type NIC struct {
 
 // Discovery is an address that DHCP gave while commissioning.
 type Discovery struct {
+	ID     int // among the links': MAAS keeps both in one table
 	Subnet *Subnet
 	IP     string
 }

@@ -40,6 +40,7 @@ type Machine struct {
 	Hugepages                 bool
 	CPUModel                  string
 	Disks                     []*Disk
+	GatewayLink               *Link // of set_default_gateway, nil for none
 	NICs                      []*NIC
 	Osystem, Series, Kernel   string
 	MinKernel                 *string

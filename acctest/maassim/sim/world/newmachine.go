@@ -9,7 +9,7 @@ import (
 func (w *World) NewMachine(hostname string) *Machine {
 	m := &Machine{
 		World: w, SystemID: w.NewSystemID(), Hostname: hostname, Status: StatusNew, Netboot: true,
-		Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.Domains[0], PowerState: "unknown",
+		Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.DefaultDomain(), PowerState: "unknown",
 		Architecture: "amd64/generic", CommissioningStatus: -1, TestingStatus: -1,
 	}
 	w.Machines[m.SystemID] = m

@@ -43,18 +43,20 @@ type World struct {
 	Images   []string // "ubuntu/jammy", in order of import
 	RackID   string   // the rack controller's system id
 
-	Machines  map[string]*Machine // by system id
-	Hosts     map[int]*VMHost
-	BMCs      map[string]*BMC
-	LXDs      map[string]*LXD // by host:port
-	Wiped     []*LXD          // that were there once
-	Nasty     *Nastiness
-	NextSync  *Job
-	Events    []*Event
-	Nonces    Nonces
-	Timers    map[*time.Timer]bool
-	Orphans   []*Job          // of LXDs, without a machine
-	UsedNames map[string]bool // random names that were given out
+	Machines map[string]*Machine // by system id
+	Hosts    map[int]*VMHost
+	BMCs     map[string]*BMC
+
+	DefaultDomainID int             // of set_default; MAAS begins with 0
+	LXDs            map[string]*LXD // by host:port
+	Wiped           []*LXD          // that were there once
+	Nasty           *Nastiness
+	NextSync        *Job
+	Events          []*Event
+	Nonces          Nonces
+	Timers          map[*time.Timer]bool
+	Orphans         []*Job          // of LXDs, without a machine
+	UsedNames       map[string]bool // random names that were given out
 }
 
 // NextID is the next id of a kind of object, from 1.
