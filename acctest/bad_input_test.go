@@ -17,7 +17,7 @@ import (
 func words(text string) *regexp.Regexp {
 	parts := strings.Fields(text)
 	for i, p := range parts {
-		parts[i] = regexp.QuoteMeta(p)
+		parts[i] = orNamed(regexp.QuoteMeta(p))
 	}
 	return regexp.MustCompile(`(?is)` + strings.Join(parts, `.*?`))
 }
@@ -109,7 +109,7 @@ func TestAccVMBadInput(t *testing.T) {
 			if tc.before != nil {
 				tc.before(t, x)
 			}
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
 					Config:      x.config(x.vm(name, tc.attributes...)),
@@ -136,7 +136,7 @@ func TestAccProviderBadInput(t *testing.T) {
 	}{
 		"MalformedKey": {reason: "A key has three parts.", key: func(*target) string { return "abc" }, want: `an API key has three parts`},
 		"WrongKey":     {reason: "MAAS refuses it; nothing of it is echoed.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `MAAS refused the API key`},
-		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.sim.UserAPIKey() }, want: `may not compose VMs administrators`},
+		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.inside().UserAPIKey() }, want: `may not compose VMs administrators`},
 		"NoScheme":     {reason: "A URL without a scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url: the URL must begin with http`},
 		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is no URL`},
 		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `does not speak HTTPS api_url begin with http://`},
@@ -150,7 +150,7 @@ func TestAccProviderBadInput(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			name := x.name()
 			url, key := x.url, x.key
 			if tc.url != nil {
@@ -160,7 +160,7 @@ func TestAccProviderBadInput(t *testing.T) {
 				key = tc.key(x)
 			}
 			t.Log(tc.reason)
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				ErrorCheck: func(err error) error {
 					if _, secret, ok := strings.Cut(key, ":"); ok && strings.Contains(err.Error(), secret) {
@@ -187,10 +187,10 @@ func TestAccProviderURLForms(t *testing.T) {
 	for _, form := range []string{"/MAAS", "/MAAS/", "", "/"} {
 		t.Run(fmt.Sprintf("%q", form), func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			x.url = strings.TrimSuffix(x.url, "/MAAS") + form
 			name := x.name()
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps:                    []resource.TestStep{{Config: x.config(x.vm(name))}},
@@ -219,7 +219,7 @@ func TestAccVMNameTaken(t *testing.T) {
 			x := simulated(t, func(m *sim.Model) { m.Machines = append(m.Machines, tc.machine) })
 			before := x.machine(t, "tf-acc-taken")
 			t.Log(tc.reason)
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
 					Config:      x.config(x.vm("tf-acc-taken")),
@@ -229,7 +229,7 @@ func TestAccVMNameTaken(t *testing.T) {
 			if after := x.machine(t, "tf-acc-taken"); after.Description != before.Description || after.StatusName != before.StatusName {
 				t.Errorf("the foreign machine was touched: %+v, before %+v", after, before)
 			}
-			if n := len(x.sim.Instances()); n != 0 {
+			if n := len(x.instances()); n != 0 {
 				t.Errorf("%d instances were made", n)
 			}
 		})
@@ -246,9 +246,9 @@ func late(name, config string) string {
 // take the other's VM for its own.
 func TestAccVMNameTwice(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{{
@@ -256,7 +256,7 @@ func TestAccVMNameTwice(t *testing.T) {
 			ExpectError: words(`name another resource ` + name),
 		}},
 	})
-	if n := x.sim.Journal().Count(composeRoute()); n != 1 {
+	if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
 		t.Errorf("there were %d composes, want 1", n)
 	}
 }

@@ -80,7 +80,7 @@ func TestColumnReasons(t *testing.T) {
 	}
 	var code strings.Builder
 	for _, file := range files {
-		if file == "column_reasons_test.go" || file == "column_alike_test.go" {
+		if file == "column_reasons_test.go" || file == "column_alike_test.go" || file == "site_reasons_test.go" {
 			continue
 		}
 		text, err := os.ReadFile(file)
@@ -89,7 +89,7 @@ func TestColumnReasons(t *testing.T) {
 		}
 		code.Write(text)
 	}
-	names := slices.Concat(slices.Collect(maps.Keys(notOnLXD)), slices.Collect(maps.Keys(alikeOnLXD)))
+	names := slices.Concat(slices.Collect(maps.Keys(notOnSite)), slices.Collect(maps.Keys(notOnLXD)), slices.Collect(maps.Keys(alikeOnLXD)))
 	for name := range startsVMs {
 		if reasonFor(name, notOnLXD) != "" || reasonFor(name, alikeOnLXD) != "" {
 			t.Errorf("%s starts VMs and is skipped", name)

@@ -31,7 +31,10 @@ const exampleFolder = "examples/resources/maaslxd_vm/"
 // TestAccExamples applies, re-plans, imports and destroys the examples.
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, exampleWorld)
+	x := newTarget(t, exampleWorld)
+	x.standsFor(map[string]string{
+		"lxd-a": "lxd1", "10.0.0.0/24": "10.77.0.0/24", "example.com": "example.org", "pool:web": "kvm", "zone:az1": "az2",
+	})
 	w := newWorkspace(t, x.exampleProvider())
 	w.take(t, exampleFolder+"resource.tf", exampleFolder+"resource_wait.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -56,18 +59,18 @@ func TestAccExamples(t *testing.T) {
 		w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 	})
-	if n := len(x.sim.Instances()); n != 3 {
-		t.Errorf("want the three VMs of the examples, got %+v", x.sim.Instances())
+	if n := len(x.instances()); n != 3 {
+		t.Errorf("want the three VMs of the examples, got %+v", x.instances())
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if n := len(x.sim.Instances()); n != 0 {
-		t.Errorf("left: %+v", x.sim.Instances())
+	if n := len(x.instances()); n != 0 {
+		t.Errorf("left: %+v", x.instances())
 	}
 }
 
 // exampleProvider is a provider block for the examples that have none.
 func (x *target) exampleProvider() string {
-	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = \"50ms\"\n  %s}\n", x.url, x.key, x.keySettings())
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = %q\n  %s}\n", x.url, x.key, x.interval(), x.keySettings())
 }
 
 // TestAccExamplePlacement applies the example of a placement: two VMs in each
@@ -80,7 +83,7 @@ func TestAccExamplePlacement(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	on := map[string]int{}
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		on[i.Host]++
 	}
 	if diff := cmp.Diff(map[string]int{"lxd-a": 1, "lxd-b": 1, "lxd-c": 1, "lxd-d": 1}, on); diff != "" {

@@ -28,7 +28,7 @@ func TestAccGoneResize(t *testing.T) {
 	same := statecheck.CompareValue(compare.ValuesSame())
 	id := func() statecheck.StateCheck { return same.AddStateValue(address, tfjsonpath.New("id")) }
 	vm := func(attributes ...string) string { return x.reaching(node1() + guest("web", attributes...)) }
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkNothing("node1"),
 		Steps: []resource.TestStep{
@@ -63,7 +63,7 @@ func TestAccGoneResizeRefused(t *testing.T) {
 	w.configure(t, vm(`memory_mib = 2048`, `cores = 4`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if i := x.sim.Instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 || !i[0].Running {
+	if i := x.instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 || !i[0].Running {
 		t.Errorf("the instance is %+v", i)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -83,7 +83,7 @@ func TestAccGoneSilent(t *testing.T) {
 	w.configure(t, vm(`cores = 3`, `disks = { root = { size_gb = 10 } }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	turn := func(c sim.Condition) {
-		if err := x.sim.SetLXD("node1", c); err != nil {
+		if err := x.inside().SetLXD("node1", c); err != nil {
 			t.Fatal(err)
 		}
 	}

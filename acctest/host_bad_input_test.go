@@ -114,11 +114,11 @@ type whole struct {
 }
 
 func (x *metalTarget) everything() whole {
-	all := whole{Machines: x.sim.Machines(), Instances: x.sim.Instances(), Trusted: map[string][]sim.TrustedCertificate{}}
-	for _, l := range x.sim.LXDs() {
+	all := whole{Machines: x.machines(), Instances: x.instances(), Trusted: map[string][]sim.TrustedCertificate{}}
+	for _, l := range x.inside().LXDs() {
 		all.Trusted[l.Name] = l.Trusted
 	}
-	for _, c := range x.sim.Journal().Calls {
+	for _, c := range x.inside().Journal().Calls {
 		if !strings.HasPrefix(c.Route, "GET ") && c.Status < http.StatusBadRequest {
 			all.Writes = append(all.Writes, c.Route)
 		}
@@ -128,7 +128,7 @@ func (x *metalTarget) everything() whole {
 
 // stray is where the LXD stray listens.
 func (x *metalTarget) stray() string {
-	for _, l := range x.sim.LXDs() {
+	for _, l := range x.inside().LXDs() {
 		if l.Name == "stray" {
 			return l.Address
 		}
@@ -193,7 +193,7 @@ func TestAccHostBadInput(t *testing.T) {
 func TestAccHostNameTwice(t *testing.T) {
 	t.Parallel()
 	x := newMetal(t)
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkReady("node1", "node2"),
 		Steps: []resource.TestStep{{

@@ -34,6 +34,9 @@ func hostExampleWorld(m *sim.Model) {
 
 func newHostExamples(t *testing.T) *metalTarget {
 	t.Helper()
+	if onSite() {
+		t.Skip("runs only on the simulator: the machines are those that the examples name")
+	}
 	return newMetal(t, hostExampleWorld)
 }
 
@@ -130,7 +133,7 @@ func TestAccExampleFleet(t *testing.T) {
 		t.Errorf("want the other three VMs on the hosts of az1, got %+v", table)
 	}
 	zones := map[string]int{}
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		zones[x.machine(t, i.Host).Zone]++
 	}
 	if diff := cmp.Diff(map[string]int{"az1": 3, "az2": 3}, zones); diff != "" {
@@ -200,7 +203,7 @@ func TestAccExampleDemo(t *testing.T) {
 	w.run(t, "get", "-no-color")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if hosts, vms := len(x.records(t)), len(x.sim.Instances()); hosts != 3 || vms != 6 {
+	if hosts, vms := len(x.records(t)), len(x.instances()); hosts != 3 || vms != 6 {
 		t.Errorf("want 3 hosts and 6 VMs, got %d and %d", hosts, vms)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -97,7 +97,7 @@ func TestAccHostGoneBeforeDestroy(t *testing.T) {
 	w := newWorkspace(t, x.config(node1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.forget(t, "kvm1")
-	if err := x.sim.DeleteMachine(x.machine(t, "node1").SystemID); err != nil {
+	if err := x.inside().DeleteMachine(x.machine(t, "node1").SystemID); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "destroy", "-refresh=false", "-auto-approve", "-no-color")

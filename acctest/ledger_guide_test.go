@@ -69,7 +69,7 @@ func TestNodesGuide(t *testing.T) {
 	for title := range wants {
 		t.Errorf("the guide has no block %q", title)
 	}
-	for _, excess := range x.sim.Overcommits() {
+	for _, excess := range x.inside().Overcommits() {
 		t.Error(excess)
 	}
 	for _, name := range []string{"red-0", "red-2", "blue-1"} {

@@ -71,7 +71,7 @@ resource "maaslxd_vm" %[1]q {
 // known are the machines of the fleet, by hostname.
 func (x *metalTarget) known() map[string]string {
 	ids := map[string]string{}
-	for _, m := range x.sim.Machines() {
+	for _, m := range x.machines() {
 		ids[m.Hostname] = m.SystemID
 	}
 	return ids
@@ -89,7 +89,7 @@ func TestAccTakeover(t *testing.T) {
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	before := x.known()
 
-	if err := x.sim.Upgrade(); err != nil {
+	if err := x.inside().Upgrade(); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -118,7 +118,7 @@ func TestAccTakeover(t *testing.T) {
 	w.configure(t, x.fleet(hosts, vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	var left []string
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		left = append(left, i.Name)
 	}
 	if diff := cmp.Diff([]string{"web2", "web3"}, left); diff != "" {

@@ -55,7 +55,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			config := func(line string) string {
 				body := "resource \"maaslxd_vm\" \"test\" {\n"
 				for attribute, value := range map[string]string{"name": `"web"`, "vm_host": `"lxd1"`} {
@@ -88,7 +88,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 // before anything is made.
 func TestAccWorkflowNullElements(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	for title, line := range map[string]string{
 		"Tags": `tags = ["a", null]`, "EmptyTag": `tags = [""]`, "PinnedCores": `pinned_cores = [0, null]`, "Interfaces": `interfaces = { eth0 = null }`,
 		"Disks": `disks = { root = { size_gb = 8 }, data = null }`, "PlacementTags": `placement = { tags = [null] }`,

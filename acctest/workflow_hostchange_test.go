@@ -54,7 +54,7 @@ func TestAccWorkflowHostAttributes(t *testing.T) {
 				}
 				return x.config(body + "  " + lines + "\n}\n")
 			}
-			installed := func() int { return x.sim.Journal().Count("POST machines/{id}/ deploy") }
+			installed := func() int { return x.inside().Journal().Count("POST machines/{id}/ deploy") }
 			w := newWorkspace(t, config(tc.from))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			for _, step := range []struct{ lines, want string }{{tc.to, tc.there}, {tc.from, tc.back}} {

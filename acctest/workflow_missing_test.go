@@ -20,8 +20,8 @@ func TestAccWorkflowInstanceMissing(t *testing.T) {
 	w := newWorkspace(t, config)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	made := x.machine(t, "web").SystemID
-	for _, i := range x.sim.Instances() {
-		if err := x.sim.RemoveInstance(i.Host, "maas", i.Name); err != nil {
+	for _, i := range x.instances() {
+		if err := x.inside().RemoveInstance(i.Host, "maas", i.Name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,6 +131,9 @@ func TestAccWorkflowUnreached(t *testing.T) {
 	t.Parallel()
 	if onLXD() {
 		t.Skip("its LXDs are reached")
+	}
+	if onSite() {
+		t.Skip("runs only on the simulator: it needs a network that swallows connections")
 	}
 	// No simulator takes this network by itself: its LXDs would be swallowed, too.
 	x := newMetal(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.1.0.0/24" })

@@ -7,7 +7,7 @@ import (
 // userData is what a machine was deployed with.
 func (x *target) userData(t *testing.T, name string) string {
 	t.Helper()
-	data, err := x.sim.UserData(x.machine(t, name).SystemID)
+	data, err := x.inside().UserData(x.machine(t, name).SystemID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func (x *target) userData(t *testing.T, name string) string {
 // it runs, on a new VM, or is never recorded. What ran comes and goes in place.
 func TestAccWorkflowLateUserData(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	const data = `user_data_wo = "#cloud-config\npackages: [nginx]\n"`
 	config := func(deploy ...string) string { return x.config(x.vm("web", x.deploy(deploy...))) }
 	w := newWorkspace(t, config())

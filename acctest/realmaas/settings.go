@@ -1,0 +1,114 @@
+package realmaas
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Variables that choose a MAAS, and say what may be used of it.
+const (
+	URLVariable      = "MAAS_API_URL"
+	KeyVariable      = "MAAS_API_KEY"
+	VMHostVariable   = "MAASLXD_ACC_VM_HOST"
+	VMHost2Variable  = "MAASLXD_ACC_VM_HOST2"
+	ZoneVariable     = "MAASLXD_ACC_ZONE"
+	PoolVariable     = "MAASLXD_ACC_POOL"
+	ImageVariable    = "MAASLXD_ACC_IMAGE"
+	DriveVariable    = "MAASLXD_ACC_DRIVE"
+	MachinesVariable = "MAASLXD_ACC_MACHINES"
+	LXDVariable      = "MAASLXD_ACC_LXD"
+	LXDCertVariable  = "MAASLXD_ACC_LXD_CERT"
+	LXDKeyVariable   = "MAASLXD_ACC_LXD_KEY"
+	ProjectVariable  = "MAASLXD_ACC_LXD_PROJECT"
+	IntervalVariable = "MAASLXD_ACC_POLL_INTERVAL"
+)
+
+// Settings are what the environment says of a real MAAS.
+type Settings struct {
+	URL, Key string
+	VMHost   string // to make VMs on
+	VMHost2  string // another one, of another LXD and zone; may be empty
+	Zone     string // that VMHost is not in; empty: one is made
+	Pool     string // that VMHost is not in; empty: one is made
+	Image    string // to deploy
+	Drive    Drive
+	Machines []string // hostnames of machines that are lent to the suite
+	LXDs     []LXD    // those that can be looked into
+	Project  string   // of LXD, in which the suite makes VMs where MAAS does not
+	Interval time.Duration
+}
+
+// Read reads the settings. They are nil where no MAAS is named.
+func Read(getenv func(string) string) (*Settings, error) {
+	s := &Settings{
+		URL: getenv(URLVariable), Key: getenv(KeyVariable), VMHost: getenv(VMHostVariable), VMHost2: getenv(VMHost2Variable),
+		Zone: getenv(ZoneVariable), Pool: getenv(PoolVariable), Image: getenv(ImageVariable),
+		Drive: Drive{getenv(DriveVariable)}, Project: getenv(ProjectVariable), Interval: 5 * time.Second,
+		Machines: listed(getenv(MachinesVariable)),
+	}
+	switch {
+	case s.URL == "" && s.Key == "":
+		return nil, nil
+	case s.URL == "" || s.Key == "":
+		return nil, fmt.Errorf("set both %s and %s for a real MAAS, or neither for the simulator", URLVariable, KeyVariable)
+	}
+	if s.Project == "" {
+		s.Project = "default"
+	}
+	if text := getenv(IntervalVariable); text != "" {
+		var err error
+		if s.Interval, err = time.ParseDuration(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", IntervalVariable, err)
+		}
+	}
+	return s, s.readLXDs(getenv)
+}
+
+// readLXDs reads what the LXDs are looked into with.
+func (s *Settings) readLXDs(getenv func(string) string) error {
+	addresses := listed(getenv(LXDVariable))
+	if len(addresses) == 0 {
+		return nil
+	}
+	certificate, err := pem(getenv(LXDCertVariable))
+	if err != nil {
+		return fmt.Errorf("%s: %w", LXDCertVariable, err)
+	}
+	key, err := pem(getenv(LXDKeyVariable))
+	if err != nil {
+		return fmt.Errorf("%s: %w", LXDKeyVariable, err)
+	}
+	for _, address := range addresses {
+		if !strings.HasPrefix(address, "https://") {
+			address = "https://" + address
+		}
+		s.LXDs = append(s.LXDs, LXD{Address: address, Certificate: certificate, Key: key})
+	}
+	return nil
+}
+
+// pem is PEM text, or that of the file of a name.
+func pem(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("want PEM text or the name of a file: it is needed with " + LXDVariable)
+	}
+	if strings.Contains(text, "-----BEGIN") {
+		return text, nil
+	}
+	data, err := os.ReadFile(text)
+	return string(data), err
+}
+
+// listed are the names of a list, in which spaces may follow the commas.
+func listed(text string) []string {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

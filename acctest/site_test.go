@@ -1,0 +1,395 @@
+package acctest_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+)
+
+// runPrefix begins the names of all that this run of the suite makes on a real MAAS.
+var runPrefix = sync.OnceValue(func() string { return fmt.Sprintf("tf-acc-%04x-", rand.Uint32()&0xffff) })
+
+// site is the real MAAS that the environment names, and what may be used of it.
+type site struct {
+	realmaas.Settings
+	client *realmaas.Client
+	pilot  *realmaas.Pilot
+	given  map[string]string // names of the simulated world's words
+	lent   []realmaas.Machine
+
+	lending  sync.Once
+	idle     chan []realmaas.Machine // machines that no test has
+	borrowed sync.Map                // by test: the machines that it has
+	end      context.CancelFunc
+	before   []string // what MAAS had
+
+	addresses sync.Map     // free addresses that tests use, and the tests' word for each
+	free      []netip.Addr // addresses in it that MAAS has given nobody
+	mu        sync.Mutex   // of free
+}
+
+// theSite is prepared once for all tests; nil on the simulator.
+var theSite *site
+
+// onSite tells whether the suite runs on a MAAS that it did not make.
+func onSite() bool { return theSite != nil }
+
+// openSite prepares the MAAS that the environment names, if it names one.
+func openSite() error {
+	settings, err := realmaas.Read(os.Getenv)
+	if settings == nil || err != nil {
+		return err
+	}
+	if settings.VMHost == "" || settings.Image == "" {
+		return fmt.Errorf("on a real MAAS the suite also needs %s and %s", realmaas.VMHostVariable, realmaas.ImageVariable)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &site{Settings: *settings, end: cancel}
+	if s.client, err = realmaas.NewClient(s.URL, s.Key); err != nil {
+		cancel()
+		return err
+	}
+	if s.before, err = s.client.Inventory(ctx); err != nil {
+		cancel()
+		return err
+	}
+	if err = s.prepare(ctx); err != nil {
+		cancel()
+		return err
+	}
+	if s.Drive.Plays() {
+		s.pilot = realmaas.NewPilot(s.client, s.Drive, s.isOurs, s.isLent, min(s.Interval/2, time.Second), func(text string) { fmt.Println("drive: " + text) })
+		go s.pilot.Run(ctx)
+	}
+	theSite = s
+	return nil
+}
+
+// isOurs tells whether the suite may drive a machine.
+func (s *site) isOurs(m realmaas.Machine) bool {
+	return strings.HasPrefix(m.Hostname, runPrefix()) || s.isLent(m)
+}
+
+// isLent tells whether a machine is lent to the suite.
+func (s *site) isLent(m realmaas.Machine) bool {
+	return slices.ContainsFunc(s.lent, func(l realmaas.Machine) bool { return l.SystemID == m.SystemID })
+}
+
+// prepare finds what there is, and makes the zone and the pool that are not named.
+func (s *site) prepare(ctx context.Context) error {
+	machines, err := s.client.Machines(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range s.Machines {
+		m, err := realmaas.Find(machines, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", realmaas.MachinesVariable, err)
+		}
+		if m.StatusName != "Ready" || m.Owner != "" {
+			return fmt.Errorf("%s: machine %s is %s of %q, and must be Ready and nobody's", realmaas.MachinesVariable, name, m.StatusName, m.Owner)
+		}
+		s.lent = append(s.lent, m)
+	}
+	host, err := s.host(ctx, s.VMHost, machines)
+	if err != nil {
+		return err
+	}
+	second, err := s.host(ctx, s.VMHost2, machines)
+	if err != nil {
+		return err
+	}
+	s.Zone = cmp.Or(s.Zone, second.zone)
+	for _, made := range []struct {
+		name *string
+		path string
+	}{{&s.Zone, "zones/"}, {&s.Pool, "resourcepools/"}} {
+		if *made.name != "" {
+			continue
+		}
+		*made.name = runPrefix() + "other"
+		if _, err := s.client.Do(ctx, http.MethodPost, made.path, url.Values{"name": {*made.name}}); err != nil {
+			return err
+		}
+	}
+	s.given = map[string]string{
+		"lxd1": s.VMHost, "lxd2": s.VMHost2, "az1": host.zone, "az2": s.Zone, "kvm": s.Pool, "default": "default", "maas": host.domain,
+		"ubuntu/noble": s.Image, "virtual": "virtual", "rack1": host.tag, "node1": "", "node2": "", "small": "", "stray": "", "metal": "",
+		"fast": host.otherPool, "pod-console-logging": "pod-console-logging",
+	}
+	return s.findMore(ctx)
+}
+
+// siteHost is what the suite knows of a host to make VMs on.
+type siteHost struct{ zone, tag, domain, otherPool string }
+
+// host finds a VM host by its name, or where MAAS has none the machine that says it
+// is one. An empty name is none.
+func (s *site) host(ctx context.Context, name string, machines []realmaas.Machine) (siteHost, error) {
+	if name == "" {
+		return siteHost{}, nil
+	}
+	domain := "maas"
+	if onLXD() {
+		for _, m := range machines {
+			if m.OwnerData["maaslxd-name"] == name || m.Hostname == name && m.OwnerData["maaslxd-address"] != "" {
+				pool, err := s.otherPool(ctx, m.OwnerData["maaslxd-storage-pool"])
+				return siteHost{otherPool: pool, zone: cmp.Or(m.OwnerData["maaslxd-zone"], m.Zone.Name), tag: firstTag(strings.Split(m.OwnerData["maaslxd-tags"], ",")), domain: m.Domain.Name}, err
+			}
+		}
+		return siteHost{}, fmt.Errorf("%s: no machine says that it is LXD host %s", realmaas.VMHostVariable, name)
+	}
+	hosts, err := s.client.VMHosts(ctx)
+	if err != nil {
+		return siteHost{}, err
+	}
+	for _, h := range hosts {
+		if h.Name != name {
+			continue
+		}
+		found := siteHost{zone: h.Zone.Name, tag: firstTag(h.Tags), domain: domain}
+		for _, p := range h.StoragePools {
+			if !p.Default {
+				found.otherPool = p.Name
+			}
+		}
+		return found, nil
+	}
+	return siteHost{}, fmt.Errorf("%s: MAAS has no VM host %s", realmaas.VMHostVariable, name)
+}
+
+// otherPool is a storage pool of the first LXD that is not the given one, nor the
+// first of those; empty where there is none.
+func (s *site) otherPool(ctx context.Context, pool string) (string, error) {
+	if len(s.LXDs) == 0 {
+		return "", nil
+	}
+	names, err := s.LXDs[0].StoragePools(ctx)
+	for _, name := range names {
+		if name != cmp.Or(pool, "default") {
+			return name, err
+		}
+	}
+	return "", err
+}
+
+// firstTag is the first tag that is not MAAS's own.
+func firstTag(tags []string) string {
+	for _, tag := range tags {
+		if tag != "" && tag != "pod-console-logging" && tag != "virtual" {
+			return tag
+		}
+	}
+	return ""
+}
+
+// findMore finds a second image, and the networks.
+func (s *site) findMore(ctx context.Context) error {
+	var images []struct{ Name string }
+	if err := s.client.Look(ctx, "boot-resources/", &images); err != nil {
+		return err
+	}
+	s.given["ubuntu/jammy"] = ""
+	for _, i := range images {
+		if i.Name != s.Image && strings.HasPrefix(i.Name, "ubuntu/") {
+			s.given["ubuntu/jammy"] = i.Name
+		}
+	}
+	var domains []struct {
+		Name    string
+		Default bool `json:"is_default"`
+	}
+	if err := s.client.Look(ctx, "domains/", &domains); err != nil {
+		return err
+	}
+	s.given["example.org"] = ""
+	for _, d := range domains {
+		if d.Default {
+			s.given["maas"] = d.Name
+		} else if s.given["example.org"] == "" {
+			s.given["example.org"] = d.Name
+		}
+	}
+	return s.findNetworks(ctx)
+}
+
+// findNetworks finds a network with DHCP and one without, and free addresses.
+func (s *site) findNetworks(ctx context.Context) error {
+	var subnets []struct {
+		ID   int
+		Name string
+		CIDR string
+		VLAN struct {
+			DHCP bool `json:"dhcp_on"`
+		}
+	}
+	if err := s.client.Look(ctx, "subnets/", &subnets); err != nil {
+		return err
+	}
+	s.given["lan"], s.given["dark"] = "", ""
+	for _, n := range subnets {
+		word, cidr := "dark", "10.78.0.0/24"
+		if n.VLAN.DHCP {
+			word, cidr = "lan", "10.77.0.0/24"
+		}
+		if s.given[word] == "" {
+			s.given[word], s.given[cidr] = n.Name, n.CIDR
+		}
+		if word == "lan" && n.Name == s.given["lan"] {
+			if err := s.findAddresses(ctx, n.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findAddresses lists some addresses that a machine can have in a network.
+func (s *site) findAddresses(ctx context.Context, subnet int) error {
+	var ranges []struct{ Start, End string }
+	if err := s.client.Look(ctx, fmt.Sprintf("subnets/%d/?op=unreserved_ip_ranges", subnet), &ranges); err != nil {
+		return err
+	}
+	for _, r := range ranges {
+		start, err := netip.ParseAddr(r.Start)
+		if err != nil || !start.Is4() {
+			continue
+		}
+		end, err := netip.ParseAddr(r.End)
+		for a := end; err == nil && a.Compare(start) > 0 && len(s.free) < 64; a = a.Prev() {
+			s.free = append(s.free, a)
+		}
+	}
+	return nil
+}
+
+// freeAddress is an address that no other test of the run uses; empty: none is left.
+func (s *site) freeAddress(word string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) == 0 {
+		return ""
+	}
+	address := s.free[0].String()
+	s.free = s.free[1:]
+	s.addresses.Store(address, word)
+	return address
+}
+
+// closeSite removes what is left of the run, and tells whether MAAS is as it was.
+func closeSite(code int) int {
+	if theSite == nil {
+		return code
+	}
+	s := theSite
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	defer s.end()
+	removed, err := s.sweep(ctx, runPrefix())
+	for _, what := range removed {
+		fmt.Println("removed after the run: " + what)
+	}
+	if err != nil {
+		fmt.Println("FAIL: cannot remove what the run left:", err)
+		return max(code, 1)
+	}
+	after, err := s.client.Inventory(ctx)
+	if err != nil {
+		fmt.Println("FAIL: cannot look whether MAAS is as it was:", err)
+		return max(code, 1)
+	}
+	for _, line := range difference(s.before, after, s.staysBehind) {
+		fmt.Println("FAIL: MAAS is not as it was: " + line)
+		code = max(code, 1)
+	}
+	return code
+}
+
+// staysBehind tells whether something new is left by design: tags of MAAS and the
+// product, and those that a VM host has, of which MAAS made no tag before.
+func (s *site) staysBehind(line string) bool {
+	tag, found := strings.CutPrefix(line, "tags/")
+	return found && (slices.Contains([]string{"virtual", "pod-console-logging", s.given["rack1"]}, tag) || strings.HasPrefix(tag, "maaslxd-"))
+}
+
+// difference is what one list has and the other has not.
+func difference(before, after []string, staysBehind func(string) bool) (lines []string) {
+	for _, line := range before {
+		if !slices.Contains(after, line) {
+			lines = append(lines, "gone: "+line)
+		}
+	}
+	for _, line := range after {
+		if !slices.Contains(before, line) && !staysBehind(line) {
+			lines = append(lines, "new: "+line)
+		}
+	}
+	return lines
+}
+
+// sweep removes from MAAS and the LXDs what begins with a prefix.
+func (s *site) sweep(ctx context.Context, prefix string) ([]string, error) {
+	removed, err := s.client.Sweep(ctx, prefix)
+	if err != nil {
+		return removed, err
+	}
+	for _, l := range s.LXDs {
+		swept, err := l.Sweep(ctx, prefix)
+		if removed = append(removed, swept...); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// pairs are the lent machines, two and two: what one test has at a time.
+func (s *site) pairs() chan []realmaas.Machine {
+	s.lending.Do(func() {
+		s.idle = make(chan []realmaas.Machine, len(s.lent))
+		for pair := range slices.Chunk(s.lent, 2) {
+			s.idle <- pair
+			if len(s.LXDs) == 0 {
+				break // each story has a key of its own, and those of several would split the fleet
+			}
+		}
+	})
+	return s.idle
+}
+
+// lend gives a test two lent machines, or the only one, and takes them back after it.
+// It waits until some are idle.
+func (s *site) lend(t *testing.T) []realmaas.Machine {
+	t.Helper()
+	if len(s.lent) == 0 {
+		t.Skipf("it deploys a machine of MAAS, and %s names none", realmaas.MachinesVariable)
+	}
+	if pair, ok := s.borrowed.Load(t); ok {
+		return pair.([]realmaas.Machine)
+	}
+	pair := <-s.pairs()
+	s.borrowed.Store(t, pair)
+	t.Cleanup(func() {
+		s.borrowed.Delete(t)
+		defer func() { s.pairs() <- pair }()
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+		defer cancel()
+		for _, m := range pair {
+			if err := s.client.GiveBack(ctx, m, min(s.Interval, 2*time.Second)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return pair
+}
