@@ -67,7 +67,8 @@ func TestAbout(t *testing.T) {
 	start(t, func(c *client.Client) {
 		v := must(c.Version.Get())
 		has(t, "the capabilities", v.Capabilities, "networks-management", true)
-		same(t, "the setting maas_name", string(must(c.MAASServer.Get("maas_name"))) != "", true)
+		try(c.MAASServer.Post("maas_name", "other"))
+		same(t, "the setting maas_name", string(must(c.MAASServer.Get("maas_name"))), `"other"`)
 	})
 }
 

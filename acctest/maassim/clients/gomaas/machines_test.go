@@ -152,3 +152,14 @@ func TestMachineRescued(t *testing.T) {
 		status(t, c, id, "Ready")
 	})
 }
+
+func TestMachinesReleased(t *testing.T) {
+	start(t, func(c *client.Client) {
+		one := must(c.Machines.Allocate(&entity.MachineAllocateParams{Name: "metal1"}))
+		two := must(c.Machines.Allocate(&entity.MachineAllocateParams{Name: "metal2"}))
+		try(c.Machines.Release([]string{one.SystemID, two.SystemID}, "both"))
+		settle(t)
+		status(t, c, one.SystemID, "Ready")
+		status(t, c, two.SystemID, "Ready")
+	})
+}

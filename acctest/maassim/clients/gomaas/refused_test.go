@@ -8,14 +8,22 @@ import (
 	"github.com/canonical/gomaasclient/entity"
 )
 
+// refusal is a call and what MAAS says to it.
+type refusal struct {
+	reason string
+	call   func(*client.Client) error
+	status int
+	says   string
+}
+
 // TestRefused calls what the client sends in a way that MAAS itself refuses.
 func TestRefused(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		call   func(*client.Client) error
-		status int
-		says   string
-	}{
+	cases := map[string]refusal{
+		"SSHKeys.Import": {
+			"MAAS asks Launchpad, where nobody has this name.",
+			func(c *client.Client) error { return result(c.SSHKeys.Import("lp:nobody-at-all")) },
+			400, "Unable to import SSH keys",
+		},
 		"Domains.SetSerial": {
 			"The client forgets op=set_serial, and MAAS reads the call as one that makes a domain.",
 			func(c *client.Client) error { return c.Domains.SetSerial(7) },
@@ -38,6 +46,15 @@ func TestRefused(t *testing.T) {
 			func(c *client.Client) error { return c.ResourcePool.DeleteByName("blue") },
 			500, "expected a number",
 		},
+	}
+	for method, call := range map[string]func(*client.Client) error{
+		"LicenseKey.Get": func(c *client.Client) error { return result(c.LicenseKey.Get("windows", "win2022")) },
+		"LicenseKey.Update": func(c *client.Client) error {
+			return result(c.LicenseKey.Update("windows", "win2022", &entity.LicenseKeyParams{}))
+		},
+		"LicenseKey.Delete": func(c *client.Client) error { return c.LicenseKey.Delete("windows", "win2022") },
+	} {
+		cases[method] = refusal{"The client ends the path with a slash, and MAAS's has none (urls_api.py).", call, 404, "Unknown API endpoint"}
 	}
 	for method, reason := range map[string]string{
 		"BootResources.Create": "not implemented", "RackController.Test": "expects struct", "RackControllers.GetPowerParameters": "expects struct",

@@ -133,7 +133,6 @@ var unservedOthers = []group{
 		"Machine.RestoreDefaultConfiguration":    func(c *client.Client, m string) error { return c.Machine.RestoreDefaultConfiguration(m) },
 		"Machine.RestoreNetworkingConfiguration": func(c *client.Client, m string) error { return c.Machine.RestoreNetworkingConfiguration(m) },
 		"Machine.RestoreStorageConfiguration":    func(c *client.Client, m string) error { return c.Machine.RestoreStorageConfiguration(m) },
-		"Machines.Release":                       func(c *client.Client, m string) error { return c.Machines.Release([]string{m}, "why") },
 		"Machines.AcceptAll":                     func(c *client.Client, _ string) error { return c.Machines.AcceptAll() },
 	}},
 }

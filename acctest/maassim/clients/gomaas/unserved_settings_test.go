@@ -7,27 +7,6 @@ import (
 
 // unservedSettings are calls for what a model says of the region.
 var unservedSettings = []group{
-	{"accounts are those of the model", map[string]func(*client.Client, string) error{
-		"Account.CreateAuthorisationToken": func(c *client.Client, _ string) error { return result(c.Account.CreateAuthorisationToken("second")) },
-		"Account.DeleteAuthorisationToken": func(c *client.Client, _ string) error { return c.Account.DeleteAuthorisationToken("key") },
-		"Account.ListAuthorisationTokens":  func(c *client.Client, _ string) error { return result(c.Account.ListAuthorisationTokens()) },
-		"Account.UpdateTokenName":          func(c *client.Client, _ string) error { return c.Account.UpdateTokenName("name", "token") },
-		"SSHKey.Delete":                    func(c *client.Client, _ string) error { return c.SSHKey.Delete(1) },
-		"SSHKey.Get":                       func(c *client.Client, _ string) error { return result(c.SSHKey.Get(1)) },
-		"SSHKeys.Create":                   func(c *client.Client, _ string) error { return result(c.SSHKeys.Create("ssh-ed25519 AAAA")) },
-		"SSHKeys.Get":                      func(c *client.Client, _ string) error { return result(c.SSHKeys.Get()) },
-		"SSHKeys.Import":                   func(c *client.Client, _ string) error { return result(c.SSHKeys.Import("lp:somebody")) },
-		"SSLKey.Delete":                    func(c *client.Client, _ string) error { return c.SSLKey.Delete(1) },
-		"SSLKey.Get":                       func(c *client.Client, _ string) error { return result(c.SSLKey.Get(1)) },
-		"SSLKeys.Create":                   func(c *client.Client, _ string) error { return result(c.SSLKeys.Create("key")) },
-		"SSLKeys.Get":                      func(c *client.Client, _ string) error { return result(c.SSLKeys.Get()) },
-		"User.Delete": func(c *client.Client, _ string) error {
-			return c.User.Delete(&entity.UserDeleteParams{UserName: "user1"})
-		},
-		"Users.Create": func(c *client.Client, _ string) error {
-			return result(c.Users.Create(&entity.UserParams{UserName: "user2"}))
-		},
-	}},
 	{"images are those of the model", map[string]func(*client.Client, string) error{
 		"BootResource.Delete":      func(c *client.Client, _ string) error { return c.BootResource.Delete(1) },
 		"BootResource.Get":         func(c *client.Client, _ string) error { return result(c.BootResource.Get(1)) },
@@ -53,16 +32,10 @@ var unservedSettings = []group{
 		"BootSources.Get": func(c *client.Client, _ string) error { return result(c.BootSources.Get()) },
 	}},
 	{"settings that nothing in the simulator reads", map[string]func(*client.Client, string) error{
-		"LicenseKey.Delete": func(c *client.Client, _ string) error { return c.LicenseKey.Delete("windows", "win2022") },
-		"LicenseKey.Get":    func(c *client.Client, _ string) error { return result(c.LicenseKey.Get("windows", "win2022")) },
-		"LicenseKey.Update": func(c *client.Client, _ string) error {
-			return result(c.LicenseKey.Update("windows", "win2022", &entity.LicenseKeyParams{}))
-		},
 		"LicenseKeys.Create": func(c *client.Client, _ string) error {
 			return result(c.LicenseKeys.Create(&entity.LicenseKeyParams{}))
 		},
 		"LicenseKeys.Get":      func(c *client.Client, _ string) error { return result(c.LicenseKeys.Get()) },
-		"MAASServer.Post":      func(c *client.Client, _ string) error { return c.MAASServer.Post("maas_name", "other") },
 		"NodeScript.AddTag":    func(c *client.Client, _ string) error { return result(c.NodeScript.AddTag("smartctl", "t")) },
 		"NodeScript.Delete":    func(c *client.Client, _ string) error { return c.NodeScript.Delete("smartctl") },
 		"NodeScript.Download":  func(c *client.Client, _ string) error { return result(c.NodeScript.Download("smartctl", 1)) },

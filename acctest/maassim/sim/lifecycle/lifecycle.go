@@ -202,10 +202,27 @@ func Deploy(w *world.World, m *world.Machine, u *world.User) {
 // PassDeployment is the good end of a deployment.
 func PassDeployment(m *world.Machine) {
 	EndPower(m, "on")
-	m.Status, m.Netboot = world.StatusDeployed, m.Ephemeral
+	m.Netboot = m.Ephemeral
 	m.SwapOn = makesSwap(m)
-	m.Log("Deployed", "", "")
+	if m.RegisterHost != nil {
+		startHostBoot(m)
+		return
+	}
+	finishDeployment(m)
 	StartFirstBoot(m)
+}
+
+// finishDeployment calls a machine deployed.
+func finishDeployment(m *world.Machine) {
+	m.Status = world.StatusDeployed
+	m.Log("Deployed", "", "")
+}
+
+// IsReleasable says whether a release may begin (enum.py, RELEASABLE_STATUSES).
+func IsReleasable(m *world.Machine) bool {
+	return world.OneOf(m.Status, world.StatusAllocated, world.StatusDeploying, world.StatusDeployed, world.StatusReserved, world.StatusBroken,
+		world.StatusFailedDeployment, world.StatusFailedDiskErasing, world.StatusFailedReleasing, world.StatusRescueMode,
+		world.StatusFailedEnteringRescueMode, world.StatusFailedExitingRescueMode)
 }
 
 // Release starts to give a machine back. Before it is over the machine keeps

@@ -26,6 +26,9 @@ func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 	if lifecycle.PowerBusy(m, action) {
 		return lifecycle.BusyReply(m, action)
 	}
+	if bad := prepareVMHost(c, m); bad != nil {
+		return *bad
+	}
 	m.Query.Cancel()
 	m.Osystem, m.Series, m.Kernel = image.osystem, image.series, image.kernel
 	m.Ephemeral = rest.Truth(c.Field("ephemeral_deploy"))
@@ -38,6 +41,7 @@ func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 	if rest.Truth(c.Field("bridge_all")) {
 		lifecycle.BridgeAll(m)
 	}
+	bridgeVMHost(c, m)
 	rep := machineReply(m)
 	m.AssignAddresses()
 	lifecycle.Power(w, m, action)

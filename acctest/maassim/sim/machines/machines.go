@@ -19,6 +19,7 @@ var machineRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "machines/", Handle: listMachines},
 	{Method: http.MethodPost, Path: "machines/", Handle: CreateMachine},
 	{Method: http.MethodPost, Path: "machines/", Op: "allocate", Handle: allocate},
+	{Method: http.MethodPost, Path: "machines/", Op: "release", Handle: releaseMachines},
 	{Method: http.MethodGet, Path: "machines/", Op: "list_allocated", Handle: listAllocated},
 	{Method: http.MethodGet, Path: "machines/", Op: "power_parameters", Admin: true, Handle: listPowerParameters},
 	{Method: http.MethodGet, Path: "machines/{id}/", Handle: request.OnMachine(request.ViewAll, readMachine)},

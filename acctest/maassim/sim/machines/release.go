@@ -21,9 +21,7 @@ func releaseMachine(c *request.Call, m *world.Machine) rest.Reply {
 	switch {
 	case world.OneOf(m.Status, world.StatusReady, world.StatusReleasing):
 		return machineReply(m)
-	case !world.OneOf(m.Status, world.StatusAllocated, world.StatusDeploying, world.StatusDeployed, world.StatusReserved, world.StatusBroken,
-		world.StatusFailedDeployment, world.StatusFailedDiskErasing, world.StatusFailedReleasing, world.StatusRescueMode,
-		world.StatusFailedEnteringRescueMode, world.StatusFailedExitingRescueMode):
+	case !lifecycle.IsReleasable(m):
 		return rest.Conflict(fmt.Sprintf("Machine cannot be released in its current state ('%s').", m.Status))
 	}
 	if rest.Truth(c.Field("erase")) && m.Status == world.StatusDeployed {

@@ -54,7 +54,10 @@ type Machine struct {
 	FirstBoot   FirstBoot // how user-data ends
 	VendorData  string    // what MAAS adds to it
 	BootMessage string    // why it fails
-	BootHeld    bool      // it is under way for ever
+
+	HostData     []byte       // MAAS's vendor data, where it becomes a VM host
+	RegisterHost func() error // the end of such a deployment
+	BootHeld     bool         // it is under way for ever
 
 	Progress, Power, Query *Job
 	Boot                   *Job   // user-data, after Deployed
