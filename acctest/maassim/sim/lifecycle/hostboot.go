@@ -38,8 +38,8 @@ func startHostBoot(m *world.Machine) {
 		if !passFirstBoot(m) {
 			return
 		}
-		if err := m.RegisterHost(); err != nil {
-			Fail(m, err.Error())
+		if !m.RegisterHost() {
+			Fail(m, "Internal error while creating VM host. (See regiond.log for details.)")
 			return
 		}
 		finishDeployment(m)

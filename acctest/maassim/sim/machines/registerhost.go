@@ -1,8 +1,6 @@
 package machines
 
 import (
-	"fmt"
-
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
@@ -24,12 +22,7 @@ func prepareVMHost(c *request.Call, m *world.Machine) *rest.Reply {
 		return &bad
 	}
 	m.HostData = lifecycle.HostData(certificate)
-	m.RegisterHost = func() error {
-		if !hosts.RegisterDeployed(m, certificate, key) {
-			return fmt.Errorf("Internal error while creating VM host. (See regiond.log for details.)")
-		}
-		return nil
-	}
+	m.RegisterHost = func() bool { return hosts.RegisterDeployed(m, certificate, key) }
 	return nil
 }
 

@@ -55,9 +55,9 @@ type Machine struct {
 	VendorData  string    // what MAAS adds to it
 	BootMessage string    // why it fails
 
-	HostData     []byte       // MAAS's vendor data, where it becomes a VM host
-	RegisterHost func() error // the end of such a deployment
-	BootHeld     bool         // it is under way for ever
+	HostData     []byte      // MAAS's vendor data, where it becomes a VM host
+	RegisterHost func() bool // the end of such a deployment; false: it failed
+	BootHeld     bool        // it is under way for ever
 
 	Progress, Power, Query *Job
 	Boot                   *Job   // user-data, after Deployed
