@@ -40,6 +40,9 @@ func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
 }
 
 func (s *Sim) operate(c *request.Call, res request.Resource) rest.Reply {
+	if c.Unreadable != nil {
+		return *c.Unreadable
+	}
 	if !res.Allows(c.Method) {
 		return request.MethodNotAllowed(res)
 	}
@@ -55,12 +58,29 @@ func (s *Sim) operate(c *request.Call, res request.Resource) rest.Reply {
 	if route.Admin && !c.User.Admin {
 		return rest.Refused(http.StatusForbidden, "This method is reserved for admin users.")
 	}
+	if hasNull(c.Vars) {
+		return rest.InternalError("A string literal cannot contain NUL (0x00) characters.")
+	}
 	return route.Handle(c)
+}
+
+// hasNull says whether a variable of the path holds what PostgreSQL takes in no
+// text.
+func hasNull(vars map[string]string) bool {
+	for _, value := range vars {
+		if strings.Contains(value, "\x00") {
+			return true
+		}
+	}
+	return false
 }
 
 // anonymousMachines is the handler that MAAS has for enlisting machines
 // without credentials: the reason why GET machines/ is 400 there and not 401.
 func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Reply {
+	if c.Unreadable != nil {
+		return *c.Unreadable
+	}
 	if c.Method == http.MethodPost && c.Op == "" {
 		return machines.CreateMachine(c)
 	}

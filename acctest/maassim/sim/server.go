@@ -64,11 +64,11 @@ func writeReply(rw http.ResponseWriter, rep rest.Reply, method string) {
 //
 // As in MAAS, a call runs to its end although its client has gone.
 func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
-	form, err := rest.ReadForm(r)
-	if err != nil {
-		return rest.BadText(err.Error()), nil
+	form, unreadable := rest.ReadForm(r)
+	if unreadable != nil && unreadable.Status == http.StatusRequestEntityTooLarge {
+		return *unreadable, nil
 	}
-	c := &request.Call{Method: r.Method, Query: r.URL.Query(), Form: form, Op: request.OpOf(r, form)}
+	c := &request.Call{Method: r.Method, Query: rest.ParseQuery(r.URL.RawQuery), Form: form, Unreadable: unreadable, Op: request.OpOf(r, form)}
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
 		if err := pause(c.World, r.Context(), plan.delay); err != nil {

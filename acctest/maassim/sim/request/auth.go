@@ -176,7 +176,7 @@ func isForm(r *http.Request) bool {
 // OpOf is the operation that a request names: in its query, or in the fields of its
 // body (api/support.py, dispatch).
 func OpOf(r *http.Request, form url.Values) string {
-	op := r.URL.Query().Get("op")
+	op := rest.ParseQuery(r.URL.RawQuery).Get("op")
 	if op == "" && isForm(r) {
 		op = rest.Last(form["op"])
 	}

@@ -21,7 +21,10 @@ type Call struct {
 	Query   url.Values
 	Form    url.Values // the body's fields; what a handler of POST and PUT reads
 	Op      string
-	LXD     bool // of an LXD; then it is only what faults match
+	// Unreadable is what MAAS answers to the body, once it knows the caller; nil
+	// if the body can be read.
+	Unreadable *rest.Reply
+	LXD        bool // of an LXD; then it is only what faults match
 }
 
 // Field is the last value of a form field, as Django reads it.
