@@ -214,6 +214,11 @@ var arrows = map[string]arrow{
 		ours:   roomsOfTheSimulator("world/site"),
 		never:  frontEndModules,
 	},
+	"acctest/maassim/sim/upkeep": {
+		reason: "What an operator keeps up does not know machines' own operations.",
+		ours:   roomsOfTheSimulator("upkeep", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		never:  frontEndModules,
+	},
 	"acctest/maassim/sim/settings": {
 		reason: "Settings know no operations but their own.",
 		ours:   roomsOfTheSimulator("settings", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),

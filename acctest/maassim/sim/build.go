@@ -30,6 +30,7 @@ func buildWorld(k *world.Keeper, m Model) *world.World {
 	}
 	w.RackID = w.NewSystemID()
 	w.NextID("scriptset") // the rack's own
+	w.LastID["packagerepository"], w.LastID["bootsource"] = len(w.Site.Repositories), len(w.Site.BootSources)
 	w.Users = []*world.User{world.NewUser("admin", m.AdminKey, true), world.NewUser("user1", m.UserKey, false)}
 	buildNames(w, m)
 	for _, sm := range m.Subnets {

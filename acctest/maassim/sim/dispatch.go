@@ -16,6 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/settings"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/upkeep"
 )
 
 // dispatch runs a call to its reply. The lock is held; handlers may release it
@@ -94,7 +95,7 @@ func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Repl
 // brings its own table.
 func allRoutes() []request.Route {
 	return slices.Concat(
-		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(), settings.Routes(),
+		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(), settings.Routes(), upkeep.Routes(),
 	)
 }
 

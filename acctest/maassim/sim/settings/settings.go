@@ -13,6 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
 )
 
 // Routes are the operations on MAAS's settings.
@@ -127,11 +128,15 @@ func settingNamed(name, version string) (setting, *rest.Reply) {
 	return setting{}, &rep
 }
 
-// archives are settings that became package repositories (api/maas.py,
+// archive is a setting that became a package repository (api/maas.py,
 // migrated_config_values).
-var archives = map[string]string{
-	"main_archive":  "http://archive.ubuntu.com/ubuntu",
-	"ports_archive": "http://ports.ubuntu.com/ubuntu-ports",
+func archive(w *world.World, name string) *site.Repository {
+	for _, r := range w.Site.Repositories {
+		if r.Default && r.Name == name {
+			return r
+		}
+	}
+	return nil
 }
 
 // currentName is a setting's name today.
@@ -147,8 +152,8 @@ func getConfig(c *request.Call) rest.Reply {
 		return rest.BadText("No provided name!")
 	}
 	name := currentName(rest.Last(c.Query["name"]))
-	if url, isArchive := archives[name]; isArchive {
-		return jsonValue(cmp.Or(c.World.Site.Archives[name], url))
+	if r := archive(c.World, name); r != nil {
+		return jsonValue(r.URL)
 	}
 	s, unknown := settingNamed(name, c.World.Version)
 	if unknown != nil {
@@ -187,8 +192,8 @@ func setConfig(c *request.Call) rest.Reply {
 		return rest.BadText("No provided value!")
 	}
 	name, text := currentName(c.Field("name")), c.Field("value")
-	if _, isArchive := archives[name]; isArchive {
-		return setArchive(c, name, text)
+	if r := archive(c.World, name); r != nil {
+		return setArchive(c, r, text)
 	}
 	s, unknown := settingNamed(name, c.World.Version)
 	if unknown != nil {
@@ -202,15 +207,15 @@ func setConfig(c *request.Call) rest.Reply {
 	return allOK()
 }
 
-func setArchive(c *request.Call, name, text string) rest.Reply {
+func setArchive(c *request.Call, r *site.Repository, text string) rest.Reply {
 	if strings.TrimSpace(text) == "" {
-		return rest.BadField(name, rest.MsgRequired)
+		return rest.BadField(r.Name, rest.MsgRequired)
 	}
 	url, problem := address{}.read(c.World, text)
 	if problem != "" {
-		return rest.BadField(name, "Enter a valid URL.")
+		return rest.BadField(r.Name, "Enter a valid URL.")
 	}
-	c.World.Site.Archives[name] = fmt.Sprint(url)
+	r.URL = fmt.Sprint(url)
 	return allOK()
 }
 

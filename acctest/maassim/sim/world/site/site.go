@@ -7,13 +7,19 @@ type Site struct {
 	SSHKeys map[int]*Key
 	SSLKeys map[int]*Key
 
-	Settings map[string]any    // those that were set
-	Archives map[string]string // the URLs of main_archive and ports_archive that were set
+	Settings map[string]any // those that were set
+
+	Repositories  map[int]*Repository
+	BootSources   map[int]*BootSource
+	Notifications map[int]*Notification
 }
 
 // New is a site right after the installation.
 func New() *Site {
-	return &Site{SSHKeys: map[int]*Key{}, SSLKeys: map[int]*Key{}, Settings: map[string]any{}, Archives: map[string]string{}}
+	return &Site{
+		SSHKeys: map[int]*Key{}, SSLKeys: map[int]*Key{}, Settings: map[string]any{},
+		Repositories: repositories(), BootSources: bootSources(), Notifications: map[int]*Notification{},
+	}
 }
 
 // Key is a key or a certificate of a user.
