@@ -23,7 +23,7 @@ import (
 func buildWorld(k *world.Keeper, m Model) *world.World {
 	w := &world.World{
 		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK, Site: site.New(),
-		LastID: map[string]int{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{},
+		LastID: map[string]int{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{}, Spaces: map[int]*world.Space{}, Routes: map[int]*world.StaticRoute{},
 		Tags: map[string]*world.Tag{}, Images: m.Images, Machines: map[string]*world.Machine{}, Hosts: map[int]*world.VMHost{},
 		BMCs: map[string]*world.BMC{}, LXDs: map[string]*world.LXD{}, Nonces: world.Nonces{Seen: map[string]int64{}}, Done: make(chan struct{}),
 		Timers: map[*time.Timer]bool{}, UsedNames: map[string]bool{}, Nasty: world.NewNastiness(world.Nasty(m.Nasty), m.Seed),

@@ -141,7 +141,7 @@ func listAddresses(c *request.Call) rest.Reply {
 func serverAddresses(w *world.World) []rest.Object {
 	views := []rest.Object{}
 	for _, n := range w.Subnets {
-		if n.VLAN.DHCP {
+		if n.HasRack {
 			v := staticView(w, world.RackAddress(w, n).String(), allocStatic, "Static")
 			v["subnet"], v["interface_set"] = view.Subnet(n, w), []rest.Object{view.RackNIC(w, n)}
 			views = append(views, v)
@@ -359,7 +359,7 @@ func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 		}
 		used[ip] = v
 	}
-	if n.VLAN.DHCP {
+	if n.HasRack {
 		add(world.RackAddress(w, n), allocStatic, "MAAS", w.Keeper.Built, nodeSummary(w.RackID, world.RackHostname, w.DefaultDomain(), 4, world.RackNIC))
 	}
 	for _, r := range w.Reserved {

@@ -78,7 +78,7 @@ func impliedNames(w *world.World, d *world.Domain, name string) (views []rest.Ob
 	found.addMachines(w, d)
 	if d == w.DefaultDomain() {
 		for _, n := range w.Subnets {
-			if n.VLAN.DHCP {
+			if n.HasRack {
 				found.add(world.RackHostname, world.RackAddress(w, n).String(), nil, rest.Object{"system_id": w.RackID, "node_type": rackNodeType})
 			}
 		}

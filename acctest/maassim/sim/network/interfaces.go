@@ -17,7 +17,7 @@ import (
 // Routes are the operations on subnets, addresses and names in the DNS,
 // and on a machine's interfaces.
 func Routes() []request.Route {
-	return slices.Concat(networkRoutes, domainRoutes, dnsRoutes, dnsRecordRoutes, subnetRoutes, rangeRoutes, addressRoutes)
+	return slices.Concat(networkRoutes, fabricRoutes, vlanRoutes, spaceRoutes, staticRoutes, domainRoutes, dnsRoutes, dnsRecordRoutes, subnetRoutes, rangeRoutes, addressRoutes)
 }
 
 // networkRoutes are the operations on a machine's interfaces.

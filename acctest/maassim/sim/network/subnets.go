@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -29,9 +28,8 @@ var subnetRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "statistics", Handle: countAddresses},
 	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "reserved_ip_ranges", Handle: listUsedRanges},
 	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "unreserved_ip_ranges", Handle: listFreeRanges},
-	{Method: http.MethodGet, Path: "fabrics/", Handle: listFabrics},
-	{Method: http.MethodGet, Path: "fabrics/{id}/", Handle: readFabric},
-	{Method: http.MethodGet, Path: "fabrics/{id}/vlans/", Handle: listVLANs},
+	{Method: http.MethodPut, Path: "subnets/{id}/", Admin: true, Handle: updateSubnet},
+	{Method: http.MethodDelete, Path: "subnets/{id}/", Admin: true, Handle: deleteSubnet},
 }
 
 func listSubnets(c *request.Call) rest.Reply {
@@ -62,41 +60,6 @@ func readSubnet(c *request.Call) rest.Reply {
 		return *wrong
 	}
 	return rest.OK(view.Subnet(n, c.World))
-}
-
-// createSubnet makes a subnet on a VLAN of a fabric of its own, as in models.
-func createSubnet(c *request.Call) rest.Reply {
-	text := c.Field("cidr")
-	network, err := netip.ParsePrefix(text)
-	switch {
-	case text == "":
-		return rest.BadField("cidr", rest.MsgRequired)
-	case err != nil:
-		return rest.BadField("cidr", "Required format: <network>/<prefixlen>.")
-	case world.SubnetCalled(c.World, network.Masked().String()) != nil:
-		return rest.BadField("cidr", "Subnet with this Cidr already exists.")
-	case !network.Addr().Is4() || network.Bits() > world.LeastNetwork:
-		return rest.BadField("cidr", "Only IPv4 networks of at least 4 addresses are simulated.")
-	}
-	if problem := gatewayProblem(network, c.Field("gateway_ip")); problem != "" {
-		return rest.BadField("gateway_ip", problem)
-	}
-	network = network.Masked()
-	n := c.World.AddNetwork(cmp.Or(c.Field("name"), network.String()), network, c.Field("gateway_ip"), false)
-	c.World.Learn(n)
-	return rest.OK(view.Subnet(n, c.World))
-}
-
-func gatewayProblem(network netip.Prefix, text string) string {
-	ip, err := netip.ParseAddr(text)
-	switch {
-	case text == "":
-	case err != nil:
-		return "Enter a valid IPv4 or IPv6 address."
-	case !network.Contains(ip):
-		return "Gateway IP must be within CIDR range."
-	}
-	return ""
 }
 
 func countAddresses(c *request.Call) rest.Reply {
@@ -222,51 +185,4 @@ func listUsedRanges(c *request.Call) rest.Reply {
 		return *wrong
 	}
 	return rest.OK(purposeViews(world.Condensed(world.UsedSpans(c.World, n)), n))
-}
-
-func viewFabric(f *world.Fabric, w *world.World) rest.Object {
-	vlans := []rest.Object{}
-	for _, v := range w.VLANs {
-		if v.Fabric == f {
-			vlans = append(vlans, view.VLAN(v, w))
-		}
-	}
-	return rest.Object{"id": f.ID, "name": f.Name, "class_type": nil, "vlans": vlans, "resource_uri": rest.URI("fabrics", f.ID)}
-}
-
-func listFabrics(c *request.Call) rest.Reply {
-	views := []rest.Object{}
-	for _, f := range c.World.Fabrics {
-		views = append(views, viewFabric(f, c.World))
-	}
-	return rest.OK(views)
-}
-
-func fabricInPath(c *request.Call) (*world.Fabric, *rest.Reply) {
-	byID := map[int]*world.Fabric{}
-	for _, f := range c.World.Fabrics {
-		byID[f.ID] = f
-	}
-	return request.Numbered(c, byID, "Fabric")
-}
-
-func readFabric(c *request.Call) rest.Reply {
-	f, wrong := fabricInPath(c)
-	if wrong != nil {
-		return *wrong
-	}
-	return rest.OK(viewFabric(f, c.World))
-}
-
-func listVLANs(c *request.Call) rest.Reply {
-	f, wrong := fabricInPath(c)
-	if wrong != nil {
-		return *wrong
-	}
-	vlans := slices.DeleteFunc(slices.Clone(c.World.VLANs), func(v *world.VLAN) bool { return v.Fabric != f })
-	views := []rest.Object{}
-	for _, v := range vlans {
-		views = append(views, view.VLAN(v, c.World))
-	}
-	return rest.OK(views)
 }

@@ -125,7 +125,7 @@ func IsTaken(w *World, ip netip.Addr) bool {
 		}
 	}
 	n := w.SubnetOf(ip)
-	return n != nil && (n.Gateway == text || n.VLAN.DHCP && ip == RackAddress(w, n))
+	return n != nil && (n.Gateway == text || n.HasRack && ip == RackAddress(w, n))
 }
 
 // HasAddressRow says whether MAAS keeps the address for somebody: a link, a user,
@@ -143,7 +143,7 @@ func HasAddressRow(w *World, ip netip.Addr, withDiscovered bool) bool {
 		}
 	}
 	n := w.SubnetOf(ip)
-	return slices.ContainsFunc(w.Reserved, func(r *ReservedIP) bool { return r.IP == ip }) || n != nil && n.VLAN.DHCP && ip == RackAddress(w, n)
+	return slices.ContainsFunc(w.Reserved, func(r *ReservedIP) bool { return r.IP == ip }) || n != nil && n.HasRack && ip == RackAddress(w, n)
 }
 
 // RackAddress is the address of MAAS's own server on a subnet with DHCP.

@@ -53,7 +53,7 @@ func UsedSpans(w *World, n *Subnet) []Span {
 		at := n.position(gateway)
 		spans = append(spans, Span{Start: at, End: at, Purpose: "gateway-ip"})
 	}
-	if n.VLAN.DHCP {
+	if n.HasRack {
 		add(RackAddress(w, n))
 	}
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })

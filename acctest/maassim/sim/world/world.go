@@ -47,6 +47,9 @@ type World struct {
 	Hosts    map[int]*VMHost
 	BMCs     map[string]*BMC
 
+	Spaces map[int]*Space
+	Routes map[int]*StaticRoute
+
 	DefaultDomainID int             // of set_default; MAAS begins with 0
 	LXDs            map[string]*LXD // by host:port
 	Wiped           []*LXD          // that were there once
