@@ -86,7 +86,9 @@ func TakeInventory(h *world.VMHost, l *world.LXD) {
 		}
 		bridge := m.AddNIC(l.BridgeMACs[n], n)
 		bridge.Kind, bridge.Name, bridge.OnHost = "bridge", fmt.Sprintf("maasbr%d", n.VLAN.Fabric.ID), true
-		bridge.Links = []*world.Link{{ID: h.World.NextID("link"), Mode: "static", Subnet: n, IP: hostAddress(h.World, n, l)}}
+		address := hostAddress(h.World, n, l)
+		world.TakeAddress(h.World, address)
+		bridge.Links = []*world.Link{{ID: h.World.NextID("link"), Mode: world.LinkStatic, Subnet: n, IP: address}}
 	}
 }
 

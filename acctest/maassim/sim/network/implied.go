@@ -75,7 +75,7 @@ func (i *implied) add(label, ip string, ttl *int, holder rest.Object) {
 func impliedNames(w *world.World, d *world.Domain, name string) (views []rest.Object) {
 	found := &implied{records: map[string][]rest.Object{}}
 	found.addUsers(w, d)
-	found.addMachines(w, d)
+	found.addMachines(w, d, true)
 	if d == w.DefaultDomain() {
 		for _, n := range w.Subnets {
 			if n.HasRack {
@@ -83,6 +83,7 @@ func impliedNames(w *world.World, d *world.Domain, name string) (views []rest.Ob
 			}
 		}
 	}
+	found.addMachines(w, d, false)
 	for _, label := range found.labels {
 		if name != "" && name != label {
 			continue
@@ -115,9 +116,9 @@ func (i *implied) addUsers(w *world.World, d *world.Domain) {
 	}
 }
 
-// addMachines adds the hostnames, for the address of the boot interface, and the
-// names of the other interfaces with an address.
-func (i *implied) addMachines(w *world.World, d *world.Domain) {
+// addMachines adds the hostnames, for the address of the first interface that has
+// one, or the names of the other interfaces.
+func (i *implied) addMachines(w *world.World, d *world.Domain, isHostname bool) {
 	for _, m := range world.SortedMachines(w.Machines) {
 		if m.Domain != d {
 			continue
@@ -128,10 +129,13 @@ func (i *implied) addMachines(w *world.World, d *world.Domain) {
 			if !isFirst {
 				label, holder["user_id"] = n.Name, userID(w, m.Owner)
 			}
-			for _, ip := range n.Addresses() {
-				i.add(label, ip, nil, holder)
-				isFirst = false
+			ips := n.Addresses()
+			if len(ips) > 0 && isFirst == isHostname {
+				for _, ip := range ips {
+					i.add(label, ip, nil, holder)
+				}
 			}
+			isFirst = isFirst && len(ips) == 0
 		}
 	}
 }

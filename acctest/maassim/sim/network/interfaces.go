@@ -24,6 +24,10 @@ func Routes() []request.Route {
 var networkRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "nodes/{id}/interfaces/", Handle: request.OnMachine(request.ViewAll, listInterfaces)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bridge", Handle: request.OnMachine(request.Edit, createBridge)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_physical", Handle: request.OnMachine(request.Edit, createInterface("create", "physical", makePhysical))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_vlan", Handle: request.OnMachine(request.Edit, createInterface("create VLAN", "vlan", makeVLAN))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bond", Handle: request.OnMachine(request.Edit, createInterface("create bond", "bond", makeBond))},
+	{Method: http.MethodPut, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Edit, updateInterface)},
 	{Method: http.MethodGet, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.ViewAll, readInterface)},
 	{Method: http.MethodDelete, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Edit, deleteInterface)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Edit, linkSubnet)},

@@ -30,7 +30,7 @@ func NICView(m *world.Machine, n *world.NIC) rest.Object {
 		"id": n.ID, "system_id": m.SystemID, "name": n.Name, "type": n.Kind, "mac_address": n.MAC,
 		"resource_uri": fmt.Sprintf("%snodes/%s/interfaces/%d/", rest.APIRoot, m.SystemID, n.ID),
 		"vlan":         nil, "numa_node": 0, "enabled": true, "link_connected": true,
-		"interface_speed": 0, "link_speed": 0, "sriov_max_vf": 0, "effective_mtu": 1500,
+		"interface_speed": 0, "link_speed": 0, "sriov_max_vf": 0, "effective_mtu": effectiveMTU(n),
 		"vendor": rest.TextOrNull(n.Vendor), "product": rest.TextOrNull(n.Product), "firmware_version": nil,
 		"tags": rest.List(n.Tags), "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
 		"links": linkViews(n, m.World), "discovered": discoveredViews(n, m.World),
@@ -113,4 +113,15 @@ func RackNIC(w *world.World, n *world.Subnet) rest.Object {
 		"vendor": nil, "product": nil, "firmware_version": nil, "tags": []string{}, "params": rest.Object{},
 		"parents": []string{}, "children": []string{}, "links": []rest.Object{link}, "discovered": nil,
 	}
+}
+
+// effectiveMTU is the interface's own, or else its VLAN's.
+func effectiveMTU(n *world.NIC) any {
+	if mtu, isSet := n.Params["mtu"]; isSet {
+		return mtu
+	}
+	if n.VLAN != nil {
+		return n.VLAN.MTU
+	}
+	return world.DefaultMTU
 }

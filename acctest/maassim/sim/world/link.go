@@ -64,3 +64,13 @@ func (n *NIC) RemoveLink(w *World, gone *Link) {
 	n.Links = slices.DeleteFunc(n.Links, func(l *Link) bool { return l == gone })
 	n.EnsureLinkUp(w)
 }
+
+// TakeAddress takes an address from who has it, with its link: what MAAS does when
+// it sees the address on a server (models/interface.py, update_ip_addresses).
+func TakeAddress(w *World, ip string) {
+	for _, m := range w.Machines {
+		for _, n := range m.NICs {
+			n.Links = slices.DeleteFunc(n.Links, func(l *Link) bool { return ip != "" && l.IP == ip })
+		}
+	}
+}
