@@ -55,6 +55,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.record != "" {
+		return recordBefore(ctx, o, stdout, stderr)
+	}
 	if o.compare != "" {
 		replay.InVirtualTime(func() int { return report(compare(o.compare, o.world(), stdout)) })
 	}
