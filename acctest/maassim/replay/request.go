@@ -34,7 +34,11 @@ func serve(handler http.Handler, request *http.Request) served {
 // rebuild makes a recorded request anew with the simulator's own names.
 func (m *matcher) rebuild(e recording.Exchange, secrets pair) (*http.Request, error) {
 	query := m.parameters(e, recording.Values(e.Request.Query))
-	target := &url.URL{Scheme: "http", Host: "maas.test", Path: m.request(e.Request.Path), RawQuery: query.Encode()}
+	target, err := url.Parse("http://maas.test" + m.request(e.Request.Path))
+	if err != nil {
+		return nil, err
+	}
+	target.RawQuery = query.Encode()
 	contentType, body, err := m.requestBody(e, secrets)
 	if err != nil {
 		return nil, err
