@@ -69,6 +69,7 @@ func (p *Proxy) request(c *call, e *recording.Exchange) (setting string) {
 		}
 		e.Request.ContentType = &media
 	}
+	p.mask.credentials(r.Header.Get("Authorization"))
 	collection := collectionOf(r.URL.Path)
 	query := r.URL.Query()
 	form, text, note := c.form()

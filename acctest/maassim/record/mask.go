@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/base64"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -176,6 +177,29 @@ func (m *Mask) field(parent, key, text string) string {
 	}
 	m.learn(parent, key, text)
 	return m.plain(text)
+}
+
+// credentials learns the parts of an Authorization header: MAAS's answers may
+// name them.
+func (m *Mask) credentials(header string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	scheme, rest, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "OAuth") {
+		m.secret(strings.TrimSpace(rest), "API-KEY-PART")
+		return
+	}
+	for field := range strings.SplitSeq(rest, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		plain, err := url.PathUnescape(strings.Trim(value, `"`))
+		if err != nil {
+			plain = value
+		}
+		switch name {
+		case "oauth_consumer_key", "oauth_token", "oauth_signature":
+			m.secret(strings.TrimPrefix(plain, "&"), "API-KEY-PART")
+		}
+	}
 }
 
 // text is the placeholder of what somebody wrote.

@@ -48,7 +48,7 @@ func (c client) call(method, path string, form url.Values) map[string]any {
 
 // secrets are what the site below keeps to itself.
 var secrets = []string{
-	"acme", "ACME", "sesame-open", "top secret text", "dG9wIHNlY3JldCB0ZXh0", "BEGIN",
+	"acme", "ACME", "Acme", "sesame-open", "top secret text", "dG9wIHNlY3JldCB0ZXh0", "BEGIN",
 	"simAdminConsumer00", "simAdminToken00000", "simAdminSecret", "simUserConsumer", "rpcsecretvalue", "10.99.", "00:16:3e:aa:bb:cc",
 }
 
@@ -59,6 +59,10 @@ func playSite(t *testing.T, s *sim.Sim, proxy http.Handler) {
 	admin.call("GET", "version/", nil)
 	admin.call("GET", "users/?op=whoami", nil)
 	user.call("GET", "users/?op=whoami", nil)
+	key := strings.Split(s.APIKey(), ":")
+	client{t, proxy, key[0] + ":wrongTokenOfAcme:" + key[2]}.call("GET", "zones/", nil)
+	client{t, proxy, key[0] + ":" + key[1] + ":wrongSecretOfAcme"}.call("GET", "zones/", nil)
+	client{t, proxy, "nobodyOfAcme:" + key[1] + ":" + key[2]}.call("GET", "zones/", nil)
 	admin.call("GET", "subnets/", nil)
 	admin.call("POST", "zones/", url.Values{"name": {"acme-berlin"}, "description": {"rack of the ACME company"}})
 	admin.call("POST", "resourcepools/", url.Values{"name": {"acme-pool"}})
@@ -135,8 +139,8 @@ func TestRecordingReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(stories[0].Exchanges); n != 29 {
-		t.Errorf("%d exchanges were recorded, want 29", n)
+	if n := len(stories[0].Exchanges); n != 32 {
+		t.Errorf("%d exchanges were recorded, want 32", n)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		o, err := replay.Play(stories[0], nil)

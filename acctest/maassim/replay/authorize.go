@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -80,6 +83,8 @@ func (p *player) authorize(e recording.Exchange, request *http.Request) {
 	header := ""
 	if broken, ok := p.broken(e.Name); ok {
 		header = broken
+	} else if e.Response.Status == http.StatusUnauthorized {
+		header = refused(p.world, e)
 	} else if e.Request.Authenticated {
 		key := sim.DefaultAdminKey
 		if nonAdmin(e) {
@@ -105,6 +110,51 @@ func nonAdmin(e recording.Exchange) bool {
 	}
 	return strings.Contains(e.Name, "user1") || strings.Contains(e.Name, "nonadmin") && e.Response.Status != http.StatusOK ||
 		strings.HasSuffix(e.Name, "-nonadmin") && e.Request.Method == http.MethodGet || e.Name == "nonadmin-vmhost-list"
+}
+
+// refusals are what MAAS says to a header that it does not take
+// (apiserver/middleware and piston's authentication), with what names the rest.
+var refusals = map[string]*regexp.Regexp{
+	"key":       regexp.MustCompile(`Invalid API key`),
+	"token":     regexp.MustCompile(`Invalid access token: ([^']*)`),
+	"secret":    regexp.MustCompile(`Invalid signature`),
+	"timestamp": regexp.MustCompile(`Expired timestamp`),
+	"nonce":     regexp.MustCompile(`Nonce already used`),
+	"method":    regexp.MustCompile(`Signature method (\S+) not supported`),
+}
+
+// refused is a header that MAAS refuses with the words of the recorded answer,
+// or none where it said that there was none.
+func refused(world *sim.Sim, e recording.Exchange) string {
+	var text string
+	decode(e, &text)
+	parts := strings.Split(sim.DefaultAdminKey, ":")
+	at, method, nonce := time.Now(), "PLAINTEXT", fmt.Sprintf("refused%d", headerSerial.Add(1))
+	for what, pattern := range refusals {
+		said := pattern.FindStringSubmatch(text)
+		switch {
+		case said == nil:
+			continue
+		case what == "key":
+			parts[0] = "nobody"
+		case what == "token":
+			parts[1] = url.PathEscape(said[1])
+		case what == "secret":
+			parts[2] = "wrong"
+		case what == "timestamp":
+			at = at.Add(-time.Hour)
+		case what == "method":
+			method = said[1]
+		}
+		header := oauthHeader(parts[0], parts[1], parts[2], nonce, at, method)
+		if what == "nonce" {
+			once := httptest.NewRequest(http.MethodGet, "http://maas.test"+recording.APIRoot+"version/", nil)
+			once.Header.Set("Authorization", header)
+			serve(world, once)
+		}
+		return header
+	}
+	return ""
 }
 
 // broken are the headers of the exchanges about OAuth itself.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
@@ -105,15 +106,26 @@ func (s pair) fill(form map[string]any) map[string]any {
 }
 
 func (s pair) fillText(text string) string {
-	for placeholder, secret := range map[string]string{"<CERTIFICATE PEM>": s.certificate, "<PRIVATE KEY PEM>": s.key} {
-		if text == placeholder {
-			return secret
+	secretOf := func(placeholder string) string {
+		if strings.Contains(placeholder, "CERTIFICATE") {
+			return s.certificate
 		}
-		quoted, _ := json.Marshal(secret)
-		text = strings.ReplaceAll(text, `"`+placeholder+`"`, string(quoted))
+		return s.key
 	}
-	return text
+	if pemPlaceholder.FindString(text) == text {
+		text = pemPlaceholder.ReplaceAllStringFunc(text, secretOf)
+	}
+	return quotedPlaceholder.ReplaceAllStringFunc(text, func(placeholder string) string {
+		quoted, _ := json.Marshal(secretOf(placeholder))
+		return string(quoted)
+	})
 }
+
+// A placeholder of a PEM block stands alone, or in JSON within a text.
+var (
+	pemPlaceholder    = regexp.MustCompile(`<(CERTIFICATE|PRIVATE KEY) PEM( \d+)?>`)
+	quotedPlaceholder = regexp.MustCompile(`"<(CERTIFICATE|PRIVATE KEY) PEM( \d+)?>"`)
+)
 
 // multipartForms holds what recordings do not tell that kept no parts, by the
 // exchange's name.

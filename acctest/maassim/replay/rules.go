@@ -32,7 +32,7 @@ var textRules = []textRule{
 	{regexp.MustCompile(`given \d+ and now \d+`), "", "clock of that day"},
 	{regexp.MustCompile(`(?:Pod|VM Host) \d+`), "VM host in text", "row id of the VM host"},
 	{regexp.MustCompile(`Nonce already used: \S+`), "", "the nonce that was sent"},
-	{regexp.MustCompile(`signature base string: &\S+`), "", "the token secret: a placeholder in the recording"},
+	{regexp.MustCompile(`signature base string: &(?:<[^>]+>|[^\s'<]+)'?`), "", "the token secret: a placeholder in the recording"},
 	{regexp.MustCompile(`any rack controller [a-z0-9]{6};`), "", "system id of the rack"},
 	{regexp.MustCompile(`<DNSResource: .*>`), "", "a Python set: its order is chance"},
 	{regexp.MustCompile(`is not one of [A-Z ]+\.`), "", "a Python set: its order is chance"},
@@ -41,7 +41,7 @@ var textRules = []textRule{
 var (
 	uuid      = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$`)
-	pemBlock  = regexp.MustCompile(`^(<CERTIFICATE PEM>|<PRIVATE KEY PEM>|-----BEGIN [A-Z ]+-----(?s:.*))$`)
+	pemBlock  = regexp.MustCompile(`^(<(?:CERTIFICATE|PRIVATE KEY) PEM(?: \d+)?>|-----BEGIN [A-Z ]+-----(?s:.*))$`)
 	longDate  = regexp.MustCompile(`^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2}\. \d{4} \d\d:\d\d:\d\d$`)
 )
 
