@@ -18,6 +18,23 @@ func (p *player) bindIDs(i int) {
 	}
 }
 
+// bindNewcomer binds a machine that no answer showed before: MAAS made it from an
+// instance that it found, which has its name or its MAC address.
+func (p *player) bindNewcomer(s sighting) {
+	if p.match.bound["node"][s.ID] != "" || s.PodID == "" {
+		return
+	}
+	for _, i := range p.world.Instances() {
+		if i.MachineID == "" || p.match.taken["node"][i.MachineID] != "" {
+			continue
+		}
+		if s.Hostname == i.Name || s.MAC != "" && slices.Contains(i.MACs, s.MAC) {
+			p.bindNode(s.ID, i.MachineID)
+			return
+		}
+	}
+}
+
 // bindLink binds a link by its place among the interface's, as an answer before
 // lists them.
 func (p *player) bindLink(node, nic, recorded string) {

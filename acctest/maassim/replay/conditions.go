@@ -22,6 +22,8 @@ var (
 type weather struct {
 	*player
 	rackAway, lxdAway bool
+	distrusted        bool
+	worked            map[string]bool // VM hosts whose LXD trusted MAAS
 	moved             map[string]bool // addresses that somebody gave to VM hosts
 }
 
@@ -35,12 +37,32 @@ func (p *weather) sayWhatIsAway(e recording.Exchange) {
 	} else if e.OK() && needsRack(e) {
 		p.setRack(e, sim.OK)
 	}
+	p.sayWhoIsTrusted(e, text)
 	if away := noLXD.FindStringSubmatch(text); away != nil {
 		p.loseLXD(e, away[1]+":"+away[2])
 	} else if e.OK() && needsRack(e) && p.lxdAway {
 		p.note("before %s: the LXD was there again", e)
 		p.lxdAway = false
 		p.steer(p.world.SetLXD(p.model.Hosts[0].Name, sim.OK))
+	}
+}
+
+// sayWhoIsTrusted makes the LXD distrust MAAS's certificate where a VM host lost
+// its trust, and trust it again where MAAS could go on.
+func (p *weather) sayWhoIsTrusted(e recording.Exchange, text string) {
+	lxd := p.model.Hosts[0].Name
+	switch id := hostOf(e); {
+	case e.OK() && needsRack(e):
+		p.worked[id] = true
+		if p.distrusted {
+			p.distrusted = false
+			p.note("before %s: the LXD trusted MAAS again", e)
+			p.steer(p.world.TrustCertificate(lxd, p.trusted.certificate))
+		}
+	case p.worked[id] && !p.distrusted && strings.Contains(text, "Certificate is not trusted"):
+		p.distrusted = true
+		p.note("before %s: the LXD trusted MAAS no more", e)
+		p.steer(p.world.DistrustCertificate(lxd, p.trusted.certificate))
 	}
 }
 

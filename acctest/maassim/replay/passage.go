@@ -70,6 +70,9 @@ func (p *player) infer(i int) {
 	p.away.sayWhatIsAway(e)
 	p.awaitInventory(i)
 	for _, s := range p.found.seen[i] {
+		if e.Request.Method == http.MethodGet {
+			p.bindNewcomer(s)
+		}
 		p.bringTo(e, s)
 	}
 	p.readyFor(i)
@@ -153,7 +156,7 @@ func (p *player) readyFor(i int) {
 	}
 	busy := func() bool { m, ok := p.simulated(id); return ok && m.PowerBusy }
 	if e.Op() == "query_power_state" && e.OK() {
-		p.awaitAnswer(e, id)
+		p.awaitAnswer(i, id)
 		return
 	}
 	if e.Request.Method == http.MethodDelete && e.OK() && !p.found.leaked(i) {
@@ -162,7 +165,7 @@ func (p *player) readyFor(i int) {
 	if e.Request.Method == http.MethodPost && e.OK() && slices.Contains(needsRest, e.Op()) {
 		p.finishPassage(e, id)
 	}
-	if e.Request.Method == http.MethodPost && e.OK() && p.otherPower(id, e.Op()) {
+	if e.Request.Method == http.MethodPost && e.OK() && p.lastPower.other(id, e.Op()) {
 		passTime(powerTime, func() bool { return !busy() })
 	}
 	if e.Request.Method == http.MethodGet && e.Response.Status == http.StatusNotFound {
@@ -170,32 +173,48 @@ func (p *player) readyFor(i int) {
 	}
 }
 
-// otherPower tells whether an operation needs another power action than the one
-// that was asked for last: MAAS takes only the same one twice.
-func (p *player) otherPower(id, op string) bool {
+// powerRequests are the power operations that were asked for last, by recorded
+// system id.
+type powerRequests map[string]string
+
+// other tells whether an operation needs another power action than the one that
+// was asked for last: MAAS takes only the same one twice.
+func (last powerRequests) other(id, op string) bool {
 	switch op {
 	case "power_on", "power_off":
-		other := p.lastPower[id] != op
-		p.lastPower[id] = op
+		other := last[id] != op
+		last[id] = op
 		return other
 	}
 	if slices.Contains(usesPower, op) {
-		delete(p.lastPower, id)
+		delete(last, id)
 		return true
 	}
 	return false
 }
 
 // awaitAnswer lets a power action end where LXD's power was another one when
-// MAAS asked.
-func (p *player) awaitAnswer(e recording.Exchange, id string) {
+// MAAS asked. Where none was asked for since an answer showed another power,
+// somebody turned the instance on or off in LXD.
+func (p *player) awaitAnswer(i int, id string) {
 	var answer struct{ State string }
+	e := p.exchanges[i]
 	m, ok := p.simulated(id)
-	if !ok || !decode(e, &answer) || !m.PowerBusy || m.PowerState == answer.State {
+	if !ok || !decode(e, &answer) || m.PowerState == answer.State || answer.State != "on" && answer.State != "off" {
 		return
 	}
-	if answer.State == "on" || answer.State == "off" {
+	if m.PowerBusy {
 		passTime(powerTime, func() bool { m, ok := p.simulated(id); return !ok || !m.PowerBusy })
+		return
+	}
+	if !p.found.turnedInLXD(i, id, answer.State) {
+		return
+	}
+	for _, instance := range p.world.Instances() {
+		if instance.MachineID == m.SystemID {
+			p.note("before %s: somebody turned the instance of %s %s", e, m.Hostname, answer.State)
+			p.steer(p.world.SetRunning(instance.Host, instance.Project, instance.Name, answer.State == "on"))
+		}
 	}
 }
 

@@ -34,9 +34,9 @@ type player struct {
 	model     sim.Model
 	found     *evidence
 	away      *weather
-	lastPower map[string]string // by recorded system id: the power operation that was asked for last
-	changes   map[int][]scene   // by exchange: what somebody did in the LXD before it
-	scenes    map[int]scene     // what the recordings do not tell, where somebody knows it
+	lastPower powerRequests
+	changes   map[int][]scene // by exchange: what somebody did in the LXD before it
+	scenes    map[int]scene   // what the recordings do not tell, where somebody knows it
 	together  map[int]int
 	match     *matcher
 	problems  [][]Problem
@@ -58,9 +58,9 @@ type scene struct {
 func newPlayer(exchanges []recording.Exchange, model sim.Model) (*player, error) {
 	p := &player{
 		model: model, found: gather(exchanges), exchanges: exchanges, match: newMatcher(spokenNames(exchanges)), problems: make([][]Problem, len(exchanges)),
-		underway: map[int]chan served{}, lastPower: map[string]string{},
+		underway: map[int]chan served{}, lastPower: powerRequests{},
 	}
-	p.away = &weather{player: p, moved: map[string]bool{}}
+	p.away = &weather{player: p, moved: map[string]bool{}, worked: map[string]bool{}}
 	var err error
 	if p.trusted, err = newPair(); err != nil {
 		return nil, err

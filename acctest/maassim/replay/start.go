@@ -208,20 +208,36 @@ func (p starter) registerHost(o map[string]any) {
 	p.settleHost(strconv.Itoa(made.ID), o)
 }
 
-// settleHost gives a VM host what only a change can give it.
+// settleHost gives a VM host what only a change can give it. A host that nobody
+// changed has no macvlan mode; one that was changed has an empty one.
 func (p starter) settleHost(id string, o map[string]any) {
+	var have map[string]any
+	body, err := recording.DecodeJSON(p.call(http.MethodGet, "vm-hosts/"+id+"/", nil))
+	if have, _ = body.(map[string]any); err != nil || have == nil {
+		return
+	}
 	form := url.Values{}
 	for _, name := range []string{"cpu_over_commit_ratio", "memory_over_commit_ratio", "default_macvlan_mode"} {
-		if value := textOf(o[name]); value != "" {
-			form.Set(name, value)
+		if o[name] != nil && o[name] != have[name] {
+			form.Set(name, textOf(o[name]))
 		}
 	}
-	for _, pool := range objectsOf(o["storage_pools"]) {
+	if pool := defaultPool(o); pool != "" && pool != defaultPool(have) {
+		form.Set("default_storage_pool", pool)
+	}
+	if len(form) > 0 {
+		p.call(http.MethodPut, "vm-hosts/"+id+"/", form)
+	}
+}
+
+// defaultPool is the id of the storage pool that a VM host takes by default.
+func defaultPool(host map[string]any) string {
+	for _, pool := range objectsOf(host["storage_pools"]) {
 		if pool["default"] == true {
-			form.Set("default_storage_pool", textOf(pool["id"]))
+			return textOf(pool["id"])
 		}
 	}
-	p.call(http.MethodPut, "vm-hosts/"+id+"/", form)
+	return ""
 }
 
 // address is where the LXD of the story listens.

@@ -156,3 +156,20 @@ func (v *evidence) leaked(i int) bool {
 	}
 	return false
 }
+
+// turnedInLXD tells whether the last answer before i that shows a machine's power
+// shows another one, and nobody asked MAAS for anything about it since.
+func (v *evidence) turnedInLXD(i int, id, power string) bool {
+	last := sighting{at: -1}
+	for _, s := range v.sightings(id) {
+		if s.at < i {
+			last = s
+		}
+	}
+	if last.at < 0 || last.Power == power || last.Power != "on" && last.Power != "off" || slices.Contains(passages, last.Status) {
+		return false
+	}
+	return !slices.ContainsFunc(v.exchanges[last.at:i], func(e recording.Exchange) bool {
+		return machineOf(e) == id && e.Request.Method == http.MethodPost
+	})
+}
