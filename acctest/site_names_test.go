@@ -44,6 +44,9 @@ func (n *naming) there(word string) (name string, ok bool) {
 	if name, known := n.given[word]; known {
 		return name, name != ""
 	}
+	if dotted && n.given[domain] != "" {
+		return n.make(short) + "." + n.given[domain], true
+	}
 	if isAddress.MatchString(word) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -85,7 +88,7 @@ func (n *naming) knows(word string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	short, domain, _ := strings.Cut(word, ".")
-	return n.given[word] != "" || n.made[word] != "" || domain == "maas" && n.given[short] != ""
+	return n.given[word] != "" || n.made[word] != "" || domain == "maas" && n.given[short] != "" || n.given[domain] != "" && n.made[short] != ""
 }
 
 // back puts the tests' words in the place of the names in a text.

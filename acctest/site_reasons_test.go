@@ -3,6 +3,8 @@ package acctest_test
 // Reasons that several tests share.
 const (
 	examplesNames = "the machines and VM hosts are those that the example names"
+	listsAll      = "it lists all that MAAS has, and others are there"
+	hostsPassage  = "it ends the passages of a host's machine by steering the simulator"
 	onlyHosts     = "a VM of it may go to any host, and others are there"
 	clearKey      = "it is about a key that is made, and hosts of one run share the run's"
 )
@@ -10,22 +12,28 @@ const (
 // notOnSite are the tests, or their cases, that say nothing on a MAAS that the suite
 // did not make, and why.
 var notOnSite = map[string]string{
-	"TestAccExampleDemo":             examplesNames,
-	"TestAccHostKey":                 clearKey,
-	"TestAccHostKeyRotated":          clearKey,
-	"TestAccHostKeyExpires":          clearKey,
-	"TestAccGoneKeyExpires":          clearKey,
-	"TestAccGoneRotated":             clearKey,
-	"TestAccHostKeyInClear":          clearKey,
-	"TestAccOperationsUnfinished":    clearKey,
-	"TestAccOperationsRotate":        clearKey,
-	"TestAccOperationsKeyLost":       clearKey,
-	"TestAccWorkflowCIRunner":        clearKey,
-	"TestAccWorkflowKeyOfOthers":     clearKey,
-	"TestAccWorkflowStateBefore":     "its state of before has a key of the simulated world",
-	"TestAccHostGoneBeforeDestroy":   "it deletes a machine, which is only lent",
-	"TestAccHostThenVMs":             onlyHosts,
-	"TestAccWorkflowDestroyTogether": onlyHosts,
-	"TestAccHostWaysIn/SelectorZone": "other machines of the zone are as good",
-	"TestAccHostWaysIn/OtherBridge":  "the bridge of a lent machine would stay",
+	"TestAccExampleDemo":                 examplesNames,
+	"TestAccHostKey":                     clearKey,
+	"TestAccHostKeyRotated":              clearKey,
+	"TestAccHostKeyExpires":              clearKey,
+	"TestAccGoneKeyExpires":              clearKey,
+	"TestAccGoneRotated":                 clearKey,
+	"TestAccHostKeyInClear":              clearKey,
+	"TestAccOperationsUnfinished":        clearKey,
+	"TestAccOperationsRotate":            clearKey,
+	"TestAccOperationsKeyLost":           clearKey,
+	"TestAccWorkflowCIRunner":            clearKey,
+	"TestAccWorkflowKeyOfOthers":         clearKey,
+	"TestAccWorkflowStateBefore":         "its state of before has a key of the simulated world",
+	"TestAccHostGoneBeforeDestroy":       "it deletes a machine, which is only lent",
+	"TestAccDataVMs":                     listsAll,
+	"TestAccHostServerIsTold":            listsAll,
+	"TestAccPlacementBadInput/EmptyZone": listsAll,
+	"TestAccHostTimeoutIsResumed":        hostsPassage,
+	"TestAccHostFailsForGood":            hostsPassage,
+	"TestAccWorkflowHostReplaced":        onlyHosts,
+	"TestAccHostThenVMs":                 onlyHosts,
+	"TestAccWorkflowDestroyTogether":     onlyHosts,
+	"TestAccHostWaysIn/SelectorZone":     "other machines of the zone are as good",
+	"TestAccHostWaysIn/OtherBridge":      "the bridge of a lent machine would stay",
 }

@@ -98,6 +98,7 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 		t.Errorf("want the second folder refused, got %v:\n%s", err, lateOut)
 	}
 	x.finish(t, "node1", "Deploying")
+	x.goesOn("node1")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("the first: %v\n%s", err, said())
 	}
