@@ -46,6 +46,9 @@ func (s *site) target(t *testing.T) *target {
 	if reason := reasonFor(t.Name(), notOnSite); reason != "" {
 		t.Skip("runs only on the simulator: " + reason)
 	}
+	if s.lacks != "" {
+		t.Skip(s.lacks)
+	}
 	if onLXD() && len(s.LXDs) == 0 {
 		t.Skipf("VMs are made in LXD, and %s names none", realmaas.LXDVariable)
 	}

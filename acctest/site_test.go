@@ -3,6 +3,7 @@ package acctest_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 // runPrefix begins the names of all that this run of the suite makes on a real MAAS.
@@ -33,7 +35,10 @@ type site struct {
 	idle     chan []realmaas.Machine // machines that no test has
 	borrowed sync.Map                // by test: the machines that it has
 	end      context.CancelFunc
-	before   []string // what MAAS had
+	before   []string                    // what MAAS had
+	asHost   *realmaas.Machine           // a lent machine that is the host of the column lxd
+	lacks    string                      // why no story can run; empty: they can
+	unbridge func(context.Context) error // takes the bridge off that machine
 
 	addresses sync.Map     // free addresses that tests use, and the tests' word for each
 	free      []netip.Addr // addresses in it that MAAS has given nobody
@@ -104,10 +109,16 @@ func (s *site) prepare(ctx context.Context) error {
 		s.lent = append(s.lent, m)
 	}
 	host, err := s.host(ctx, s.VMHost, machines)
+	if onLXD() && errors.Is(err, errNoLXDHost) {
+		host, err = s.lendHost(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	second, err := s.host(ctx, s.VMHost2, machines)
+	if onLXD() && errors.Is(err, errNoLXDHost) {
+		s.VMHost2, err = "", nil // stories that need two hosts are skipped
+	}
 	if err != nil {
 		return err
 	}
@@ -132,6 +143,83 @@ func (s *site) prepare(ctx context.Context) error {
 	return s.findMore(ctx)
 }
 
+// errNoLXDHost says that MAAS has no host of the provider's by a name.
+var errNoLXDHost = errors.New("no machine says that it is LXD host")
+
+// lendHost makes the last lent machine an LXD host for the run: it is deployed, and says
+// of itself that the first LXD is its own. So VMs are made in that LXD.
+func (s *site) lendHost(ctx context.Context) (siteHost, error) {
+	if len(s.LXDs) == 0 || len(s.lent) == 0 {
+		s.lacks = fmt.Sprintf("no LXD host of the provider's is called %s; to make one, name an LXD with %s and a machine with %s",
+			s.VMHost, realmaas.LXDVariable, realmaas.MachinesVariable)
+		return siteHost{}, nil
+	}
+	m := s.lent[len(s.lent)-1]
+	s.lent, s.asHost = s.lent[:len(s.lent)-1], &m
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	bridge, err := s.LXDs[0].Bridge(ctx)
+	if err != nil {
+		return siteHost{}, err
+	}
+	if s.unbridge, err = s.client.AddBridge(ctx, m.SystemID, bridge); err != nil {
+		return siteHost{}, fmt.Errorf("cannot put the bridge %s of the LXD on machine %s: %w", bridge, m.Hostname, err)
+	}
+	if err := s.deploy(ctx, m.SystemID); err != nil {
+		return siteHost{}, fmt.Errorf("cannot deploy %s as an LXD host: %w", m.Hostname, err)
+	}
+	s.VMHost = runPrefix() + "host"
+	zone := m.Zone.Name
+	if zone == s.Zone {
+		zone = "default" // the host is to be in another one
+	}
+	record := engine.HostRecord{
+		Name: s.VMHost, Zone: zone, Pool: m.Pool.Name,
+		Endpoint: engine.Endpoint{Address: strings.TrimPrefix(s.LXDs[0].Address, "https://"), Project: s.Project},
+	}
+	form := url.Values{}
+	for key, value := range record.OwnerData() {
+		if value != "" {
+			form.Set(key, value)
+		}
+	}
+	if err := s.client.Operate(ctx, m.SystemID, "set_owner_data", form); err != nil {
+		return siteHost{}, err
+	}
+	if err := s.client.SetTags(ctx, m, append(slices.Clone(m.Tags), engine.HostTag)); err != nil {
+		return siteHost{}, err
+	}
+	pool, err := s.otherPool(ctx, "")
+	return siteHost{zone: zone, domain: m.Domain.Name, otherPool: pool}, err
+}
+
+// deploy deploys a machine, and waits until it is Deployed.
+func (s *site) deploy(ctx context.Context, systemID string) error {
+	if _, err := s.client.Do(ctx, http.MethodPost, "machines/?op=allocate", url.Values{"system_id": {systemID}}); err != nil {
+		return err
+	}
+	if err := s.client.Operate(ctx, systemID, "deploy", url.Values{"distro_series": {s.Image}}); err != nil {
+		return err
+	}
+	if s.Drive.Plays() {
+		if _, err := s.Drive.Run(ctx, realmaas.Deployed, systemID); err != nil {
+			return err
+		}
+	}
+	for {
+		m, err := s.client.Machine(ctx, systemID)
+		if err != nil || m.StatusName == "Deployed" {
+			return err
+		}
+		if strings.HasPrefix(m.StatusName, "Failed") {
+			return fmt.Errorf("it is %s: %s", m.StatusName, m.StatusMessage)
+		}
+		if err := realmaas.Wait(ctx, min(s.Interval, 2*time.Second)); err != nil {
+			return err
+		}
+	}
+}
+
 // siteHost is what the suite knows of a host to make VMs on.
 type siteHost struct{ zone, tag, domain, otherPool string }
 
@@ -149,7 +237,7 @@ func (s *site) host(ctx context.Context, name string, machines []realmaas.Machin
 				return siteHost{otherPool: pool, zone: cmp.Or(m.OwnerData["maaslxd-zone"], m.Zone.Name), tag: firstTag(strings.Split(m.OwnerData["maaslxd-tags"], ",")), domain: m.Domain.Name}, err
 			}
 		}
-		return siteHost{}, fmt.Errorf("%s: no machine says that it is LXD host %s", realmaas.VMHostVariable, name)
+		return siteHost{}, fmt.Errorf("%w %s", errNoLXDHost, name)
 	}
 	hosts, err := s.client.VMHosts(ctx)
 	if err != nil {
@@ -304,6 +392,16 @@ func closeSite(code int) int {
 	if err != nil {
 		fmt.Println("FAIL: cannot remove what the run left:", err)
 		return max(code, 1)
+	}
+	if s.asHost != nil {
+		if err := s.client.GiveBack(ctx, *s.asHost, min(s.Interval, 2*time.Second)); err != nil {
+			fmt.Println("FAIL:", err)
+			code = max(code, 1)
+		}
+		if err := s.unbridge(ctx); err != nil {
+			fmt.Println("FAIL: cannot take the bridge off machine", s.asHost.Hostname+":", err)
+			code = max(code, 1)
+		}
 	}
 	after, err := s.client.Inventory(ctx)
 	if err != nil {

@@ -62,6 +62,25 @@ func (l LXD) Instances(ctx context.Context) ([]Instance, error) {
 	return all, nil
 }
 
+// Bridge is the name of its first bridge, managed or not; empty: it has none.
+func (l LXD) Bridge(ctx context.Context) (string, error) {
+	s, err := l.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer s.Disconnect()
+	networks, err := s.GetNetworks()
+	if err != nil {
+		return "", fmt.Errorf("cannot list the networks of the LXD at %s: %w", l.Address, err)
+	}
+	for _, n := range networks {
+		if n.Type == "bridge" {
+			return n.Name, nil
+		}
+	}
+	return "", nil
+}
+
 // StoragePools lists the names of its storage pools.
 func (l LXD) StoragePools(ctx context.Context) ([]string, error) {
 	s, err := l.connect(ctx)
@@ -87,11 +106,17 @@ func (l LXD) instance(i api.Instance, project string) Instance {
 		out.MemoryMiB, _ = strconv.ParseInt(mib, 10, 64)
 	}
 	for key, value := range i.ExpandedConfig {
-		if strings.HasPrefix(key, "volatile.") && strings.HasSuffix(key, ".hwaddr") {
+		if strings.HasPrefix(key, "volatile.") && strings.HasSuffix(key, ".hwaddr") && strings.Count(value, ":") == 5 {
 			out.MACs = append(out.MACs, value)
 		}
 	}
+	for _, device := range i.ExpandedDevices {
+		if mac := device["hwaddr"]; mac != "" {
+			out.MACs = append(out.MACs, mac)
+		}
+	}
 	slices.Sort(out.MACs)
+	out.MACs = slices.Compact(out.MACs)
 	return out
 }
 

@@ -2,6 +2,7 @@ package realmaas
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -150,4 +151,59 @@ func Find(machines []Machine, hostname string) (Machine, error) {
 		}
 	}
 	return Machine{}, fmt.Errorf("MAAS has no machine %s", hostname)
+}
+
+// Interface is what MAAS tells of an interface of a machine.
+type Interface struct {
+	ID    int    `json:"id"`
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Links []struct {
+		ID     int    `json:"id"`
+		Mode   string `json:"mode"`
+		Subnet struct {
+			ID int `json:"id"`
+		} `json:"subnet"`
+	} `json:"links"`
+}
+
+// Interfaces lists those of a machine.
+func (c *Client) Interfaces(ctx context.Context, systemID string) ([]Interface, error) {
+	var all []Interface
+	err := c.Look(ctx, "nodes/"+url.PathEscape(systemID)+"/interfaces/", &all)
+	return all, err
+}
+
+// AddBridge puts a bridge on the first NIC of a machine that is linked to a subnet, and
+// links the bridge to it. The func takes it off again.
+func (c *Client) AddBridge(ctx context.Context, systemID, name string) (remove func(context.Context) error, err error) {
+	all, err := c.Interfaces(ctx, systemID)
+	if err != nil {
+		return nil, err
+	}
+	path := "nodes/" + url.PathEscape(systemID) + "/interfaces/"
+	for _, nic := range all {
+		if nic.Type != "physical" || len(nic.Links) == 0 || nic.Links[0].Subnet.ID == 0 {
+			continue
+		}
+		body, err := c.Do(ctx, http.MethodPost, path+"?op=create_bridge", url.Values{"name": {name}, "parent": {fmt.Sprint(nic.ID)}})
+		if err != nil {
+			return nil, err
+		}
+		var bridge Interface
+		if err := json.Unmarshal(body, &bridge); err != nil {
+			return nil, err
+		}
+		link := url.Values{"mode": {"AUTO"}, "subnet": {fmt.Sprint(nic.Links[0].Subnet.ID)}}
+		remove = func(ctx context.Context) error {
+			if err := c.remove(ctx, fmt.Sprintf("%s%d/", path, bridge.ID)); err != nil {
+				return err
+			}
+			_, err := c.Do(ctx, http.MethodPost, fmt.Sprintf("%s%d/?op=link_subnet", path, nic.ID), link)
+			return err
+		}
+		_, err = c.Do(ctx, http.MethodPost, fmt.Sprintf("%s%d/?op=link_subnet", path, bridge.ID), link)
+		return remove, err
+	}
+	return nil, fmt.Errorf("machine %s has no NIC that is linked to a subnet", systemID)
 }
