@@ -27,6 +27,24 @@ var (
 	words    = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_-]*`)
 )
 
+// patterns find what is masked wherever it stands, in their order. Where the sign
+// is missing, nothing is looked for: most values are short words.
+var patterns = []struct {
+	sign    string
+	pattern *regexp.Regexp
+	mask    func(m *Mask, found string) string
+}{
+	{" ", openSSH, func(m *Mask, key string) string { return m.secret(key, "SSH KEY") }},
+	{"oauth_", oauth, func(_ *Mask, field string) string { return oauth.ReplaceAllString(field, "$1<OAUTH>") }},
+	{":", apiKeys, func(m *Mask, key string) string { return m.secret(key, "API KEY") }},
+	{"@", userinfo, func(_ *Mask, user string) string { return userinfo.ReplaceAllString(user, "${1}<SECRET>${3}") }},
+	{"@", emails, (*Mask).email},
+	{":", macs, (*Mask).mac},
+	{":", ipv6, (*Mask).ipv6},
+	{".", ipv4, (*Mask).ipv4},
+	{"://", urlHosts, (*Mask).urlHost},
+}
+
 // plain masks a text that is no field, or one that holds no secret as a whole.
 func (m *Mask) plain(text string) string {
 	text = pem.ReplaceAllStringFunc(text, m.pemBlock)
@@ -40,15 +58,11 @@ func (m *Mask) plain(text string) string {
 			text = strings.ReplaceAll(text, written, m.texts[written])
 		}
 	}
-	text = openSSH.ReplaceAllStringFunc(text, func(key string) string { return m.secret(key, "SSH KEY") })
-	text = oauth.ReplaceAllString(text, "$1<OAUTH>")
-	text = apiKeys.ReplaceAllStringFunc(text, func(key string) string { return m.secret(key, "API KEY") })
-	text = userinfo.ReplaceAllString(text, "${1}<SECRET>${3}")
-	text = emails.ReplaceAllStringFunc(text, m.email)
-	text = macs.ReplaceAllStringFunc(text, m.mac)
-	text = ipv6.ReplaceAllStringFunc(text, m.ipv6)
-	text = ipv4.ReplaceAllStringFunc(text, m.ipv4)
-	text = urlHosts.ReplaceAllStringFunc(text, m.urlHost)
+	for _, p := range patterns {
+		if strings.Contains(text, p.sign) {
+			text = p.pattern.ReplaceAllStringFunc(text, func(found string) string { return p.mask(m, found) })
+		}
+	}
 	return words.ReplaceAllStringFunc(m.odd(text), func(word string) string { return cmp.Or(m.names[word], word) })
 }
 
