@@ -46,3 +46,12 @@ func TestDNSResourceRecords(t *testing.T) {
 		has(t, "the data", names(must(c.DNSResourceRecords.Get(in)), data), "hello", false)
 	})
 }
+
+func TestDefaultDomain(t *testing.T) {
+	start(t, func(c *client.Client) {
+		made := must(c.Domains.Create(&entity.DomainParams{Name: "lab", Authoritative: true}))
+		must(c.Domain.SetDefault(made.ID))
+		same(t, "that it is the default", must(c.Domain.Get(made.ID)).IsDefault, true)
+		same(t, "that maas is the default", must(c.Domain.Get(0)).IsDefault, false)
+	})
+}

@@ -100,3 +100,28 @@ func TestInterfaces(t *testing.T) {
 		gone(t, "bridge", err)
 	})
 }
+
+func TestInterfaceTags(t *testing.T) {
+	start(t, func(c *client.Client) {
+		id := machine(c, "metal1").SystemID
+		nic := bootNIC(c, id)
+		must(c.NetworkInterface.AddTag(id, nic, "uplink"))
+		has(t, "the tags", must(c.NetworkInterface.Get(id, nic)).Tags, "uplink", true)
+		must(c.NetworkInterface.RemoveTag(id, nic, "uplink"))
+		has(t, "the tags", must(c.NetworkInterface.Get(id, nic)).Tags, "uplink", false)
+	})
+}
+
+func TestDefaultGateways(t *testing.T) {
+	start(t, func(c *client.Client) {
+		id := machine(c, "metal1").SystemID
+		nic := bootNIC(c, id)
+		must(c.NetworkInterface.Disconnect(id, nic))
+		linked := must(c.NetworkInterface.LinkSubnet(id, nic, &entity.NetworkInterfaceLinkParams{
+			Mode: "STATIC", Subnet: subnetNamed(c, "lan").ID, IPAddress: "10.77.0.42",
+		}))
+		link := linked.Links[0].ID
+		must(c.NetworkInterface.SetDefaultGateway(id, nic, link))
+		same(t, "the link of the default gateway", must(c.Machine.Get(id)).DefaultGateways.IPv4.LinkID, link)
+	})
+}

@@ -62,8 +62,7 @@ var unservedOthers = []group{
 		"DNSResourceRecord.Update": func(c *client.Client, _ string) error {
 			return result(c.DNSResourceRecord.Update(1, &entity.DNSResourceRecordParams{TTL: 1}))
 		},
-		"Domain.SetDefault": func(c *client.Client, _ string) error { return result(c.Domain.SetDefault(0)) },
-		"Fabric.Delete":     func(c *client.Client, _ string) error { return c.Fabric.Delete(0) },
+		"Fabric.Delete": func(c *client.Client, _ string) error { return c.Fabric.Delete(0) },
 		"Fabric.Update": func(c *client.Client, _ string) error {
 			return result(c.Fabric.Update(0, &entity.FabricParams{Name: "f"}))
 		},
@@ -71,15 +70,6 @@ var unservedOthers = []group{
 			return result(c.Fabrics.Create(&entity.FabricParams{Name: "f"}))
 		},
 		"IPRange.Update": func(c *client.Client, _ string) error { return result(c.IPRange.Update(1, &entity.IPRangeParams{})) },
-		"NetworkInterface.AddTag": func(c *client.Client, m string) error {
-			return result(c.NetworkInterface.AddTag(m, bootNIC(c, m), "t"))
-		},
-		"NetworkInterface.RemoveTag": func(c *client.Client, m string) error {
-			return result(c.NetworkInterface.RemoveTag(m, bootNIC(c, m), "t"))
-		},
-		"NetworkInterface.SetDefaultGateway": func(c *client.Client, m string) error {
-			return result(c.NetworkInterface.SetDefaultGateway(m, bootNIC(c, m), 1))
-		},
 		"NetworkInterface.Update": func(c *client.Client, m string) error {
 			return result(c.NetworkInterface.Update(m, bootNIC(c, m), &entity.NetworkInterfaceUpdateParams{Name: "eth9"}))
 		},
@@ -127,8 +117,8 @@ var unservedOthers = []group{
 		"VLANs.Create": func(c *client.Client, _ string) error { return result(c.VLANs.Create(0, &entity.VLANParams{VID: 7})) },
 	}},
 	{"machines have no more of a life", map[string]func(*client.Client, string) error{
-		"Machine.ClearDefaultGateways":           func(c *client.Client, m string) error { return result(c.Machine.ClearDefaultGateways(m)) },
 		"Machine.GetCurtinConfig":                func(c *client.Client, m string) error { return result(c.Machine.GetCurtinConfig(m)) },
+		"Machine.ClearDefaultGateways":           func(c *client.Client, m string) error { return result(c.Machine.ClearDefaultGateways(m)) },
 		"Machine.GetToken":                       func(c *client.Client, m string) error { return result(c.Machine.GetToken(m)) },
 		"Machine.RestoreDefaultConfiguration":    func(c *client.Client, m string) error { return c.Machine.RestoreDefaultConfiguration(m) },
 		"Machine.RestoreNetworkingConfiguration": func(c *client.Client, m string) error { return c.Machine.RestoreNetworkingConfiguration(m) },
