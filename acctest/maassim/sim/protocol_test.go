@@ -72,6 +72,7 @@ func TestHMAC(t *testing.T) {
 	wantStatus(t, c.send(signed(c, "POST", "zones/", form)), 200, `/zones/z%201/`)
 	wantStatus(t, c.send(signed(c, "GET", "users/?op=whoami", nil)), 200, "admin")
 	wantStatus(t, c.send(signed(c, "POST", "users/", url.Values{"op": {"whoami"}})), 400, "Unrecognised signature: method=POST op=whoami")
+	wantStatus(t, c.send(signed(c, "POST", "machines/", url.Values{"op": {"allocate"}, "name": {"nobody"}})), 409, "constraints: [('name', ['nobody'])]")
 	wantStatus(t, c.send(signed(c, "PUT", "zones/default/", url.Values{"description": {"c"}})), 200, `"description":"c"`)
 	bad := signed(c, "GET", "zones/", nil)
 	bad.URL.RawQuery = "x=1"

@@ -68,7 +68,8 @@ func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
 	if unreadable != nil && unreadable.Status == http.StatusRequestEntityTooLarge {
 		return *unreadable, nil
 	}
-	c := &request.Call{Method: r.Method, Query: rest.ParseQuery(r.URL.RawQuery), Form: form, Unreadable: unreadable, Op: request.OpOf(r, form)}
+	c := request.NewCall(r, form)
+	c.Unreadable = unreadable
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
 		if err := pause(c.World, r.Context(), plan.delay); err != nil {

@@ -62,26 +62,6 @@ var unservedOthers = []group{
 		"DNSResourceRecord.Update": func(c *client.Client, _ string) error {
 			return result(c.DNSResourceRecord.Update(1, &entity.DNSResourceRecordParams{TTL: 1}))
 		},
-		"Fabric.Delete": func(c *client.Client, _ string) error { return c.Fabric.Delete(0) },
-		"Fabric.Update": func(c *client.Client, _ string) error {
-			return result(c.Fabric.Update(0, &entity.FabricParams{Name: "f"}))
-		},
-		"Fabrics.Create": func(c *client.Client, _ string) error {
-			return result(c.Fabrics.Create(&entity.FabricParams{Name: "f"}))
-		},
-		"IPRange.Update": func(c *client.Client, _ string) error { return result(c.IPRange.Update(1, &entity.IPRangeParams{})) },
-		"NetworkInterface.Update": func(c *client.Client, m string) error {
-			return result(c.NetworkInterface.Update(m, bootNIC(c, m), &entity.NetworkInterfaceUpdateParams{Name: "eth9"}))
-		},
-		"NetworkInterfaces.CreateBond": func(c *client.Client, m string) error {
-			return result(c.NetworkInterfaces.CreateBond(m, &entity.NetworkInterfaceBondParams{Name: "bond0"}))
-		},
-		"NetworkInterfaces.CreatePhysical": func(c *client.Client, m string) error {
-			return result(c.NetworkInterfaces.CreatePhysical(m, &entity.NetworkInterfacePhysicalParams{Name: "eth8"}))
-		},
-		"NetworkInterfaces.CreateVLAN": func(c *client.Client, m string) error {
-			return result(c.NetworkInterfaces.CreateVLAN(m, &entity.NetworkInterfaceVLANParams{VLAN: 1}))
-		},
 		"ReservedIP.Delete": func(c *client.Client, _ string) error { return c.ReservedIP.Delete(1) },
 		"ReservedIP.Get":    func(c *client.Client, _ string) error { return result(c.ReservedIP.Get(1)) },
 		"ReservedIP.Update": func(c *client.Client, _ string) error {
@@ -90,31 +70,7 @@ var unservedOthers = []group{
 		"ReservedIPs.Create": func(c *client.Client, _ string) error {
 			return result(c.ReservedIPs.Create(&entity.ReservedIPCreateParams{IP: "10.77.0.9"}))
 		},
-		"ReservedIPs.Get":    func(c *client.Client, _ string) error { return result(c.ReservedIPs.Get()) },
-		"Space.Delete":       func(c *client.Client, _ string) error { return c.Space.Delete(0) },
-		"Space.Get":          func(c *client.Client, _ string) error { return result(c.Space.Get(0)) },
-		"Space.Update":       func(c *client.Client, _ string) error { return result(c.Space.Update(0, "s")) },
-		"Spaces.Create":      func(c *client.Client, _ string) error { return result(c.Spaces.Create("s")) },
-		"Spaces.Get":         func(c *client.Client, _ string) error { return result(c.Spaces.Get()) },
-		"StaticRoute.Delete": func(c *client.Client, _ string) error { return c.StaticRoute.Delete(1) },
-		"StaticRoute.Get":    func(c *client.Client, _ string) error { return result(c.StaticRoute.Get(1)) },
-		"StaticRoute.Update": func(c *client.Client, _ string) error {
-			return result(c.StaticRoute.Update(1, &entity.StaticRouteParams{}))
-		},
-		"StaticRoutes.Create": func(c *client.Client, _ string) error {
-			return result(c.StaticRoutes.Create(&entity.StaticRouteParams{}))
-		},
-		"StaticRoutes.Get": func(c *client.Client, _ string) error { return result(c.StaticRoutes.Get()) },
-		"Subnet.Delete":    func(c *client.Client, _ string) error { return c.Subnet.Delete(1) },
-		"Subnet.Update": func(c *client.Client, _ string) error {
-			return result(c.Subnet.Update(1, &entity.SubnetParams{Name: "s"}))
-		},
-		"VLAN.Delete": func(c *client.Client, _ string) error { return c.VLAN.Delete(0, 0) },
-		"VLAN.Get":    func(c *client.Client, _ string) error { return result(c.VLAN.Get(0, 0)) },
-		"VLAN.Update": func(c *client.Client, _ string) error {
-			return result(c.VLAN.Update(0, 0, &entity.VLANParams{Name: "v"}))
-		},
-		"VLANs.Create": func(c *client.Client, _ string) error { return result(c.VLANs.Create(0, &entity.VLANParams{VID: 7})) },
+		"ReservedIPs.Get": func(c *client.Client, _ string) error { return result(c.ReservedIPs.Get()) },
 	}},
 	{"machines have no more of a life", map[string]func(*client.Client, string) error{
 		"Machine.GetCurtinConfig":                func(c *client.Client, m string) error { return result(c.Machine.GetCurtinConfig(m)) },

@@ -122,7 +122,11 @@ func readInterfaceName(c *request.Call, m *world.Machine, n *world.NIC, missing 
 
 // readParents finds interfaces of the machine by their ids.
 func readParents(c *request.Call, m *world.Machine, field string, errs rest.FormErrors) (parents []*world.NIC) {
-	for _, values := range c.Form[field] {
+	given := c.Form[field]
+	if len(given) == 0 {
+		given = c.Form["parents"] // which the form has; parent is copied to it
+	}
+	for _, values := range given {
 		for _, text := range strings.FieldsFunc(values, func(r rune) bool { return r == ',' || r == ' ' }) {
 			i := slices.IndexFunc(m.NICs, func(n *world.NIC) bool { return strconv.Itoa(n.ID) == text })
 			if i < 0 {

@@ -145,6 +145,9 @@ func signatureBase(c *Call, r *http.Request, p map[string]string) string {
 		for name, values := range c.Form {
 			signed[name] = rest.Last(values)
 		}
+		if c.BodyOp {
+			signed["op"] = c.Op
+		}
 	}
 	maps.Copy(signed, p)
 	for name := range c.Query {
@@ -173,14 +176,17 @@ func isForm(r *http.Request) bool {
 	return err == nil && (kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data")
 }
 
-// OpOf is the operation that a request names: in its query, or in the fields of its
-// body (api/support.py, dispatch).
-func OpOf(r *http.Request, form url.Values) string {
-	op := rest.ParseQuery(r.URL.RawQuery).Get("op")
-	if op == "" && isForm(r) {
-		op = rest.Last(form["op"])
+// NewCall is a request with the fields of its body. Its operation is named in the
+// query, or by one of those fields (api/support.py, dispatch), which is none of the
+// operation's own.
+func NewCall(r *http.Request, form url.Values) *Call {
+	c := &Call{Method: r.Method, Query: rest.ParseQuery(r.URL.RawQuery), Form: form}
+	c.Op = c.Query.Get("op")
+	if c.Op == "" && isForm(r) && c.Has("op") {
+		c.Op, c.BodyOp = c.Field("op"), true
+		delete(form, "op")
 	}
-	return op
+	return c
 }
 
 // escape is RFC 5849 §3.6.

@@ -21,6 +21,7 @@ type Call struct {
 	Query   url.Values
 	Form    url.Values // the body's fields; what a handler of POST and PUT reads
 	Op      string
+	BodyOp  bool // Op was a field of the body, of which Form keeps the others
 	// Unreadable is what MAAS answers to the body, once it knows the caller; nil
 	// if the body can be read.
 	Unreadable *rest.Reply
