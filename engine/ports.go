@@ -121,6 +121,9 @@ type Machines interface {
 	// Abort stops commissioning, testing or deploying. ErrConflict if there
 	// is nothing to stop, ErrUnavailable while a power action is in flight.
 	Abort(ctx context.Context, systemID string) error
+	// ExitRescueMode begins to lead the machine out of rescue mode. ErrConflict
+	// if it is not in it, ErrUnavailable while a power action is in flight.
+	ExitRescueMode(ctx context.Context, systemID string) error
 	// Release gives the machine back; it goes on after the call has returned.
 	Release(ctx context.Context, systemID string, erase Erase) error
 	// Power asks the power driver, and so LXD, whether the machine is on:

@@ -71,7 +71,7 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 			return ref
 		}, []string{"", "release"}}, // noted first, so that it is chosen last
 		"Broken":     {"An operator said so; MAAS took its owner away.", post("mark_broken"), []string{"release"}},
-		"RescueMode": {"MAAS releases from it, once it is there.", post("rescue_mode"), []string{"release"}},
+		"RescueMode": {"MAAS does not release from it.", post("rescue_mode"), []string{"exit_rescue_mode", "release"}},
 		"Testing":    {"It is stopped first.", edit("Testing"), []string{"abort", "release"}},
 		"Releasing":  {"Someone did already.", post("release"), nil},
 		"FailedReleasing": {"MAAS failed at it; the marks are gone.", func(t *testing.T, r testMAAS, p process) engine.Ref {

@@ -80,6 +80,18 @@ func (b *giving) abort(ctx context.Context, ref engine.Ref, m engine.Machine) (e
 	return b.stop(ctx, ref.Key, m, "abort", b.Machines.Abort)
 }
 
+// exitRescue leads a machine of ours out of rescue mode, from which MAAS does not
+// release. MAAS may fail at that again and again, so the tries are bounded.
+func (b *giving) exitRescue(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	switch {
+	case m.Locked:
+		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+	case !b.tries.Again(ref.Key, maxReleases):
+		return engine.Result[engine.BareMetal]{}, failedMachine(m)
+	}
+	return b.stop(ctx, ref.Key, m, "exit rescue mode of", b.Machines.ExitRescueMode)
+}
+
 // release takes the fixed addresses of a machine of ours back, and releases it.
 func (b *giving) release(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	if m.Locked {

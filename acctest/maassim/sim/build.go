@@ -23,7 +23,7 @@ import (
 func buildWorld(k *world.Keeper, m Model) *world.World {
 	w := &world.World{
 		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK, Site: site.New(),
-		LastID: map[string]int{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{}, Spaces: map[int]*world.Space{}, Routes: map[int]*world.StaticRoute{},
+		LastID: map[string]int{}, LastDeployed: map[string]time.Time{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{}, Spaces: map[int]*world.Space{}, Routes: map[int]*world.StaticRoute{},
 		Tags: map[string]*world.Tag{}, Images: m.Images, Machines: map[string]*world.Machine{}, Hosts: map[int]*world.VMHost{},
 		BMCs: map[string]*world.BMC{}, LXDs: map[string]*world.LXD{}, Nonces: world.Nonces{Seen: map[string]int64{}}, Done: make(chan struct{}),
 		Timers: map[*time.Timer]bool{}, UsedNames: map[string]bool{}, Nasty: world.NewNastiness(world.Nasty(m.Nasty), m.Seed),
@@ -131,11 +131,12 @@ func buildInstance(w *world.World, l *world.LXD, project, name string) {
 
 // hostBMC is how MAAS reaches the LXD of a model's VM host, which lets it in.
 func hostBMC(w *world.World, l *world.LXD, h HostModel) *world.BMC {
-	b := &world.BMC{Address: h.Address, Project: h.Project, Certificate: "sim", Key: "sim"}
+	b := &world.BMC{Address: h.Address, Project: h.Project}
+	var err error
+	b.Certificate, b.Key, err = hosts.NewPair("maas")
+	w.Problem = errors.Join(w.Problem, err)
 	if l.Lent != nil {
-		var err error
-		b.Certificate, b.Key, err = hosts.NewPair("maas")
-		w.Problem = errors.Join(w.Problem, err, driver.LentTo(l).Trust(daemon.Trust{Certificate: b.Certificate}))
+		w.Problem = errors.Join(w.Problem, driver.LentTo(l).Trust(daemon.Trust{Certificate: b.Certificate}))
 	}
 	l.Trusted = append(l.Trusted, daemon.Trust{Certificate: b.Certificate})
 	return b
@@ -176,6 +177,7 @@ func storagePools(models []StoragePoolModel) (pools []daemon.StoragePool) {
 func buildMachine(w *world.World, mm MachineModel) {
 	m := w.NewMachine(mm.Hostname)
 	m.PowerType, m.PowerState, m.Description = "manual", "unknown", mm.Description
+	m.Monitored = true // a server in a rack has a BMC
 	m.Zone, m.Pool, m.Domain = w.ZoneNamed(mm.Zone), w.PoolNamed(mm.Pool), w.DomainNamed(mm.Domain)
 	m.Cores, m.MemoryMiB = mm.Cores, mm.MemoryMiB
 	m.FirstBoot, m.VendorData, m.Architecture = world.FirstBoot(mm.FirstBoot), mm.VendorData, mm.Architecture
@@ -205,13 +207,14 @@ func buildMachine(w *world.World, mm MachineModel) {
 func settleAt(w *world.World, m *world.Machine, status string) {
 	switch status {
 	case "Broken":
-		m.Status = world.StatusBroken
+		m.SetStatus(world.StatusBroken)
 	case "Allocated", "Deployed":
-		m.Status, m.Owner = world.StatusAllocated, w.Users[0]
+		lifecycle.Acquire(m, w.Users[0], "", "")
 	}
 	if status == "Deployed" {
 		m.AssignAddresses()
 		m.Osystem, m.Series = "ubuntu", "jammy"
-		m.Status, m.Netboot = world.StatusDeployed, false
+		m.SetStatus(world.StatusDeployed)
+		m.Netboot = false
 	}
 }

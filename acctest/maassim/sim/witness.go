@@ -218,8 +218,8 @@ func publicMachine(m *world.Machine) Machine {
 		HostedHosts: machines.HostedBy(m), Cores: m.Cores, MemoryMiB: m.MemoryMiB, IPAddresses: rest.List(m.Addresses()), Locked: m.Locked,
 		SwapOn: m.SwapOn && m.Status == world.StatusDeployed,
 	}
-	if m.Message != nil {
-		out.StatusMessage = *m.Message
+	if message := m.StatusEvent.Message(); message != nil {
+		out.StatusMessage = *message
 	}
 	if m.Series != "" {
 		out.Image = m.Osystem + "/" + m.Series

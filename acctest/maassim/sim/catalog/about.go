@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +23,7 @@ func Routes() []request.Route {
 var aboutRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "version/", Anon: true, Handle: showVersion},
 	{Method: http.MethodGet, Path: "boot-resources/", Handle: listImages},
+	{Method: http.MethodGet, Path: "boot-resources/{id}/", Handle: readImage},
 	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OK(false) }},
 }
 
@@ -37,40 +40,63 @@ func showVersion(c *request.Call) rest.Reply {
 	return rep
 }
 
-// listImages shows two boot resources for each image and architecture: the
+func listImages(c *request.Call) rest.Reply { return rest.OK(imageViews(c.World)) }
+
+// readImage shows one boot resource. Its files are not there, so it has no sets.
+func readImage(c *request.Call) rest.Reply {
+	for _, v := range imageViews(c.World) {
+		if fmt.Sprint(v["id"]) == c.Vars["id"] {
+			v["sets"] = rest.Object{}
+			return rest.OK(v)
+		}
+	}
+	return rest.NoObject("BootResource")
+}
+
+// imageViews shows two boot resources for each image and architecture: the
 // kernel of the release and the hardware enablement one. What somebody uploaded
 // has no kernel of its own, and no prefix.
-func listImages(c *request.Call) rest.Reply {
+func imageViews(w *world.World) []rest.Object {
 	views := []rest.Object{}
-	for _, image := range c.World.Images {
-		system, series, _ := strings.Cut(image, "/")
-		if system == "custom" {
-			for _, architecture := range c.World.Architectures {
-				id := len(views) + 1
-				views = append(views, rest.Object{
-					"id": id, "type": "Uploaded", "name": series, "architecture": architecture + "/generic",
-					"resource_uri": rest.URI("boot-resources", id), "last_deployed": nil, "title": "",
-					"subarches": "generic", "kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
-				})
-			}
-			continue
+	add := func(image string, more rest.Object) {
+		id := len(views) + 1
+		v := rest.Object{
+			"id": id, "resource_uri": rest.URI("boot-resources", id), "last_deployed": lastDeployed(w, image),
+			"kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
 		}
+		maps.Copy(v, more)
+		views = append(views, v)
+	}
+	for _, image := range w.Images {
+		system, series, _ := strings.Cut(image, "/")
 		r, known := world.Releases[series]
 		if !known {
 			r = world.Release{Version: "1.0", Title: series}
 		}
-		for _, architecture := range c.World.Architectures {
+		for _, architecture := range w.Architectures {
+			if system == "custom" {
+				add(image, rest.Object{"type": "Uploaded", "name": series, "architecture": architecture + "/generic", "title": "", "subarches": "generic"})
+				continue
+			}
 			for _, kernel := range []string{"ga-", "hwe-"} {
-				id := len(views) + 1
-				views = append(views, rest.Object{
-					"id": id, "type": "Synced", "name": image, "architecture": architecture + "/" + kernel + r.Version,
-					"resource_uri": rest.URI("boot-resources", id), "last_deployed": nil, "title": r.Title,
-					"subarches": subarches(r.Version), "kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
+				add(image, rest.Object{
+					"type": "Synced", "name": image, "architecture": architecture + "/" + kernel + r.Version, "title": r.Title,
+					"subarches": subarches(r.Version),
 				})
 			}
 		}
 	}
-	return rest.OK(views)
+	return views
+}
+
+// lastDeployed is when a machine last became Deployed with the image, null for
+// never (models/bootresource.py).
+func lastDeployed(w *world.World, image string) any {
+	when, ever := w.LastDeployed[image]
+	if !ever {
+		return nil
+	}
+	return when.UTC().Format("2006-01-02T15:04:05.000")
 }
 
 // subarches are the hardware classes that an image of a release serves: the

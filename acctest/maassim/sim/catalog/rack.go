@@ -12,6 +12,7 @@ import (
 
 var rackRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "rackcontrollers/", Handle: listRacks},
+	{Method: http.MethodGet, Path: "nodes/", Handle: listNodes},
 }
 
 // rackServices are the daemons that MAAS watches. Those whose state nothing
@@ -22,6 +23,19 @@ var rackServices = []string{
 }
 
 func listRacks(c *request.Call) rest.Reply { return rest.OK([]rest.Object{rackView(c.World)}) }
+
+// listNodes lists machines, then MAAS's own server (api/nodes.py, NodesHandler).
+func listNodes(c *request.Call) rest.Reply {
+	found, bad := c.Filter()
+	if bad != nil {
+		return *bad
+	}
+	views := []rest.Object{}
+	for _, m := range found {
+		views = append(views, view.Machine(m))
+	}
+	return rest.OK(append(views, rackView(c.World)))
+}
 
 // rackView shows the server through the machine's view: a node has most of
 // what a machine has.

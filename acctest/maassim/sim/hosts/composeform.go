@@ -37,8 +37,14 @@ type WantedVM struct {
 
 // wantedDisk is a part of storage=: label:size(tag,tag).
 type wantedDisk struct {
+	label     string
 	sizeBytes int64
 	tags      []string
+}
+
+// Wanted is what the part says.
+func (d wantedDisk) Wanted() (label string, sizeBytes int64, tags []string) {
+	return d.label, d.sizeBytes, d.tags
 }
 
 // wantedNIC is a part of interfaces=: label:key=value,…
@@ -167,7 +173,7 @@ func ReadStorage(text string) ([]wantedDisk, string) {
 		if err != nil || size > 1e9 {
 			return nil, fmt.Sprintf("Malformed storage constraint, \"%s\".", text)
 		}
-		disks = append(disks, wantedDisk{sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
+		disks = append(disks, wantedDisk{label: found[1], sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
 	}
 	return disks, ""
 }

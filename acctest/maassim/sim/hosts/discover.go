@@ -74,7 +74,8 @@ func TakeInventory(h *world.VMHost, l *world.LXD) {
 	if m == nil {
 		return
 	}
-	m.Cores, m.MemoryMiB, m.CPUModel, m.Commissioned = l.Cores, l.MemoryMiB, "Intel(R) Xeon(R) Processor", true
+	m.Cores, m.MemoryMiB, m.CPUModel, m.Commissioned, m.Inspected = l.Cores, l.MemoryMiB, "Intel(R) Xeon(R) Processor", true, true
+	lifecycle.NoteInventory(m)
 	connectNIC(h.World, m, l)
 	if l.Metal == m {
 		lifecycle.FixAddresses(m)
@@ -209,7 +210,7 @@ func newVM(w *world.World, hostname string, h *world.VMHost, i *world.Instance) 
 	m := w.NewMachine(hostname)
 	m.PowerType, m.PowerState, m.UEFI = "lxd", "off", true
 	m.BMC, m.Instance, m.VMID, m.Parent = h.BMC, i.Name, w.NextID("virtualmachine"), h.Machine
-	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
+	m.Cores, m.MemoryMiB, m.Inspected = i.Cores, i.MemoryMiB, true
 	if i.Running {
 		m.PowerState = "on"
 	}

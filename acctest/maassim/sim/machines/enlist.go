@@ -12,6 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -36,6 +37,8 @@ func CreateMachine(c *request.Call) rest.Reply {
 	m := w.NewMachine(cmp.Or(c.Field("hostname"), w.RandomName()))
 	Place(m, z, p, d)
 	m.Description = c.Field("description")
+	minKernel := c.Field("min_hwe_kernel")
+	m.MinKernel = &minKernel
 	for _, mac := range macs {
 		// Only commissioning tells MAAS the VLAN of an enlisted machine's NIC.
 		nic := m.AddNIC(strings.ToLower(mac), nil)
@@ -54,7 +57,10 @@ func enlistMachine(w *world.World, c *request.Call, m *world.Machine, commission
 	if rest.Truth(c.Field("deployed")) && c.User != nil {
 		m.Status, m.Owner = world.StatusDeployed, c.User
 	}
-	if !commission {
+	switch {
+	case c.User == nil:
+		return rest.OK(view.AnonymousMachine(m))
+	case !commission:
 		return machineReply(m)
 	}
 	lifecycle.Commission(w, m, c.User, commissionOptions(c))
@@ -168,11 +174,12 @@ func attachInstance(w *world.World, m *world.Machine, params map[string]string) 
 		m.PowerParams = params
 		return nil
 	}
-	m.Instance, m.UEFI = params["instance_name"], true
+	m.Instance = params["instance_name"]
 	b := &world.BMC{Address: params["power_address"], Project: cmp.Or(params["project"], "default"), Certificate: params["certificate"], Key: params["key"]}
-	b.Password, b.HasPassword = params["password"], params["password"] != ""
+	b.Password, b.HasPassword = params["password"], true
 	if b.Certificate == "" && b.Key == "" {
 		var err error
+		b.Generated = true
 		if b.Certificate, b.Key, err = hosts.NewPair("maas"); err != nil {
 			bad := hosts.InternalError(err.Error())
 			return &bad
@@ -212,7 +219,7 @@ func rewireMachine(w *world.World, c *request.Call, m *world.Machine) *rest.Repl
 			*to = value
 		}
 	}
-	changed.HasPassword = true
+	changed.HasPassword = m.BMC.HasPassword || m.BMC.Host == nil
 	if there := w.BMCs[changed.ID()]; there != nil && there != m.BMC {
 		m.BMC = there
 		return nil

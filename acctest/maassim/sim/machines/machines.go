@@ -13,18 +13,19 @@ import (
 
 // Routes are the operations on machines, and on the log of what happened
 // to them.
-func Routes() []request.Route { return slices.Concat(machineRoutes, machineOpRoutes, eventRoutes) }
+func Routes() []request.Route {
+	return slices.Concat(machineRoutes, machineOpRoutes, bulkRoutes, eventRoutes)
+}
 
 var machineRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "machines/", Handle: listMachines},
 	{Method: http.MethodPost, Path: "machines/", Handle: CreateMachine},
 	{Method: http.MethodPost, Path: "machines/", Op: "allocate", Handle: allocate},
-	{Method: http.MethodPost, Path: "machines/", Op: "release", Handle: releaseMachines},
 	{Method: http.MethodGet, Path: "machines/", Op: "list_allocated", Handle: listAllocated},
 	{Method: http.MethodGet, Path: "machines/", Op: "power_parameters", Admin: true, Handle: listPowerParameters},
 	{Method: http.MethodGet, Path: "machines/{id}/", Handle: request.OnMachine(request.ViewAll, readMachine)},
-	{Method: http.MethodPut, Path: "machines/{id}/", Handle: request.OnMachine(request.Edit, updateMachine)},
-	{Method: http.MethodDelete, Path: "machines/{id}/", Handle: request.OnMachine(request.Edit, deleteMachine)},
+	{Method: http.MethodPut, Path: "machines/{id}/", Handle: request.OnMachine(request.Admin, updateMachine)},
+	{Method: http.MethodDelete, Path: "machines/{id}/", Handle: request.OnMachine(request.Admin, deleteMachine)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, powerParameters)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "query_power_state", Handle: request.OnMachine(request.ViewAll, queryPowerState)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, machineDetails)},
@@ -62,9 +63,9 @@ func listMachines(c *request.Call) rest.Reply {
 
 // listAllocated are the machines of the caller.
 func listAllocated(c *request.Call) rest.Reply {
-	views := []rest.Object{}
+	views, wanted := []rest.Object{}, c.Query["id"]
 	for _, m := range world.SortedMachines(c.World.Machines) {
-		if m.Owner == c.User && m.Status == world.StatusAllocated {
+		if m.Owner == c.User && m.Status == world.StatusAllocated && (len(wanted) == 0 || slices.Contains(wanted, m.SystemID)) {
 			views = append(views, view.Machine(m))
 		}
 	}

@@ -23,19 +23,19 @@ func Routes() []request.Route {
 // networkRoutes are the operations on a machine's interfaces.
 var networkRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "nodes/{id}/interfaces/", Handle: request.OnMachine(request.ViewAll, listInterfaces)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bridge", Handle: request.OnMachine(request.Edit, createBridge)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_physical", Handle: request.OnMachine(request.Edit, createInterface("create", "physical", makePhysical))},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_vlan", Handle: request.OnMachine(request.Edit, createInterface("create VLAN", "vlan", makeVLAN))},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bond", Handle: request.OnMachine(request.Edit, createInterface("create bond", "bond", makeBond))},
-	{Method: http.MethodPut, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Edit, updateInterface)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bridge", Handle: request.OnMachine(request.Admin, createBridge)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_physical", Handle: request.OnMachine(request.Admin, createInterface("create", "physical", makePhysical))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_vlan", Handle: request.OnMachine(request.Admin, createInterface("create VLAN", "vlan", makeVLAN))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bond", Handle: request.OnMachine(request.Admin, createInterface("create bond", "bond", makeBond))},
+	{Method: http.MethodPut, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Admin, updateInterface)},
 	{Method: http.MethodGet, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.ViewAll, readInterface)},
-	{Method: http.MethodDelete, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Edit, deleteInterface)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Edit, linkSubnet)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "unlink_subnet", Handle: onInterface(request.Edit, unlinkSubnet)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Edit, disconnect)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "set_default_gateway", Handle: onInterface(request.Edit, setDefaultGateway)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "add_tag", Handle: onInterface(request.Edit, tagInterface)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "remove_tag", Handle: onInterface(request.Edit, untagInterface)},
+	{Method: http.MethodDelete, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Admin, deleteInterface)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Admin, linkSubnet)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "unlink_subnet", Handle: onInterface(request.Admin, unlinkSubnet)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Admin, disconnect)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "set_default_gateway", Handle: onInterface(request.Admin, setDefaultGateway)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "add_tag", Handle: onInterface(request.Admin, tagInterface)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "remove_tag", Handle: onInterface(request.Admin, untagInterface)},
 }
 
 // onInterface looks up the interface of the path, by its id or its name.

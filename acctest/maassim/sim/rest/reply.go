@@ -116,6 +116,14 @@ func BadForm(errs FormErrors) Reply {
 	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(errs), Header: ErrHeader()}
 }
 
+// BadModel is 400 with the messages of a model, outside of forms: MAAS's error
+// handling answers it, without a character set.
+func BadModel(errs FormErrors) Reply {
+	rep := BadForm(errs)
+	rep.Kind = "application/json"
+	return rep
+}
+
 // BadField is BadForm with one message.
 func BadField(field, message string) Reply { return BadForm(FormErrors{field: {message}}) }
 

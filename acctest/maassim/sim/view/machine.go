@@ -25,7 +25,7 @@ func Machine(m *world.Machine) rest.Object {
 		"resource_uri": rest.URI("machines", m.SystemID),
 		"node_type":    0, "node_type_name": "Machine",
 		"status": int(m.Status), "status_name": m.Status.String(),
-		"status_message": m.Message, "status_action": m.Action,
+		"status_message": m.StatusEvent.Message(), "status_action": m.StatusEvent.Action(),
 		"owner": ownerName(m), "owner_data": dataView(m), "workload_annotations": dataView(m),
 		"description": m.Description, "tag_names": rest.List(m.Tags), "locked": m.Locked,
 		"domain": Domain(m.Domain, m.World), "zone": Zone(m.Zone), "pool": Pool(m.Pool),
@@ -38,7 +38,7 @@ func Machine(m *world.Machine) rest.Object {
 		"address_ttl": nil, "disable_ipv4": false, "hardware_uuid": nil, "swap_size": m.SwapSize,
 		"enable_hw_sync": false, "sync_interval": nil, "last_sync": nil, "next_sync": nil,
 		"bios_boot_method": nil,
-		"numanode_set":     []rest.Object{{"index": 0, "memory": m.MemoryMiB, "cores": coreList(m), "hugepages_set": []rest.Object{}}},
+		"numanode_set":     []rest.Object{numaNode(m)},
 	}
 	if m.UEFI {
 		v["bios_boot_method"] = "uefi"
@@ -54,6 +54,22 @@ func Machine(m *world.Machine) rest.Object {
 	return v
 }
 
+// anonymousKeys are what MAAS shows of a machine to those who enlist it without
+// credentials (api/machines.py, DISPLAYED_ANON_MACHINE_FIELDS).
+var anonymousKeys = []string{
+	"system_id", "hostname", "domain", "fqdn", "architecture", "status", "power_type", "power_state", "zone",
+	"status_action", "status_message", "status_name", "node_type", "resource_uri",
+}
+
+// AnonymousMachine is the machine as they see it.
+func AnonymousMachine(m *world.Machine) rest.Object {
+	all, v := Machine(m), rest.Object{}
+	for _, key := range anonymousKeys {
+		v[key] = all[key]
+	}
+	return v
+}
+
 func ownerName(m *world.Machine) any {
 	if m.Owner == nil {
 		return nil
@@ -66,6 +82,16 @@ func dataView(m *world.Machine) map[string]string {
 		return map[string]string{}
 	}
 	return m.OwnerData
+}
+
+// numaNode is the machine's one NUMA node, empty until MAAS has looked at the
+// machine itself.
+func numaNode(m *world.Machine) rest.Object {
+	node := rest.Object{"index": 0, "memory": 0, "cores": []int{}, "hugepages_set": []rest.Object{}}
+	if m.Inspected {
+		node["memory"], node["cores"] = m.MemoryMiB, coreList(m)
+	}
+	return node
 }
 
 func coreList(m *world.Machine) []int {

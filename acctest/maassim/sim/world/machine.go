@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 )
 
 // Machine is a node of MAAS that is a machine.
@@ -27,6 +26,7 @@ type Machine struct {
 	SwapOn                    bool   // what runs on it has swap
 	PowerState                string // as MAAS remembers it
 	PowerType                 string
+	Monitored                 bool              // MAAS asks its BMC for the power, whatever its type
 	PowerParams               map[string]string // of manual and other types; lxd keeps them in bmc
 	BMC                       *BMC
 	Instance                  string   // instance_name of power type lxd
@@ -38,8 +38,10 @@ type Machine struct {
 	Pinned                    []int
 	MemoryMiB                 int64
 	Hugepages                 bool
+	Inspected                 bool // MAAS knows its NUMA node: commissioned, or made of an instance
 	CPUModel                  string
 	Disks                     []*Disk
+	Mounts                    []SpecialMount
 	GatewayLink               *Link // of set_default_gateway, nil for none
 	NICs                      []*NIC
 	Osystem, Series, Kernel   string
@@ -47,9 +49,11 @@ type Machine struct {
 	UserData                  []byte
 	Commissioning, Installing int // ids of script sets, 0 for none
 	Testing                   int
-	CommissioningStatus       int // -1 unknown, 0 pending, 2 passed, 3 failed
-	TestingStatus             int // -1 unknown, 0 pending
-	Message, Action           *string
+	CommissioningStatus       int  // -1 unknown, 0 pending, 2 passed, 3 failed
+	TestingStatus             int  // of the last tests, in the same way
+	Acquired                  bool // has the file systems that an acquisition copies
+	Events                    []*Event
+	StatusEvent               *Event // the last one that is more than a trace
 
 	FirstBoot   FirstBoot // how user-data ends
 	VendorData  string    // what MAAS adds to it
@@ -62,15 +66,6 @@ type Machine struct {
 	Progress, Power, Query *Job
 	Boot                   *Job   // user-data, after Deployed
 	PowerAction            string // "on", "off", "cycle" while power is pending
-}
-
-// Event is a line of MAAS's event log.
-type Event struct {
-	ID                 int
-	Machine            *Machine
-	Level              string
-	Kind, Text, action string
-	Created            time.Time
 }
 
 // Jobs are the pending jobs of the machine.
@@ -96,7 +91,6 @@ func (m *Machine) Forget() {
 	delete(m.World.Machines, m.SystemID)
 	m.leaveBMC()
 	m.leaveHosts()
-	m.World.Events = slices.DeleteFunc(m.World.Events, func(e *Event) bool { return e.Machine == m })
 }
 
 // leaveHosts makes VM hosts and LXDs forget the machine that they ran on. A VM
@@ -145,22 +139,6 @@ func (m *Machine) AddTag(name string) {
 // RemoveTag takes a tag from the machine.
 func (m *Machine) RemoveTag(name string) {
 	m.Tags = slices.DeleteFunc(m.Tags, func(t string) bool { return t == name })
-}
-
-// Note writes an event.
-func (m *Machine) Note(level, kind, text, action string) {
-	w := m.World
-	w.Events = append(w.Events, &Event{ID: w.NextID("event"), Machine: m, Level: level, Kind: kind, Text: text, action: action, Created: time.Now()})
-}
-
-// Log writes an event; its text becomes the machine's status message.
-func (m *Machine) Log(kind, text, action string) {
-	m.Note("INFO", kind, text, action)
-	message := kind
-	if text != "" {
-		message += " - " + text
-	}
-	m.Message, m.Action = &message, &action
 }
 
 // SortedMachines lists machines in order of creation.

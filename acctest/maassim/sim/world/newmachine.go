@@ -47,23 +47,33 @@ func (m *Machine) AddNIC(mac string, n *Subnet) *NIC {
 	return i
 }
 
-// LayOut applies MAAS's flat storage layout to the first disk.
+// LayOut applies MAAS's flat storage layout to the first disk. A machine that boots
+// by UEFI gets a partition for that (storage_layouts.py).
 func (m *Machine) LayOut() {
 	if len(m.Disks) == 0 || len(m.Disks[0].Partitions) > 0 {
-		return
-	}
-	d := m.Disks[0]
-	root := Usable(d.SizeBytes) - efiBytes
-	if root <= 0 {
 		return
 	}
 	part := func(size int64, boot bool, fstype, label, mount string) partition {
 		return partition{ID: m.World.NextID("partition"), SizeBytes: size, Bootable: boot, Fstype: fstype, Label: label, Mount: mount,
 			PartUUID: newUUID(m.World), FilesystemUID: newUUID(m.World)}
 	}
-	d.Partitions = []partition{
-		part(efiBytes, true, "fat32", "efi", "/boot/efi"),
-		part(root, false, "ext4", "root", "/"),
+	d := m.Disks[0]
+	root := Usable(d.SizeBytes)
+	var parts []partition
+	if m.UEFI {
+		root -= efiBytes
+		parts = append(parts, part(efiBytes, true, "fat32", "efi", "/boot/efi"))
+	}
+	if root > 0 {
+		d.Partitions = append(parts, part(root, false, "ext4", "root", "/"))
+	}
+}
+
+// ClearStorage removes what lies on the disks: what commissioning begins with.
+func (m *Machine) ClearStorage() {
+	m.Mounts = nil
+	for _, d := range m.Disks {
+		d.Partitions = nil
 	}
 }
 

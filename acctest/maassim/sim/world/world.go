@@ -41,7 +41,9 @@ type World struct {
 	DNS      []*DNSResource
 	Records  []*DNSRecord
 	Images   []string // "ubuntu/jammy", in order of import
-	RackID   string   // the rack controller's system id
+
+	LastDeployed map[string]time.Time // by image
+	RackID       string               // the rack controller's system id
 
 	Machines map[string]*Machine // by system id
 	Hosts    map[int]*VMHost
@@ -55,7 +57,6 @@ type World struct {
 	Wiped           []*LXD          // that were there once
 	Nasty           *Nastiness
 	NextSync        *Job
-	Events          []*Event
 	Nonces          Nonces
 	Timers          map[*time.Timer]bool
 	Orphans         []*Job          // of LXDs, without a machine
