@@ -38,6 +38,7 @@ type site struct {
 	before   []string                    // what MAAS had
 	asHost   *realmaas.Machine           // a lent machine that is the host of the column lxd
 	lacks    string                      // why no story can run; empty: they can
+	slots    chan struct{}               // of the stories that are under way
 	unbridge func(context.Context) error // takes the bridge off that machine
 
 	addresses sync.Map     // free addresses that tests use, and the tests' word for each
@@ -61,7 +62,7 @@ func openSite() error {
 		return fmt.Errorf("on a real MAAS the suite also needs %s and %s", realmaas.VMHostVariable, realmaas.ImageVariable)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &site{Settings: *settings, end: cancel}
+	s := &site{Settings: *settings, end: cancel, slots: make(chan struct{}, max(settings.Parallel, 1))}
 	if s.client, err = realmaas.NewClient(s.URL, s.Key); err != nil {
 		cancel()
 		return err

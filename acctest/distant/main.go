@@ -169,6 +169,6 @@ func (s *simulator) environment(ctx context.Context, column, dir string, key fle
 		"MAAS_API_URL=" + s.url, "MAAS_API_KEY=" + s.key, "MAASLXD_ACC_COLUMN=" + column, "MAASLXD_ACC_ALIKE=yes",
 		"MAASLXD_ACC_VM_HOST=alpha", "MAASLXD_ACC_VM_HOST2=beta", "MAASLXD_ACC_ZONE=south", "MAASLXD_ACC_POOL=compute", "MAASLXD_ACC_IMAGE=ubuntu/noble",
 		"MAASLXD_ACC_LXD=" + strings.Join(addresses, ","), "MAASLXD_ACC_LXD_CERT=" + filepath.Join(dir, "lxd-cert.pem"), "MAASLXD_ACC_LXD_KEY=" + filepath.Join(dir, "lxd-key.pem"),
-		"MAASLXD_ACC_DRIVE=" + drive, "MAASLXD_ACC_MACHINES=" + strings.Join(machines, ","), "MAASLXD_ACC_POLL_INTERVAL=100ms", "MAASSIM_STEER=" + s.steer,
+		"MAASLXD_ACC_DRIVE=" + drive, "MAASLXD_ACC_MACHINES=" + strings.Join(machines, ","), "MAASLXD_ACC_POLL_INTERVAL=100ms", "MAASLXD_ACC_PARALLEL=8", "MAASSIM_STEER=" + s.steer,
 	}, nil
 }

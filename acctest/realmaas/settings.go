@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,6 +25,7 @@ const (
 	LXDKeyVariable   = "MAASLXD_ACC_LXD_KEY"
 	ProjectVariable  = "MAASLXD_ACC_LXD_PROJECT"
 	IntervalVariable = "MAASLXD_ACC_POLL_INTERVAL"
+	ParallelVariable = "MAASLXD_ACC_PARALLEL"
 )
 
 // Settings are what the environment says of a real MAAS.
@@ -39,6 +41,7 @@ type Settings struct {
 	LXDs     []LXD    // those that can be looked into
 	Project  string   // of LXD, in which the suite makes VMs where MAAS does not
 	Interval time.Duration
+	Parallel int // how many stories are under way at once
 }
 
 // Read reads the settings. They are nil where no MAAS is named.
@@ -46,7 +49,7 @@ func Read(getenv func(string) string) (*Settings, error) {
 	s := &Settings{
 		URL: getenv(URLVariable), Key: getenv(KeyVariable), VMHost: getenv(VMHostVariable), VMHost2: getenv(VMHost2Variable),
 		Zone: getenv(ZoneVariable), Pool: getenv(PoolVariable), Image: getenv(ImageVariable),
-		Drive: Drive{getenv(DriveVariable)}, Project: getenv(ProjectVariable), Interval: 5 * time.Second,
+		Drive: Drive{getenv(DriveVariable)}, Project: getenv(ProjectVariable), Interval: 5 * time.Second, Parallel: 3,
 		Machines: listed(getenv(MachinesVariable)),
 	}
 	switch {
@@ -62,6 +65,12 @@ func Read(getenv func(string) string) (*Settings, error) {
 		var err error
 		if s.Interval, err = time.ParseDuration(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", IntervalVariable, err)
+		}
+	}
+	if text := getenv(ParallelVariable); text != "" {
+		var err error
+		if s.Parallel, err = strconv.Atoi(text); err != nil || s.Parallel < 1 {
+			return nil, fmt.Errorf("%s: %q is no number of stories", ParallelVariable, text)
 		}
 	}
 	return s, s.readLXDs(getenv)
