@@ -67,7 +67,7 @@ var rules = []rule{
 	{name: "racks", reason: "system id of the rack", path: regexp.MustCompile(`\.(primary|secondary)_rack$`), handle: bound("node")},
 	{name: "names made up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
 	{name: "addresses given out", reason: "which free address MAAS takes next is not promised", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
-	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated)$`), handle: format(timestamp, longDate)},
+	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated|last_deployed)$`), handle: format(timestamp, longDate)},
 	{name: "UUIDs", reason: "random", path: regexp.MustCompile(`\.uuid$`), handle: format(uuid)},
 	{name: "maker's names", reason: "DMI and CPU names of the machine that ran the genuine MAAS and its emulator", path: regexp.MustCompile(`\.hardware_info\.[a-z_]+$`), handle: sameTypeOnly},
 	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: sameTypeOnly},
@@ -117,6 +117,7 @@ func matchPaging(m *matcher, path string, recorded, simulated any) bool {
 	if !ok {
 		return false
 	}
+	want = systemIDs.ReplaceAllStringFunc(want, func(id string) string { return m.translate("node", id) })
 	want, got = eventCursor.ReplaceAllString(want, "$1="), eventCursor.ReplaceAllString(got, "$1=")
 	if sortQuery(want) != sortQuery(got) {
 		m.report(path, "want %q, got %q", want, got)
