@@ -252,10 +252,24 @@ func TestWrongState(t *testing.T) {
 		"commission": {400, `{"__all__":["Commission is not available because of the current state of the node."]}`},
 		"mark_fixed": {409, "Can't mark a non-broken node as 'Ready'."},
 		"bogus":      {400, "Unrecognised signature: method=POST op=bogus"},
+
+		"override_failed_testing": {409, "Unable to override node status. Node is not in 'Failed testing' status."},
 	} {
 		wantStatus(t, c.call("POST", "machines/"+id+"/?op="+op), want.status, want.text)
 	}
 	wantStatus(t, c.call("POST", "machines/?op=allocate", "system_id="+id), 409, "No machine with system ID "+id+" available.")
+}
+
+// TestMarkFixed makes a machine Ready that was broken before it was ever so.
+func TestMarkFixed(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.compose("hostname=x")
+	c.must("POST", "machines/"+id+"/?op=mark_broken")
+	c.must("POST", "machines/"+id+"/?op=mark_fixed")
+	if got := c.machine(id)["status_name"]; got != "Ready" {
+		t.Errorf("a machine that was broken while Commissioning is %v, want Ready", got)
+	}
 }
 
 // TestFailed fails transitions from outside.

@@ -63,6 +63,7 @@ func TestNotANumber(t *testing.T) {
 		"Negative":    {"No VM has so few cores.", "POST", "machines/?op=allocate", "cpu_count=-3", 409, ""},
 		"Huge":        {"Nor so many.", "POST", "machines/?op=allocate", "cpu_count=1e300", 409, ""},
 		"Gateway":     {"It is of another family than the network.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=fe80::1", 400, `{"gateway_ip":["Gateway IP must be within CIDR range."]}`},
+		"LongZone":    {"The column has room for 256 characters.", "POST", "zones/", "name=" + strings.Repeat("z", 257), 400, `{"name":["Ensure this value has at most 256 characters (it has 257)."]}`},
 		"GatewayWord": {"It is no address.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=x", 400, `{"gateway_ip":["Enter a valid IPv4 or IPv6 address."]}`},
 		"PointToPoint": {"Its statistics divide by zero.", "POST", "subnets/", "cidr=10.5.0.0/31", 400,
 			`{"cidr":["Only IPv4 networks of at least 4 addresses are simulated."]}`},
