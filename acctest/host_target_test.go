@@ -233,7 +233,7 @@ func (x *metalTarget) forget(t *testing.T, name string) {
 func (x *metalTarget) untag(t *testing.T, name string) {
 	t.Helper()
 	for _, m := range x.machines() {
-		if m.OwnerData["maaslxd-name"] != name {
+		if x.names.wordOf(m.OwnerData["maaslxd-name"]) != name {
 			continue
 		}
 		tags := slices.DeleteFunc(slices.Clone(m.Tags), func(tag string) bool { return tag == engine.HostTag })

@@ -29,7 +29,6 @@ var notOnSite = map[string]string{
 	"TestAccGoneFleet":                   listsAll,
 	"TestAccWorkflowNoHostYet":           listsAll,
 	"TestAccGoneProfile":                 "it makes a profile in the LXD of the simulator",
-	"TestAccHostRedeployed":              "a lent machine is found by other names",
 	"TestAccDataVMs":                     listsAll,
 	"TestAccHostServerIsTold":            listsAll,
 	"TestAccPlacementBadInput/EmptyZone": listsAll,
