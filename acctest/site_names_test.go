@@ -126,7 +126,7 @@ func (n *naming) wordOf(name string, among ...string) string {
 }
 
 // named are the attributes whose values are names of objects.
-var named = regexp.MustCompile(`\b(name|names|tags|id|vm_host|zone|pool|domain|machine|subnet|image|input|ip)(\s*=\s*)(\[[^\]]*\]|"[^"\n]*")`)
+var named = regexp.MustCompile(`\b(name|names|tags|id|vm_host|zone|pool|domain|machine|subnet|image|kernel|input|ip)(\s*=\s*)(\[[^\]]*\]|"[^"\n]*")`)
 
 var quoted = regexp.MustCompile(`"([^"\n]*)"`)
 
@@ -139,7 +139,7 @@ func (n *naming) config(body string) string {
 	if n == nil || strings.HasSuffix(body, translated) {
 		return body
 	}
-	lacks := ""
+	lacks, elsewhere := "", placedElsewhere.MatchString(body)
 	body = named.ReplaceAllStringFunc(body, func(match string) string {
 		parts := named.FindStringSubmatch(match)
 		attribute, sign, value := parts[1], parts[2], parts[3]
@@ -163,6 +163,9 @@ func (n *naming) config(body string) string {
 			return `"` + name + `"`
 		})
 	})
+	if n.given["lxd2"] == "" && elsewhere {
+		lacks = "lxd2"
+	}
 	for _, word := range []string{"fast", "lan", "dark"} { // also where they are not values of one attribute
 		if strings.Contains(body, `"`+word+`"`) && n.given[word] == "" {
 			lacks = word
@@ -174,6 +177,9 @@ func (n *naming) config(body string) string {
 	}
 	return body + translated
 }
+
+// placedElsewhere matches a placement in the zone of the second host.
+var placedElsewhere = regexp.MustCompile(`(?s)placement\s*=\s*\{[^}]*zone = "az2"|input = "az2"`)
 
 // lacking begins the line of a configuration for which this MAAS lacks something.
 const lacking = "\n# lacks: "

@@ -141,6 +141,9 @@ func (s *site) prepare(ctx context.Context) error {
 		"ubuntu/noble": s.Image, "virtual": "virtual", "rack1": host.tag, "node1": "", "node2": "", "small": "", "stray": "", "metal": "",
 		"fast": host.otherPool, "pod-console-logging": "pod-console-logging",
 	}
+	if s.Image != "ubuntu/noble" {
+		s.given["ga-24.04"], s.given["hwe-24.04"] = "", "" // kernels of that image alone
+	}
 	return s.findMore(ctx)
 }
 
