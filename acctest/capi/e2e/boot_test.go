@@ -30,6 +30,10 @@ func (l *life) kill(t *testing.T, m sim.Machine) (mend func()) {
 		return func() { _ = turn("unknown") } // a VM is no more
 	case l.settings.Drive.Plays():
 		l.distant.turn(m.SystemID, true)
+		if l.isLent(m.SystemID) { // which MAAS may be unable to turn on again: its power may be manual
+			t.Logf("left out: stop the guest of the lent machine %s; its node is silent anyway", m.Hostname)
+			return func() { l.distant.turn(m.SystemID, false) }
+		}
 		if _, err := l.settings.Drive.Run(t.Context(), realmaas.Off, m.SystemID); err != nil {
 			t.Logf("left out: stop the guest of %s: %v; its node is silent anyway", m.Hostname, err)
 		}
