@@ -108,7 +108,7 @@ func (l *life) cluster(t *testing.T, name, flavor string) cluster {
 }
 
 // diskGB is the size of the disks of VMs: enough for an image and a node of no pods.
-const diskGB = "20"
+const diskGB = "15"
 
 // pin puts the VMs of a template on the VM host that may be used.
 func (l *life) pin(t *testing.T, template *unstructured.Unstructured) {
