@@ -74,7 +74,9 @@ func (w *world) inventory(t *testing.T) inventory {
 		seen.Names = append(seen.Names, fmt.Sprint(r["fqdn"], r["ip_addresses"]))
 	}
 	for _, a := range w.ask(t, "ipaddresses/?all=true") {
-		seen.Addresses = append(seen.Addresses, fmt.Sprint(a["ip"]))
+		if a["alloc_type_name"] == "User reserved" {
+			seen.Addresses = append(seen.Addresses, fmt.Sprint(a["ip"]))
+		}
 	}
 	for _, each := range [][]string{seen.Machines, seen.Instances, seen.Hosts, seen.Names, seen.Addresses} {
 		slices.Sort(each)
