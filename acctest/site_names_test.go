@@ -61,6 +61,18 @@ func (n *naming) there(word string) (name string, ok bool) {
 // isAddress matches an address of the simulated world.
 var isAddress = regexp.MustCompile(`^10\.[0-9.]+$`)
 
+// tag is the name of a tag: one of the VM host's, one of MAAS's, or one that the test
+// makes, whatever else its word stands for.
+func (n *naming) tag(word string) string {
+	if word == "rack1" && n.given[word] != "" {
+		return n.given[word]
+	}
+	if word == "virtual" || word == "pod-console-logging" {
+		return word
+	}
+	return n.make(word)
+}
+
 // hostWords are those of the simulated world's hosts, which are not made.
 var hostWords = map[string]bool{"lxd1": true, "lxd2": true, "node1": true, "node2": true}
 
@@ -147,6 +159,12 @@ func (n *naming) config(body string) string {
 			word := strings.Trim(q, `"`)
 			if name, given := n.given[attribute+":"+word]; given {
 				return `"` + name + `"`
+			}
+			if attribute == "tags" {
+				if word == "rack1" && n.given[word] == "" {
+					lacks = word
+				}
+				return `"` + n.tag(word) + `"`
 			}
 			if _, isHost := hostWords[word]; attribute == "name" && word != "" && !isHost {
 				name := n.make(word)

@@ -29,6 +29,7 @@ var notOnSite = map[string]string{
 	"TestAccGoneFleet":                   listsAll,
 	"TestAccWorkflowNoHostYet":           listsAll,
 	"TestAccGoneProfile":                 "it makes a profile in the LXD of the simulator",
+	"TestAccGoneMACTaken":                "it makes machines that are no VMs",
 	"TestAccDataVMs":                     listsAll,
 	"TestAccHostServerIsTold":            listsAll,
 	"TestAccPlacementBadInput/EmptyZone": listsAll,

@@ -399,9 +399,7 @@ func (x *target) retag(ctx context.Context, systemID string, words []string) err
 	}
 	var tags []string
 	for _, word := range words {
-		if tag, ok := x.names.there(word); ok {
-			tags = append(tags, tag)
-		}
+		tags = append(tags, x.names.tag(word))
 	}
 	for _, tag := range m.Tags {
 		if tag == "virtual" || tag == "pod-console-logging" || tag == x.names.given["rack1"] {
@@ -516,7 +514,7 @@ func (x *target) named(form string) string {
 			case field == "hostname" || field == "name":
 				words[n] = x.names.make(word)
 			case field == "tag":
-				words[n], _ = x.names.there(word)
+				words[n] = x.names.tag(word)
 			case (field == "zone" || field == "pool") && x.names.knows(word):
 				words[n], _ = x.names.there(word)
 			}
