@@ -44,7 +44,7 @@ var sharedByControllers = []string{
 // controllerOf is what the controller of a kind may use.
 func controllerOf(kind string) []string {
 	return slices.Concat(sharedByControllers, []string{
-		"capi-bridge/controller/" + kind, "capi-bridge/api/...", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
+		"capi-bridge/controller/" + kind, "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
 	})
 }
 
@@ -86,6 +86,11 @@ var arrows = map[string]arrow{
 		ours:   kindOfTheEngine("engine/fleet"),
 		never:  frontEndModules,
 	},
+	"engine/operate": {
+		reason: "Who acts once by hand knows no kind.",
+		ours:   kindOfTheEngine("engine/operate"),
+		never:  frontEndModules,
+	},
 	"engine/assembly": {
 		reason: "The kinds are put together without any adapter.",
 		ours:   kindOfTheEngine("engine/compose", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
@@ -114,6 +119,11 @@ var arrows = map[string]arrow{
 	"engine/lxd": {
 		reason: "Adapters import the engine, never each other.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "engine/bounded", "engine/fleetkey", "cloudinit/...", "engine/lxd/..."},
+		never:  frontEndModules,
+	},
+	"engine/providerid": {
+		reason: "A providerID is a text.",
+		ours:   []string{"engine/providerid"},
 		never:  frontEndModules,
 	},
 	"engine/fleetkey": {
@@ -169,9 +179,24 @@ var arrows = map[string]arrow{
 		ours:   []string{"acctest/maassim/..."},
 		never:  frontEndModules,
 	},
+	"acctest/maassim/recording": {
+		reason: "The form of a recording does not hang on who replays it.",
+		ours:   []string{"acctest/maassim/recording"},
+		never:  frontEndModules,
+	},
 	"acctest/maassim/freeport": {
 		reason: "A port is found without knowing what for.",
 		ours:   []string{"acctest/maassim/freeport"},
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/versions": {
+		reason: "What versions differ in is known without any state.",
+		ours:   roomsOfTheSimulator("versions"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/surface": {
+		reason: "Which operations there are does not hang on who serves them.",
+		ours:   roomsOfTheSimulator("surface", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/rest": {
@@ -186,27 +211,57 @@ var arrows = map[string]arrow{
 	},
 	"acctest/maassim/sim/world": {
 		reason: "The state does not know who changes it.",
-		ours:   roomsOfTheSimulator("world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("world/...", "boot", "lxd/daemon", "rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/lxd": {
 		reason: "LXD's API knows nothing of MAAS's.",
-		ours:   roomsOfTheSimulator("lxd", "lxd/daemon", "boot", "world", "rest"),
+		ours:   roomsOfTheSimulator("lxd", "lxd/daemon", "boot", "world/...", "rest"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/world/site": {
+		reason: "What an operator makes beside machines knows no machine.",
+		ours:   roomsOfTheSimulator("world/site"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/world/storage": {
+		reason: "Disks do not know what else a machine is.",
+		ours:   roomsOfTheSimulator("world/storage"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/disks": {
+		reason: "What lies on disks does not know machines' own operations.",
+		ours:   roomsOfTheSimulator("disks", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/upkeep": {
+		reason: "What an operator keeps up does not know machines' own operations.",
+		ours:   roomsOfTheSimulator("upkeep", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/settings": {
+		reason: "Settings know no operations but their own.",
+		ours:   roomsOfTheSimulator("settings", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		never:  frontEndModules,
+	},
+	"acctest/maassim/sim/accounts": {
+		reason: "Users and their keys do not know machines' own operations.",
+		ours:   roomsOfTheSimulator("accounts", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/catalog": {
 		reason: "What machines are sorted into does not know machines' own operations.",
-		ours:   roomsOfTheSimulator("catalog", "request", "view", "world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("catalog", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/network": {
 		reason: "Networks are linked to machines without knowing their own operations.",
-		ours:   roomsOfTheSimulator("network", "request", "view", "world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("network", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/hosts": {
 		reason: "A VM host makes machines; who allocates one uses it, not the other way round.",
-		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world", "boot", "lxd/daemon", "rest"),
+		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	// The provider block, and the list of what there is; its objects are below.
@@ -220,14 +275,39 @@ var arrows = map[string]arrow{
 		ours:   objectOfTheProvider("fleet"),
 		never:  kubernetesModules,
 	},
+	"terraform-provider-maaslxd/provider/functions": {
+		reason: "Functions ask nobody.",
+		ours:   []string{"terraform-provider-maaslxd/provider/functions", "engine/providerid"},
+		never:  kubernetesModules,
+	},
+	"terraform-provider-maaslxd/provider/actions": {
+		reason: "Actions use no object's helpers.",
+		ours:   objectOfTheProvider("actions"),
+		never:  kubernetesModules,
+	},
 	"terraform-provider-maaslxd/provider/vm": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   objectOfTheProvider("vm"),
+		ours:   append(objectOfTheProvider("vm"), "terraform-provider-maaslxd/provider/moved"),
+		never:  kubernetesModules,
+	},
+	"terraform-provider-maaslxd/provider/moved": {
+		reason: "What finds the VMs of other providers does not know the objects.",
+		ours:   objectOfTheProvider("moved"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/host": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   objectOfTheProvider("host"),
+		ours:   append(objectOfTheProvider("host"), "terraform-provider-maaslxd/provider/host/network"),
+		never:  kubernetesModules,
+	},
+	"terraform-provider-maaslxd/provider/host/network": {
+		reason: "An attribute does not know its resource.",
+		ours:   objectOfTheProvider("host/network"),
+		never:  kubernetesModules,
+	},
+	"terraform-provider-maaslxd/provider/machine": {
+		reason: "Objects do not use each other's helpers.",
+		ours:   objectOfTheProvider("machine"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/client": {
@@ -255,17 +335,17 @@ var arrows = map[string]arrow{
 	},
 	"capi-bridge/api": {
 		reason: "Kinds are data.",
-		ours:   []string{"capi-bridge/api/..."},
+		ours:   []string{"capi-bridge/api/...", "engine/providerid"},
 		never:  terraformModules,
 	},
 	"capi-bridge/webhook": {
 		reason: "What is refused when it is written needs no MAAS.",
-		ours:   []string{"capi-bridge/api/...", "capi-bridge/webhook/..."},
+		ours:   []string{"capi-bridge/api/...", "engine/providerid", "capi-bridge/webhook/..."},
 		never:  terraformModules,
 	},
 	"capi-bridge/controller": {
 		reason: "Controllers know the engine, and no adapter of it; what they share knows no controller.",
-		ours:   slices.Concat(sharedByControllers, []string{"capi-bridge/api/...", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/..."}),
+		ours:   slices.Concat(sharedByControllers, []string{"capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/..."}),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/cluster": {
@@ -286,7 +366,7 @@ var arrows = map[string]arrow{
 	"capi-bridge/controller/controllertest": {
 		reason: "What tests of several controllers share knows no controller.",
 		ours: []string{
-			"capi-bridge/controller/controllertest", "capi-bridge/api/...", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
+			"capi-bridge/controller/controllertest", "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
 			"acctest/mortal", "acctest/maassim/...",
 		},
 		never: terraformModules,

@@ -17,6 +17,7 @@ const (
 	noMachine  = "a host is a machine of MAAS there, and this LXD runs on none"
 	elsewhere  = "the machines of the example are in a network that cannot be reached from here; the demo's can"
 	noMAAS     = "MAAS does not look at LXDs there"
+	composing  = "the providers that it moves VMs from have MAAS compose them on its VM hosts"
 
 	otherNetwork = "the addresses of the network differ there"
 )
@@ -30,6 +31,10 @@ var notOnLXD = map[string]string{
 	"TestAccHostNamesSwapped":             noNumber,
 	"TestAccHostServerIsTold":             noNumber,
 	"TestAccHostMoved":                    "the provider that it comes from calls a VM host by its number in MAAS",
+	"TestAccWorkflowMoveFleet":            composing,
+	"TestAccWorkflowMoveGuide":            composing,
+	"TestAccWorkflowMoveRefused":          composing,
+	"TestAccWorkflowMoveThenChange":       composing,
 	"TestAccHostDrift/Zone":               noRecord,
 	"TestAccHostDrift/Ratio":              noRecord,
 	"TestAccHostDrift/Name":               noRecord,
@@ -53,6 +58,12 @@ var notOnLXD = map[string]string{
 	"TestAccHostBadLXD/Untrusted":         noMachine,
 	"TestAccHostBadLXD/ProjectInUse":      noMAAS,
 	"TestAccExampleHosts":                 elsewhere,
+	"TestAccExampleMachines":              elsewhere,
+	"TestAccMachineAddress":               otherNetwork,
+	"TestAccMachineUnknown":               otherNetwork,
+	"TestAccWorkflowTypoMachine":          otherNetwork,
+	"TestAccWorkflowImportMachine":        otherNetwork,
+	"TestAccMachineLife/VMHosts":          "MAAS has no VM hosts there: the other case is that",
 	"TestAccExampleFleet":                 elsewhere,
 	"TestAccExampleFleetTests":            elsewhere,
 	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
@@ -67,6 +78,8 @@ var notOnLXD = map[string]string{
 // those: it would cost all others time that tells nothing more.
 var startsVMs = map[string]string{
 	"TestAccGoneLife":          "a VM is deployed, and removed while it runs",
+	"TestAccGoneResizeStops":   "a VM that runs is stopped, changed and started",
+	"TestAccWorkflowPower":     "a VM is turned off and on",
 	"TestAccGoneResizeRefused": "LXD itself refuses what it cannot change of a VM that runs",
 }
 
@@ -80,7 +93,7 @@ func TestColumnReasons(t *testing.T) {
 	}
 	var code strings.Builder
 	for _, file := range files {
-		if file == "column_reasons_test.go" || file == "column_alike_test.go" {
+		if file == "column_reasons_test.go" || file == "column_alike_test.go" || file == "site_reasons_test.go" {
 			continue
 		}
 		text, err := os.ReadFile(file)
@@ -89,7 +102,7 @@ func TestColumnReasons(t *testing.T) {
 		}
 		code.Write(text)
 	}
-	names := slices.Concat(slices.Collect(maps.Keys(notOnLXD)), slices.Collect(maps.Keys(alikeOnLXD)))
+	names := slices.Concat(slices.Collect(maps.Keys(notOnSite)), slices.Collect(maps.Keys(notOnLXD)), slices.Collect(maps.Keys(alikeOnLXD)))
 	for name := range startsVMs {
 		if reasonFor(name, notOnLXD) != "" || reasonFor(name, alikeOnLXD) != "" {
 			t.Errorf("%s starts VMs and is skipped", name)

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func lenderOf(t *testing.T) *reallxd.Lender {
 // are taken as started.
 func needBoots(t *testing.T) {
 	t.Helper()
-	if !onLXD() {
+	if !onLXD() || onSite() {
 		return
 	}
 	if err := lenderOf(t).Boots(); err != nil {
@@ -94,6 +95,9 @@ func inColumn(t *testing.T) {
 	}
 	if reason := reasonFor(t.Name(), alikeOnLXD); reason != "" && os.Getenv(alikeVariable) == "" {
 		t.Skip("in the column " + columnMAAS + " alone: " + reason)
+	}
+	if onSite() {
+		return
 	}
 	if err := reallxd.Possible(); err != nil {
 		t.Skip(err)
@@ -163,10 +167,23 @@ func note(t *testing.T, s *sim.Server, h sim.HostModel) {
 	}
 }
 
+// lxdComposer is the setting by which the provider makes VMs in LXD.
+const lxdComposer = "composer = \"lxd\"\n  "
+
 // keySettings are those of a provider that is to reach the hosts that are there.
 func (x *target) keySettings() string {
-	if !onLXD() || x.ownKey {
+	if !onLXD() {
 		return ""
+	}
+	if x.ownKey && x.sim == nil {
+		return lxdComposer
+	}
+	if x.ownKey {
+		return ""
+	}
+	if x.sim == nil {
+		l := theSite.LXDs[0]
+		return fmt.Sprintf(lxdComposer+"lxd_client_cert = %q\n  lxd_client_key = %q\n  ", l.Certificate, l.Key)
 	}
 	key, err := fleetKey()
 	if err != nil {
@@ -184,8 +201,8 @@ func (x *target) enlisted(t *testing.T, name string, cores int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := x.sim.LXDs()[0]
-	if err := x.sim.AddInstance(sim.Instance{Host: host.Name, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
+	host := x.inside().LXDs()[0]
+	if err := x.inside().AddInstance(sim.Instance{Host: host.Name, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
 		t.Fatal(err)
 	}
 	x.post(t, "machines/", url.Values{
@@ -206,6 +223,14 @@ var lxdVersion = sync.OnceValue(func() string {
 	}
 	return version
 })
+
+// lxdVersionIs is a check of the version of a host's LXD.
+func lxdVersionIs() knownvalue.Check {
+	if onSite() {
+		return knownvalue.StringRegexp(regexp.MustCompile(`^[0-9]+\.[0-9]+`))
+	}
+	return text(lxdVersion())
+}
 
 // hostNumber is a check of the number that MAAS gives a VM host, where it has
 // any.
@@ -245,7 +270,7 @@ func (x *target) keyBeside(t *testing.T, ledger string) {
 // driver is that of a storage pool for which one was asked: real LXDs are lent
 // with dir alone.
 func driver(asked string) string {
-	if onLXD() {
+	if onLXD() && !onSite() {
 		return "dir"
 	}
 	return asked

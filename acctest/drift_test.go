@@ -48,9 +48,7 @@ func TestAccVMDrift(t *testing.T) {
 		"Deleted": {
 			reason: "A VM deleted by hand is planned anew.",
 			drift: func(t *testing.T, x *target, name string) {
-				if err := x.sim.DeleteMachine(x.machine(t, name).SystemID); err != nil {
-					t.Fatal(err)
-				}
+				x.deleteMachine(t, name)
 			},
 			action: plancheck.ResourceActionCreate,
 			check:  []statecheck.StateCheck{is("status", text("Deployed"))},
@@ -68,10 +66,10 @@ func TestAccVMDrift(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			name := x.name()
 			config := x.config(x.vm(name, `zone = "az1"`, `tags = ["web"]`, x.deploy()))
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
@@ -111,7 +109,7 @@ func TestAccVMStalePlan(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			name := x.name()
 			w := newWorkspace(t, x.config(x.vm(name, x.deploy(), `tags = ["a"]`)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
@@ -126,7 +124,7 @@ func TestAccVMStalePlan(t *testing.T) {
 			if !words(name + ` is Ready Deployed was planned`).MatchString(out) {
 				t.Errorf("%s\nwant a warning that it was found Ready, got:\n%s", tc.reason, out)
 			}
-			if n := x.sim.Journal().Count(deployRoute); n != 1 {
+			if n, counted := x.calls(t, deployRoute); counted && n != 1 {
 				t.Errorf("%s\nwant it installed once, by the create, got %d deployments", tc.reason, n)
 			}
 			if m := x.machine(t, name); !slices.Contains(m.Tags, "b") || slices.Contains(m.Tags, "a") {
@@ -140,7 +138,7 @@ func TestAccVMStalePlan(t *testing.T) {
 				t.Errorf("%s\nafter another apply it is %s", tc.reason, m.StatusName)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
-			if n := x.sim.Journal().Count(composeRoute()); n != 1 {
+			if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
 				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -160,14 +158,12 @@ func TestAccVMHostRefreshed(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			name := x.name()
 			w := newWorkspace(t, x.config(x.vm(name, attributes...)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			if !onLXD() { // nothing is refreshed there
-				if err := x.sim.RefreshHost(x.host); err != nil {
-					t.Fatal(err)
-				}
+				x.refreshHost(t)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
 			w.run(t, "state", "rm", vmAddress)
@@ -192,18 +188,16 @@ func TestAccVMHostRefreshed(t *testing.T) {
 // gone already.
 func TestAccVMGoneBeforeDestroy(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
 			{Config: x.config(x.vm(name))},
 			{
 				PreConfig: func() {
-					if err := x.sim.DeleteMachine(x.machine(t, name).SystemID); err != nil {
-						t.Fatal(err)
-					}
+					x.deleteMachine(t, name)
 				},
 				Config: x.config(x.vm(name)), Destroy: true,
 			},

@@ -31,7 +31,10 @@ const exampleFolder = "examples/resources/maaslxd_vm/"
 // TestAccExamples applies, re-plans, imports and destroys the examples.
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, exampleWorld)
+	x := newTarget(t, exampleWorld)
+	x.standsFor(map[string]string{
+		"lxd-a": "lxd1", "10.0.0.0/24": "10.77.0.0/24", "example.com": "example.org", "pool:web": "kvm", "zone:az1": "az2",
+	})
 	w := newWorkspace(t, x.exampleProvider())
 	w.take(t, exampleFolder+"resource.tf", exampleFolder+"resource_wait.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -44,30 +47,68 @@ func TestAccExamples(t *testing.T) {
 	w.run(t, "state", "rm", "maaslxd_vm.web")
 	w.take(t, exampleFolder+"import-by-string-id.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	t.Run("ByIdentity", func(t *testing.T) {
-		if w.cli.Before(1, 12) {
-			t.Skipf("%s has no import by identity: that came with 1.12", w.cli)
-		}
-		w.run(t, "state", "rm", "maaslxd_vm.web")
-		byIdentity, err := os.ReadFile("../" + exampleFolder + "import-by-identity.tf")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
-		w.run(t, "apply", "-auto-approve", "-no-color")
-	})
-	if n := len(x.sim.Instances()); n != 3 {
-		t.Errorf("want the three VMs of the examples, got %+v", x.sim.Instances())
+	w.importByIdentity(t, "maaslxd_vm.web", exampleFolder, id)
+	if n := len(x.instances()); n != 3 {
+		t.Errorf("want the three VMs of the examples, got %+v", x.instances())
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if n := len(x.sim.Instances()); n != 0 {
-		t.Errorf("left: %+v", x.sim.Instances())
+	if n := len(x.instances()); n != 0 {
+		t.Errorf("left: %+v", x.instances())
 	}
+}
+
+// importByIdentity imports the example of a folder by its identity, where the CLI can.
+func (w workspace) importByIdentity(t *testing.T, address, folder, id string) {
+	t.Helper()
+	if w.cli.Before(1, 12) {
+		leaveOut(t, "import by identity", w.cli.String()+" has none: that came with 1.12")
+		return
+	}
+	w.run(t, "state", "rm", address)
+	byIdentity, err := os.ReadFile("../" + folder + "import-by-identity.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
+	w.run(t, "apply", "-auto-approve", "-no-color")
 }
 
 // exampleProvider is a provider block for the examples that have none.
 func (x *target) exampleProvider() string {
-	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = \"50ms\"\n  %s}\n", x.url, x.key, x.keySettings())
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = %q\n  %s}\n", x.url, x.key, x.interval(), x.keySettings())
+}
+
+// TestAccExampleDayTwo applies the example of a VM that is kept, and destroys it once it
+// is no longer protected.
+func TestAccExampleDayTwo(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t, exampleWorld)
+	x.standsFor(map[string]string{"lxd-a": "lxd1"})
+	w := newWorkspace(t, x.exampleProvider())
+	w.take(t, exampleFolder+"resource_day_two.tf")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.refuses(t, `VM ledger-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
+	const file = "resource_day_two.tf"
+	text, err := os.ReadFile("../" + exampleFolder + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, file, strings.ReplaceAll(string(text), "deletion_protection = true", "deletion_protection = false"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccExampleNetworks applies the example of a VM with an IPv4 and an IPv6 address.
+func TestAccExampleNetworks(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, exampleWorld)
+	x.dualStack(t, "10.0.0.0/24", "dmz", "v6", "fd00:10::/64")
+	w := newWorkspace(t, x.exampleProvider())
+	w.take(t, exampleFolder+"resource_networks.tf")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
 // TestAccExamplePlacement applies the example of a placement: two VMs in each
@@ -80,7 +121,7 @@ func TestAccExamplePlacement(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	on := map[string]int{}
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		on[i.Host]++
 	}
 	if diff := cmp.Diff(map[string]int{"lxd-a": 1, "lxd-b": 1, "lxd-c": 1, "lxd-d": 1}, on); diff != "" {
@@ -103,6 +144,14 @@ func TestAccExampleDataSources(t *testing.T) {
 		"maaslxd_vm_host":  `left_on_lxd_a cores = 10 disk_gb "default" = 4\d\d "fast" = 400 memory_mib = \d+`,
 		"maaslxd_vm_hosts": `roomy = "lxd-a", "lxd-b",\s+\]\)`,
 		"maaslxd_vms":      `strangers = "stranger" =`,
+		"maaslxd_region":   `maas = "MAAS [^ ]+, VMs are made by (maas|lxd)"`,
+		"maaslxd_images":   `images = tolist\(\[ "ubuntu/noble",`,
+		"maaslxd_zones":    `zones = tolist\(\[ "az1", "az2", "default",`,
+		"maaslxd_pools":    `pools = tolist\(\[ "default", "kvm", "web",`,
+		"maaslxd_domains":  `domains = tolist\(\[ "example.com", "maas",`,
+		"maaslxd_subnets":  `subnets = \{ "10.0.0.0/24" = "10.0.0.0/24"`,
+		"maaslxd_machines": `ready =`,
+		"maaslxd_capacity": `room = \{ "lxd-a" = \d+ "lxd-b" = \d+`,
 	}
 	for _, name := range list(t, "../examples/data-sources") {
 		t.Run(name, func(t *testing.T) {

@@ -48,16 +48,16 @@ func TestAccVMFaults(t *testing.T) {
 			x := simulated(t)
 			name := x.name()
 			tc.fault.Nth = 1
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{{
-					PreConfig:         func() { t.Log(tc.reason); x.sim.AddFault(tc.fault) },
+					PreConfig:         func() { t.Log(tc.reason); x.inside().AddFault(tc.fault) },
 					Config:            x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"5s\"", x.vm(name, x.deploy())),
 					ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
 				}},
 			})
-			if n := x.sim.Journal().Count(composeRoute()); n != max(tc.composes, 1) {
+			if n, counted := x.calls(t, composeRoute()); counted && n != max(tc.composes, 1) {
 				t.Errorf("%s\nthere were %d composes, want %d", tc.reason, n, max(tc.composes, 1))
 			}
 		})
@@ -73,31 +73,35 @@ func TestAccVMFailedTransitions(t *testing.T) {
 		during string
 		want   string
 	}{
-		"Commissioning": {"A VM that cannot be commissioned is useless.", "Commissioning", `VMCreationFailed Failed commissioning disk on fire`},
-		"Deploying":     {"A VM that cannot be deployed is useless.", "Deploying", `VMDeploymentFailed Failed deployment disk on fire`},
+		"Commissioning": {"A VM that cannot be commissioned is useless.", "Commissioning", `VMCreationFailed Failed commissioning`},
+		"Deploying":     {"A VM that cannot be deployed is useless.", "Deploying", `VMDeploymentFailed Failed deployment`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, slow)
+			x := newTarget(t, slow)
+			x.needDrive(t)
+			x.holds()
 			name := x.name()
 			config := x.config(x.vm(name, x.deploy()))
 			t.Log(tc.reason)
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
 					{
 						PreConfig: func() {
-							go x.when(t, name, tc.during, func(m sim.Machine) {
-								if err := x.sim.Fail(m.SystemID, "disk on fire"); err != nil {
-									t.Error(err)
+							go func() {
+								if tc.during == "Deploying" && x.sim == nil {
+									x.finish(t, name, "Commissioning")
 								}
-							})
+								x.when(t, name, tc.during, func(m sim.Machine) { x.end(t, m, false) })
+							}()
 						},
-						Config: config, ExpectError: words(tc.want),
+						Config: config, ExpectError: words(x.burning(tc.during, tc.want)),
 					},
 					{
+						PreConfig:         func() { x.goesOn(name) },
 						Config:            config,
 						ConfigPlanChecks:  replaces,
 						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
@@ -118,10 +122,11 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 	for _, during := range []string{"Commissioning", "Deploying"} {
 		t.Run(during, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, endless)
+			x := newTarget(t, endless)
+			x.holds()
 			name := x.name()
 			var id string
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
@@ -152,7 +157,7 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 					},
 				},
 			})
-			if n := x.sim.Journal().Count(composeRoute()); n != 1 {
+			if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
 				t.Errorf("the VM %s was composed %d times", id, n)
 			}
 		})
@@ -166,9 +171,11 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 	for _, during := range []string{"Commissioning", "Deploying"} {
 		t.Run(during, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, endless)
+			x := newTarget(t, endless)
+			x.needDrive(t)
+			x.holds()
 			name := x.name()
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
@@ -184,9 +191,7 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 					},
 					{
 						PreConfig: func() {
-							if err := x.sim.Fail(name, "disk on fire"); err != nil {
-								t.Error(err)
-							}
+							x.end(t, x.machine(t, name), false)
 							go x.finish(t, name, "Commissioning", "Deploying")
 						},
 						Config:            x.config(x.vm(name, x.deploy())),
@@ -195,7 +200,7 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 					},
 				},
 			})
-			if n := x.sim.Journal().Count(composeRoute()); n != 2 {
+			if n, counted := x.calls(t, composeRoute()); counted && n != 2 {
 				t.Errorf("want it made twice, got %d composes", n)
 			}
 		})
@@ -209,11 +214,10 @@ func endless(m *sim.Model) {
 
 // finish ends transitions of the machine of a name, one after the other.
 func (x *target) finish(t *testing.T, name string, statuses ...string) {
+	t.Helper()
 	for _, status := range statuses {
 		x.when(t, name, status, func(m sim.Machine) {
-			if err := x.sim.Finish(m.SystemID); err != nil {
-				t.Error(err)
-			}
+			x.end(t, m, true)
 		})
 	}
 }
@@ -239,14 +243,14 @@ func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 			x := simulated(t)
 			name := x.name()
 			config := x.config(x.vm(name, x.deploy()))
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
 					{
 						PreConfig: func() {
 							t.Log(tc.reason)
-							x.sim.AddFault(sim.Fault{
+							x.inside().AddFault(sim.Fault{
 								Method: http.MethodPost, Path: machinePath, Op: "deploy", Nth: 1,
 								Kind: sim.FaultStatus, Status: tc.answer, When: sim.Before,
 							})
@@ -263,7 +267,7 @@ func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 					},
 				},
 			})
-			if n := x.sim.Journal().Count(composeRoute()); n != 1 {
+			if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
 				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
 			}
 		})
@@ -294,13 +298,13 @@ func TestAccVMDeleteFaults(t *testing.T) {
 			name := x.name()
 			tc.fault.Nth = 1
 			config := x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"5s\"", x.vm(name, x.deploy()))
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkEmpty(name),
 				Steps: []resource.TestStep{
 					{Config: config},
 					{
-						PreConfig: func() { t.Log(tc.reason); x.sim.AddFault(tc.fault) },
+						PreConfig: func() { t.Log(tc.reason); x.inside().AddFault(tc.fault) },
 						Config:    config, Destroy: true,
 					},
 				},
@@ -317,11 +321,11 @@ func TestAccVMHostUnreachable(t *testing.T) {
 	name := x.name()
 	config := x.config(x.vm(name, x.deploy(), `timeouts = { delete = "15s" }`))
 	lxd := func(c sim.Condition) {
-		if err := x.sim.SetLXD("lxd1", c); err != nil {
+		if err := x.inside().SetLXD("lxd1", c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
@@ -332,7 +336,7 @@ func TestAccVMHostUnreachable(t *testing.T) {
 			},
 			{
 				PreConfig: func() {
-					if n := len(x.sim.Instances()); n != 1 {
+					if n := len(x.instances()); n != 1 {
 						t.Errorf("want the instance kept, got %d", n)
 					}
 					x.machine(t, name)

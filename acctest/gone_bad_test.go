@@ -27,7 +27,7 @@ func TestAccGoneBad(t *testing.T) {
 		"Unreachable": {
 			reason: "Nothing answers at its address.",
 			before: func(t *testing.T, x *metalTarget) {
-				if err := x.sim.SetLXD("node1", sim.Unreachable); err != nil {
+				if err := x.inside().SetLXD("node1", sim.Unreachable); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -37,12 +37,12 @@ func TestAccGoneBad(t *testing.T) {
 		"OtherProject": {
 			reason: "The certificate may not see the project.",
 			before: func(t *testing.T, x *metalTarget) {
-				for _, m := range x.sim.Machines() {
+				for _, m := range x.machines() {
 					if m.Hostname != "node1" {
 						continue
 					}
 					m.OwnerData["maaslxd-project"] = "other"
-					if err := x.sim.EditMachine(m.SystemID, sim.MachineEdit{OwnerData: &m.OwnerData}); err != nil {
+					if err := x.inside().EditMachine(m.SystemID, sim.MachineEdit{OwnerData: &m.OwnerData}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -53,15 +53,15 @@ func TestAccGoneBad(t *testing.T) {
 		"OtherServer": {
 			reason: "Something else answers at its address.",
 			before: func(t *testing.T, x *metalTarget) {
-				if _, err := x.sim.RenewCertificate("node1"); err != nil {
+				if _, err := x.inside().RenewCertificate("node1"); err != nil {
 					t.Fatal(err)
 				}
 			},
 			at: "vm_host", want: `shows the certificate`,
 		},
 		"NoPool": {
-			reason: "No such storage pool.", vm: []string{`disks = { root = { size_gb = 8, pool = "nvme" } }`},
-			at: "disks", want: `VM host kvm1 has no storage pool "nvme" Known: default`,
+			reason: "No such storage pool.", vm: []string{`disks = { root = { size_gb = 8, pool = "tape" } }`},
+			at: "disks", want: `VM host kvm1 has no storage pool "tape" Known: default`,
 		},
 		"NoProfile": {
 			reason: "No such profile.", vm: []string{`profile = "gold"`},
@@ -74,7 +74,7 @@ func TestAccGoneBad(t *testing.T) {
 		"InstanceThere": {
 			reason: "It is somebody else's.",
 			before: func(t *testing.T, x *metalTarget) {
-				if err := x.sim.AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: "web"}); err != nil {
+				if err := x.inside().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: "web"}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -107,7 +107,7 @@ func TestAccGoneMACTaken(t *testing.T) {
 	w := newWorkspace(t, x.reaching(host+guest("web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	mark, _, _ := strings.Cut(x.machine(t, "web").Description, " ")
-	first := x.sim.Instances()[0].MACs
+	first := x.instances()[0].MACs
 	w.configure(t, x.reaching(host))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	const tries = 4 // of the VM, each with other MACs, which follow from its mark and its host

@@ -47,7 +47,7 @@ data "maaslxd_vm_host" "one" {
 		}
 		return statecheck.ExpectKnownValue(address, at, value)
 	}
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkNothing("node1"),
 		Steps: []resource.TestStep{{
@@ -95,12 +95,12 @@ func TestAccGoneForeign(t *testing.T) {
 	x := newGone(t)
 	w := newWorkspace(t, x.reaching(node1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if err := x.sim.AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: "precious"}); err != nil {
+	if err := x.inside().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: "precious"}); err != nil {
 		t.Fatal(err)
 	}
 	w.configure(t, x.reaching(""))
 	w.leaves(t, x, "", `will not remove VM host kvm1 of others: precious Delete them first`)
-	if err := x.sim.RemoveInstance("node1", "maas", "precious"); err != nil {
+	if err := x.inside().RemoveInstance("node1", "maas", "precious"); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -124,7 +124,7 @@ func TestAccGoneByAddress(t *testing.T) {
 	if m := x.machine(t, "node1"); m.OwnerData["maaslxd-name"] != "kvm" || !slices.Contains(m.Tags, "maaslxd-host") {
 		t.Errorf("the machine says %v, with the tags %v", m.OwnerData, m.Tags)
 	}
-	if all := x.sim.Instances(); len(all) != 1 || all[0].Host != "node1" || all[0].Name != "web" {
+	if all := x.instances(); len(all) != 1 || all[0].Host != "node1" || all[0].Name != "web" {
 		t.Errorf("instances: %+v", all)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

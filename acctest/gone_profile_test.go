@@ -26,7 +26,7 @@ func TestAccGoneProfile(t *testing.T) {
 	vm := func(attributes ...string) string {
 		return x.reaching(node1(`lxd = { profile = { name = "gold" } }`) + guest("web", attributes...))
 	}
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkNothing("node1"),
 		Steps: []resource.TestStep{
@@ -58,7 +58,7 @@ func TestAccProfileOnMAAS(t *testing.T) {
 		if !strings.Contains(pointers(out.String()), "profile =") {
 			t.Errorf("want the CLI to point at profile:\n%s", out)
 		}
-		if n := len(x.sim.Instances()); n != instances {
+		if n := len(x.instances()); n != instances {
 			t.Errorf("there are %d instances, and not %d", n, instances)
 		}
 	}

@@ -28,7 +28,7 @@ func TestAccGoneResize(t *testing.T) {
 	same := statecheck.CompareValue(compare.ValuesSame())
 	id := func() statecheck.StateCheck { return same.AddStateValue(address, tfjsonpath.New("id")) }
 	vm := func(attributes ...string) string { return x.reaching(node1() + guest("web", attributes...)) }
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkNothing("node1"),
 		Steps: []resource.TestStep{
@@ -37,6 +37,11 @@ func TestAccGoneResize(t *testing.T) {
 				Config:            vm(`cores = 3`, `memory_mib = 4096`, `disks = { root = { size_gb = 10 }, data = { size_gb = 6 } }`),
 				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate),
 				ConfigStateChecks: []statecheck.StateCheck{id(), disk("root", 10), disk("data", 6)},
+			},
+			{
+				Config:            vm(`cores = 3`, `memory_mib = 4096`, `disks = { root = { size_gb = 10 }, data = { size_gb = 6 }, extra = { size_gb = 3 } }`),
+				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate),
+				ConfigStateChecks: []statecheck.StateCheck{id(), disk("data", 6), disk("extra", 3)},
 			},
 			{
 				Config:           vm(`cores = 3`, `memory_mib = 4096`, `disks = { root = { size_gb = 9 }, data = { size_gb = 6 } }`),
@@ -57,15 +62,54 @@ func TestAccGoneResizeRefused(t *testing.T) {
 	w := newWorkspace(t, vm(`memory_mib = 2048`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, vm(`memory_mib = 4096`))
-	w.leaves(t, x, "", `Cannot update VM web web runs, and must be stopped to change limits.memory Turn the machine off first`)
+	w.leaves(t, x, "", `Cannot update VM web web runs, and must be stopped to change limits.memory Set allow_stopping_for_update = true`)
 	w.configure(t, vm(`memory_mib = 2048`, `cores = 64`))
 	w.leaves(t, x, "cores", `64 cores are more than the 8 that VM host kvm1 has`)
+	w.configure(t, vm(`memory_mib = 2048`, `disks = { root = { size_gb = 8 }, data = { size_gb = 5, pool = "nope" } }`))
+	w.leaves(t, x, "", `has no storage pool "nope"`)
+	w.configure(t, vm(`memory_mib = 2048`, `disks = { root = { size_gb = 8 }, data = { size_gb = 900000 } }`))
+	w.leaves(t, x, "", `GB of storage pool "default"`)
 	w.configure(t, vm(`memory_mib = 2048`, `cores = 4`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if i := x.sim.Instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 || !i[0].Running {
+	if i := x.instances(); len(i) != 1 || i[0].Cores != 4 || i[0].MemoryMiB != 2048 || !i[0].Running {
 		t.Errorf("the instance is %+v", i)
 	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccGoneResizeStops lets an update stop a VM that runs: it has its new size then, and
+// runs. The plan says so.
+func TestAccGoneResizeStops(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	needBoots(t)
+	vm := func(attributes ...string) string {
+		return x.reaching(node1() + guest("web", append(attributes, `allow_stopping_for_update = true`, x.deploy())...))
+	}
+	const sized = `disks = { root = { size_gb = 10 } }`
+	w := newWorkspace(t, vm(`memory_mib = 2048`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web").SystemID
+	wantInstance := func(memory int64, runs bool) {
+		t.Helper()
+		if i := x.instances(); len(i) != 1 || i[0].MemoryMiB != memory || i[0].Running != runs || x.machine(t, "web").SystemID != made {
+			t.Errorf("want the VM with %d MiB, running %v, got %+v", memory, runs, i)
+		}
+	}
+	w.configure(t, vm(`memory_mib = 4096`, sized))
+	if out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color")); !words(`VM web is stopped for a while web runs, and must be stopped`).MatchString(out) {
+		t.Errorf("the plan does not say that the VM is stopped:\n%s", out)
+	}
+	wantInstance(4096, true)
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.configure(t, vm(`memory_mib = 3072`, sized, `power_state = "stopped"`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	wantInstance(3072, false)
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkNothing("node1")(nil); err != nil {
 		t.Error(err)
@@ -83,7 +127,7 @@ func TestAccGoneSilent(t *testing.T) {
 	w.configure(t, vm(`cores = 3`, `disks = { root = { size_gb = 10 } }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	turn := func(c sim.Condition) {
-		if err := x.sim.SetLXD("node1", c); err != nil {
+		if err := x.inside().SetLXD("node1", c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -44,6 +44,9 @@ func refuseHosts(t *testing.T, cases map[string]badHost) {
 			}
 			x := newMetal(t, changes...)
 			t.Log(tc.reason)
+			if x.sim == nil && (tc.world != nil || strings.Contains(tc.body, strayAddress)) {
+				t.Skip("the machine or the LXD that it needs is in the simulated world alone")
+			}
 			if tc.before != nil {
 				tc.before(t, x)
 			}
@@ -114,11 +117,18 @@ type whole struct {
 }
 
 func (x *metalTarget) everything() whole {
-	all := whole{Machines: x.sim.Machines(), Instances: x.sim.Instances(), Trusted: map[string][]sim.TrustedCertificate{}}
-	for _, l := range x.sim.LXDs() {
+	all := whole{Machines: x.machines(), Instances: x.instances(), Trusted: map[string][]sim.TrustedCertificate{}}
+	if x.sim == nil {
+		leaveOut(x.t, "compare what was written and who is trusted", "a real MAAS keeps no journal of calls")
+		for n := range all.Machines { // they are switched off after the story before
+			all.Machines[n].PowerState, all.Machines[n].StatusMessage, all.Machines[n].IPAddresses = "", "", nil
+		}
+		return all
+	}
+	for _, l := range x.inside().LXDs() {
 		all.Trusted[l.Name] = l.Trusted
 	}
-	for _, c := range x.sim.Journal().Calls {
+	for _, c := range x.inside().Journal().Calls {
 		if !strings.HasPrefix(c.Route, "GET ") && c.Status < http.StatusBadRequest {
 			all.Writes = append(all.Writes, c.Route)
 		}
@@ -126,9 +136,12 @@ func (x *metalTarget) everything() whole {
 	return all
 }
 
-// stray is where the LXD stray listens.
+// stray is where the LXD stray listens; empty on a real MAAS.
 func (x *metalTarget) stray() string {
-	for _, l := range x.sim.LXDs() {
+	if x.sim == nil {
+		return ""
+	}
+	for _, l := range x.inside().LXDs() {
 		if l.Name == "stray" {
 			return l.Address
 		}
@@ -193,7 +206,7 @@ func TestAccHostBadInput(t *testing.T) {
 func TestAccHostNameTwice(t *testing.T) {
 	t.Parallel()
 	x := newMetal(t)
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkReady("node1", "node2"),
 		Steps: []resource.TestStep{{
@@ -205,7 +218,7 @@ func TestAccHostNameTwice(t *testing.T) {
 			ExpectError: words(`name another resource of this configuration creates VM host kvm1`),
 		}},
 	})
-	if n := x.deployments(); n != 1 {
+	if n, counted := x.deployments(); counted && n != 1 {
 		t.Errorf("%d machines were deployed", n)
 	}
 }

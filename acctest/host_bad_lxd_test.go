@@ -39,7 +39,7 @@ func TestAccHostBadLXD(t *testing.T) {
 			reason: "MAAS would take them over, and power-cycle them.", world: runs("5.21.3"), probe: "direct",
 			before: func(t *testing.T, x *metalTarget) {
 				trusting(t, x)
-				if err := x.sim.AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
+				if err := x.inside().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -65,7 +65,7 @@ func TestAccVMOnLXDTooNew(t *testing.T) {
 	w.refused(t, x, "vm_host", `vm_host: VM host lxd1: MAAS cannot make VMs on LXD 6.7 Choose another VM host, or install LXD from 5.21/stable`)
 	w.configure(t, x.config("resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  placement = {}\n}\n"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if i := x.sim.Instances(); len(i) != 1 || i[0].Host != "lxd2" {
+	if i := x.instances(); len(i) != 1 || i[0].Host != "lxd2" {
 		t.Errorf("want one VM on lxd2, got %+v", i)
 	}
 	w.configure(t, x.config("resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  placement = { zone = \"az1\" }\n}\n"))

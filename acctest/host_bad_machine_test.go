@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -27,7 +28,7 @@ func TestAccHostBadMachine(t *testing.T) {
 		"AdoptReady":       {reason: "Only what is deployed can be taken as it is.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`), at: "machine", want: `Only a Deployed machine can be adopted`},
 		"OtherArchitecture": {
 			reason: "No machine is of it.", body: vmHost("kvm", `selector = { architecture = "arm64" }`),
-			at: "selector", want: `InsufficientResources none of 3 Ready machines architecture arm64`,
+			at: "selector", want: `InsufficientResources none of Ready machines architecture arm64`,
 		},
 		"ImageArchitecture":    {reason: "MAAS itself says so only when it deploys, of a kernel.", world: arm, body: node1(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine, name an image in deploy.image`},
 		"ImagesArchitecture":   {reason: "With MAAS's default image, too.", world: arm, body: vmHost("kvm", `machine = "node1"`), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has an image for amd64 only`},
@@ -40,16 +41,55 @@ func TestAccHostBadMachine(t *testing.T) {
 			body:   vmHost("kvm", `selector = { tags = ["metal"] }`, noble), at: "selector",
 			want: `selector: MAAS knows no disk of machine node1; nor will any of the 1 other Ready machines do Commission`,
 		},
-		"TooMuchAsked":       {reason: "No machine is so large.", body: vmHost("kvm", `selector = { min_cores = 999 }`), at: "selector", want: `none of 3 Ready machines at least 999 cores`},
+		"TooMuchAsked":       {reason: "No machine is so large.", body: vmHost("kvm", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
 		"UnknownDriver":      {reason: "Found without a MAAS.", body: withLXD(`storage_pools = { default = { driver = "ntfs" } }`), want: `driver value must be one of "zfs" got: "ntfs"`},
 		"CephWithoutPool":    {reason: "Ceph must be named.", body: withLXD(`storage_pools = { default = { driver = "ceph" } }`), want: `storage_pools.default.ceph: the driver ceph needs a cluster and a pool. Give both`},
 		"MissingSource":      {reason: "A source must be a disk.", body: withLXD(`storage_pools = { default = { driver = "zfs", source = "/srv/pool" } }`), want: `storage_pools.default.source: /srv/pool is no disk /dev/disk/by-id`},
 		"PoolBeyondDisk":     {reason: "LXD would fail at first boot.", body: withLXD(`storage_pools = { default = { size_gb = 501 } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB largest disk of machine node1 has 500 GB. Make them smaller`},
-		"PoolBeyondAllDisks": {reason: "A selector passes over what is too small, and here all is.", body: vmHost("kvm", `selector = {}`, noble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB nor will any of the 2 other`},
+		"PoolBeyondAllDisks": {reason: "A selector passes over what is too small, and here all is.", body: vmHost("kvm", `selector = {}`, noble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB nor will any of the other`},
 		"LongBridge":         {reason: "Linux takes 15 characters, MAAS more.", body: node1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},
 		"BridgeTaken":        {reason: "The name of another interface.", body: node1(`bridge = { name = "eth0" }`), at: "bridge", want: `bridge.name: machine node1 has another interface eth0. Choose another name`},
-		"UnknownNIC":         {reason: "Interfaces are named, and known ones listed.", body: node1(`bridge = { nic = "eth9" }`), want: `bridge.nic interface "eth9" eth0`},
+		"UnknownNIC":         {reason: "Interfaces are named, and known ones listed.", body: node1(`bridge = { nic = "eth9" }`), want: `bridge.nic interface "eth9" Known:`},
 		"VLANWithoutDHCP":    {reason: "VMs could not boot there.", body: node1(`bridge = { subnet = "dark" }`), want: `bridge.subnet no DHCP on the VLAN of /24 turn DHCP on`},
 		"UnknownSubnet":      {reason: "Subnets are named.", body: node1(`bridge = { subnet = "mars" }`), want: `bridge.subnet subnet "mars" /24`},
+	})
+}
+
+// bond is a network with one bond, of which these lines say more, and one bridge on it.
+func bond(interfaces string, lines ...string) string {
+	return node1(`network = {
+    bonds = { bond0 = { interfaces = ` + interfaces + "\n" + strings.Join(lines, "\n") + ` } }
+    bridges = { br0 = { parent = "bond0" } }
+  }`)
+}
+
+// bridgeOn is a network with one bridge, of which these lines say all.
+func bridgeOn(lines string) string {
+	return node1(`network = { bridges = { br0 = { ` + lines + ` } } }`)
+}
+
+// TestAccHostBadNetwork: networks that cannot be made. Nothing is allocated.
+func TestAccHostBadNetwork(t *testing.T) {
+	t.Parallel()
+	refuseHosts(t, map[string]badHost{
+		"BesideBridge":   {reason: "Which one counts?", body: node1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Leave bridge out`},
+		"Adopted":        {reason: "Nothing is installed.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "network", want: `Nothing is installed on this host`},
+		"Empty":          {reason: "VMs could join nothing.", body: node1(`network = {}`), want: `network.bridges: there is no bridge that VMs could join. Describe one`},
+		"NullBond":       {reason: "Null is no bond.", body: node1(`network = { bonds = { bond0 = null }, bridges = { br0 = { parent = "eth0" } } }`), want: `Null Map Value contains a null value`},
+		"NoInterfaces":   {reason: "A bond joins something.", body: bond(`[]`), want: `interfaces at least 1 elements`},
+		"EmptyInterface": {reason: "A NIC has a name.", body: bond(`["eth0", ""]`), want: `It is empty. Give a name`},
+		"UnknownMode":    {reason: "Found without a MAAS.", body: bond(`["eth0"]`, `mode = "lacp"`), want: `mode value must be one of "802.3ad" got: "lacp"`},
+		"RateWithout":    {reason: "Nobody speaks LACP.", body: bond(`["eth0"]`, `mode = "active-backup"`, `lacp_rate = "fast"`), want: `network.bonds["bond0"].lacp_rate: only the mode 802.3ad has a rate of LACP. Set mode`},
+		"HugeMTU":        {reason: "Linux takes no more.", body: bond(`["eth0"]`, `mtu = 9999999999`), want: `mtu value must be between 552 and 65535`},
+		"HugeVLAN":       {reason: "There are 4094.", body: node1(`network = { vlans = { v = { parent = "eth0", vlan = 4095 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `vlan value must be between 1 and 4094`},
+		"LongName":       {reason: "Linux takes 15 characters, MAAS more.", body: node1(`network = { bridges = { br-much-too-long = { parent = "eth0" } } }`), want: `the name "br-much-too-long" has 16 characters. Linux takes at most 15`},
+		"NoSuchNIC":      {reason: "A typo.", body: bond(`["eth0", "eth9"]`), want: `network.bonds["bond0"].interfaces interface of node1 "eth9" Known: eth0`},
+		"NoSuchParent":   {reason: "A typo.", body: bridgeOn(`parent = "bond9"`), want: `network.bridges["br0"].parent interface of node1 "bond9" Known: eth0`},
+		"NoSuchVLAN":     {reason: "MAAS has none there.", body: node1(`network = { vlans = { v = { parent = "eth0", vlan = 77 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `network.vlans["v"].vlan VLAN "77"`},
+		"NoSuchSubnet":   {reason: "Subnets are named.", body: bridgeOn(`parent = "eth0", links = [{ mode = "auto", subnet = "mars" }]`), want: `network.bridges["br0"].links[0].subnet subnet "mars"`},
+		"DarkSubnet":     {reason: "It is on another VLAN.", body: bridgeOn(`parent = "eth0", links = [{ mode = "auto", subnet = "dark" }]`), want: `network.bridges["br0"].links[0].subnet not on the VLAN of br0`},
+		"StaticNoIP":     {reason: "Of which?", body: bridgeOn(`parent = "eth0", links = [{ mode = "static", subnet = "lan" }]`), want: `network.bridges["br0"].links[0].ip: a static link has no address. Give one`},
+		"BadIP":          {reason: "It is none.", body: bridgeOn(`parent = "eth0", links = [{ mode = "static", subnet = "lan", ip = "ten" }]`), want: `"ten" is not an IP address`},
+		"NoGateway":      {reason: "MAAS knows none.", body: bridgeOn(`parent = "eth0", links = [{ mode = "auto", subnet = "lan", default_gateway = true }]`), want: `network.bridges["br0"].links[0].default_gateway subnet has no gateway in MAAS`},
 	})
 }

@@ -40,7 +40,7 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", allow: forAWhile, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
 			world: func(m *sim.Model) { m.Machines[0].FirstBoot = sim.BootNever },
 			heal: func(t *testing.T, x *metalTarget) {
-				if err := x.sim.SetFirstBoot("node1", sim.BootOK, ""); err != nil {
+				if err := x.inside().SetFirstBoot("node1", sim.BootOK, ""); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -65,7 +65,7 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 			if got := w.status(t); got != "Deployed" {
 				t.Errorf("after the second apply it is %s", got)
 			}
-			if n := x.deployments(); n != 1 {
+			if n, counted := x.deployments(); counted && n != 1 {
 				t.Errorf("it was deployed %d times", n)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -88,7 +88,7 @@ func TestAccHostFailsForGood(t *testing.T) {
 			w := newWorkspace(t, x.config(node1(fmt.Sprintf("on_create_failure = %q", policy))))
 			run := startAll(t, w)[0]
 			x.when(t, "node1", "Deploying", func(m sim.Machine) {
-				if err := x.sim.Fail(m.SystemID, "no disk answers"); err != nil {
+				if err := x.inside().Fail(m.SystemID, "no disk answers"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -179,7 +179,7 @@ func TestAccHostDrift(t *testing.T) {
 			t.Parallel()
 			x := newMetal(t)
 			config := x.config(node1(`zone = "az1"`, `cpu_overcommit = 2`, `tags = ["rack1"]`, `adopt_existing_vms = true`))
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkReady("node1"),
 				Steps: []resource.TestStep{
@@ -245,7 +245,7 @@ func TestAccHostImportUnmarked(t *testing.T) {
 	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" {
 		t.Errorf("want it Deployed without a VM host, got %+v", m)
 	}
-	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 1 {
+	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 1 {
 		t.Errorf("it was registered %d times", n)
 	}
 }

@@ -33,13 +33,13 @@ func TestAccHostSeenDirectly(t *testing.T) {
 			run := startAll(t, w)[0]
 			x.when(t, "node1", "Deployed", func(sim.Machine) {})
 			time.Sleep(time.Second) // within the first boot
-			if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+			if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
 				t.Errorf("the host was registered before its LXD answered")
 			}
 			if err := run.cmd.Wait(); err != nil {
 				t.Fatalf("%v\n%s", err, run.out)
 			}
-			if n := x.sim.Journal().Count("POST vm-hosts/{id}/ refresh"); n != 0 {
+			if n, counted := x.calls(t, "POST vm-hosts/{id}/ refresh"); counted && n != 0 {
 				t.Errorf("MAAS was made to look %d times at an LXD that was there", n)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -58,12 +58,12 @@ func TestAccHostProjectInUse(t *testing.T) {
 	x := newMetal(t, served)
 	x.trustAt(t, "stray")
 	address := ""
-	for _, l := range x.sim.LXDs() {
+	for _, l := range x.inside().LXDs() {
 		if l.Name == "stray" {
 			address = l.Address
 		}
 	}
-	if err := x.sim.AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
+	if err := x.inside().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
 		t.Fatal(err)
 	}
 	w := newWorkspace(t, x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", address))))
@@ -71,10 +71,10 @@ func TestAccHostProjectInUse(t *testing.T) {
 	if err := cmd.Run(); err == nil || !words("holds instances already: precious adopt_existing_vms").MatchString(out.String()) {
 		t.Errorf("want it refused with the instance named, got %v:\n%s", err, out)
 	}
-	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
 		t.Errorf("it was registered %d times", n)
 	}
-	if err := x.sim.RemoveInstance("stray", "", "precious"); err != nil {
+	if err := x.inside().RemoveInstance("stray", "", "precious"); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")

@@ -34,6 +34,9 @@ func hostExampleWorld(m *sim.Model) {
 
 func newHostExamples(t *testing.T) *metalTarget {
 	t.Helper()
+	if onSite() {
+		t.Skip("runs only on the simulator: the machines are those that the examples name")
+	}
 	return newMetal(t, hostExampleWorld)
 }
 
@@ -57,18 +60,7 @@ func TestAccExampleHosts(t *testing.T) {
 	w.take(t, hostExamples+"import-by-string-id.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	t.Run("ByIdentity", func(t *testing.T) {
-		if w.cli.Before(1, 12) {
-			t.Skipf("%s has no import by identity: that came with 1.12", w.cli)
-		}
-		w.run(t, "state", "rm", "maaslxd_vm_host.node1")
-		byIdentity, err := os.ReadFile("../" + hostExamples + "import-by-identity.tf")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
-		w.run(t, "apply", "-auto-approve", "-no-color")
-	})
+	w.importByIdentity(t, "maaslxd_vm_host.node1", hostExamples, id)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1", "node2", "node3")(nil); err != nil {
 		t.Error(err)
@@ -130,7 +122,7 @@ func TestAccExampleFleet(t *testing.T) {
 		t.Errorf("want the other three VMs on the hosts of az1, got %+v", table)
 	}
 	zones := map[string]int{}
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		zones[x.machine(t, i.Host).Zone]++
 	}
 	if diff := cmp.Diff(map[string]int{"az1": 3, "az2": 3}, zones); diff != "" {
@@ -200,7 +192,7 @@ func TestAccExampleDemo(t *testing.T) {
 	w.run(t, "get", "-no-color")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if hosts, vms := len(x.records(t)), len(x.sim.Instances()); hosts != 3 || vms != 6 {
+	if hosts, vms := len(x.records(t)), len(x.instances()); hosts != 3 || vms != 6 {
 		t.Errorf("want 3 hosts and 6 VMs, got %d and %d", hosts, vms)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

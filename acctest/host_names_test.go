@@ -22,11 +22,11 @@ func TestAccHostNamesSwapped(t *testing.T) {
 	}
 	w := newWorkspace(t, named("a", "b"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.sim.Instances()
+	before := x.instances()
 	w.configure(t, named("b", "a"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if diff := cmp.Diff(before, x.sim.Instances()); diff != "" || len(before) != 1 {
+	if diff := cmp.Diff(before, x.instances()); diff != "" || len(before) != 1 {
 		t.Errorf("the VM was touched (-before +after):\n%s", diff)
 	}
 	if first, second := x.machine(t, "node1").HostedHosts, x.machine(t, "node2").HostedHosts; first != "b" || second != "a" {

@@ -32,7 +32,7 @@ func sha256Of(certificate string) string {
 // lxd finds a simulated LXD that listens.
 func (x *metalTarget) lxd(t *testing.T, name string) sim.LXD {
 	t.Helper()
-	for _, l := range x.sim.LXDs() {
+	for _, l := range x.inside().LXDs() {
 		if l.Name == name {
 			return l
 		}
@@ -50,7 +50,7 @@ func (x *metalTarget) shows(t *testing.T, name string) string {
 // renew lets an LXD show another certificate, and returns its fingerprint.
 func (x *metalTarget) renew(t *testing.T, name string) string {
 	t.Helper()
-	certificate, err := x.sim.RenewCertificate(name)
+	certificate, err := x.inside().RenewCertificate(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +83,17 @@ func TestAccHostServerChanged(t *testing.T) {
 	}
 	after := x.renew(t, "node1")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color") // a plan asks MAAS alone
-	served := len(x.sim.Journal().LXD.Calls)
-	puts := x.sim.Journal().Count("PUT vm-hosts/{id}/")
+	served := len(x.inside().Journal().LXD.Calls)
+	puts := x.inside().Journal().Count("PUT vm-hosts/{id}/")
 
 	w.configure(t, x.direct("auto", node1(`zone = "az2"`)))
 	says := []string{"kvm1", before, after, "lxc info", fmt.Sprintf("server_fingerprint = %q", after)}
 	w.fails(t, "Another LXD answers.", says, "apply", "-auto-approve", "-no-color")
 	w.fails(t, "Nobody knows what it holds.", says, "destroy", "-auto-approve", "-no-color")
-	if n := x.sim.Journal().Count("PUT vm-hosts/{id}/"); n != puts {
+	if n, counted := x.calls(t, "PUT vm-hosts/{id}/"); counted && n != puts {
 		t.Error("the VM host was changed in MAAS all the same")
 	}
-	if n := len(x.sim.Journal().LXD.Calls); n != served {
+	if n := len(x.inside().Journal().LXD.Calls); n != served {
 		t.Errorf("%d requests were sent to it", n-served)
 	}
 
@@ -132,7 +132,7 @@ func TestAccHostServerDemanded(t *testing.T) {
 	w.fails(t, "LXD writes it otherwise.", []string{"server_fingerprint", shown}, "plan", "-no-color")
 	w.configure(t, strings.Replace(stray(shown), `probe = "direct"`, `probe = "maas"`, 1))
 	w.fails(t, "MAAS does not look.", []string{"server_fingerprint", "cannot be checked", "probe"}, "apply", "-auto-approve", "-no-color")
-	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
 		t.Errorf("it was registered %d times", n)
 	}
 	w.configure(t, stray(shown))
@@ -157,13 +157,13 @@ func TestAccHostServerUnexpected(t *testing.T) {
 		t.Errorf("the first boot is blamed:\n%s", out)
 	}
 	w.fails(t, "It is so still.", []string{"Error:", x.shows(t, "node1")}, "apply", "-auto-approve", "-no-color")
-	if n := x.sim.Journal().Count("POST vm-hosts/"); n != 0 {
+	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
 		t.Errorf("it was registered %d times", n)
 	}
 	w.configure(t, x.direct("direct", node1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if got := w.status(t); got != "Deployed" || x.deployments() != 1 {
-		t.Errorf("it is %s after %d deployments", got, x.deployments())
+	if n, counted := x.deployments(); w.status(t) != "Deployed" || counted && n != 1 {
+		t.Errorf("it is %s after %d deployments", w.status(t), n)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -195,7 +195,7 @@ data "maaslxd_vm_hosts" "test" {
 			t.Log(tc.reason)
 			x := newMetal(t, served)
 			config := x.direct(tc.probe, node1()+sources)
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkReady("node1"),
 				Steps: []resource.TestStep{

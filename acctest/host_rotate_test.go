@@ -39,7 +39,7 @@ func (x *metalTarget) rotates(t *testing.T, config func(body string) string, vm 
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	before := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
 	former, next := x.pairIn(t, x.keyFile()), x.pairIn(t, filepath.Join(x.folder, "next.pem"))
-	if err := x.sim.TrustCertificate("node1", next.Certificate); err != nil {
+	if err := x.inside().TrustCertificate("node1", next.Certificate); err != nil {
 		t.Fatal(err)
 	}
 	w.configure(t, config(node1(fmt.Sprintf("lxd = { trusted_certificates = [%q] }", next.Certificate))+vm))
@@ -61,7 +61,7 @@ func (x *metalTarget) rotates(t *testing.T, config func(body string) string, vm 
 	if handed := x.handed(); handed != 1 { // with its VM host, where it has one, else with the VM
 		t.Errorf("MAAS was given the next pair %d times, want once", handed)
 	}
-	if err := x.sim.DistrustCertificate("node1", former.Certificate); err != nil {
+	if err := x.inside().DistrustCertificate("node1", former.Certificate); err != nil {
 		t.Fatal(err)
 	}
 	if vm != "" {
@@ -88,7 +88,7 @@ func (x *metalTarget) pairIn(t *testing.T, path string) fleetkey.Key {
 
 // handed counts how often MAAS was given another pair for what it has already.
 func (x *metalTarget) handed() (times int) {
-	for _, c := range x.sim.Journal().Calls {
+	for _, c := range x.inside().Journal().Calls {
 		if strings.HasPrefix(c.Route, "PUT ") && len(c.Form["certificate"])+len(c.Form["power_parameters_certificate"]) > 0 {
 			times++
 		}

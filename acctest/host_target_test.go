@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -53,7 +55,25 @@ type metalTarget struct {
 
 func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	t.Helper()
-	x := &metalTarget{target: simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...), folder: t.TempDir()}
+	x := &metalTarget{folder: t.TempDir()}
+	if onSite() {
+		inColumn(t)
+		if reason := reasonFor(t.Name(), notOnSite); reason != "" {
+			t.Skip("runs only on the simulator: " + reason)
+		}
+		lent := theSite.lend(t)
+		x.target = theSite.target(t)
+		x.lent, x.pair = lent, x.keyPair
+		theSite.putKey(t, x.keyFile())
+		for n, m := range lent {
+			word := fmt.Sprintf("node%d", n+1)
+			x.names.given[word] = m.Hostname
+			theSite.standsFor.Store(m.Hostname, word)
+			t.Cleanup(func() { theSite.standsFor.Delete(m.Hostname) })
+		}
+	} else {
+		x.target = simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...)
+	}
 	x.ownKey = true
 	return x
 }
@@ -66,7 +86,7 @@ func (x *metalTarget) config(body string, settings ...string) string {
 		probe = `probe = "direct"`
 	}
 	ledger := fmt.Sprintf("ledger = %q", filepath.Join(x.folder, "ledger.db"))
-	return x.configWith(strings.Join(append([]string{`poll_interval = "50ms"`, probe, ledger}, settings...), "\n  "), body)
+	return x.configWith(strings.Join(append([]string{fmt.Sprintf("poll_interval = %q", x.interval()), probe, ledger}, settings...), "\n  "), body)
 }
 
 // vmHost is a resource maaslxd_vm_host.test.
@@ -93,7 +113,7 @@ func hostPlans(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 // no VM host left.
 func (x *metalTarget) checkReady(names ...string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		for _, m := range x.sim.Machines() {
+		for _, m := range x.machines() {
 			ours := slices.ContainsFunc(keysOf(m.OwnerData), func(k string) bool { return strings.HasPrefix(k, "maaslxd") })
 			if slices.Contains(names, m.Hostname) && (m.StatusName != "Ready" || m.Owner != "" || ours) {
 				return fmt.Errorf("machine %s is left %s of %q, with %v", m.Hostname, m.StatusName, m.Owner, m.OwnerData)
@@ -116,6 +136,16 @@ func keysOf(m map[string]string) []string {
 
 // keyFile is where the key of the fleet is made.
 func (x *metalTarget) keyFile() string { return filepath.Join(x.folder, "lxd-client.pem") }
+
+// keyPair is the key of the fleet, empty as long as there is none.
+func (x *metalTarget) keyPair() realmaas.LXD {
+	text, err := os.ReadFile(x.keyFile())
+	if err != nil {
+		return realmaas.LXD{}
+	}
+	certificate, key, _ := strings.Cut(string(text), "-----END CERTIFICATE-----\n")
+	return realmaas.LXD{Certificate: certificate + "-----END CERTIFICATE-----\n", Key: key}
+}
 
 // privateKey is the secret half of the fleet's key, in lines that must not be
 // found anywhere else.
@@ -142,7 +172,7 @@ type hostRecord struct {
 func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 	t.Helper()
 	if onLXD() {
-		for _, m := range x.sim.Machines() {
+		for _, m := range x.machines() {
 			if slices.Contains(m.Tags, engine.HostTag) {
 				found = append(found, hostRecord{Name: m.Hostname})
 			}
@@ -152,6 +182,17 @@ func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 	if err := json.Unmarshal(x.call(t, http.MethodGet, "vm-hosts/", ""), &found); err != nil {
 		t.Fatal(err)
 	}
+	if x.names == nil {
+		return found
+	}
+	found = slices.DeleteFunc(found, func(r hostRecord) bool { return !x.isOurs(r.Name) })
+	for n := range found {
+		found[n].Name = x.names.wordOf(found[n].Name)
+		found[n].Zone.Name = x.names.wordOf(found[n].Zone.Name, "az1", "az2")
+		for i, tag := range found[n].Tags {
+			found[n].Tags[i] = x.names.wordOf(tag)
+		}
+	}
 	return found
 }
 
@@ -159,8 +200,8 @@ func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 func (x *metalTarget) guestOf(t *testing.T, name string) {
 	t.Helper()
 	if !onLXD() {
-		x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.records(t)[0].ID), map[string][]string{"hostname": {name}})
-	} else if err := x.sim.AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: name}); err != nil {
+		x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.records(t)[0].ID), map[string][]string{"hostname": {x.called(t, name)}})
+	} else if err := x.inside().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: name}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -168,7 +209,21 @@ func (x *metalTarget) guestOf(t *testing.T, name string) {
 // change edits the only VM host, as an operator would: "zone=az2".
 func (x *metalTarget) change(t *testing.T, form string) {
 	t.Helper()
+	if field, word, found := strings.Cut(form, "="); found && x.names.knows(word) {
+		form = field + "=" + url.QueryEscape(x.called(t, word))
+	}
 	x.call(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.records(t)[0].ID), form)
+}
+
+// tagLent puts a tag on the machines that are lent to the test. Those of the simulated
+// world have it.
+func (x *metalTarget) tagLent(t *testing.T, tag string) {
+	t.Helper()
+	for _, m := range x.lent {
+		if err := theSite.client.SetTags(t.Context(), m, append(slices.Clone(m.Tags), x.names.tag(tag))); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // forget makes MAAS forget a VM host, as an operator would; where it has none, the
@@ -191,8 +246,8 @@ func (x *metalTarget) forget(t *testing.T, name string) {
 // untag takes the tag of hosts off the machine of one.
 func (x *metalTarget) untag(t *testing.T, name string) {
 	t.Helper()
-	for _, m := range x.sim.Machines() {
-		if m.OwnerData["maaslxd-name"] != name {
+	for _, m := range x.machines() {
+		if x.names.wordOf(m.OwnerData["maaslxd-name"]) != name {
 			continue
 		}
 		tags := slices.DeleteFunc(slices.Clone(m.Tags), func(tag string) bool { return tag == engine.HostTag })

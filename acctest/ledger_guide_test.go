@@ -69,9 +69,7 @@ func TestNodesGuide(t *testing.T) {
 	for title := range wants {
 		t.Errorf("the guide has no block %q", title)
 	}
-	for _, excess := range x.sim.Overcommits() {
-		t.Error(excess)
-	}
+	x.wantRoom(t)
 	for _, name := range []string{"red-0", "red-2", "blue-1"} {
 		if m := x.machine(t, name); m.StatusName != "Ready" {
 			t.Errorf("%s is %s", name, m.StatusName)

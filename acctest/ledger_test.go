@@ -69,7 +69,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			w := newWorkspace(t, x.withLedgerAt(tc.path(t, t.TempDir()), x.vm(x.name())))
 			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 			if err := cmd.Run(); err == nil {
@@ -78,7 +78,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 			if n := strings.Count(out.String(), "Error: "); n != 1 || !words(tc.want).MatchString(out.String()) {
 				t.Errorf("%s\nwant one error with the words %s, got %d:\n%s", tc.reason, tc.want, n, out)
 			}
-			if n := x.sim.Journal().Count(composeRoute()); n != 0 {
+			if n, counted := x.calls(t, composeRoute()); counted && n != 0 {
 				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
 			}
 		})
@@ -117,7 +117,7 @@ func age(t *testing.T, path string, version int) {
 // makes one for its user alone, and leaves nothing open.
 func TestAccLedgerFile(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	dir := filepath.Join(t.TempDir(), "state", "maaslxd")
 	name := x.name()
 	w := newWorkspace(t, x.withLedgerAt(filepath.Join(dir, "ledger.db"),
@@ -162,7 +162,7 @@ func list(t *testing.T, dir string) []string {
 // TestAccLedgerInMemory does without a file, where none could be.
 func TestAccLedgerInMemory(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
 	w := newWorkspace(t, x.withLedgerAt("memory", x.vm(name)))
 	w.env = without(w.env, "HOME", "XDG_STATE_HOME", ledgerVariable)
@@ -181,7 +181,7 @@ func TestAccLedgerInMemory(t *testing.T) {
 // without, and a create says what to set.
 func TestAccLedgerHomeless(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config("data \"maaslxd_vm_hosts\" \"all\" {}\n"))
 	w.env = without(w.env, "HOME", "XDG_STATE_HOME", ledgerVariable)
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -193,7 +193,7 @@ func TestAccLedgerHomeless(t *testing.T) {
 	if !words(`no home directory ledger in the provider block MAASLXD_LEDGER memory`).MatchString(out.String()) {
 		t.Errorf("got:\n%s", out)
 	}
-	if n := x.sim.Journal().Count(composeRoute()); n != 0 {
+	if n, counted := x.calls(t, composeRoute()); counted && n != 0 {
 		t.Errorf("%d VMs were composed", n)
 	}
 }
@@ -209,7 +209,7 @@ func without(env []string, names ...string) []string {
 // TestAccLedgerDefault finds the default file in the user's state directory.
 func TestAccLedgerDefault(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name)))
 	state := t.TempDir()
@@ -254,20 +254,20 @@ func TestAccLedgerTwoApplies(t *testing.T) {
 		}
 	}
 	on := map[string]int{}
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		on[i.Host] += i.Cores
 	}
 	if on["lxd1"] != cores || on["lxd2"] != cores || len(on) != 2 {
 		t.Errorf("the hosts have %v cores in use, want %d each", on, cores)
 	}
-	if n := x.sim.Journal().Count(composeRoute()); n != 2*each {
+	if n, counted := x.calls(t, composeRoute()); counted && n != 2*each {
 		t.Errorf("%d composes for %d VMs", n, 2*each)
 	}
 	for _, a := range applies {
 		a.w.run(t, "plan", "-detailed-exitcode", "-no-color")
 		a.w.run(t, "destroy", "-auto-approve", "-no-color")
 	}
-	if left := x.sim.Instances(); len(left) != 0 {
+	if left := x.instances(); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }

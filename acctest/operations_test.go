@@ -127,7 +127,7 @@ func TestAccOperationsRotate(t *testing.T) {
 		}
 	}
 	handed := 0
-	for _, c := range x.sim.Journal().Calls {
+	for _, c := range x.inside().Journal().Calls {
 		if c.Route == "PUT vm-hosts/{id}/" && len(c.Form["certificate"]) > 0 {
 			handed++
 		}
@@ -145,7 +145,7 @@ func (x *metalTarget) trustFile(t *testing.T, lxd, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.sim.TrustCertificate(lxd, string(certificate)); err != nil {
+	if err := x.inside().TrustCertificate(lxd, string(certificate)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,12 +22,12 @@ func (x *target) placed(name, placement string, attributes ...string) string {
 // whatever becomes of its placement, until it is made anew.
 func TestAccPlacementLife(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
 	on := func(host string) []statecheck.StateCheck {
 		return []statecheck.StateCheck{is("vm_host", text(host)), is("vm_host_name", text(host))}
 	}
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
@@ -49,7 +49,7 @@ func TestAccPlacementLife(t *testing.T) {
 				ConfigStateChecks: on("lxd2"),
 			},
 			{ // its host by name
-				Config:            x.config(strings.Replace(x.vm(name), `"lxd1"`, `"lxd2"`, 1)),
+				Config:            x.config(x.onHost("lxd2", x.vm(name))),
 				ConfigPlanChecks:  inPlace,
 				ConfigStateChecks: on("lxd2"),
 			},
@@ -64,7 +64,7 @@ func TestAccPlacementLife(t *testing.T) {
 				ConfigStateChecks: on("lxd1"),
 			},
 			{ // another host by name
-				Config:            x.config(strings.Replace(x.vm(name, `hugepages = true`), `"lxd1"`, `"lxd2"`, 1)),
+				Config:            x.config(x.onHost("lxd2", x.vm(name, `hugepages = true`))),
 				ConfigPlanChecks:  replaces,
 				ConfigStateChecks: on("lxd2"),
 			},
@@ -76,7 +76,7 @@ func TestAccPlacementLife(t *testing.T) {
 // open: nothing is made anew.
 func TestAccPlacementImport(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
 	w := newWorkspace(t, x.config(x.placed(name, `{ zone = "az2", group = "web" }`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -88,7 +88,10 @@ func TestAccPlacementImport(t *testing.T) {
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if id := x.machine(t, name).SystemID; id != made || x.sim.Journal().Count(composeRoute()) != 1 {
+	if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+		t.Errorf("it was composed %d times", n)
+	}
+	if id := x.machine(t, name).SystemID; id != made {
 		t.Errorf("after the import it is %s, made as %s", id, made)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -100,9 +103,9 @@ func TestAccPlacementImport(t *testing.T) {
 // TestAccPlacementUnknown plans with a zone that is known after the apply.
 func TestAccPlacementUnknown(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{{
@@ -130,24 +133,26 @@ func TestAccPlacementSpreads(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
-			resource.Test(t, resource.TestCase{
-				ProtoV6ProviderFactories: providers,
-				Steps: []resource.TestStep{{
-					Config: x.config(fmt.Sprintf(
-						"resource \"maaslxd_vm\" \"test\" {\n  count = 6\n  name = \"%s-${count.index}\"\n  memory_mib = 1024\n  placement = %s\n}\n",
-						x.name(), tc.placement)),
-					Check: func(*terraform.State) error {
-						on := map[string]int{}
-						for _, i := range x.sim.Instances() {
-							on[i.Host]++
-						}
-						if diff := cmp.Diff(tc.want, on); diff != "" {
-							return fmt.Errorf("%s\nVMs on the hosts (-want +got):\n%s", tc.reason, diff)
-						}
-						return nil
-					},
-				}},
+			x := newTarget(t)
+			x.amongItsHosts(func() {
+				story(t, resource.TestCase{
+					ProtoV6ProviderFactories: providers,
+					Steps: []resource.TestStep{{
+						Config: x.config(fmt.Sprintf(
+							"resource \"maaslxd_vm\" \"test\" {\n  count = 6\n  name = \"%s-${count.index}\"\n  memory_mib = 1024\n  placement = %s\n}\n",
+							x.name(), tc.placement)),
+						Check: func(*terraform.State) error {
+							on := map[string]int{}
+							for _, i := range x.instances() {
+								on[i.Host]++
+							}
+							if diff := cmp.Diff(tc.want, on); diff != "" {
+								return fmt.Errorf("%s\nVMs on the hosts (-want +got):\n%s", tc.reason, diff)
+							}
+							return nil
+						},
+					}},
+				})
 			})
 		})
 	}
@@ -173,22 +178,22 @@ func TestAccPlacementBadInput(t *testing.T) {
 		"UnknownPool":  {reason: "Resource pools too.", placement: `{ pool = "mars" }`, want: `placement.pool "mars" kvm`},
 		"NoSuchTag":    {reason: "No host carries it; each says what it lacks.", placement: `{ tags = ["gpu"] }`, want: `InsufficientResources 2 missing tags "gpu"`},
 		"EmptyZone":    {reason: "A zone without hosts.", placement: `{ zone = "default" }`, want: `InsufficientResources 2 wrong zone lxd1`},
-		"TooLarge":     {reason: "No host is as large, so no try will do.", placement: `{}`, more: []string{`cores = 9`}, want: `InsufficientResources 2 too small even when empty`},
+		"TooLarge":     {reason: "No host is as large, so no try will do.", placement: `{}`, more: []string{`cores = 500`}, want: `InsufficientResources 2 too small even when empty`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			name := x.name()
 			t.Log(tc.reason)
-			resource.Test(t, resource.TestCase{
+			story(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
 					Config:      x.config(x.placed(name, tc.placement, tc.more...)),
 					ExpectError: words(tc.want),
 				}},
 			})
-			if n := x.sim.Journal().Count(composeRoute()); n != 0 {
+			if n, counted := x.calls(t, composeRoute()); counted && n != 0 {
 				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
 			}
 		})

@@ -57,7 +57,7 @@ func TestScriptREADME(t *testing.T) {
 			t.Errorf("got %+v\n%s", m, out)
 		}
 	}
-	if n := x.sim.Journal().LXD.Count("GET 1.0"); n == 0 {
+	if n := x.inside().Journal().LXD.Count("GET 1.0"); n == 0 {
 		t.Error("nobody asked the new LXD whether it is ready")
 	}
 }

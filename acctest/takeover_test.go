@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/capi-bridge/check"
+	program "github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
 // newUpgradable is a MAAS with VM hosts that is about to be upgraded, and whose
@@ -71,10 +74,28 @@ resource "maaslxd_vm" %[1]q {
 // known are the machines of the fleet, by hostname.
 func (x *metalTarget) known() map[string]string {
 	ids := map[string]string{}
-	for _, m := range x.sim.Machines() {
+	for _, m := range x.machines() {
 		ids[m.Hostname] = m.SystemID
 	}
 	return ids
+}
+
+// rehearse wants of capi-bridge check upgrade that nothing is missing, and these words.
+func (x *metalTarget) rehearse(t *testing.T, words ...string) {
+	t.Helper()
+	env := map[string]string{"MAAS_ENDPOINT": x.url, "MAAS_API_KEY": x.key, "MAASLXD_LXD_CLIENT_CERT": x.keyFile(), "MAASLXD_LXD_CLIENT_KEY": x.keyFile()}
+	var out bytes.Buffer
+	err := check.Run(t.Context(), program.Program{
+		Name: "capi-bridge check", Args: []string{"upgrade"}, Getenv: func(name string) string { return env[name] }, Stdout: &out, Stderr: &out,
+	})
+	if err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	for _, word := range append(words, "check upgrade: passed\n") {
+		if !strings.Contains(out.String(), word) {
+			t.Errorf("want %q in:\n%s", word, &out)
+		}
+	}
 }
 
 // TestAccTakeover makes a fleet on a MAAS with VM hosts, and goes on with it,
@@ -89,7 +110,8 @@ func TestAccTakeover(t *testing.T) {
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	before := x.known()
 
-	if err := x.sim.Upgrade(); err != nil {
+	x.rehearse(t, "VM host kvm1: its machine", "VM host kvm2: its machine", "VM web1 (", "3 VMs were looked at")
+	if err := x.inside().Upgrade(); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -118,7 +140,7 @@ func TestAccTakeover(t *testing.T) {
 	w.configure(t, x.fleet(hosts, vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	var left []string
-	for _, i := range x.sim.Instances() {
+	for _, i := range x.instances() {
 		left = append(left, i.Name)
 	}
 	if diff := cmp.Diff([]string{"web2", "web3"}, left); diff != "" {

@@ -14,13 +14,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
 // target is the MAAS that a test runs against, and what there is to use on it.
 type target struct {
 	url, key string
-	sim      *sim.Server // nil on a real MAAS
+	sim      *sim.Server         // nil on a real MAAS
+	names    *naming             // nil on the simulator
+	t        *testing.T          // the test that it is for
+	own      prefixes            // of the names of what the test makes
+	holding  bool                // machines of the test stay in their transitions
+	lent     []realmaas.Machine  // machines that the test has for itself
+	pair     func() realmaas.LXD // the key pair that hosts of the test trust
 
 	host  string // VM host to compose on
 	zone  string // a zone that the host is not in
@@ -35,42 +42,44 @@ var providers = map[string]func() (tfprotov6.ProviderServer, error){
 	"maaslxd": providerserver.NewProtocol6WithError(provider.New("acctest")()),
 }
 
-// Variables that choose a real MAAS, and what may be used of it.
-const (
-	urlVariable   = "MAAS_API_URL"
-	keyVariable   = "MAAS_API_KEY"
-	hostVariable  = "MAASLXD_ACC_VM_HOST"
-	zoneVariable  = "MAASLXD_ACC_ZONE"
-	poolVariable  = "MAASLXD_ACC_POOL"
-	imageVariable = "MAASLXD_ACC_IMAGE"
-
-	ledgerVariable = "MAASLXD_LEDGER"
-)
+// ledgerVariable names the ledger of the provider.
+const ledgerVariable = "MAASLXD_LEDGER"
 
 // TestMain says what the suite runs against, and keeps settings of the user's
 // own away from the simulator.
 func TestMain(m *testing.M) {
-	switch url, key := os.Getenv(urlVariable), os.Getenv(keyVariable); {
-	case (url == "") != (key == ""):
-		fmt.Fprintf(os.Stderr, "set both %s and %s for a real MAAS, or neither for the simulator\n", urlVariable, keyVariable)
-		os.Exit(1)
-	case !slices.Contains([]string{columnMAAS, columnLXD}, column()):
+	if !slices.Contains([]string{columnMAAS, columnLXD}, column()) {
 		fmt.Fprintf(os.Stderr, "%s is %q, and may be %s or %s\n", columnVariable, column(), columnMAAS, columnLXD)
 		os.Exit(1)
-	case url == "":
+	}
+	if err := openSite(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	unsetOurs()
+	if onSite() {
+		if err := os.Setenv(realmaas.CACertVariable, theSite.CACert); err != nil { // the provider trusts it, too
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(closeSite(1))
+		}
+		fmt.Println("acceptance tests run on the MAAS at", theSite.URL)
+	} else {
 		fmt.Println("acceptance tests run on the simulator,", map[string]string{
 			columnMAAS: "whose MAAS has VM hosts, with simulated LXDs", columnLXD: "whose MAAS has no VM hosts, with real LXDs",
 		}[column()])
-		for _, entry := range os.Environ() {
-			name, _, _ := strings.Cut(entry, "=")
-			if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "MAASLXD_LXD_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
-				os.Unsetenv(name) //nolint:errcheck // it was just listed
-			}
-		}
-	default:
-		fmt.Println("acceptance tests run on the MAAS at", url)
 	}
-	os.Exit(withLedger(m.Run))
+	os.Exit(closeSite(withLedger(m.Run)))
+}
+
+// unsetOurs keeps settings of the user's own away from the provider: a test says
+// itself what it wants.
+func unsetOurs() {
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "MAASLXD_LXD_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
+			os.Unsetenv(name) //nolint:errcheck // it was just listed
+		}
+	}
 }
 
 // withLedger runs the tests with a ledger of their own, unless the environment
@@ -118,30 +127,22 @@ func world() sim.Model {
 	}
 }
 
-// target returns the real MAAS that the environment names, or else a simulated
-// one of its own for this test.
+// newTarget returns the real MAAS that the environment names, or else a simulated
+// one of its own for this test, whose world is changed so.
 func newTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
-	url, key := os.Getenv(urlVariable), os.Getenv(keyVariable)
-	if url != "" && key != "" {
-		x := &target{
-			url: url, key: key, host: os.Getenv(hostVariable), zone: os.Getenv(zoneVariable),
-			pool: os.Getenv(poolVariable), image: os.Getenv(imageVariable),
-		}
-		if x.host == "" || x.zone == "" || x.pool == "" || x.image == "" {
-			t.Fatalf("on a real MAAS the suite also needs %s, %s, %s and %s", hostVariable, zoneVariable, poolVariable, imageVariable)
-		}
-		return x
+	if !onSite() {
+		return simulated(t, changes...)
 	}
-	return simulated(t, changes...)
+	return theSite.target(t)
 }
 
 // simulated returns a simulated MAAS whatever the environment says: for tests
 // that break things, or look at what a real MAAS does not show.
 func simulated(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
-	if os.Getenv(urlVariable) != "" && os.Getenv(keyVariable) != "" {
-		t.Skip("runs only on the simulator: it breaks MAAS, or looks behind it")
+	if onSite() {
+		t.Skip("runs only on the simulator: it breaks MAAS, or looks inside")
 	}
 	inColumn(t)
 	m := world()
@@ -150,9 +151,19 @@ func simulated(t *testing.T, changes ...func(*sim.Model)) *target {
 	}
 	s := start(t, m)
 	return &target{
-		url: s.URL, key: s.APIKey(), sim: s,
+		url: s.URL, key: s.APIKey(), sim: s, t: t,
 		host: "lxd1", zone: "az2", pool: "kvm", image: "ubuntu/noble",
 	}
+}
+
+// sized is newTarget for a test that is about sizes and addresses of the simulated
+// world: on a real MAAS it is skipped.
+func sized(t *testing.T) *target {
+	t.Helper()
+	if onSite() {
+		t.Skip("runs only on the simulator: " + ofWorld)
+	}
+	return simulated(t)
 }
 
 // slow makes transitions last so long that a test can act within them.
@@ -160,24 +171,37 @@ func slow(m *sim.Model) {
 	m.Latency.Commission, m.Latency.Deploy = 2*time.Second, 2*time.Second
 }
 
-// name returns a hostname for a test. On a real MAAS all of ours begin with
-// tf-acc-, so that what a broken run leaves can be told.
+// name returns a hostname for a test. On a real MAAS all of ours begin with the
+// prefix of the run, so that what a broken run leaves can be told.
 func (x *target) name() string {
-	return fmt.Sprintf("tf-acc-%08x", rand.Uint32())
+	if x.names == nil {
+		return fmt.Sprintf("tf-acc-%08x", rand.Uint32())
+	}
+	name := fmt.Sprintf("%sx%07x", runPrefix(), rand.Uint32()>>4)
+	x.names.told(name)
+	return name
 }
 
 // config is a whole configuration: the provider block, then the body.
 func (x *target) config(body string) string {
-	interval := "5s"
+	return x.configWith(fmt.Sprintf("poll_interval = %q", x.interval()), body)
+}
+
+// interval is the time between two looks of the provider.
+func (x *target) interval() string {
 	if x.sim != nil {
-		interval = "50ms"
+		return "50ms"
 	}
-	return x.configWith(fmt.Sprintf("poll_interval = %q", interval), body)
+	return theSite.Interval.String()
 }
 
 // configWith is config with other settings of the provider.
 func (x *target) configWith(settings, body string) string {
-	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  owner = \"tf-acc\"\n  %s%s\n}\n%s", x.url, x.key, x.keySettings(), settings, body)
+	own := x.keySettings()
+	if strings.Contains(settings, "composer =") {
+		own = strings.Replace(own, lxdComposer, "", 1)
+	}
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  owner = \"tf-acc\"\n  %s%s\n}\n%s", x.url, x.key, own, settings, x.names.config(body))
 }
 
 // vm is a resource maaslxd_vm.test of the given name on the target's host, with

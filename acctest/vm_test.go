@@ -35,7 +35,8 @@ func is(attribute string, value knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(vmAddress, tfjsonpath.New(attribute), value)
 }
 
-func text(s string) knownvalue.Check { return knownvalue.StringExact(s) }
+// text checks that a value is a text, or what a real MAAS has for that word.
+func text(s string) knownvalue.Check { return word{knownvalue.StringExact(s), s} }
 
 // TestAccVMLife takes one VM through everything that a user does to it.
 func TestAccVMLife(t *testing.T) {
@@ -43,7 +44,7 @@ func TestAccVMLife(t *testing.T) {
 	x := newTarget(t)
 	name := x.name()
 	deployed := x.deploy(`user_data_wo = "#cloud-config\n"`, `user_data_wo_version = 1`)
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
@@ -98,7 +99,7 @@ func TestAccVMReadyThenDeployed(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
@@ -126,7 +127,7 @@ func TestAccVMImportByIdentity(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
@@ -175,7 +176,7 @@ func TestAccVMImportThenPlan(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			name := x.name()
 			w := newWorkspace(t, x.config(x.vm(name, append(tc.attributes, x.deploy(tc.more...))...)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
@@ -191,7 +192,7 @@ func TestAccVMImportThenPlan(t *testing.T) {
 			if m := x.machine(t, name); m.SystemID != made.SystemID || m.StatusName != "Deployed" {
 				t.Errorf("%s\nafter the apply it is %+v, made as %s", tc.reason, m, made.SystemID)
 			}
-			if n := x.sim.Journal().Count(deployRoute); n != 1 {
+			if n, counted := x.calls(t, deployRoute); counted && n != 1 {
 				t.Errorf("%s\nwant it installed once, got %d", tc.reason, n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -239,9 +240,9 @@ func (w workspace) actionsOn(t *testing.T, address string) []string {
 // the same subnet.
 func TestAccVMSubnetSpelling(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
@@ -262,11 +263,11 @@ func TestAccVMSubnetSpelling(t *testing.T) {
 // very VM that is to be replaced, and that VM stays.
 func TestAccVMCreateBeforeDestroy(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
 	const createFirst = `lifecycle { create_before_destroy = true }`
 	var before sim.Machine
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{
@@ -292,12 +293,12 @@ func TestAccVMCreateBeforeDestroy(t *testing.T) {
 // TestAccVMDisksAndInterfaces checks order, pools and a fixed address.
 func TestAccVMDisksAndInterfaces(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	name := x.name()
 	at := func(path tfjsonpath.Path, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(vmAddress, path, value)
 	}
-	resource.Test(t, resource.TestCase{
+	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkEmpty(name),
 		Steps: []resource.TestStep{{
@@ -319,15 +320,12 @@ func TestAccVMDisksAndInterfaces(t *testing.T) {
 // checkEmpty checks that no VM of this name is left, in MAAS or in LXD.
 func (x *target) checkEmpty(name string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		if x.sim == nil {
-			return x.checkAbsent(name)
-		}
-		for _, i := range x.sim.Instances() {
+		for _, i := range x.instances() {
 			if i.Name == name {
 				return fmt.Errorf("LXD still has the instance %+v", i)
 			}
 		}
-		for _, m := range x.sim.Machines() {
+		for _, m := range x.machines() {
 			if m.Hostname == name {
 				return fmt.Errorf("MAAS still has the machine %+v", m)
 			}

@@ -24,6 +24,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 		"Zone":             {`zone = "az1"`, `zone = "az2"`, keeps, keeps},
 		"Pool":             {`pool = "default"`, `pool = "kvm"`, keeps, keeps},
 		"Domain":           {`domain = "maas"`, `domain = "example.org"`, keeps, keeps},
+		"Description":      {`description = "a"`, `description = "b"`, keeps, keeps},
 		"Tags":             {`tags = ["a", "b"]`, `tags = ["b", "c"]`, keeps, keeps},
 		"Host":             {`vm_host = "lxd1"`, `vm_host = "lxd2"`, made, made},
 		"Cores":            {`cores = 1`, `cores = 2`, size, size},
@@ -31,7 +32,8 @@ func TestAccWorkflowAttributes(t *testing.T) {
 		"PinnedCores":      {`pinned_cores = [0]`, `pinned_cores = [0, 1]`, made, made},
 		"HugePages":        {`hugepages = false`, `hugepages = true`, made, made},
 		"DiskGrows":        {`disks = { root = { size_gb = 8 } }`, `disks = { root = { size_gb = 9 } }`, size, made},
-		"DiskComes":        {`disks = { root = { size_gb = 8 } }`, `disks = { root = { size_gb = 8 }, data = { size_gb = 1 } }`, made, made},
+		"DiskComes":        {`disks = { root = { size_gb = 8 } }`, `disks = { root = { size_gb = 8 }, data = { size_gb = 1 } }`, size, made},
+		"DiskBetween":      {`disks = { root = { size_gb = 8 }, data = { size_gb = 2 } }`, `disks = { root = { size_gb = 8 }, cache = { size_gb = 3 }, data = { size_gb = 2 } }`, made, made},
 		"DiskPool":         {`disks = { root = { size_gb = 8, pool = "default" } }`, `disks = { root = { size_gb = 8, pool = "fast" } }`, made, made},
 		"InterfaceLabel":   {`interfaces = { eth0 = { subnet = "lan" } }`, `interfaces = { nic = { subnet = "lan" } }`, keeps, keeps},
 		"InterfaceComes":   {`interfaces = { eth0 = { subnet = "lan" } }`, `interfaces = { eth0 = { subnet = "lan" }, eth1 = { subnet = "dark" } }`, made, made},
@@ -55,7 +57,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			config := func(line string) string {
 				body := "resource \"maaslxd_vm\" \"test\" {\n"
 				for attribute, value := range map[string]string{"name": `"web"`, "vm_host": `"lxd1"`} {
@@ -88,7 +90,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 // before anything is made.
 func TestAccWorkflowNullElements(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	for title, line := range map[string]string{
 		"Tags": `tags = ["a", null]`, "EmptyTag": `tags = [""]`, "PinnedCores": `pinned_cores = [0, null]`, "Interfaces": `interfaces = { eth0 = null }`,
 		"Disks": `disks = { root = { size_gb = 8 }, data = null }`, "PlacementTags": `placement = { tags = [null] }`,

@@ -24,14 +24,14 @@ func adopt(t *testing.T, provider, address, id string) (workspace, string) {
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	return w, string(generated)
+	return w, w.names.back(string(generated))
 }
 
 // TestAccWorkflowImportVM imports a VM with a fixed address and a kernel of its
 // own, with generated configuration.
 func TestAccWorkflowImportVM(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	subnet, ip := "lan", "10.77.0.42"
 	w := newWorkspace(t, x.config(x.vm("web", x.deploy(`kernel = "ga-24.04"`), `cores = 2`, `domain = "example.org"`, `tags = ["a"]`,
 		`disks = { root = { size_gb = 8 }, data = { size_gb = 3 } }`,
@@ -53,7 +53,7 @@ func TestAccWorkflowImportVM(t *testing.T) {
 // something else of what MAAS tells: it is not believed.
 func TestAccWorkflowImportVMOtherwise(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config(x.vm("web", x.deploy(`kernel = "ga-24.04"`), `interfaces = { eth0 = { subnet = "lan" } }`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for title, attributes := range map[string][]string{

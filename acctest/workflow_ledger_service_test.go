@@ -86,7 +86,7 @@ func (s *ledgerService) provider(t *testing.T, x *target, owner string) string {
 // ledger on another machine. One of them is revoked then.
 func TestAccWorkflowLedgerService(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	service := startLedgerService(t)
 	spaces := map[string]workspace{}
 	for _, owner := range []string{"red", "blue"} {
@@ -98,9 +98,7 @@ func TestAccWorkflowLedgerService(t *testing.T) {
 		runs.Go(func() { w.run(t, "apply", "-auto-approve", "-no-color") })
 	}
 	runs.Wait()
-	for _, excess := range x.sim.Overcommits() {
-		t.Error(excess)
-	}
+	x.wantRoom(t)
 	for _, w := range spaces {
 		w.settled(t)
 	}

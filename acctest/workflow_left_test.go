@@ -3,8 +3,6 @@ package acctest_test
 import (
 	"syscall"
 	"testing"
-
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // TestAccWorkflowLeftBehind kills an apply that makes a second VM, and destroys: the
@@ -12,24 +10,26 @@ import (
 func TestAccWorkflowLeftBehind(t *testing.T) {
 	t.Parallel()
 	const says = "This destroy leaves what an earlier apply began"
-	x := simulated(t, slow)
+	x := newTarget(t, slow)
 	first, both := x.config(vmNamed("a", "web")), x.config(vmNamed("a", "web")+vmNamed("b", "late", x.deploy()))
 	w := newWorkspace(t, first)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, both)
 	killed := func() {
 		t.Helper()
+		x.hold("late")
 		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		x.when(t, "late", "Deploying", func(sim.Machine) {})
+		x.deploying(t, "late")
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Wait(); err == nil {
 			t.Fatalf("the run ended well before it was killed:\n%s", out)
 		}
+		x.goesOn("late")
 	}
 	silent := func(args ...string) {
 		t.Helper()

@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,10 +21,8 @@ func TestAccWorkflowInstanceMissing(t *testing.T) {
 	w := newWorkspace(t, config)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	made := x.machine(t, "web").SystemID
-	for _, i := range x.sim.Instances() {
-		if err := x.sim.RemoveInstance(i.Host, "maas", i.Name); err != nil {
-			t.Fatal(err)
-		}
+	for _, i := range x.instances() {
+		x.removeInstance(t, i)
 	}
 	if got := joined(w.actions(t)); got != "delete,create" {
 		t.Errorf("the plan wants %s", got)
@@ -104,6 +103,24 @@ resource "maaslxd_vm" "placed" {
 	}
 }
 
+// removeInstance deletes an instance in its LXD, behind MAAS.
+func (x *target) removeInstance(t *testing.T, i sim.Instance) {
+	t.Helper()
+	if x.sim != nil {
+		if err := x.sim.RemoveInstance(i.Host, i.Project, i.Name); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for host, l := range x.servers() {
+		if host == i.Host {
+			if err := l.Remove(t.Context(), i.Project, x.called(t, i.Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func vmsWith(vms, line string) string { return strings.ReplaceAll(vms, "%s", line) }
 
 // swallow takes connections, and answers none.
@@ -132,9 +149,14 @@ func TestAccWorkflowUnreached(t *testing.T) {
 	if onLXD() {
 		t.Skip("its LXDs are reached")
 	}
+	if onSite() {
+		t.Skip("runs only on the simulator: it needs a network that swallows connections")
+	}
 	// No simulator takes this network by itself: its LXDs would be swallowed, too.
 	x := newMetal(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.1.0.0/24" })
-	swallow(t, "127.1.0.1:8443")
+	for n := 1; n < 10; n++ { // the machine has one of the first addresses
+		swallow(t, fmt.Sprintf("127.1.0.%d:8443", n))
+	}
 	config := strings.Replace(x.config(node1(`timeouts = { create = "2m" }`)), `probe = "maas"`, `probe = "auto"`, 1)
 	w := newWorkspace(t, config)
 	began := time.Now()

@@ -38,7 +38,8 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, endless)
+			x := newTarget(t, endless)
+			x.holds()
 			config := ownerless(x.config(x.vm("same")))
 			first, second := homed(t, config, tc.first), homed(t, config, tc.second)
 			cmd, out := first.command(t.Context(), "apply", "-auto-approve", "-no-color")
@@ -60,7 +61,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 			}
 			first.run(t, "plan", "-detailed-exitcode", "-no-color")
 			first.run(t, "destroy", "-auto-approve", "-no-color")
-			if left := x.sim.Instances(); len(left) != 0 {
+			if left := x.instances(); len(left) != 0 {
 				t.Errorf("left: %+v", left)
 			}
 		})
@@ -72,6 +73,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	t.Parallel()
 	x := newMetal(t, endless)
+	x.holds()
 	first, second := newWorkspace(t, x.config(node1(shortly))), newWorkspace(t, x.config(node1()))
 	if out := unwrapped(first.run(t, "apply", "-auto-approve", "-no-color")); !words("VM host kvm1 is not finished").MatchString(out) {
 		t.Fatalf("want a host that is not finished, got:\n%s", out)
@@ -96,6 +98,7 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 		t.Errorf("want the second folder refused, got %v:\n%s", err, lateOut)
 	}
 	x.finish(t, "node1", "Deploying")
+	x.goesOn("node1")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("the first: %v\n%s", err, said())
 	}
@@ -106,7 +109,7 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 // the first run is, and changes, renames and removes what it names.
 func TestAccWorkflowStateElsewhere(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := homed(t, ownerless(x.config(x.vm("web"))), t.TempDir())
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	made := x.machine(t, "web")
@@ -125,7 +128,7 @@ func TestAccWorkflowStateElsewhere(t *testing.T) {
 		t.Errorf("the renamed VM is %s, %q", m.SystemID, m.Description)
 	}
 	elsewhere(ownerless(x.config(""))).run(t, "apply", "-auto-approve", "-no-color")
-	if left := x.sim.Instances(); len(left) != 0 {
+	if left := x.instances(); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -134,7 +137,7 @@ func TestAccWorkflowStateElsewhere(t *testing.T) {
 // run whose the VMs are.
 func TestAccWorkflowOwnerNeeded(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, ownerless(x.configWith(`ledger = "memory"`, x.vm("web"))))
 	cmd, out := w.command(t.Context(), "plan", "-no-color")
 	if err := cmd.Run(); err == nil || !words(`owner ledger = "memory" owner must be set`).MatchString(unwrapped(out.String())) {
@@ -149,7 +152,7 @@ func TestAccWorkflowOwnerNeeded(t *testing.T) {
 // over since: plans say so, and neither a change nor a destroy touches it.
 func TestAccWorkflowTakenOver(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config(x.vm("web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	mark := "maaslxd-0123456789ab 5f2c/default/blue/blue-cp-0"
@@ -204,7 +207,7 @@ func TestAccWorkflowNames(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			w := homed(t, ownerless(x.config(list(tc.before...))), filepath.Join(t.TempDir(), "state"))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			ids := map[int]string{}
@@ -222,7 +225,7 @@ func TestAccWorkflowNames(t *testing.T) {
 					t.Errorf("%s\n%s has the mark %q", tc.reason, name, m.Description)
 				}
 			}
-			if have := x.sim.Instances(); len(have) != len(tc.then) {
+			if have := x.instances(); len(have) != len(tc.then) {
 				t.Errorf("%s\n%d VMs, want %d", tc.reason, len(have), len(tc.then))
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")

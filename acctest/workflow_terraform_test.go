@@ -40,7 +40,7 @@ func TestAccWorkflowNamesElsewhere(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newTarget(t)
 			w := emptyWorkspace(t)
 			for _, step := range steps {
 				w.configure(t, x.config(step))
@@ -48,7 +48,7 @@ func TestAccWorkflowNamesElsewhere(t *testing.T) {
 				w.settled(t)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
-			if n := len(x.sim.Instances()); n != 0 {
+			if n := len(x.instances()); n != 0 {
 				t.Errorf("%d instances are left", n)
 			}
 		})
@@ -59,7 +59,7 @@ func TestAccWorkflowNamesElsewhere(t *testing.T) {
 // without destroying it, and imports it again: it is the same VM all the while.
 func TestAccWorkflowBlocks(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("a", "web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	made := x.machine(t, "web").SystemID
@@ -89,7 +89,7 @@ func TestAccWorkflowBlocks(t *testing.T) {
 // TestAccWorkflowTarget applies, forces and destroys one of two VMs alone.
 func TestAccWorkflowTarget(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("a", "one")+vmNamed("b", "two")))
 	w.run(t, "apply", "-auto-approve", "-no-color", "-target=maaslxd_vm.a")
 	first := x.machine(t, "one").SystemID
@@ -105,7 +105,7 @@ func TestAccWorkflowTarget(t *testing.T) {
 		t.Error("the first was touched")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if n := len(x.sim.Instances()); n != 0 {
+	if n := len(x.instances()); n != 0 {
 		t.Errorf("%d instances are left", n)
 	}
 }
@@ -114,7 +114,7 @@ func TestAccWorkflowTarget(t *testing.T) {
 // what it changes: the VM stays, and is as the plan says.
 func TestAccWorkflowSavedPlan(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("test", "web", `zone = "az1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	made := x.machine(t, "web").SystemID
@@ -132,7 +132,7 @@ func TestAccWorkflowSavedPlan(t *testing.T) {
 // second does not take the VM of the first, and its destroy does not remove it.
 func TestAccWorkflowWorkspaces(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	config := "variable \"suffix\" {\n  default = \"\"\n}\n" + strings.Replace(vmNamed("test", "web"), `"web"`, `"web${var.suffix}"`, 1)
 	w := newWorkspace(t, x.config(config))
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -160,21 +160,29 @@ func TestAccWorkflowInterrupted(t *testing.T) {
 	for _, phase := range []string{"Composing", "Commissioning", "Deploying"} {
 		t.Run(phase, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, slow, long)
+			if onSite() && phase == "Composing" {
+				t.Skip("runs only on the simulator: " + brief)
+			}
+			x := newTarget(t, slow, long)
 			w := newWorkspace(t, x.config(x.vm("web", x.deploy())))
+			x.hold("web")
 			run := startAll(t, w)[0]
-			if phase == "Composing" {
+			switch phase {
+			case "Composing":
 				x.whenCalled(t, composeRoute())
-			} else {
+			case "Deploying":
+				x.deploying(t, "web")
+			default:
 				x.when(t, "web", phase, func(sim.Machine) {})
 			}
 			if err := syscall.Kill(-run.cmd.Process.Pid, syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
 			run.cmd.Wait() //nolint:errcheck // it may end with or without an error
+			x.goesOn("web")
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.settled(t)
-			if n := len(x.sim.Instances()); n != 1 {
+			if n := len(x.instances()); n != 1 {
 				t.Errorf("there are %d instances", n)
 			}
 			cmd, _ := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
@@ -196,7 +204,7 @@ func (x *target) machineGone(name string) bool { return x.statusOf(name) == "" }
 
 // statusOf is MAAS's word for the state of a machine; empty: there is none.
 func (x *target) statusOf(name string) string {
-	for _, m := range x.sim.Machines() {
+	for _, m := range x.machines() {
 		if m.Hostname == name {
 			return m.StatusName
 		}

@@ -9,7 +9,7 @@ import (
 // copied block: the plan says so, before either is made.
 func TestAccWorkflowTwins(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	host := func(label, machine string) string {
 		return strings.Replace(vmHost("kvm1", `machine = "`+machine+`"`, noble), `"test"`, `"`+label+`"`, 1)
 	}
@@ -28,7 +28,7 @@ func TestAccWorkflowTwins(t *testing.T) {
 // has. A state that lost it is warned; one that replaces it is not.
 func TestAccWorkflowNameTaken(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("a", "web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	const warning = "the VM web was made for this name before"

@@ -23,7 +23,18 @@ type workspace struct {
 	dir string
 	env []string
 	cli cli.CLI
+
+	names *naming // of the test's target; nil on the simulator
 }
+
+// output is what a CLI said, in the words of the tests.
+type output struct {
+	bytes.Buffer
+	names *naming
+}
+
+// String is what was said so far.
+func (o *output) String() string { return o.names.back(o.Buffer.String()) }
 
 // providerBinary builds the provider once for all tests, with the flags of "make
 // build": what that has compiled is not compiled again.
@@ -80,11 +91,15 @@ func emptyWorkspace(t *testing.T) workspace {
 	if err := cli.WriteOverrides(rc, bin); err != nil {
 		t.Fatal(err)
 	}
-	return workspace{dir: dir, env: found.WithOverrides(os.Environ(), rc), cli: found}
+	return workspace{dir: dir, env: found.WithOverrides(os.Environ(), rc), cli: found, names: namingOf(t)}
 }
 
 func (w workspace) write(t *testing.T, name, text string) {
 	t.Helper()
+	if strings.HasSuffix(name, ".tf") {
+		text = w.names.config(text)
+		needsAll(t, text)
+	}
 	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +153,17 @@ func (w workspace) written(t *testing.T) map[string][]byte {
 }
 
 // command prepares a run of the CLI in a process group of its own.
-func (w workspace) command(ctx context.Context, args ...string) (*exec.Cmd, *bytes.Buffer) {
+func (w workspace) command(ctx context.Context, args ...string) (*exec.Cmd, *output) {
+	if w.names != nil {
+		args = slices.Clone(args)
+		for n, arg := range args {
+			if w.names.knows(arg) {
+				args[n], _ = w.names.there(arg)
+			}
+		}
+	}
 	cmd := exec.CommandContext(ctx, w.cli.Path, args...)
-	var out bytes.Buffer
+	out := output{names: w.names}
 	cmd.Dir, cmd.Env = w.dir, w.env
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -161,8 +184,8 @@ func (w workspace) run(t *testing.T, args ...string) string {
 // stateFile is where the CLI keeps the state of a workspace without a backend.
 const stateFile = "terraform.tfstate"
 
-// only reads an attribute of the state's only object. It reads the file: to ask the CLI
-// starts a provider for it each time.
+// only reads an attribute of the state's only object, as the tests call it. It reads the
+// file: to ask the CLI starts a provider for it each time.
 func (w workspace) only(t *testing.T, attribute string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, stateFile))
@@ -185,7 +208,7 @@ func (w workspace) only(t *testing.T, attribute string) string {
 	if !ok {
 		t.Fatalf("no %s in %s", attribute, text)
 	}
-	return value
+	return w.names.wordOf(value)
 }
 
 // status is that of the only object in the state.

@@ -113,6 +113,7 @@ func TestOperations(t *testing.T) {
 		{"Does the fleet reach it?", 0, "check lxd: passed"},
 		{"Can MAAS use it?", 0, "check vm-host: passed"},
 		{"Is this a MAAS to work with?", 0, "check maas: passed"},
+		{"What would an upgrade of MAAS drop?", 0, "check upgrade: passed"},
 	} {
 		block, ok := blocks[step.title]
 		if !ok {

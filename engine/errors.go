@@ -97,6 +97,11 @@ func (e *Refusal) Error() string { return e.Message + because(e.Err) }
 
 func (e *Refusal) Unwrap() error { return e.Err }
 
+// RunningError says that a VM must be stopped before it can be changed.
+type RunningError struct{ *Refusal }
+
+func (e *RunningError) Unwrap() error { return e.Refusal }
+
 var sentinels = []error{
 	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrOtherServer, ErrInvalid, ErrUnavailable, ErrUnclear,
 }

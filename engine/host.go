@@ -43,6 +43,8 @@ type HostSpec struct {
 	// Bridge is made in MAAS before the machine is deployed, so that VMs get
 	// an address from MAAS. Nil: no bridge is made.
 	Bridge *BridgeSpec
+	// Network is made in the place of Bridge, which is nil then.
+	Network *NetworkSpec
 	// Zone and Pool are names; empty: MAAS's defaults.
 	Zone string
 	Pool string
@@ -192,7 +194,7 @@ func (s HostSpec) Validate() error {
 	if s.Machine.Adopt {
 		return errors.Join(s.Machine.Validate(), s.Bridge.validate())
 	}
-	if err := s.Bridge.validate(); err != nil {
+	if err := errors.Join(s.Bridge.validate(), s.Network.Validate()); err != nil {
 		return errors.Join(s.Machine.Validate(), err) // the first boot has a network of that name
 	}
 	return errors.Join(s.Machine.Validate(), s.validateFirstBoot())

@@ -16,6 +16,12 @@ func (want HostSpec) lxd() cloudinit.Host {
 	if want.Bridge != nil && len(host.Networks) == 0 {
 		host.Networks = map[string]cloudinit.Network{want.Bridge.Name: {Kind: cloudinit.Bridge}}
 	}
+	if want.Network != nil && len(host.Networks) == 0 {
+		host.Networks = map[string]cloudinit.Network{}
+		for name := range want.Network.Bridges {
+			host.Networks[name] = cloudinit.Network{Kind: cloudinit.Bridge}
+		}
+	}
 	// Where nobody has told the pair, others stand for it, and nothing is installed.
 	known := want.Credentials.Fingerprint() != "" || len(host.TrustedCertificates) == 0
 	if known && !slices.Contains(host.TrustedCertificates, want.Credentials.Certificate) {
@@ -30,7 +36,7 @@ func (want HostSpec) lxd() cloudinit.Host {
 // validateFirstBoot checks what can be known of the first boot before a machine
 // is there.
 func (want HostSpec) validateFirstBoot() error {
-	if want.Bridge == nil && len(want.LXD.Networks) == 0 {
+	if want.Bridge == nil && want.Network == nil && len(want.LXD.Networks) == 0 {
 		return &SpecError{
 			Field: "lxd.networks", Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
 			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,

@@ -46,8 +46,11 @@ func (c Config) CheckImage(ctx context.Context, d *Deployment) error {
 
 // installs tells whether the deployment installs the image. One of a user's own
 // goes by its name alone, too.
-func (d *Deployment) installs(have Image) bool {
-	return have.Name == d.Image || strings.HasSuffix(have.Name, "/"+d.Image)
+func (d *Deployment) installs(have Image) bool { return have.AnswersTo(d.Image) }
+
+// AnswersTo tells whether the image is called so: "ubuntu/noble", or "noble" alone.
+func (i Image) AnswersTo(name string) bool {
+	return i.Name == name || strings.HasSuffix(i.Name, "/"+name)
 }
 
 // checkKernel refuses a kernel that MAAS does not have for the image. MAAS itself

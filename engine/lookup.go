@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -108,6 +109,159 @@ func (c Config) FindSubnet(ctx context.Context, field, wanted string) (Subnet, e
 		}
 	}
 	return found[0], nil
+}
+
+// FindNetwork finds the subnet that a network chooses. Of several on one VLAN it is that
+// of IPv4. The error is a *SpecError where there is none, or more than one.
+func (c Config) FindNetwork(ctx context.Context, field string, n Network) (Subnet, error) {
+	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, n.has)
+	if err != nil {
+		return Subnet{}, err
+	}
+	if chosen, ok := n.Choose(found); ok {
+		return chosen, nil
+	}
+	switch {
+	case len(found) == 0:
+		return Subnet{}, c.noNetworkError(ctx, field, n, all)
+	case n.Subnet != "":
+		return c.FindSubnet(ctx, field, n.Subnet)
+	}
+	return Subnet{}, &SpecError{
+		Field: field, Message: fmt.Sprintf("%d subnets are %s", len(found), n.describe()),
+		Hint: "Name one by subnet: " + strings.Join(SubnetCIDRs(found), ", ") + ".",
+	}
+}
+
+// Choose finds the one subnet of the network, if there is one.
+func (n Network) Choose(all []Subnet) (Subnet, bool) {
+	found := slices.DeleteFunc(slices.Clone(all), func(s Subnet) bool { return !n.has(s) })
+	by := func(s Subnet) bool { return s.CIDR != n.Subnet } // a CIDR is a CIDR, whatever a subnet is called
+	if n.Subnet == "" {
+		by = Subnet.isIPv6
+	}
+	if len(found) > 1 && (n.Subnet != "" || onOneVLAN(found)) {
+		found = slices.DeleteFunc(found, by)
+	}
+	if len(found) != 1 {
+		return Subnet{}, false
+	}
+	return found[0], true
+}
+
+// has tells whether a subnet is one of the network.
+func (n Network) has(s Subnet) bool {
+	return (n.Subnet == "" || s.CIDR == n.Subnet || s.Name == n.Subnet) &&
+		(n.VID == nil || s.VID == *n.VID) && (n.Fabric == "" || s.Fabric == n.Fabric) && (n.Space == "" || s.Space == n.Space)
+}
+
+// describe says where the subnets of the network are: "on VLAN 10 in space dmz".
+func (n Network) describe() string {
+	var words []string
+	if n.VID != nil {
+		words = append(words, fmt.Sprintf("on VLAN %d", *n.VID))
+	}
+	if n.Fabric != "" {
+		words = append(words, "in fabric "+n.Fabric)
+	}
+	if n.Space != "" {
+		words = append(words, "in space "+n.Space)
+	}
+	return strings.Join(words, " ")
+}
+
+func (s Subnet) isIPv6() bool { return strings.Contains(s.CIDR, ":") }
+
+func onOneVLAN(subnets []Subnet) bool {
+	return !slices.ContainsFunc(subnets, func(s Subnet) bool { return s.VLAN != subnets[0].VLAN })
+}
+
+// noNetworkError says which part of a network is unknown, or that its parts do not go
+// together.
+func (c Config) noNetworkError(ctx context.Context, field string, n Network, all []Subnet) error {
+	for _, part := range []struct {
+		attribute, kind, name string
+		of                    func(Subnet) string
+	}{
+		{"fabric", "fabric with a subnet, called", n.Fabric, func(s Subnet) string { return s.Fabric }},
+		{"space", "space with a subnet, called", n.Space, func(s Subnet) string { return s.Space }},
+		{"vlan", "VLAN with a subnet and the tag", n.vidText(), func(s Subnet) string { return strconv.Itoa(s.VID) }},
+	} {
+		known := knownParts(all, part.of)
+		if part.name != "" && !slices.Contains(known, part.name) {
+			return UnknownNameError(field+"."+part.attribute, part.kind, part.name, known)
+		}
+	}
+	if n.Subnet == "" {
+		return &SpecError{Field: field, Message: "MAAS has no subnet " + n.describe(), Hint: "Correct one of them, or leave one out.", Err: ErrNotFound}
+	}
+	subnet, err := c.FindSubnet(ctx, field, n.Subnet)
+	if err != nil {
+		return err
+	}
+	return &SpecError{
+		Field: field + ".subnet", Message: fmt.Sprintf("subnet %s is not %s", n.Subnet, n.describe()),
+		Hint: fmt.Sprintf("It is %s. Correct one of them, or leave one out.", Network{VID: &subnet.VID, Fabric: subnet.Fabric, Space: subnet.Space}.describe()), Err: ErrInvalid,
+	}
+}
+
+func (n Network) vidText() string {
+	if n.VID == nil {
+		return ""
+	}
+	return strconv.Itoa(*n.VID)
+}
+
+// knownParts lists what subnets are in, sorted, each once.
+func knownParts(all []Subnet, of func(Subnet) string) []string {
+	var known []string
+	for _, s := range all {
+		if part := of(s); part != "" {
+			known = append(known, part)
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
+}
+
+// FindLink finds the subnet of a link of an interface whose network has this subnet: an
+// interface is on one VLAN, and so are all its addresses.
+func (c Config) FindLink(ctx context.Context, l WantedLink, network Subnet) (Subnet, error) {
+	if l.Subnet == "" {
+		return network, nil
+	}
+	subnet, err := c.FindSubnet(ctx, l.Field, l.Subnet)
+	if err == nil && subnet.VLAN != network.VLAN {
+		err = &SpecError{
+			Field: l.Field + ".subnet", Message: fmt.Sprintf("subnet %s is on another VLAN than %s, and an interface is on one", subnet.CIDR, network.CIDR),
+			Hint: "Give the VM another interface for it.", Err: ErrInvalid,
+		}
+	}
+	return subnet, err
+}
+
+// CheckDHCPLinks refuses DHCP beside another address of the same family: MAAS ends the one
+// with the other (models/interface.py, remove_link_dhcp).
+func CheckDHCPLinks(links []WantedLink, subnets []Subnet) error {
+	for n, l := range links {
+		same := func(o int) bool { return o != n && subnets[o].isIPv6() == subnets[n].isIPv6() }
+		if l.Mode != LinkDHCP || !slices.ContainsFunc(indexes(links), same) {
+			continue
+		}
+		return &SpecError{
+			Field: l.Field + ".mode", Message: "MAAS has no other address beside DHCP on an interface, but of the other family, IPv4 or IPv6",
+			Hint: "Choose the mode auto or static, or leave the other address out.", Err: ErrInvalid,
+		}
+	}
+	return nil
+}
+
+func indexes[T any](list []T) []int {
+	n := make([]int, len(list))
+	for i := range n {
+		n[i] = i
+	}
+	return n
 }
 
 // CheckDHCP refuses a subnet from which no VM boots.

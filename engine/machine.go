@@ -29,6 +29,10 @@ type MachineSpec struct {
 	Interfaces []FixedAddress
 	// Deploy says what to install. Nil: the machine is left Allocated.
 	Deploy *Deployment
+	// AwaitName: a name that another machine of the same owner has is waited for, as
+	// long as this process renames that machine or gives it back. The name is that
+	// of the key; hosts have a field of their own for it.
+	AwaitName bool
 }
 
 // Selector says which machines will do. The zero value takes all bare metal.

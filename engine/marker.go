@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // MarkerPrefix begins every marker, and the names of our owner data.
@@ -49,6 +51,57 @@ func DescriptionWithMark(description string, key Key, finished bool) string {
 		return line
 	}
 	return text + "\n" + line
+}
+
+// ourLines begin the lines of a description that are ours: the mark, what LXD calls a VM
+// that was renamed or when a deployment failed, and the fixed addresses of a machine.
+var ourLines = []string{MarkerPrefix, "maaslxd: ", "fixed by maaslxd: "}
+
+func isOurLine(line string) bool {
+	return slices.ContainsFunc(ourLines, func(prefix string) bool { return strings.HasPrefix(line, prefix) })
+}
+
+// DescriptionText is what people say in a machine's description: all but our lines,
+// without white space at its ends, which MAAS removes (a form's CharField).
+func DescriptionText(description string) string {
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(strings.Split(description, "\n"), isOurLine), "\n"))
+}
+
+// DescriptionWithText puts a text into a machine's description in the place of what people
+// said there, and keeps our lines.
+func DescriptionWithText(description, text string) string {
+	if text = strings.TrimSpace(text); text == DescriptionText(description) {
+		return description
+	}
+	ours := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool { return !isOurLine(l) })
+	if text != "" {
+		ours = append([]string{text}, ours...)
+	}
+	return strings.Join(ours, "\n")
+}
+
+// maxDescription, in characters, is far more than MAAS's pages show.
+const maxDescription = 4096
+
+// DescriptionProblem says why a text cannot be the description of a machine; empty: it can.
+func DescriptionProblem(text string) string {
+	switch {
+	case utf8.RuneCountInString(text) > maxDescription:
+		return fmt.Sprintf("A description has at most %d characters, and this one has %d.", maxDescription, utf8.RuneCountInString(text))
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }):
+		return "A description has no control characters but line feeds and tabs."
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		for word := range strings.FieldsSeq(line) {
+			if ourData(word) {
+				return fmt.Sprintf("Words that begin with %q are marks of this program: %q. Write it otherwise.", MarkerPrefix, word)
+			}
+		}
+		if isOurLine(line) {
+			return fmt.Sprintf("A line that begins as %q does is a note of this program. Write it otherwise.", line[:min(len(line), 40)])
+		}
+	}
+	return ""
 }
 
 // markerLine finds the marker line in a description, without its end, and
@@ -98,8 +151,10 @@ func KeyIn(description string) (key Key, finished bool) {
 // Owner data by which a machine tells whose it is. MAAS clears them when the
 // machine is released, so that nothing of ours outlives the allocation.
 const (
-	KeyData   = "maaslxd-key"
-	StateData = "maaslxd-state"
+	KeyData = "maaslxd-key"
+	// RestartData is on a VM that was turned off for a change of its size.
+	RestartData = "maaslxd-restart"
+	StateData   = "maaslxd-state"
 )
 
 // ourData tells which owner data are ours.

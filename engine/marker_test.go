@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestDescribe(t *testing.T) {
 	const key = Key("team-a/web-1")
@@ -43,6 +46,28 @@ func TestDescribe(t *testing.T) {
 			}
 			if again := DescriptionWithMark(got, key, tc.finished); again != got {
 				t.Errorf("a repetition changes %q to %q", got, again)
+			}
+		})
+	}
+}
+
+// TestDescriptionText replaces what people said in a description, and keeps what is ours.
+func TestDescriptionText(t *testing.T) {
+	const ours = "maaslxd: LXD calls it blue\nfixed by maaslxd: 10.0.0.7\nmaaslxd-0123456789ab team-a/web-1"
+	cases := map[string]struct{ reason, description, text, want string }{
+		"Replaces": {"Our lines stay, in their order.", "maaslxd: LXD calls it blue\nold\n\nlines\nfixed by maaslxd: 10.0.0.7\nmaaslxd-0123456789ab team-a/web-1", "new\n\nlines\n", "new\n\nlines\n" + ours},
+		"Clears":   {"An empty text leaves our lines.", "old\n" + ours, "", ours},
+		"Same":     {"The same text changes nothing, wherever it stands.", ours + "\n old ", "old\n", ours + "\n old "},
+		"First":    {"A machine without lines of ours gets the text.", "", "new", "new"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := DescriptionWithText(tc.description, tc.text)
+			if got != tc.want {
+				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
+			}
+			if text := DescriptionText(got); text != strings.TrimSpace(tc.text) {
+				t.Errorf("%s\nread back: %q", tc.reason, text)
 			}
 		})
 	}

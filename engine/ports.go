@@ -38,6 +38,8 @@ type Machine struct {
 	Disks           []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
 	Interfaces      []MachineInterface // physical interfaces in MAAS's order
 	Bridges         []MachineBridge    // bridges that MAAS knows, in MAAS's order
+	Children        []ChildInterface   // bonds, VLAN interfaces and bridges, in MAAS's order
+	Gateways        []string           // addresses of its default gateways; none: MAAS chooses
 	BootInterface   int                // id of the interface that it boots from, 0 if MAAS knows none
 	Image           string             // what was deployed, "ubuntu/noble"; empty before
 	Kernel          string             // hwe_kernel of the deployment, "ga-24.04"; empty before
@@ -62,11 +64,44 @@ type MachineDisk struct {
 
 // MachineInterface is a physical network interface of a machine.
 type MachineInterface struct {
-	ID    int
-	Name  string
-	MAC   string // lower case
-	VLAN  int    // id of the VLAN that it is attached to, 0 for none
-	Links []InterfaceLink
+	ID     int
+	Name   string
+	MAC    string // lower case
+	VLAN   int    // id of the VLAN that it is attached to, 0 for none
+	Fabric string // name of the VLAN's fabric, empty for none
+	MTU    int    // 0: the VLAN's
+	Links  []InterfaceLink
+}
+
+// ChildInterface is what MAAS calls an interface that is made of others, its parents.
+type ChildInterface struct {
+	ID      int
+	Kind    ChildKind
+	Name    string
+	Parents []string // names of the interfaces below it
+	VLAN    int      // id of its VLAN, 0 for none
+	VID     int      // tag of its VLAN
+	Fabric  string   // name of the VLAN's fabric, empty for none
+	MTU     int      // 0: the VLAN's
+	Bond    BondMode // of a bond
+	Links   []InterfaceLink
+}
+
+// ChildKind is what an interface makes of its parents, in MAAS's words.
+type ChildKind string
+
+// The kinds.
+const (
+	ChildBond   ChildKind = "bond"
+	ChildVLAN   ChildKind = "vlan"
+	ChildBridge ChildKind = "bridge"
+)
+
+// BondMode is how a bond uses its interfaces, in the words of MAAS and Linux.
+type BondMode struct {
+	Mode       string // "802.3ad"; empty: MAAS's default, balance-rr
+	LACPRate   string // "fast" or "slow"; empty: MAAS's default, fast
+	HashPolicy string // "layer3+4"; empty: MAAS's default, layer2
 }
 
 // MachineBridge is a bridge that MAAS knows on a machine.
@@ -83,6 +118,17 @@ type InterfaceLink struct {
 	Mode   string // "auto", "static", "dhcp", "link_up"
 	Subnet string // CIDR, empty for link_up
 	IP     string // empty until MAAS assigned one
+}
+
+// NewLink is a link to be.
+type NewLink struct {
+	Mode   string // "auto", "static", "dhcp", "link_up"
+	Subnet Subnet // zero for link_up
+	IP     string // of a static link
+	// DefaultGateway makes the subnet's gateway the machine's, for auto and static.
+	DefaultGateway bool
+	// Beside keeps the links that the interface has.
+	Beside bool
 }
 
 // Machines reads machines and moves them through MAAS's states. Reads of
@@ -113,6 +159,9 @@ type Machines interface {
 	// with an empty ip, one that MAAS assigns when it deploys. ErrConflict if
 	// the address is taken.
 	Link(ctx context.Context, systemID string, interfaceID int, subnet Subnet, ip string) error
+	// LinkTo links an interface to a subnet, in place of its other links unless l.Beside.
+	// ErrConflict if the address is taken.
+	LinkTo(ctx context.Context, systemID string, interfaceID int, l NewLink) error
 	// Commission starts commissioning without hardware tests.
 	Commission(ctx context.Context, systemID string) error
 	// Deploy installs an image. ErrConflict in a state that MAAS cannot
@@ -121,8 +170,16 @@ type Machines interface {
 	// Abort stops commissioning, testing or deploying. ErrConflict if there
 	// is nothing to stop, ErrUnavailable while a power action is in flight.
 	Abort(ctx context.Context, systemID string) error
+	// ExitRescueMode begins to lead the machine out of rescue mode. ErrConflict
+	// if it is not in it, ErrUnavailable while a power action is in flight.
+	ExitRescueMode(ctx context.Context, systemID string) error
 	// Release gives the machine back; it goes on after the call has returned.
 	Release(ctx context.Context, systemID string, erase Erase) error
+	// Lock keeps everybody from changing and deleting the machine. ErrConflict in a
+	// state that MAAS does not lock: all but Deployed and Deploying.
+	Lock(ctx context.Context, systemID string) error
+	// Unlock takes the lock off.
+	Unlock(ctx context.Context, systemID string) error
 	// Power asks the power driver, and so LXD, whether the machine is on:
 	// "on", "off", or "error" when the instance is gone or LXD cannot be
 	// reached.
@@ -130,6 +187,10 @@ type Machines interface {
 	// PowerOff turns the machine off; one that is off already is no error.
 	// ErrUnavailable while another power action is in flight.
 	PowerOff(ctx context.Context, systemID string) error
+	// PowerOn turns a machine on that somebody has; one that is on already is no error.
+	// An Allocated machine is deployed by it. ErrConflict for one that nobody has,
+	// ErrUnavailable while another power action is in flight.
+	PowerOn(ctx context.Context, systemID string) error
 }
 
 // MachineFilter says which machines to list; what is empty matches all.
@@ -267,6 +328,11 @@ type Subnet struct {
 	VLAN int    // id of its VLAN
 	VID  int    // tag of its VLAN, 0 for the untagged one
 	DHCP bool   // MAAS serves DHCP on its VLAN
+	// VLANName, Fabric, Space and Gateway are empty where there is none, or nobody tells.
+	VLANName string
+	Fabric   string
+	Space    string
+	Gateway  string // its address
 }
 
 // Catalog says what this MAAS has and can do.

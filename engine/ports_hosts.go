@@ -23,11 +23,39 @@ type Metal interface {
 	// Annotate sets owner data; an empty value removes its key, other keys
 	// stay. ErrConflict unless the machine is acquired.
 	Annotate(ctx context.Context, systemID string, data map[string]string) error
-	// CreateBridge makes a bridge on an interface, which loses its links: the
-	// bridge must be linked afterwards. Not repeatable: MAAS refuses a second
-	// one on the same interface. ErrConflict unless the machine is New, Ready,
+	// CreateBridge makes a bridge on an interface, which loses its links. On an
+	// Allocated machine the bridge has them until the release, which takes it away;
+	// on others it has none, and stays. Not repeatable: MAAS refuses a second one
+	// on the same interface. ErrConflict unless the machine is New, Ready,
 	// Allocated or Broken; ErrInvalid for a name that is taken.
 	CreateBridge(ctx context.Context, systemID string, interfaceID int, name string) error
+	MachineNetwork
+}
+
+// MachineNetwork changes the interfaces of a machine that is New, Ready, Allocated or
+// Broken; else the error is ErrConflict. An absent machine or interface is ErrNotFound.
+type MachineNetwork interface {
+	// CreateChild makes a bond, a VLAN interface or a bridge. The parents of a bond or a
+	// bridge lose their links. Not repeatable: MAAS refuses a second one of the name.
+	// On an Allocated machine a bridge has its parent's links until the release, which
+	// takes it away; bonds and VLAN interfaces stay.
+	CreateChild(ctx context.Context, systemID string, c NewChild) error
+	// DeleteInterface takes an interface away, with what is made of it alone. Its parents
+	// do not get their links back. An absent one is no error.
+	DeleteInterface(ctx context.Context, systemID string, interfaceID int) error
+	// SetMTU changes the MTU of an interface; 0: that of its VLAN. MAAS makes those above
+	// it no larger, and those below it no smaller.
+	SetMTU(ctx context.Context, systemID string, interfaceID, mtu int) error
+}
+
+// NewChild is a child interface to be.
+type NewChild struct {
+	Kind    ChildKind
+	Name    string // at most MaxInterfaceName bytes
+	Parents []int  // ids; one, or for a bond several on one VLAN
+	VLAN    int    // id of the VLAN of a VLAN interface; 0: the first parent's
+	MTU     int    // 0: the VLAN's
+	Bond    BondMode
 }
 
 // Registrar makes LXD servers known as VM hosts, and makes them forgotten. An

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
@@ -46,12 +47,34 @@ type VMSpec struct {
 	Tags []string
 	// RemovedTags must be gone: tags that were wanted before.
 	RemovedTags []string
+	// Description is what MAAS's description of the machine says beside our mark and notes
+	// (see DescriptionText). Nil leaves it alone; an empty one clears it.
+	Description *string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
 	// AwaitName: a name that another VM has is waited for, as long as this process
 	// renames or deletes that one, and otherwise for half a minute where it is of
 	// the same owner. Else such a name is an error at once.
 	AwaitName bool
+	// Locked says whether MAAS's lock is on the VM, which keeps everybody from deleting
+	// and from changing it. A VM with the lock is unlocked for as long as a change takes.
+	// Nil leaves the lock alone: one that is there then refuses every change but that of
+	// tags. True needs Deploy: MAAS locks deployed machines only (models/node.py, lock).
+	Locked *bool
+	// Annotations are workload annotations of MAAS that a finished VM shall have, and
+	// RemovedAnnotations are the keys of those that were wanted before. Other keys are left
+	// alone. Values are not empty: MAAS takes an empty one for a removal. They need Deploy:
+	// MAAS annotates what somebody has, and a release removes them (api/nodes.py,
+	// set_workload_annotations).
+	Annotations        map[string]string
+	RemovedAnnotations []string
+	// Power is what the power of a finished VM shall be, "on" or "off". Empty leaves it
+	// alone. "on" needs Deploy: MAAS turns on only what somebody has (api/nodes.py,
+	// power_on). It is not for a Deployment that is Ephemeral, which ends with the power.
+	Power string
+	// MayStop: where Resize needs a stopped VM, one that runs is turned off at once, as by
+	// MAAS, and on again afterwards. Otherwise that is an error.
+	MayStop bool
 	// Resize: a finished VM of another size gets this one in place, or an error
 	// says why not. Otherwise its size is left alone.
 	Resize bool
@@ -80,9 +103,82 @@ type Disk struct {
 
 // Interface is a network interface of a VM.
 type Interface struct {
-	Name   string     // the caller's name for it: a label of [a-z0-9-]
-	Subnet string     // name or CIDR of a subnet that the host is attached to
-	IP     netip.Addr // fixed address in Subnet; the zero Addr: MAAS assigns one
+	Name string // the caller's name for it: a label of [a-z0-9-]
+	// Subnet, VID, Fabric and Space choose the subnet, as those of Network. The host must
+	// be attached to it.
+	Subnet string
+	VID    *int
+	Fabric string
+	Space  string
+	IP     netip.Addr // fixed address in the subnet; the zero Addr: Mode says
+	Mode   string     // one of LinkModes; empty: LinkStatic with an IP, else LinkAuto
+	// Addresses are further ones, in subnets of the same VLAN.
+	Addresses []InterfaceAddress
+}
+
+// InterfaceAddress is an address of an interface besides its first one.
+type InterfaceAddress struct {
+	Subnet string     // name or CIDR
+	IP     netip.Addr // fixed; the zero Addr: Mode says
+	Mode   string     // as that of Interface, without LinkUp
+}
+
+// Network chooses a subnet by all that is given. At least one of it must be.
+type Network struct {
+	Subnet string // name or CIDR
+	VID    *int   // tag of its VLAN, 0 for the untagged one
+	Fabric string // name
+	Space  string // name
+}
+
+// Network is where the interface shall be.
+func (i Interface) Network() Network { return Network{i.Subnet, i.VID, i.Fabric, i.Space} }
+
+// IsEmpty tells whether nothing is given.
+func (n Network) IsEmpty() bool { return n == Network{} }
+
+// How an interface gets its address, in MAAS's words (enum.py, INTERFACE_LINK_TYPE).
+const (
+	LinkAuto   = "auto"    // MAAS assigns one with the deployment
+	LinkDHCP   = "dhcp"    // the guest asks a DHCP server
+	LinkStatic = "static"  // a fixed one, which MAAS chooses where none is given
+	LinkUp     = "link_up" // it is up, without an address
+)
+
+// LinkModes are all of them.
+var LinkModes = []string{LinkAuto, LinkDHCP, LinkStatic, LinkUp}
+
+// WantedLink is a link that an interface shall have, by the field that names it.
+type WantedLink struct {
+	Field  string // "interfaces.eth0" or "interfaces.eth0.addresses.0"
+	Subnet string // name or CIDR of a further address; empty: the interface's network
+	Mode   string
+	IP     netip.Addr
+}
+
+// Links are the links that the interface shall have, the one of its network first.
+func (i Interface) Links() []WantedLink {
+	field := "interfaces." + i.Name
+	links := []WantedLink{{Field: field, Mode: linkMode(i.Mode, i.IP), IP: i.IP}}
+	for n, a := range i.Addresses {
+		links = append(links, WantedLink{Field: fmt.Sprintf("%s.addresses.%d", field, n), Subnet: a.Subnet, Mode: linkMode(a.Mode, a.IP), IP: a.IP})
+	}
+	return links
+}
+
+// HasFixedAddress tells whether one of the addresses is given.
+func (i Interface) HasFixedAddress() bool {
+	return i.IP.IsValid() || slices.ContainsFunc(i.Addresses, func(a InterfaceAddress) bool { return a.IP.IsValid() })
+}
+
+func linkMode(mode string, ip netip.Addr) string {
+	switch {
+	case mode != "":
+		return mode
+	case ip.IsValid():
+		return LinkStatic
+	}
+	return LinkAuto
 }
 
 // VM is a virtual machine as it was last seen.
@@ -96,6 +192,9 @@ type VM struct {
 	TakenOver bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
+	// Restarts tells that it was turned off for a change of its size, and is to be turned
+	// on again. A run that was cut off leaves that to the next one.
+	Restarts bool
 	// Leftover says, in a sentence's words, what the making of the VM by this
 	// process left in an LXD, or may have left, where MAAS does not show it;
 	// empty: nothing.
@@ -103,16 +202,18 @@ type VM struct {
 }
 
 // validateAddresses refuses an address that is wanted twice.
-func (s VMSpec) validateAddresses() error {
+func validateAddresses(interfaces []Interface) error {
 	has := map[netip.Addr]string{}
-	for _, i := range s.Interfaces {
-		if other, twice := has[i.IP]; twice && i.IP.IsValid() {
-			return &SpecError{
-				Field: "interfaces." + i.Name + ".ip", Message: fmt.Sprintf("%s is the address of %s already", i.IP, other),
-				Hint: "Give each interface an address of its own.",
+	for _, i := range interfaces {
+		for _, l := range i.Links() {
+			if other, twice := has[l.IP]; twice && l.IP.IsValid() {
+				return &SpecError{
+					Field: l.Field + ".ip", Message: fmt.Sprintf("%s is the address of %s already", l.IP, other),
+					Hint: "Give each interface an address of its own.",
+				}
 			}
+			has[l.IP] = i.Name
 		}
-		has[i.IP] = i.Name
 	}
 	return nil
 }

@@ -3,6 +3,10 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
@@ -45,7 +49,82 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInterfaces(), s.validateAddresses(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.validateLock(), s.validatePower(), s.validateAnnotations(), s.validateDescription(), s.Deploy.Validate())
+}
+
+// validateLock refuses the lock for a VM that is not to be deployed.
+func (s VMSpec) validateLock() error {
+	if s.Locked == nil || !*s.Locked || s.Deploy != nil {
+		return nil
+	}
+	return &SpecError{
+		Field: "deletion_protection", Message: "MAAS locks deployed machines only, and nothing is to be deployed on this VM",
+		Hint: "Add deploy, or leave deletion_protection out.",
+	}
+}
+
+// validatePower refuses to turn on what is not deployed, and to turn what runs from memory.
+func (s VMSpec) validatePower() error {
+	refusal := &SpecError{Field: "power_state"}
+	switch {
+	case s.Power != "" && s.Power != "on" && s.Power != "off":
+		refusal.Message, refusal.Hint = fmt.Sprintf("%q is no state of power", s.Power), "It is on or off."
+	case s.Power == "on" && s.Deploy == nil:
+		refusal.Message = "MAAS turns deployed machines on, and nothing is to be deployed on this VM"
+		refusal.Hint = "Add deploy, or leave power_state out."
+	case s.Power != "" && s.Deploy != nil && s.Deploy.Ephemeral:
+		refusal.Message, refusal.Hint = "a VM that runs from memory loses all when it is turned off", "Leave power_state out, or deploy to disk."
+	default:
+		return nil
+	}
+	return refusal
+}
+
+// annotationKey is what MAAS takes (models/ownerdata.py, DATA_KEY_RE), of ASCII alone.
+var annotationKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
+
+// AnnotationKeyProblem says why a key cannot be that of an annotation; empty: it can.
+func AnnotationKeyProblem(key string) string {
+	switch {
+	case !annotationKey.MatchString(key):
+		return fmt.Sprintf("%q is no key of an annotation: MAAS takes 1 to 255 letters, digits, underscores, dots and hyphens.", key)
+	case key == "op":
+		return `MAAS keeps the key "op" to itself, and drops it without a word. Choose another key.`
+	case ourData(key):
+		return fmt.Sprintf("Keys that begin with %q are marks of this program. Choose another key.", MarkerPrefix)
+	default:
+		return ""
+	}
+}
+
+// validateAnnotations refuses what MAAS does not keep.
+func (s VMSpec) validateAnnotations() error {
+	if len(s.Annotations) > 0 && s.Deploy == nil {
+		return &SpecError{
+			Field: "annotations", Message: "MAAS annotates deployed machines only, and nothing is to be deployed on this VM",
+			Hint: "Add deploy, or leave annotations out.",
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Annotations)) {
+		switch problem := AnnotationKeyProblem(key); {
+		case problem != "":
+			return &SpecError{Field: "annotations", Message: problem}
+		case s.Annotations[key] == "":
+			return &SpecError{Field: "annotations", Message: fmt.Sprintf("the value of %q is empty, which MAAS takes for a removal", key), Hint: "Leave the key out."}
+		}
+	}
+	return nil
+}
+
+// validateDescription refuses what would be taken for our mark, and what MAAS does not keep.
+func (s VMSpec) validateDescription() error {
+	if s.Description == nil {
+		return nil
+	}
+	if problem := DescriptionProblem(*s.Description); problem != "" {
+		return &SpecError{Field: "description", Message: problem}
+	}
+	return nil
 }
 
 func (p Placement) validate() error {
@@ -71,14 +150,66 @@ func (s VMSpec) validateDisks() error {
 	return nil
 }
 
-func (s VMSpec) validateInterfaces() error {
-	for _, i := range s.Interfaces {
+// ValidateInterfaces checks what can be checked of interfaces without asking MAAS. The
+// error is a *SpecError. Without any, MAAS makes one with an address.
+func ValidateInterfaces(interfaces []Interface, isDeployed bool) error {
+	for _, i := range interfaces {
 		if !label.MatchString(i.Name) {
 			return &SpecError{
 				Field: "interfaces." + i.Name, Message: fmt.Sprintf("%q is no label of an interface", i.Name),
 				Hint: `Use lower-case letters, digits and hyphens: "eth0".`,
 			}
 		}
+		if i.Network().IsEmpty() {
+			return &SpecError{
+				Field: "interfaces." + i.Name, Message: "it names no network",
+				Hint: "Give a subnet, or a VLAN, fabric or space that has one.",
+			}
+		}
+		if err := i.ValidateLinks(); err != nil {
+			return err
+		}
+	}
+	if isDeployed {
+		return errors.Join(validateAddresses(interfaces), validateOnNetwork(interfaces))
+	}
+	return validateAddresses(interfaces)
+}
+
+// validateOnNetwork refuses to deploy a VM that gets no address: MAAS wants one
+// (models/node.py, on_network).
+func validateOnNetwork(interfaces []Interface) error {
+	hasAddress := func(i Interface) bool { return i.Mode != LinkUp }
+	if len(interfaces) == 0 || slices.ContainsFunc(interfaces, hasAddress) {
+		return nil
+	}
+	return &SpecError{
+		Field: "interfaces." + interfaces[0].Name + ".mode", Message: "no interface gets an address, and MAAS deploys no machine without one",
+		Hint: "Give an interface another mode than link_up, or leave deploy out.",
+	}
+}
+
+// ValidateLinks refuses what MAAS makes no links of (forms/interface_link.py), or would
+// take for something else. The error is a *SpecError.
+func (i Interface) ValidateLinks() error {
+	links := i.Links()
+	for n, l := range links {
+		refusal := &SpecError{Field: l.Field + ".mode"}
+		switch {
+		case !slices.Contains(LinkModes, l.Mode):
+			refusal.Message, refusal.Hint = fmt.Sprintf("%q is no mode of an interface", l.Mode), "It is one of "+strings.Join(LinkModes, ", ")+"."
+		case l.IP.IsValid() && l.Mode != LinkStatic:
+			refusal.Message = fmt.Sprintf("an interface in the mode %s has no fixed address, and %s is given", l.Mode, l.IP)
+			refusal.Hint = "Leave ip out, or the mode."
+		case l.Mode == LinkUp && len(links) > 1:
+			refusal.Message, refusal.Hint = "an interface that is only up has no addresses", "Leave addresses out, or choose another mode."
+			if n > 0 {
+				refusal.Message, refusal.Hint = "link_up is no mode of an address", "Leave the address out."
+			}
+		default:
+			continue
+		}
+		return refusal
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func bothOurs(t *testing.T) []side {
 // ownOf is how many calls each step makes for one VM or host, but for refreshes.
 var ownOf = map[string]map[string]int{
 	"VM":   {"apply": 5, "update": 1, "destroy": 3},
-	"host": {"apply": 15, "update": 2, "destroy": 5},
+	"host": {"apply": 14, "update": 2, "destroy": 5},
 }
 
 // checkCounts holds what a step must have counted, however busy the computer.
@@ -154,8 +154,7 @@ func TestParse(t *testing.T) {
 	}{
 		"Defaults":      {"Nothing need be said.", nil, ""},
 		"Small":         {"Reading and hosts may be left out.", []string{"-vms", "4, 8", "-reads", "", "-hosts", "", "-parallelism", "2"}, ""},
-		"HalfAPeer":     {"A binary alone does nothing.", []string{"-peer", "x"}, "-peer-config"},
-		"OtherHalf":     {"Nor does a configuration.", []string{"-peer-config", "x"}, "give both"},
+		"HalfAPeer":     {"A configuration alone does nothing.", []string{"-peer-config", "x"}, "with -peer"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
 		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-hosts", ""}, "nothing to measure"},
 		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
@@ -316,5 +315,23 @@ func TestProviderThatOutlives(t *testing.T) {
 	}
 	if _, err := readUsage(notes + "x"); err == nil {
 		t.Error("no error where no provider was started")
+	}
+}
+
+// TestPeersConfig: without a configuration of his own, a peer is canonical/maas,
+// which makes VMs and hosts.
+func TestPeersConfig(t *testing.T) {
+	config, err := options{peer: "terraform-provider-maas"}.peersConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := sourceOf(config)
+	if err != nil || source != "canonical/maas" {
+		t.Errorf("the configuration is for %q, %v, want canonical/maas", source, err)
+	}
+	for _, k := range []kind{vms, hosts} {
+		if len(ableTo(k, []side{{config: config}})) == 0 {
+			t.Errorf("the configuration makes no %s", k.many)
+		}
 	}
 }

@@ -2,7 +2,7 @@
 // that it runs on, and holds it to budgets.
 //
 //	bench [-bin DIR] [-vms N,N] [-reads N] [-hosts N] [-parallelism P,P]
-//	      [-markdown] [-journals DIR] [-peer BINARY -peer-config DIR]
+//	      [-markdown] [-journals DIR] [-peer BINARY [-peer-config DIR]]
 //
 // A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
 // simulated MAAS with 50 VM hosts, which counts what it is asked, and turns bare
@@ -12,8 +12,9 @@
 // budget is missed, bench says which and exits with 1.
 //
 // -peer does the same work with another provider, on a MAAS of the same kind
-// in the same run, and prints it as a second column. DIR holds that provider's
-// configuration: *.tf files that name one provider in required_providers, and
+// in the same run, and prints it as a second column. Without -peer-config it is
+// canonical/maas, for which peers/canonical has a configuration. DIR holds another
+// provider's: *.tf files that name one provider in required_providers, and
 // may declare the variables of config/main.tf. Where it has a folder hosts, that
 // provider makes hosts, too, with the variables of config/hosts/main.tf.
 package main
@@ -24,6 +25,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -69,7 +71,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
 	f.StringVar(&o.peer, "peer", "", "`binary` of another provider to compare with")
-	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration")
+	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration; by default that for canonical/maas")
 	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
 	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
 	f.Var(&o.hosts, "hosts", "`numbers` of machines to make hosts of, plan, change and destroy; empty for none")
@@ -82,8 +84,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case f.NArg() > 0:
 		return o, fmt.Errorf("%q is no flag; bench -h lists them", f.Arg(0))
-	case (o.peer == "") != (o.peerConfig == ""):
-		return o, errors.New("-peer and -peer-config belong together: give both, or neither")
+	case o.peer == "" && o.peerConfig != "":
+		return o, errors.New("-peer-config is a configuration for a provider: name its binary with -peer")
 	case len(o.parallelism) == 0:
 		return o, errors.New("-parallelism: name at least one number, as 10")
 	case len(o.vms)+len(o.reads)+len(o.hosts) == 0:
@@ -98,11 +100,23 @@ func (o options) sides() ([]side, error) {
 	if err != nil || o.peer == "" {
 		return []side{ours}, err
 	}
-	peer, err := newSide("peer", o.peer, os.DirFS(o.peerConfig))
+	config, err := o.peersConfig()
+	if err != nil {
+		return nil, err
+	}
+	peer, err := newSide("peer", o.peer, config)
 	if err != nil {
 		return nil, fmt.Errorf("-peer: %w", err)
 	}
 	return []side{ours, peer}, nil
+}
+
+// peersConfig is the configuration of the other provider.
+func (o options) peersConfig() (fs.FS, error) {
+	if o.peerConfig != "" {
+		return os.DirFS(o.peerConfig), nil
+	}
+	return fs.Sub(canonicalConfig, "peers/canonical")
 }
 
 // run measures all that was asked for, prints it, and fails where a budget is

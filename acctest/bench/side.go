@@ -15,6 +15,11 @@ import (
 //go:embed config
 var ourConfig embed.FS
 
+// canonicalConfig does the same work with the provider canonical/maas.
+//
+//go:embed peers/canonical
+var canonicalConfig embed.FS
+
 // side is a column: a provider, and a configuration that does the work.
 type side struct {
 	name   string // heads the column

@@ -33,6 +33,11 @@ type options struct {
 	listen  string
 	journal bool
 	model   sim.Model
+	compare string // the folder to replay; empty to serve
+	record  string // the folder to write; empty to serve
+	before  string // the MAAS that is recorded
+	caFile  string // certificates that it may show
+	modeled bool   // -model was given
 }
 
 // hostFlags shape the hosts that are made where no file describes them.
@@ -84,6 +89,9 @@ const usageText = `maassim serves a simulated MAAS with LXD VM hosts until it is
 	until [ -s maas.env ] || ! kill -0 $!; do sleep 0.1; done
 	. ./maas.env                 # sets MAAS_API_URL and MAAS_API_KEY
 
+maassim -record DIR -before URL stands before a MAAS and records it instead, and
+maassim -compare DIR replays such a recording and tells where the simulator differs.
+
 A world can be described in a file (-model FILE); flags change it. It is
 steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
 
@@ -105,7 +113,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		if err != nil {
 			return o, usageError{fmt.Errorf("-model: %w", err)}
 		}
-		o.model = m
+		o.model, o.modeled = m, true
 	}
 	// Once more, now on top of the file.
 	h = hostFlags{hosts: -1, machines: -1}
@@ -116,11 +124,35 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, usageError{fmt.Errorf("%q is no flag: maassim takes nothing else", flags.Arg(0))}
 	}
+	if err := o.checkMode(); err != nil {
+		return o, usageError{err}
+	}
 	err := h.apply(&o.model)
 	if file == "" {
 		spread(&o.model)
 	}
 	return o, err
+}
+
+// checkMode says what does not go together.
+func (o options) checkMode() error {
+	switch {
+	case o.record != "" && o.before == "":
+		return errors.New("-record: say which MAAS with -before URL")
+	case o.record == "" && (o.before != "" || o.caFile != ""):
+		return errors.New("-before and -ca are for -record DIR")
+	case o.record != "" && o.compare != "":
+		return errors.New("-record and -compare: one at a time")
+	}
+	return nil
+}
+
+// world is the model of a recording's world, nil where the recording tells.
+func (o options) world() *sim.Model {
+	if !o.modeled {
+		return nil
+	}
+	return &o.model
 }
 
 func readFile(name string) (sim.Model, error) {
@@ -152,9 +184,13 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.Usage = func() {}
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 picks one")
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
+	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, say how true the simulator is, and end; -model is their world")
+	f.StringVar(&o.record, "record", "", "stand before the MAAS of -before, pass calls on, and write them into the folder `DIR`, without secrets")
+	f.StringVar(&o.before, "before", "", "`URL` of the MAAS that -record records, as https://maas.example:5443/MAAS")
+	f.StringVar(&o.caFile, "ca", "", "`FILE` of certificates, in PEM, that the MAAS of -before may show besides the system's")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
-	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty), 3.7 (the same by another name), or gone for one without VM hosts")
+	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty) to 3.8, or gone for one without VM hosts")
 	f.Var(names{&m.Zones}, "zones", "`names` of availability zones, comma separated")
 	f.Var(names{&m.Pools}, "pools", "`names` of resource pools")
 	f.Var(names{&m.Domains}, "domains", "`names` of DNS domains")

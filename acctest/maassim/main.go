@@ -15,25 +15,33 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/replay"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
+
+//go:generate go test . -count=1 -run ^TestOperationsTable$ -update-operations
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "maassim:", err)
-		}
-		os.Exit(exitCode(err))
+	if code := report(run(ctx, os.Args[1:], os.Stdout, os.Stderr)); code != 0 {
+		os.Exit(code)
 	}
 }
 
-// exitCode is 0 for help, 2 for bad flags and 1 for the rest.
+// report tells an error, and is the exit code for it.
+func report(err error) int {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "maassim:", err)
+	}
+	return exitCode(err)
+}
+
+// exitCode is 0 for success and help, 2 for bad flags and 1 for the rest.
 func exitCode(err error) int {
 	var usage usageError
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &usage):
 		return 2
@@ -46,6 +54,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
+	}
+	if o.record != "" {
+		return recordBefore(ctx, o, stdout, stderr)
+	}
+	if o.compare != "" {
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // Ctrl-C ends the replay at once
+		replay.InVirtualTime(func() int { return report(compare(o.compare, o.world(), stdout)) })
+		return nil
 	}
 	s, err := sim.New(o.model)
 	if err != nil {

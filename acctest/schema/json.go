@@ -20,7 +20,30 @@ type providerJSON struct {
 	DataSources map[string]schemaJSON   `json:"data_source_schemas,omitempty"`
 	Ephemerals  map[string]schemaJSON   `json:"ephemeral_resource_schemas,omitempty"`
 	Lists       map[string]schemaJSON   `json:"list_resource_schemas,omitempty"`
+	Actions     map[string]actionJSON   `json:"action_schemas,omitempty"`
+	Functions   map[string]functionJSON `json:"functions,omitempty"`
 	Identities  map[string]identityJSON `json:"resource_identity_schemas,omitempty"`
+}
+
+// actionJSON has no version: no state keeps an action.
+type actionJSON struct {
+	Block blockJSON `json:"block"`
+}
+
+type functionJSON struct {
+	Summary     string          `json:"summary,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Deprecation string          `json:"deprecation_message,omitempty"`
+	Return      tftypes.Type    `json:"return_type"`
+	Parameters  []parameterJSON `json:"parameters,omitempty"`
+	Variadic    *parameterJSON  `json:"variadic_parameter,omitempty"`
+}
+
+type parameterJSON struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	Nullable    bool         `json:"is_nullable,omitempty"`
+	Type        tftypes.Type `json:"type"`
 }
 
 type schemaJSON struct {
@@ -77,6 +100,21 @@ func schemasOf(in map[string]*tfprotov6.Schema) map[string]schemaJSON {
 		out[name] = schemaOf(s)
 	}
 	return out
+}
+
+func functionOf(f *tfprotov6.Function) functionJSON {
+	out := functionJSON{Summary: f.Summary, Description: f.Description, Deprecation: f.DeprecationMessage, Return: f.Return.Type}
+	for _, p := range f.Parameters {
+		out.Parameters = append(out.Parameters, parameterOf(p))
+	}
+	if f.VariadicParameter != nil {
+		out.Variadic = new(parameterOf(f.VariadicParameter))
+	}
+	return out
+}
+
+func parameterOf(p *tfprotov6.FunctionParameter) parameterJSON {
+	return parameterJSON{Name: p.Name, Description: p.Description, Nullable: p.AllowNullValue, Type: p.Type}
 }
 
 func schemaOf(s *tfprotov6.Schema) schemaJSON {

@@ -46,9 +46,6 @@ func run(ctx context.Context, out io.Writer, server tfprotov6.ProviderServer) er
 			return fmt.Errorf("the provider's schema is invalid: %s: %s", d.Summary, d.Detail)
 		}
 	}
-	if len(schemas.Functions)+len(schemas.ActionSchemas) > 0 {
-		return fmt.Errorf("functions and actions have another form than schemas: teach this program to print them")
-	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(document{
@@ -65,7 +62,15 @@ func describe(s *tfprotov6.GetProviderSchemaResponse, i *tfprotov6.GetResourceId
 		DataSources: schemasOf(s.DataSourceSchemas),
 		Ephemerals:  schemasOf(s.EphemeralResourceSchemas),
 		Lists:       schemasOf(s.ListResourceSchemas),
+		Actions:     map[string]actionJSON{},
+		Functions:   map[string]functionJSON{},
 		Identities:  map[string]identityJSON{},
+	}
+	for name, a := range s.ActionSchemas {
+		p.Actions[name] = actionJSON{Block: blockOf(a.Schema.Block)}
+	}
+	for name, f := range s.Functions {
+		p.Functions[name] = functionOf(f)
 	}
 	for name, identity := range i.IdentitySchemas {
 		p.Identities[name] = identityOf(identity)

@@ -52,6 +52,14 @@ var small = server{
 				{TypeName: "part", Nesting: tfprotov6.SchemaNestedBlockNestingModeList, MaxItems: 1, Block: &tfprotov6.SchemaBlock{}},
 			},
 		}}},
+		ActionSchemas: map[string]*tfprotov6.ActionSchema{"a": {Schema: &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{
+			Attributes: []*tfprotov6.SchemaAttribute{{Name: "power", Type: tftypes.String, Required: true}},
+		}}}},
+		Functions: map[string]*tfprotov6.Function{"f": {
+			Summary: "A function", Return: &tfprotov6.FunctionReturn{Type: tftypes.String},
+			Parameters:        []*tfprotov6.FunctionParameter{{Name: "of", Description: "An *x*.", Type: tftypes.DynamicPseudoType, AllowNullValue: true}},
+			VariadicParameter: &tfprotov6.FunctionParameter{Name: "more", Type: tftypes.Number},
+		}},
 	},
 	identities: tfprotov6.GetResourceIdentitySchemasResponse{
 		IdentitySchemas: map[string]*tfprotov6.ResourceIdentitySchema{"x": {
@@ -75,6 +83,10 @@ func TestRun(t *testing.T) {
 				"tags":{"type":["set","string"],"description_kind":"plain","optional":true}},
 			"block_types":{"part":{"nesting_mode":"list","block":{"description_kind":"plain"},"max_items":1}},
 			"description":"An *x*.","description_kind":"markdown"}}},
+		"action_schemas":{"a":{"block":{"attributes":{"power":{"type":"string","description_kind":"plain","required":true}},"description_kind":"plain"}}},
+		"functions":{"f":{"summary":"A function","return_type":"string",
+			"parameters":[{"name":"of","description":"An *x*.","is_nullable":true,"type":"dynamic"}],
+			"variadic_parameter":{"name":"more","type":"number"}}},
 		"resource_identity_schemas":{"x":{"version":0,"attributes":{"id":{"type":"string","required_for_import":true}}}}}}}`
 	var out bytes.Buffer
 	if err := run(t.Context(), &out, small); err != nil {
@@ -92,11 +104,6 @@ func TestRunRefuses(t *testing.T) {
 		schemas tfprotov6.GetProviderSchemaResponse
 		err     string
 	}{
-		"Functions": {
-			reason:  "What is not printed must not be missed silently.",
-			schemas: tfprotov6.GetProviderSchemaResponse{Provider: empty, Functions: map[string]*tfprotov6.Function{"f": {}}},
-			err:     "functions and actions",
-		},
 		"InvalidSchema": {
 			reason: "A provider that is wrong in itself has no documentation.",
 			schemas: tfprotov6.GetProviderSchemaResponse{Diagnostics: []*tfprotov6.Diagnostic{

@@ -1,13 +1,15 @@
 // Summary tells what a test run did: how many tests of each kind passed,
 // failed and were skipped, and why they were skipped.
 //
-//	summary [-want KIND,KIND] [COLUMN=]FILE...
+//	summary [-want KIND,KIND] [-stories N] [COLUMN=]FILE...
 //
 // FILE is what go test -json, or gotestsum --jsonfile, wrote; without it,
 // GOTESTSUM_JSONFILE names it. Where a suite runs in columns, the kinds of each
-// are told apart by its name: "acceptance (lxd)". Summary exits with 1 where a
-// test failed, or where no test of a wanted kind ran: a suite that has stopped to
-// run must not look like one that passes.
+// are told apart by its name: "acceptance (lxd)". A test whose cases were all
+// skipped counts as skipped. Summary exits with 1 where a test failed, or where no
+// test of a wanted kind ran: a suite that has stopped to run must not look like one
+// that passes. With -stories it also wants so many tests of each wanted kind to have
+// run on a MAAS that the environment names. A test counts once, of which one case ran.
 package main
 
 import (
@@ -20,19 +22,20 @@ import (
 
 func main() {
 	want := flag.String("want", "", "comma separated `kinds` of which at least one test must have run")
+	stories := flag.Int("stories", 0, "`number` of tests of each wanted kind that must have run on a MAAS that was there")
 	flag.Parse()
 	files := flag.Args()
 	if len(files) == 0 {
 		files = []string{os.Getenv("GOTESTSUM_JSONFILE")}
 	}
-	if err := run(os.Stdout, files, *want); err != nil {
+	if err := run(os.Stdout, files, *want, *stories); err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
 		os.Exit(1)
 	}
 }
 
 // run reads the events and prints the report.
-func run(out io.Writer, files []string, want string) error {
+func run(out io.Writer, files []string, want string, stories int) error {
 	r := newReport()
 	for _, path := range files {
 		if err := r.readFile(path); err != nil {
@@ -40,7 +43,7 @@ func run(out io.Writer, files []string, want string) error {
 		}
 	}
 	r.print(out)
-	return r.verdict(listed(want))
+	return r.verdict(listed(want), stories)
 }
 
 // listed are the names of a list, in which spaces may follow the commas.

@@ -24,6 +24,9 @@ func (r *report) print(out io.Writer) {
 	for _, note := range r.notes {
 		fmt.Fprintln(out, note)
 	}
+	for _, name := range r.names() {
+		r.printStories(out, name)
+	}
 	if len(r.skips) == 0 {
 		fmt.Fprintln(out, "Nothing was skipped.")
 	}
@@ -35,6 +38,21 @@ func (r *report) print(out io.Writer) {
 	}
 	total := r.total()
 	fmt.Fprintf(out, "\ntotal: %d passed, %d failed, %d skipped\n", total.passed, total.failed, total.skipped)
+}
+
+// printStories says how many stories of a kind ran on a MAAS that was named, and
+// which steps they left out.
+func (r *report) printStories(out io.Writer, name string) {
+	if stories := len(r.stories[name]); stories > 0 {
+		cases := 0
+		for _, n := range r.stories[name] {
+			cases += n
+		}
+		fmt.Fprintf(out, "%s: %d stories ran on a MAAS that was there, in %d cases\n", name, stories, cases)
+	}
+	for _, step := range slices.Sorted(maps.Keys(r.leftOut[name])) {
+		fmt.Fprintf(out, "left out %d times in %s: %s\n", r.leftOut[name][step], name, step)
+	}
 }
 
 // names are the kinds that were seen, each with its columns: unit first, then the
@@ -65,8 +83,9 @@ func (r *report) total() count {
 	return sum
 }
 
-// verdict is an error where something failed, or a wanted kind did not run.
-func (r *report) verdict(want []string) error {
+// verdict is an error where something failed, or a wanted kind did not run, or not on a
+// MAAS that was there in that many stories.
+func (r *report) verdict(want []string, stories int) error {
 	var errs []error
 	if failed := r.total().failed; failed > 0 {
 		errs = append(errs, fmt.Errorf("%d failed", failed))
@@ -74,6 +93,8 @@ func (r *report) verdict(want []string) error {
 	for _, kind := range want {
 		if c := r.counts[kind]; c == nil || c.passed+c.failed == 0 {
 			errs = append(errs, fmt.Errorf("no %s test ran", kind))
+		} else if n := len(r.stories[kind]); n < stories {
+			errs = append(errs, fmt.Errorf("%d stories of %s ran on a MAAS that was there, want %d", n, kind, stories))
 		}
 	}
 	return errors.Join(errs...)

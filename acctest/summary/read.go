@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,22 +60,29 @@ type report struct {
 	skips  []skip
 	broken []string // packages that failed outside of any test: build, panic, time-out
 	notes  []string // figures that tests found out
+
+	stories map[string]map[string]int // by kind and top-level test: how many of it and its cases passed on a MAAS which they did not make
+	leftOut map[string]map[string]int // how often a step was left out, by kind and by what the test said
 }
 
 // figure is output that is worth its line in the summary.
 var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|real LXDs: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
 
-func newReport() *report { return &report{counts: map[string]*count{}} }
+func newReport() *report {
+	return &report{counts: map[string]*count{}, stories: map[string]map[string]int{}, leftOut: map[string]map[string]int{}}
+}
 
 // read counts the events of a column. A stream that ends in the middle of a test
 // shows as its package having failed.
 func (r *report) read(in io.Reader, column string) error {
-	output := map[string]string{}  // by package and test
+	output := map[string]string{} // by package and test
+	var ended []ending
 	failing := map[string]bool{}   // packages with a failed test
 	unfinished := map[string]int{} // tests that have begun and not ended, by package
 	for decoder := json.NewDecoder(in); ; {
 		var e event
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			r.addAll(ended, column)
 			r.finish(unfinished, failing)
 			return nil
 		} else if err != nil {
@@ -94,25 +102,95 @@ func (r *report) read(in io.Reader, column string) error {
 		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 			unfinished[e.Package]--
 			failing[e.Package] = failing[e.Package] || e.Action == "fail"
-			r.add(e, column, output[key])
+			ended = append(ended, ending{e, output[key]})
 			delete(output, key)
 		}
 	}
 }
 
+// ending is the end of a test, and what the test said.
+type ending struct {
+	event
+	output string
+}
+
+// addAll counts tests that ended. A test that passed though each of its cases was
+// skipped counts as skipped.
+func (r *report) addAll(ended []ending, column string) {
+	cases, ran := map[string]int{}, map[string]int{} // by package and test
+	for _, e := range ended {
+		for parent := range parents(e.event) {
+			cases[parent]++
+			if e.Action != "skip" && !hasCases(e, ended) {
+				ran[parent]++
+			}
+		}
+	}
+	for _, e := range ended {
+		if key := e.Package + " " + e.Test; e.Action == "pass" && cases[key] > 0 && ran[key] == 0 {
+			e.Action, e.output = "skip", "each of its cases is skipped"
+		}
+		r.add(e, column)
+	}
+}
+
+// parents are the tests that a test may be a case of, by package and name: a name of a
+// case may have a slash in it.
+func parents(e event) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n, c := range e.Test {
+			if c == '/' && !yield(e.Package+" "+e.Test[:n]) {
+				return
+			}
+		}
+	}
+}
+
+// hasCases tells whether a test has cases.
+func hasCases(e ending, ended []ending) bool {
+	return slices.ContainsFunc(ended, func(other ending) bool {
+		return other.Package == e.Package && strings.HasPrefix(other.Test, e.Test+"/")
+	})
+}
+
+// story is what a test says that runs on a MAAS which it did not make.
+const story = "story on the MAAS at "
+
+// leftOut is a step that a test says it left out.
+var leftOut = regexp.MustCompile(`step left out: (.*)`)
+
 // add counts a test that ended.
-func (r *report) add(e event, column, output string) {
-	c := r.kind(inColumn(kindOf(e.Test), column))
+func (r *report) add(e ending, column string) {
+	name := inColumn(kindOf(e.Test), column)
+	c := r.kind(name)
+	for _, said := range leftOut.FindAllStringSubmatch(e.output, -1) {
+		if r.leftOut[name] == nil {
+			r.leftOut[name] = map[string]int{}
+		}
+		r.leftOut[name][said[1]]++
+	}
 	switch e.Action {
 	case "pass":
 		c.passed++
+		if strings.Contains(e.output, story) {
+			r.addStory(name, e)
+		}
 	case "fail":
 		c.failed++
 	case "skip":
 		c.skipped++
-		name := inColumn(e.Package[strings.LastIndex(e.Package, "/")+1:]+" "+e.Test, column)
-		r.skips = append(r.skips, skip{name, reasonIn(output)})
+		test := inColumn(e.Package[strings.LastIndex(e.Package, "/")+1:]+" "+e.Test, column)
+		r.skips = append(r.skips, skip{test, reasonIn(e.output)})
 	}
+}
+
+// addStory counts a story by its top-level test: ten cases of one test are one story.
+func (r *report) addStory(name string, e ending) {
+	if r.stories[name] == nil {
+		r.stories[name] = map[string]int{}
+	}
+	test, _, _ := strings.Cut(e.Test, "/")
+	r.stories[name][e.Package+" "+test]++
 }
 
 // inColumn is a name with that of the column, where there is one.
@@ -159,7 +237,11 @@ func reasonIn(output string) string {
 			continue
 		}
 		// A test may have said aloud what it then gives as its reason.
-		said = append(said, place.ReplaceAllString(line, ""))
+		line = place.ReplaceAllString(line, "")
+		if strings.HasPrefix(line, story) {
+			continue
+		}
+		said = append(said, line)
 		if n := len(said); n > 1 && strings.HasSuffix(said[n-2], said[n-1]) {
 			said = said[:n-1]
 		}

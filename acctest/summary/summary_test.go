@@ -14,11 +14,12 @@ import (
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		events []event
-		want   string // the report's lines
-		kinds  string // -want
-		err    string
+		reason  string
+		events  []event
+		want    string // the report's lines
+		kinds   string // -want
+		stories int    // -stories
+		err     string
 	}{
 		"KindsAndSkips": {
 			reason: "Suites are told apart by name, and a skip gives its reason.",
@@ -98,6 +99,59 @@ total: 0 passed, 1 failed, 0 skipped
 `,
 			err: "1 failed",
 		},
+		"CasesAllSkipped": {
+			reason: "A test of which each case is skipped has not run, also where the name of a case has a slash.",
+			events: []event{
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM"},
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM/Killed/CLI"},
+				{Action: "output", Package: "m/acctest", Test: "TestAccVM/Killed/CLI", Output: "    x_test.go:1: needs a simulator\n"},
+				{Action: "skip", Package: "m/acctest", Test: "TestAccVM/Killed/CLI"},
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM/Inner"},
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM/Inner/A"},
+				{Action: "skip", Package: "m/acctest", Test: "TestAccVM/Inner/A"},
+				{Action: "pass", Package: "m/acctest", Test: "TestAccVM/Inner"},
+				{Action: "pass", Package: "m/acctest", Test: "TestAccVM"},
+			},
+			want: `
+kind        passed  failed  skipped
+acceptance  0       0       4
+skipped acctest TestAccVM/Killed/CLI: needs a simulator
+skipped acctest TestAccVM/Inner/A: it gave no reason
+skipped acctest TestAccVM/Inner: each of its cases is skipped
+skipped acctest TestAccVM: each of its cases is skipped
+
+total: 0 passed, 0 failed, 4 skipped
+`,
+			kinds: "acceptance",
+			err:   "no acceptance test ran",
+		},
+		"OneCaseRan": {
+			reason: "A test of which one case ran has run, and is one story on a MAAS, however many cases ran.",
+			events: []event{
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM"},
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM/A"},
+				{Action: "skip", Package: "m/acctest", Test: "TestAccVM/A"},
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM/B"},
+				{Action: "output", Package: "m/acctest", Test: "TestAccVM/B", Output: "    x_test.go:1: story on the MAAS at http://maas\n"},
+				{Action: "output", Package: "m/acctest", Test: "TestAccVM/B", Output: "    x_test.go:2: step left out: count calls: no journal\n"},
+				{Action: "pass", Package: "m/acctest", Test: "TestAccVM/B"},
+				{Action: "run", Package: "m/acctest", Test: "TestAccVM/C"},
+				{Action: "output", Package: "m/acctest", Test: "TestAccVM/C", Output: "    x_test.go:1: story on the MAAS at http://maas\n"},
+				{Action: "pass", Package: "m/acctest", Test: "TestAccVM/C"},
+				{Action: "pass", Package: "m/acctest", Test: "TestAccVM"},
+			},
+			want: `
+kind        passed  failed  skipped
+acceptance  3       0       1
+acceptance: 1 stories ran on a MAAS that was there, in 2 cases
+left out 1 times in acceptance: count calls: no journal
+skipped acctest TestAccVM/A: it gave no reason
+
+total: 3 passed, 0 failed, 1 skipped
+`,
+			kinds: "acceptance", stories: 2,
+			err: "1 stories of acceptance ran on a MAAS that was there, want 2",
+		},
 		"CutOff": {
 			reason: "A run that was killed in the middle of a test has failed.",
 			events: []event{{Action: "run", Package: "m/engine", Test: "TestPhase"}},
@@ -115,7 +169,7 @@ total: 0 passed, 1 failed, 0 skipped
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			err := run(&out, []string{writeEvents(t, tc.events)}, tc.kinds)
+			err := run(&out, []string{writeEvents(t, tc.events)}, tc.kinds, tc.stories)
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
@@ -133,7 +187,7 @@ func TestSummaryOfColumns(t *testing.T) {
 		return writeEvents(t, []event{{Action: "run", Package: "m/acctest", Test: "TestAccVM"}, {Action: action, Package: "m/acctest", Test: "TestAccVM"}})
 	}
 	var out bytes.Buffer
-	if err := run(&out, []string{"maas=" + ended("pass"), "lxd=" + ended("skip")}, "acceptance (maas)"); err != nil {
+	if err := run(&out, []string{"maas=" + ended("pass"), "lxd=" + ended("skip")}, "acceptance (maas)", 0); err != nil {
 		t.Error(err)
 	}
 	want := `
@@ -152,7 +206,7 @@ total: 1 passed, 0 failed, 1 skipped
 func TestSummaryNeedsItsFile(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"None": "", "Missing": filepath.Join(t.TempDir(), "none.json")} {
-		if err := run(new(bytes.Buffer), []string{path}, ""); err == nil {
+		if err := run(new(bytes.Buffer), []string{path}, "", 0); err == nil {
 			t.Errorf("%s: no error for the file %q", name, path)
 		}
 	}

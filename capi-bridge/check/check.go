@@ -1,5 +1,5 @@
 // Package check are the commands that try what a fleet needs, one thing at a
-// time, and leave nothing behind: an LXD, a VM host to be, a MAAS.
+// time, and leave nothing behind: an LXD, a VM host to be, a MAAS, its upgrade.
 package check
 
 import (
@@ -18,6 +18,7 @@ func Run(ctx context.Context, p setting.Program) error {
 		{Name: "lxd", What: "is this LXD, here or at an address, set up for VMs?", Run: LXD},
 		{Name: "vm-host", What: "can MAAS register the LXD at an address? It does, and forgets it again", Run: VMHost},
 		{Name: "maas", What: "is this a MAAS that can be worked with, by this key?", Run: MAAS},
+		{Name: "upgrade", What: "what would MAAS drop when it drops its VM hosts, and is that noted?", Run: Upgrade},
 	}.Run(ctx, p)
 }
 

@@ -348,10 +348,10 @@ func TestUsage(t *testing.T) {
 	said, status := run(t.Context(), nil)
 	wants(t, said, status, setting.CodeUsage, "no command is given", "vm-host")
 	said, status = run(t.Context(), nil, "help")
-	wants(t, said, status, 0, "lxd", "vm-host", "maas")
+	wants(t, said, status, 0, "lxd", "vm-host", "maas", "upgrade")
 	said, status = run(t.Context(), nil, "disk")
 	wants(t, said, status, setting.CodeUsage, `there is no command "disk"`)
-	for _, name := range []string{"lxd", "vm-host", "maas"} {
+	for _, name := range []string{"lxd", "vm-host", "maas", "upgrade"} {
 		said, status := run(t.Context(), nil, name, "--help")
 		wants(t, said, status, 0, "Flags, with the variables")
 	}

@@ -21,7 +21,7 @@ import (
 type pair struct{ certificate, key string }
 
 func (c *pair) add(s *setting.Settings) {
-	s.PEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file")
+	s.PEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file; the file may hold the key, too, if both flags name it")
 	s.PEM(&c.key, "lxd-client-key", "MAASLXD_LXD_CLIENT_KEY", "its private key, in the same way")
 }
 

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachines,versions=v1beta1,name=validation.maasmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -62,7 +63,7 @@ func checkProviderID(at *field.Path, spec infrav1.MaasMachineSpec) field.ErrorLi
 	if spec.ProviderID == nil {
 		return nil
 	}
-	id, err := infrav1.ParseProviderID(*spec.ProviderID)
+	id, err := providerid.Parse(*spec.ProviderID)
 	switch {
 	case err != nil:
 		return field.ErrorList{field.Invalid(at.Child("providerID"), *spec.ProviderID,

@@ -81,6 +81,27 @@ func hostSubject(name string, spec func() engine.HostSpec) subject {
 	}
 }
 
+// bondedSubject is a host whose NICs are in a bond, with a VLAN interface on it.
+func bondedSubject() subject {
+	s := hostSubject("Bonded", bondedHost)
+	s.model = bondedWorld
+	s.set = func(t *testing.T, r testMAAS) { r.operated(t); r.tagged(t) }
+	s.one = func(t *testing.T, r testMAAS) {
+		t.Helper()
+		r.wantHost(t, "m1")
+		r.wantNICs(t, "eth0 physical", "eth1 physical", "bond0 bond eth0+eth1", "bond0.100 vlan bond0 static", "br0 bridge bond0 *")
+	}
+	s.none = func(t *testing.T, r testMAAS) {
+		t.Helper()
+		r.wantNoHost(t)
+		r.wantNICs(t, "eth0 physical auto", "eth1 physical link_up")
+		if d := r.machine(t, "m1").Description; d != "" {
+			t.Errorf("m1 has the description %q", d)
+		}
+	}
+	return s
+}
+
 func subjects() []subject {
 	placed := wanted()
 	placed.Host, placed.Placement = "", engine.Placement{Group: "web"}
@@ -125,7 +146,7 @@ func subjects() []subject {
 	run.one = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "run") }
 	run.none = metal.none
 	vm.http, selected.http, metal.http = true, true, true
-	return []subject{vm, spread, selected, fixed, adopted, metal, server, run}
+	return []subject{vm, spread, selected, fixed, adopted, metal, bondedSubject(), server, run}
 }
 
 // marks are the owner data of ours, by the hostname of the machine that has

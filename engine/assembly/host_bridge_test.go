@@ -20,6 +20,7 @@ type nic struct {
 	Type    string   `json:"type"`
 	Parents []string `json:"parents"`
 	Links   []struct {
+		ID     int    `json:"id"`
 		Mode   string `json:"mode"`
 		Subnet struct {
 			CIDR string `json:"cidr"`
@@ -50,22 +51,35 @@ func (r testMAAS) bridged(t *testing.T, hostname, name, subnet string) {
 	r.sim.ResetJournal()
 }
 
+// unlinked leaves the machine's NIC without a subnet, as commissioning leaves those
+// that it found no address on.
+func (r testMAAS) unlinked(t *testing.T, hostname string) {
+	t.Helper()
+	n := r.nics(t, hostname)[0]
+	path := "nodes/" + r.machine(t, hostname).SystemID + "/interfaces/" + strconv.Itoa(n.ID) + "/"
+	r.call(t, "POST", path+"?op=unlink_subnet", url.Values{"id": {strconv.Itoa(n.Links[0].ID)}})
+	r.sim.ResetJournal()
+}
+
 func TestHostBridge(t *testing.T) {
 	const create, link = "POST nodes/{id}/interfaces/ create_bridge", "POST nodes/{id}/interfaces/{nic}/ link_subnet"
 	nothing := func(*testing.T, testMAAS) {}
+	unlinked := func(t *testing.T, r testMAAS) { r.unlinked(t, "m1") }
 	cases := map[string]struct {
 		reason string
 		first  func(*testing.T, testMAAS)
 		want   engine.BridgeSpec
 		writes []string
 	}{
-		"Made":        {"There is none yet.", nothing, engine.BridgeSpec{Name: "br0"}, []string{create, link}},
-		"NamedNIC":    {"The interface is named.", nothing, engine.BridgeSpec{Name: "br-lan", NIC: "eth0"}, []string{create, link}},
-		"Subnet":      {"By name.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "lan"}, []string{create, link}},
-		"CIDR":        {"By CIDR.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "10.77.0.0/24"}, []string{create, link}},
-		"Kept":        {"It is there from an earlier life.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br0", "lan") }, engine.BridgeSpec{Name: "br0"}, nil},
-		"Unlinked":    {"A run died between the two calls.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br0", "") }, engine.BridgeSpec{Name: "br0"}, []string{link}},
-		"LongestName": {"As long as Linux takes it.", nothing, engine.BridgeSpec{Name: "br-123456789012"}, []string{create, link}},
+		"Made":              {"There is none yet.", nothing, engine.BridgeSpec{Name: "br0"}, []string{create}},
+		"UnlinkedNIC":       {"There is one subnet on its VLAN.", unlinked, engine.BridgeSpec{Name: "br0"}, []string{create, link}},
+		"UnlinkedNICSubnet": {"The NIC has none.", unlinked, engine.BridgeSpec{Name: "br0", Subnet: "lan"}, []string{create, link}},
+		"NamedNIC":          {"The interface is named.", nothing, engine.BridgeSpec{Name: "br-lan", NIC: "eth0"}, []string{create}},
+		"Subnet":            {"By name.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "lan"}, []string{create}},
+		"CIDR":              {"By CIDR.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "10.77.0.0/24"}, []string{create}},
+		"Kept":              {"It is there from an earlier life.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br0", "lan") }, engine.BridgeSpec{Name: "br0"}, nil},
+		"Unlinked":          {"A run died between the two calls.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br0", "") }, engine.BridgeSpec{Name: "br0"}, []string{link}},
+		"LongestName":       {"As long as Linux takes it.", nothing, engine.BridgeSpec{Name: "br-123456789012"}, []string{create}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +122,10 @@ func TestHostBridgeRefused(t *testing.T) {
 		"OtherBridge": {"The NIC is below another bridge.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br9", "lan") }, engine.BridgeSpec{Name: "br0"}, "bridge.name", "br9"},
 		"NoNIC":       {"There is no such NIC.", nothing, engine.BridgeSpec{Name: "br0", NIC: "eth7"}, "bridge.nic", "eth7"},
 		"NoSubnet":    {"There is no such subnet.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "nosuch"}, "bridge.subnet", "nosuch"},
-		"NoDHCP":      {"VMs could not boot.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "dark"}, "bridge.subnet", "DHCP"},
+		"OtherSubnet": {"The bridge takes the NIC's link over.", func(t *testing.T, r testMAAS) {
+			r.call(t, "POST", "subnets/", url.Values{"name": {"spare"}, "cidr": {"10.89.0.0/24"}})
+		}, engine.BridgeSpec{Name: "br0", Subnet: "spare"}, "bridge.subnet", "eth0 of m1 is linked to 10.77.0.0/24"},
+		"NoDHCP": {"VMs could not boot.", func(t *testing.T, r testMAAS) { r.unlinked(t, "m1") }, engine.BridgeSpec{Name: "br0", Subnet: "dark"}, "bridge.subnet", "DHCP"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +139,7 @@ func TestHostBridgeRefused(t *testing.T) {
 					t.Errorf("%s\nwant an error about %s that says %s, with a hint, got %v", tc.reason, tc.field, tc.words, err)
 				}
 				for _, w := range r.writes() {
-					if !strings.HasSuffix(w, " allocate") && !strings.HasSuffix(w, " set_owner_data") {
+					if w != "POST subnets/" && !strings.HasSuffix(w, " allocate") && !strings.HasSuffix(w, " set_owner_data") {
 						t.Errorf("%s\n%s was sent", tc.reason, w)
 					}
 				}

@@ -78,7 +78,13 @@ func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credent
 		address += ":8443"
 	}
 	lxds := n.sim.LXDs()
-	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return l.Address == address && l.Condition == sim.OK })
+	host, _, _ := strings.Cut(address, ":")
+	listens := func(l sim.LXD) bool { // at all addresses of its machine
+		return l.Address == address || strings.HasSuffix(address, ":8443") && slices.ContainsFunc(n.sim.Machines(), func(m sim.Machine) bool {
+			return m.Hostname == l.Name && slices.Contains(m.IPAddresses, host)
+		})
+	}
+	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return listens(l) && l.Condition == sim.OK })
 	if i < 0 {
 		return engine.LXDServer{}, fmt.Errorf("dial tcp %s: connection refused: %w", address, engine.ErrUnavailable)
 	}

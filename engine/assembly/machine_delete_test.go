@@ -70,10 +70,12 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 			}
 			return ref
 		}, []string{"", "release"}}, // noted first, so that it is chosen last
-		"Broken":     {"An operator said so; MAAS took its owner away.", post("mark_broken"), []string{"release"}},
-		"RescueMode": {"MAAS releases from it, once it is there.", post("rescue_mode"), []string{"release"}},
-		"Testing":    {"It is stopped first.", edit("Testing"), []string{"abort", "release"}},
-		"Releasing":  {"Someone did already.", post("release"), nil},
+		"Broken":              {"An operator said so; MAAS took its owner away.", post("mark_broken"), []string{"release"}},
+		"RescueMode":          {"MAAS does not release from it.", post("rescue_mode"), []string{"exit_rescue_mode", "release"}},
+		"FailedToEnterRescue": {"It is led out as from rescue mode.", edit("Failed to enter rescue mode"), []string{"exit_rescue_mode", "release"}},
+		"FailedToExitRescue":  {"Its power is as it should be.", edit("Failed to exit rescue mode"), []string{"exit_rescue_mode", "release"}},
+		"Testing":             {"It is stopped first.", edit("Testing"), []string{"abort", "release"}},
+		"Releasing":           {"Someone did already.", post("release"), nil},
 		"FailedReleasing": {"MAAS failed at it; the marks are gone.", func(t *testing.T, r testMAAS, p process) engine.Ref {
 			ref := p.until(t, engine.StatusDeployed, spec)
 			r.post(t, "machines/"+ref.SystemID+"/", "release")
@@ -124,6 +126,51 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMachineDeleteRescuedAndOn turns a machine off before it is led out of rescue mode
+// again: MAAS leaves the power of what was Allocated as it is, and fails because it is on.
+func TestMachineDeleteRescuedAndOn(t *testing.T) {
+	inMetal(t, func(t *testing.T, r testMAAS, p process) {
+		ref := p.until(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
+		failed, on, off := "Failed to exit rescue mode", "on", "off"
+		r.edit(t, "small", sim.MachineEdit{StatusName: &failed, PowerState: &on})
+		r.sim.ResetJournal()
+		if _, err := p.engine.Machines.Delete(p.ctx, ref); err != nil {
+			t.Fatal(err)
+		}
+		r.edit(t, "small", sim.MachineEdit{PowerState: &off})
+		if err := p.release(ref); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"POST machines/{id}/ power_off", "POST machines/{id}/ exit_rescue_mode", "POST machines/{id}/ release"}
+		if diff := cmp.Diff(want, r.writes()); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+		r.wantReady(t, "small")
+	})
+}
+
+// TestMachineDeleteRescueBound gives up on a machine that MAAS does not lead out of
+// rescue mode, after three exits.
+func TestMachineDeleteRescueBound(t *testing.T) {
+	inMetal(t, func(t *testing.T, r testMAAS, p process) {
+		ref := p.until(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
+		failed, off := "Failed to exit rescue mode", "off"
+		spoil := func() { r.edit(t, "small", sim.MachineEdit{StatusName: &failed, PowerState: &off}) }
+		spoil()
+		r.sim.ResetJournal()
+		for exit := range 4 {
+			_, err := p.engine.Machines.Delete(p.ctx, ref)
+			if gaveUp := err != nil; gaveUp != (exit == 3) {
+				t.Errorf("exit %d: error %v", exit+1, err)
+			}
+			spoil()
+		}
+		if got := r.writes(); len(got) != 3 {
+			t.Errorf("writes %q, want three exits", got)
+		}
+	})
 }
 
 // takenByOther allocates the machine for another user of MAAS.

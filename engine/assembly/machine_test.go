@@ -231,10 +231,11 @@ func TestMachineInherit(t *testing.T) {
 	})
 }
 
-// TestMachineAdoptWhileDeploying waits for what someone else installs.
+// TestMachineAdoptWhileDeploying waits for what someone else installs, with the same
+// account of MAAS: only the owner of a machine may write its owner data.
 func TestMachineAdoptWhileDeploying(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		operator, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.UserAPIKey(), Transport: r.sim.RoundTripper()})
+		operator, err := maas.New(maas.Config{URL: r.url, APIKey: r.sim.APIKey(), Transport: r.sim.RoundTripper()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -250,3 +250,58 @@ func TestFixedAddressCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestInterfacesAreLinked makes VMs with interfaces beside the one that they boot from.
+// Commissioning leaves those only up, and a deployment gives addresses to linked ones.
+func TestInterfacesAreLinked(t *testing.T) {
+	const lan, dark = "10.77.0.0/24", "10.88.0.0/24"
+	cases := map[string]struct {
+		reason  string
+		subnets []string // of eth0, eth1, …
+		deploy  bool
+		links   int
+	}{
+		"One":       {"MAAS has linked what the VM boots from.", []string{"lan"}, true, 0},
+		"Dark":      {"No DHCP shows MAAS the subnet of the second one.", []string{"lan", "dark"}, true, 1},
+		"CIDRs":     {"Subnets are called by CIDR, too.", []string{lan, dark}, true, 1},
+		"SameTwice": {"MAAS knows the subnet of the second one, and links it without an address.", []string{"lan", "lan"}, true, 1},
+		"Ready":     {"What is deployed later is linked already.", []string{"lan", "dark"}, false, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := addressWorld()
+				m.Subnets = append(m.Subnets, sim.SubnetModel{Name: "dark", CIDR: dark})
+				m.Hosts[0].Subnets = []string{"lan", "dark"}
+				r := inMemoryOf(t, m)
+				_, spec := fixed("web-1", "10.77.0.42")
+				spec.Interfaces = nil
+				for n, subnet := range tc.subnets {
+					spec.Interfaces = append(spec.Interfaces, engine.Interface{Name: fmt.Sprintf("eth%d", n), Subnet: subnet})
+				}
+				if !tc.deploy {
+					spec.Deploy = nil
+				}
+				vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).apply(spec)
+				if err != nil {
+					t.Fatalf("%s\n%v", tc.reason, err)
+				}
+				if links := r.sim.Journal().Count("POST nodes/{id}/interfaces/{nic}/ link_subnet"); links != tc.links {
+					t.Errorf("%s\n%d links, want %d", tc.reason, links, tc.links)
+				}
+				for n, i := range r.nics(t, "web-1") {
+					want := map[string]string{"lan": lan, "dark": dark}[tc.subnets[n]]
+					if want == "" {
+						want = tc.subnets[n]
+					}
+					if len(i.Links) != 1 || i.Links[0].Mode != "auto" || i.Links[0].Subnet.CIDR != want {
+						t.Errorf("%s\n%s has the links %+v, want auto in %s", tc.reason, i.Name, i.Links, want)
+					}
+				}
+				if tc.deploy && len(vm.IPAddresses) != len(tc.subnets) {
+					t.Errorf("%s\nit has the addresses %q, want one on each of %d interfaces", tc.reason, vm.IPAddresses, len(tc.subnets))
+				}
+			})
+		})
+	}
+}

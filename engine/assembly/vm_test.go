@@ -525,11 +525,14 @@ func TestFixedAddress(t *testing.T) {
 
 // TestFailedTransitions wants MAAS's own words when a VM does not come to be.
 func TestFailedTransitions(t *testing.T) {
-	cases := map[engine.Status]engine.ErrorType{
-		engine.StatusCommissioning: engine.VMCreationFailed,
-		engine.StatusDeploying:     engine.VMDeploymentFailed,
+	cases := map[engine.Status]struct {
+		want  engine.ErrorType
+		words string
+	}{
+		engine.StatusCommissioning: {engine.VMCreationFailed, "Failed commissioning"},
+		engine.StatusDeploying:     {engine.VMDeploymentFailed, "disk on fire"},
 	}
-	for status, want := range cases {
+	for status, tc := range cases {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
 				ref := p.reach(t, status)
@@ -538,8 +541,8 @@ func TestFailedTransitions(t *testing.T) {
 				}
 				vm, err := p.create(ref)
 				var failure *engine.Error
-				if !errors.As(err, &failure) || failure.Type != want || !strings.Contains(err.Error(), "disk on fire") || failure.Host != "lxd1" {
-					t.Errorf("want %s on lxd1 with MAAS's words, got %v", want, err)
+				if !errors.As(err, &failure) || failure.Type != tc.want || !strings.Contains(err.Error(), tc.words) || failure.Host != "lxd1" {
+					t.Errorf("want %s on lxd1 with MAAS's words, got %v", tc.want, err)
 				}
 				if vm.SystemID != ref.SystemID {
 					t.Errorf("the VM that failed is not returned: %+v", vm)

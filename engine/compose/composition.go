@@ -86,7 +86,7 @@ func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.C
 		c.Pool = host.Pool
 	}
 	for _, i := range want.Interfaces {
-		subnet, err := a.FindSubnet(ctx, "interfaces."+i.Name, i.Subnet)
+		subnet, err := a.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
 		if err != nil {
 			return c, err
 		}

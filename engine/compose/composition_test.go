@@ -13,15 +13,21 @@ import (
 // notComposed are the fields of a spec that are not given to a VM when it is made, and
 // what becomes of them.
 var notComposed = map[string]string{
-	"Name":        "the hostname, which is another one where LXD has an instance of that name",
-	"Host":        "says where",
-	"Placement":   "says where",
-	"Interfaces":  "their subnets are; addresses are linked once the VM is Ready",
-	"Tags":        "set once the VM is there",
-	"RemovedTags": "set once the VM is there",
-	"Deploy":      "installed once the VM is Ready",
-	"AwaitName":   "says how long a name is waited for",
-	"Resize":      "says whether a finished VM may change its size",
+	"Name":               "the hostname, which is another one where LXD has an instance of that name",
+	"Host":               "says where",
+	"Placement":          "says where",
+	"Interfaces":         "their subnets are; addresses are linked once the VM is Ready",
+	"Tags":               "set once the VM is there",
+	"RemovedTags":        "set once the VM is there",
+	"Deploy":             "installed once the VM is Ready",
+	"Description":        "written with the mark, once the VM is there",
+	"Locked":             "MAAS locks what is deployed",
+	"Power":              "turned once the VM is finished",
+	"MayStop":            "says how a finished VM may change its size",
+	"Annotations":        "written once the VM is deployed",
+	"RemovedAnnotations": "removed once the VM is deployed",
+	"AwaitName":          "says how long a name is waited for",
+	"Resize":             "says whether a finished VM may change its size",
 }
 
 // TestSpecIsComposed: what a spec says of a VM is asked of who makes it, or stands in the

@@ -21,15 +21,28 @@ func growthOf(s engine.VMSpec, have engine.Machine) engine.Need {
 	if s.HugePages {
 		n.HugePagesMiB = n.MemoryMiB
 	}
-	for i, d := range s.Disks {
-		if i < len(have.Disks) && d.SizeGB > have.Disks[i].SizeGB {
-			if n.DiskBytes == nil {
-				n.DiskBytes = map[string]int64{}
-			}
-			n.DiskBytes[have.Disks[i].Pool] += (d.SizeGB - have.Disks[i].SizeGB) * 1e9
+	for _, d := range DiskGrowth(s, have) {
+		if n.DiskBytes == nil {
+			n.DiskBytes = map[string]int64{}
 		}
+		n.DiskBytes[d.Pool] += d.SizeGB * 1e9
 	}
 	return n
+}
+
+// DiskGrowth is what the disks of a VM grow by, with the disks that come.
+func DiskGrowth(s engine.VMSpec, have engine.Machine) []engine.Disk {
+	var growth []engine.Disk
+	for n, d := range s.Disks {
+		switch {
+		case len(have.Disks) == 0: // nobody knows
+		case n >= len(have.Disks):
+			growth = append(growth, d)
+		case d.SizeGB > have.Disks[n].SizeGB:
+			growth = append(growth, engine.Disk{Name: d.Name, SizeGB: d.SizeGB - have.Disks[n].SizeGB, Pool: have.Disks[n].Pool})
+		}
+	}
+	return growth
 }
 
 // isNothing tells that nothing is needed.
@@ -65,8 +78,13 @@ func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.
 	if isNothing(need) {
 		return engine.Row{}, nil
 	}
+	at := hostCandidate(host)
+	if bytes, unnamed := need.DiskBytes[""]; unnamed && at.DefaultPool != "" { // as the row will say
+		delete(need.DiskBytes, "")
+		need.DiskBytes[at.DefaultPool] += bytes
+	}
 	r := engine.Reservation{
-		Key: key + growing, Name: have.Hostname, Need: need, Candidates: []engine.Candidate{hostCandidate(host)}, Inventory: host.Inventory,
+		Key: key + growing, Name: have.Hostname, Need: need, Candidates: []engine.Candidate{at}, Inventory: host.Inventory,
 	}
 	row, _, err := mk.Ledger.Place(ctx, r)
 	if err == nil && (row.HostKey != host.HostKey || !isSameNeed(row.Need, need)) {

@@ -17,6 +17,7 @@ func AsVM(m engine.Machine, key engine.Key) engine.VM {
 		Ours:      owner == engine.MarkerOf(key) || owner == "" && engine.CarriesBirthMark(m, key),
 		TakenOver: m.MarkedByAnotherOwner(key),
 		Finished:  finished,
+		Restarts:  m.OwnerData[engine.RestartData] != "",
 	}
 }
 

@@ -129,7 +129,10 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 		HugePages: want.HugePages, Strategy: want.Placement.Strategy, Excluded: exclude, Disks: engine.PlacementDisks(want.Disks),
 	}
 	for _, i := range want.Interfaces {
-		subnet, err := f.FindSubnet(ctx, "interfaces."+i.Name, i.Subnet)
+		if i.Network().IsEmpty() {
+			continue // a plan that does not know it yet
+		}
+		subnet, err := f.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
 		if err != nil {
 			return need, err
 		}

@@ -51,9 +51,13 @@ func generate() (certificate, private []byte, err error) {
 }
 
 // Parse checks a key pair given as PEM text: one certificate, valid at now,
-// and its private key, not encrypted. The error is an *engine.SpecError of
+// and its private key, not encrypted. Both may be the same text, that of a file
+// which holds the pair, such as lxd-client.pem. The error is an *engine.SpecError of
 // field lxd_client_cert or lxd_client_key, and shows nothing of the key.
 func Parse(certificate, key string, now time.Time) (Key, error) {
+	if certificate == key {
+		certificate, key = split([]byte(certificate))
+	}
 	public, err := parseCertificate(certificate, now)
 	if err != nil {
 		return Key{}, err

@@ -66,6 +66,7 @@ func TestParse(t *testing.T) {
 		"Ed25519": {"OpenSSL makes such.", edCertificate, edKey},
 		"Words":   {"OpenSSL writes words around PEM.", "subject=CN = given\n" + edCertificate + "\n", "Key:\n" + edKey},
 		"Both":    {"A file with both halves given as the key.", edCertificate, edCertificate + edKey},
+		"OneFile": {"A file with both halves given twice.", edCertificate + edKey, edCertificate + edKey},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +79,8 @@ func TestParse(t *testing.T) {
 			if diff := cmp.Diff(got, again); err != nil || diff != "" {
 				t.Errorf("%s: not the same when given again: %v\n%s", tc.reason, err, diff)
 			}
-			if got.Fingerprint != fingerprintOf(t, tc.certificate) || len(got.Fingerprint) != 64 {
+			public, _ := split([]byte(tc.certificate))
+			if got.Fingerprint != fingerprintOf(t, public) || strings.Contains(got.Certificate, "PRIVATE") || len(got.Fingerprint) != 64 {
 				t.Errorf("fingerprint %s", got.Fingerprint)
 			}
 		})

@@ -5,13 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
+// connect sees that MAAS has the wanted network on the allocated machine.
+func (h *bridges) connect(ctx context.Context, m engine.Machine, want engine.HostSpec) (engine.Machine, error) {
+	if want.Network != nil {
+		return h.network(ctx, m, want.Network)
+	}
+	if len(machine.MadeByUs(m)) > 0 { // by a run that wanted another network
+		var err error
+		if m, err = h.RestoreNetwork(ctx, m); err != nil {
+			return m, err
+		}
+	}
+	if want.Bridge == nil {
+		return m, nil
+	}
+	return h.bridge(ctx, m, *want.Bridge)
+}
+
 // bridge sees that MAAS has the wanted bridge on the allocated machine, and
-// that it is linked to a subnet with DHCP. MAAS keeps it over release and
-// deployment, so it may be there from an earlier life.
+// that it is linked to a subnet with DHCP. A bridge that MAAS makes on an
+// allocated machine takes the interface's links over, and gives them back at the
+// release. One that an operator made before stays.
 func (h *bridges) bridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (engine.Machine, error) {
 	place, err := h.bridging(ctx, m, want)
 	if err != nil {
@@ -107,17 +127,16 @@ func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeS
 
 // bridgeSubnet is the subnet that gives the host its address, and its VMs
 // theirs: the one that is named, else that of the bridge or interface, else the
-// only one on the interface's VLAN. Once the bridge is made, the interface's
-// own link is gone.
+// only one on the interface's VLAN. Once the bridge is made, the interface has
+// no links of its own.
 func (h *bridges) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine.MachineInterface, have *engine.MachineBridge, want engine.BridgeSpec) (engine.Subnet, error) {
+	linked, links := "interface "+nic.Name, nic.Links
+	if have != nil {
+		linked, links = "bridge "+have.Name, have.Links
+	}
 	wanted := want.Subnet
-	if links := nic.Links; wanted == "" {
-		if have != nil {
-			links = have.Links
-		}
-		if i := slices.IndexFunc(links, isAddressed); i >= 0 {
-			wanted = links[i].Subnet
-		}
+	if i := slices.IndexFunc(links, isAddressed); i >= 0 && wanted == "" {
+		wanted = links[i].Subnet
 	}
 	if wanted == "" {
 		on, all, err := engine.FindInList(ctx, h.Names, engine.ListSubnets, h.Names.Subnets, func(s engine.Subnet) bool { return s.VLAN == nic.VLAN && nic.VLAN != 0 })
@@ -133,28 +152,36 @@ func (h *bridges) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine
 		wanted = on[0].CIDR
 	}
 	subnet, err := h.FindSubnet(ctx, "bridge", wanted)
-	if err == nil && have != nil {
-		err = sameSubnet(*have, subnet, m)
-	}
 	if err == nil && !subnet.DHCP {
 		err = &engine.SpecError{
 			Field: "bridge.subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
 			Hint: "VMs on this host boot from it: turn DHCP on for that VLAN, or use another interface or subnet.",
 		}
 	}
+	if err == nil {
+		err = sameSubnet(linked+" of "+m.Hostname, links, subnet)
+	}
 	return subnet, err
 }
 
-// sameSubnet refuses a bridge from an earlier life that is linked elsewhere: the
-// links of a machine are not ours to move.
-func sameSubnet(have engine.MachineBridge, wanted engine.Subnet, m engine.Machine) error {
-	for _, l := range have.Links {
-		if isAddressed(l) && l.Subnet != wanted.CIDR {
-			return &engine.SpecError{
-				Field: "bridge.subnet", Message: fmt.Sprintf("bridge %s of %s is linked to %s, and not to %s", have.Name, m.Hostname, l.Subnet, wanted.CIDR),
-				Hint: "Use that subnet, or change the link in MAAS.", Err: engine.ErrConflict,
-			}
+// sameSubnet refuses a bridge, or an interface whose links it would take over, that
+// is linked elsewhere: the links of a machine are not ours to move.
+func sameSubnet(linked string, links []engine.InterfaceLink, wanted engine.Subnet) error {
+	var others []string
+	for _, l := range links {
+		switch {
+		case !isAddressed(l):
+		case l.Subnet == wanted.CIDR:
+			return nil
+		default:
+			others = append(others, l.Subnet)
 		}
 	}
-	return nil
+	if len(others) == 0 {
+		return nil
+	}
+	return &engine.SpecError{
+		Field: "bridge.subnet", Message: fmt.Sprintf("%s is linked to %s, and not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
+		Hint: "Use that subnet, or change the link in MAAS.", Err: engine.ErrConflict,
+	}
 }

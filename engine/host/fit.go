@@ -8,6 +8,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
 // sizedFor gives the storage pools in files that name no size a part of the
@@ -45,12 +46,16 @@ func checkFit(want engine.HostSpec, m engine.Machine) error {
 	return checkDisk(want, m)
 }
 
-// fits is the same with the bridge, which takes looks at MAAS's subnets.
+// fits is the same with the network, which takes looks at MAAS's subnets.
 func (h *bridges) fits(ctx context.Context, want engine.HostSpec, m engine.Machine) error {
-	if err := checkFit(want, m); err != nil || want.Bridge == nil {
-		return err
+	err := checkFit(want, m)
+	switch {
+	case err != nil:
+	case want.Network != nil:
+		_, err = h.planNetwork(ctx, m, want.Network)
+	case want.Bridge != nil:
+		_, err = h.bridging(ctx, machine.WithoutOurNetwork(m), *want.Bridge)
 	}
-	_, err := h.bridging(ctx, m, *want.Bridge)
 	return err
 }
 

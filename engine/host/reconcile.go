@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -161,11 +162,9 @@ func (h *Kind) preparation(want engine.HostSpec) machine.Preparation {
 			if err := checkFit(sizedFor(want, m), m); err != nil {
 				return m, err
 			}
-			if want.Bridge != nil {
-				var err error
-				if m, err = h.bridge(ctx, m, *want.Bridge); err != nil {
-					return m, err
-				}
+			m, err := h.connect(ctx, m, want)
+			if err != nil {
+				return m, err
 			}
 			return h.Annotate(ctx, m, map[string]string{engine.FingerprintData: want.Credentials.Fingerprint()})
 		},
@@ -200,7 +199,7 @@ func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error)
 	if want.Address != "" {
 		return engine.Endpoint{Address: canonical(want.Address), Project: want.Project}, nil
 	}
-	ip := addressOf(m, want.Bridge)
+	ip := addressOf(m, want)
 	if only, err := netip.ParseAddr(want.LXD.ListenAddress); err == nil && !only.IsUnspecified() {
 		ip = only.String()
 	}
@@ -226,9 +225,10 @@ func canonical(address string) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-// addressOf is where the machine can be reached: on its bridge, else on the
-// interface that it boots from, else at the first address that MAAS knows.
-func addressOf(m engine.Machine, bridge *engine.BridgeSpec) string {
+// addressOf is where the machine can be reached: on the interface of its default gateway,
+// on its bridge, else on the interface that it boots from, else at the first address that
+// MAAS knows.
+func addressOf(m engine.Machine, want engine.HostSpec) string {
 	first := func(links []engine.InterfaceLink) string {
 		for _, l := range links {
 			if l.IP != "" {
@@ -237,8 +237,11 @@ func addressOf(m engine.Machine, bridge *engine.BridgeSpec) string {
 		}
 		return ""
 	}
+	if ip := gatewayAddress(m, want.Network); ip != "" {
+		return ip
+	}
 	for _, b := range m.Bridges {
-		if ip := first(b.Links); ip != "" && (bridge == nil || bridge.Name == b.Name) {
+		if ip := first(b.Links); ip != "" && (want.Bridge == nil || want.Bridge.Name == b.Name) {
 			return ip
 		}
 	}
@@ -249,6 +252,35 @@ func addressOf(m engine.Machine, bridge *engine.BridgeSpec) string {
 	}
 	if len(m.IPAddresses) > 0 {
 		return m.IPAddresses[0]
+	}
+	return ""
+}
+
+// hasGateway tells whether one of the machine's gateways is in a subnet. A machine whose
+// gateways MAAS does not tell has any.
+func hasGateway(m engine.Machine, cidr string) bool {
+	subnet, err := netip.ParsePrefix(cidr)
+	return len(m.Gateways) == 0 || err == nil && slices.ContainsFunc(m.Gateways, func(g string) bool {
+		ip, err := netip.ParseAddr(g)
+		return err == nil && subnet.Contains(ip)
+	})
+}
+
+// gatewayAddress is the address of the link that was chosen as the default gateway's,
+// empty if none was.
+func gatewayAddress(m engine.Machine, want *engine.NetworkSpec) string {
+	for _, i := range want.Interfaces() {
+		for _, l := range i.Links {
+			child := childOf(m, i.Name)
+			if !l.DefaultGateway || child == nil {
+				continue
+			}
+			for _, have := range child.Links {
+				if have.IP != "" && have.Mode == l.Mode && (!l.IP.IsValid() || l.IP.String() == have.IP) && hasGateway(m, have.Subnet) {
+					return have.IP
+				}
+			}
+		}
 	}
 	return ""
 }

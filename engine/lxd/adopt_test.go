@@ -163,7 +163,9 @@ func TestResizeRunning(t *testing.T) {
 		"Pinned":  {"Pinning is another thing.", func(c *engine.Composition) { c.PinnedCores = []int{0, 1, 2} }, "ErrConflict", "limits.cpu from 2 to 0,1,2"},
 		"Memory":  {"LXD cannot raise it beyond what the VM began with.", func(c *engine.Composition) { c.MemoryMiB = 4096 }, "ErrConflict", "limits.memory"},
 		"Disk":    {"Its disks are open.", func(c *engine.Composition) { c.Disks[0].SizeGB = 20 }, "ErrConflict", "disk root from 8 to 20 GB"},
-		"NewDisk": {"It takes a new VM.", func(c *engine.Composition) { c.Disks = append(c.Disks, engine.Disk{Name: "more", SizeGB: 1}) }, "ErrInvalid, SpecError disks", "3"},
+		"NoPool": {"A disk that comes is of a pool that there is.", func(c *engine.Composition) {
+			c.Disks = append(c.Disks, engine.Disk{Name: "more", SizeGB: 1, Pool: "nope"})
+		}, "ErrInvalid, SpecError disks.more.pool", "nope"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -134,7 +134,7 @@ func (s *session) remove(name string, macs []string, marks ...string) error {
 			return failure
 		}
 	}
-	return s.dropVolumes(volumesOf(have))
+	return errors.Join(s.dropVolumes(volumesOf(have)), dropAdding(s, have))
 }
 
 // unproven says that only its name speaks for an instance.

@@ -120,10 +120,10 @@ func (h seen) complete(i instance, m engine.Machine) engine.Machine {
 	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
 		m.MemoryMiB = memory
 	}
-	if len(m.Disks) != len(i.volumes)+1 {
+	if len(m.Disks) == 0 || len(m.Disks) > len(i.volumes)+1 {
 		return m // MAAS has not commissioned it, or somebody has added to it
 	}
-	m.Disks = slices.Clone(m.Disks)
+	m.Disks = append(slices.Clone(m.Disks), make([]engine.MachineDisk, len(i.volumes)+1-len(m.Disks))...) // that came since
 	for n, v := range append([]volume{i.root}, i.volumes...) {
 		if n > 0 {
 			v.bytes = h.volumeBytes[volumeID(i.project, v.pool, v.name)]

@@ -17,8 +17,9 @@ import (
 // in place; all else of the Composition is left aside: a VM with as many cores
 // keeps those that it is pinned to. Of a VM that runs only a number of cores can
 // be changed, into another number, and its system may have to bring them online;
-// for all else it must be stopped, or the error, an *engine.Refusal, says what. A
-// disk that would shrink, come or go is an *engine.SpecError. Whether the host has
+// for all else it must be stopped, or the error, an *engine.RunningError, says what. Disks
+// that come are the last ones, and are made and added also while it runs. A disk that would
+// shrink or go is an *engine.SpecError. Whether the host has
 // the room is for the caller to know. MAAS shows the new size once the machine was
 // commissioned again.
 func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID string, comp engine.Composition) error {
@@ -62,7 +63,7 @@ func (c *Composer) resizeAt(ctx context.Context, host engine.VMHost, at place, c
 		return err
 	}
 	defer c.fleet.drop(host.MachineID)
-	changed, err := s.resize(at, comp)
+	changed, err := s.resize(ctx, host, at, comp, bornNow(c.Now()))
 	switch {
 	case notThere(err):
 		return err
@@ -96,11 +97,13 @@ type resizing struct {
 	etag    string
 	edited  bool     // put differs
 	volumes []growth // volumes that grow
+	added   []volume // that are made first
 	changes []string // in words
 	halting []string // those of them that need a stopped VM
 }
 
-func (s *session) resize(at place, comp engine.Composition) (changed []string, err error) {
+// resize changes an instance. The volumes of disks that come are born at the time given.
+func (s *session) resize(ctx context.Context, host engine.VMHost, at place, comp engine.Composition, born string) (changed []string, err error) {
 	path := s.at("instances", at.instance)
 	var have api.Instance
 	etag, err := s.get(path, &have)
@@ -113,26 +116,41 @@ func (s *session) resize(at place, comp engine.Composition) (changed []string, e
 	r := resizing{put: have.Writable(), etag: etag}
 	r.put.Config, r.put.Devices = maps.Clone(r.put.Config), maps.Clone(r.put.Devices)
 	r.limits(have, comp)
-	if err := r.disks(s, have, comp.Disks); err != nil {
+	if err := r.disks(s, have, host, comp.Disks); err != nil {
 		return nil, err
 	}
 	if len(r.halting) > 0 && have.StatusCode != api.Stopped {
-		return nil, &engine.Refusal{
+		return nil, &engine.RunningError{Refusal: &engine.Refusal{
 			Message: fmt.Sprintf("%s runs, and must be stopped to change %s", have.Name, strings.Join(r.halting, ", ")),
 			Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
+		}}
+	}
+	if len(r.added) > 0 {
+		if noted, err := r.begin(s, path, have); err != nil {
+			return nil, err
+		} else if noted {
+			return s.resize(ctx, host, at, comp, born)
+		}
+		if err := r.makeVolumes(ctx, s, host, comp, born); err != nil {
+			return nil, err
 		}
 	}
+	return r.changes, r.send(s, path)
+}
+
+// send changes the instance, then its volumes.
+func (r *resizing) send(s *session, path string) error {
 	if r.edited {
 		if err := s.send(http.MethodPut, path, r.put, r.etag); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, v := range r.volumes {
 		if err := s.send(http.MethodPut, v.path, v.put, v.etag); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return r.changes, nil
+	return nil
 }
 
 // limits notes the changes of cores and memory.
@@ -161,14 +179,14 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// disks notes the disks that grow. They are the root disk and the volumes in
+// disks notes the disks that grow, and those that come after them. They are the root disk and the volumes in
 // the order of their devices, as they were made.
-func (r *resizing) disks(s *session, have api.Instance, wanted []engine.Disk) error {
+func (r *resizing) disks(s *session, have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
 	volumes := volumesOf(have)
-	if len(wanted) != len(volumes)+1 {
+	if len(wanted) <= len(volumes) {
 		return &engine.SpecError{
 			Field: "disks", Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
-			Hint: "Disks can grow in place, but not come or go: that takes a new VM.", Err: engine.ErrInvalid,
+			Hint: "Disks can grow and come in place, but not go: that takes a new VM.", Err: engine.ErrInvalid,
 		}
 	}
 	if err := r.rootDisk(have, wanted[0]); err != nil {
@@ -191,7 +209,7 @@ func (r *resizing) disks(s *session, have api.Instance, wanted []engine.Disk) er
 			r.volumes = append(r.volumes, growth{path, etag, put})
 		}
 	}
-	return nil
+	return r.addedDisks(have, host, wanted[len(volumes)+1:])
 }
 
 // rootDisk compares the root disk.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
@@ -39,16 +40,31 @@ func (c *Machines) Update(ctx context.Context, systemID string, u engine.Machine
 // taken (api/interfaces.py, link_subnet), which here means ErrConflict: that
 // the machine and the interface exist is for the caller to have seen.
 func (c *Machines) Link(ctx context.Context, systemID string, interfaceID int, subnet engine.Subnet, ip string) error {
-	defer c.addresses.ranges.drop(subnet.ID)
-	r := api.Post("link_subnet", "nodes/{id}/interfaces/{id}/", systemID, strconv.Itoa(interfaceID))
-	r.Put("subnet", strconv.Itoa(subnet.ID)).Put("force", "true")
+	mode := engine.LinkStatic
 	if ip == "" {
-		return c.write(ctx, systemID, r.Put("mode", "AUTO"), nil)
+		mode = engine.LinkAuto
 	}
-	err := c.write(ctx, systemID, r.Put("mode", "STATIC").Put("ip_address", ip), nil)
-	if e, ok := api.AsError(err); ok && e.Kind == engine.ErrNotFound {
+	return c.LinkTo(ctx, systemID, interfaceID, engine.NewLink{Mode: mode, Subnet: subnet, IP: ip})
+}
+
+// LinkTo implements engine.Machines.
+func (c *Machines) LinkTo(ctx context.Context, systemID string, interfaceID int, l engine.NewLink) error {
+	r := api.Post("link_subnet", interfaceRoute, systemID, strconv.Itoa(interfaceID)).Put("mode", strings.ToUpper(l.Mode))
+	if l.Subnet.ID != 0 {
+		defer c.addresses.ranges.drop(l.Subnet.ID)
+		r.Put("subnet", strconv.Itoa(l.Subnet.ID))
+	}
+	r.Set("ip_address", l.IP)
+	if l.DefaultGateway {
+		r.Put("default_gateway", "true")
+	}
+	if !l.Beside {
+		r.Put("force", "true")
+	}
+	err := c.write(ctx, systemID, r, nil)
+	if e, ok := api.AsError(err); ok && e.Kind == engine.ErrNotFound && l.IP != "" { // MAAS says so of an address that is in use
 		e.Kind = engine.ErrConflict
-		e.Hint = "Choose an address that MAAS does not list as used on " + subnet.CIDR + "."
+		e.Hint = "Choose an address that MAAS does not list as used on " + l.Subnet.CIDR + "."
 	}
 	return err
 }
@@ -87,6 +103,11 @@ func (c *Machines) Abort(ctx context.Context, systemID string) error {
 	return c.write(ctx, systemID, api.Post("abort", machineRoute, systemID), nil)
 }
 
+// ExitRescueMode implements engine.Machines.
+func (c *Machines) ExitRescueMode(ctx context.Context, systemID string) error {
+	return c.write(ctx, systemID, api.Post("exit_rescue_mode", machineRoute, systemID), nil)
+}
+
 // Release implements engine.Machines. It never sends force, which would delete
 // a VM host and all machines on it.
 func (c *Machines) Release(ctx context.Context, systemID string, erase engine.Erase) error {
@@ -108,22 +129,4 @@ func (c *Machines) begin(ctx context.Context, systemID string, phase engine.Phas
 		c.shared.Began(systemID, phase)
 	}
 	return err
-}
-
-// Power implements engine.Machines.
-func (c *Machines) Power(ctx context.Context, systemID string) (string, error) {
-	r := api.Get(machineRoute, systemID).Op("query_power_state")
-	r.Slow = true
-	var answer struct {
-		State string `json:"state"`
-	}
-	err := c.write(ctx, systemID, r, &answer) // MAAS notes the state in the machine
-	return answer.State, err
-}
-
-// PowerOff implements engine.Machines.
-func (c *Machines) PowerOff(ctx context.Context, systemID string) error {
-	r := api.Post("power_off", machineRoute, systemID)
-	r.Slow = true
-	return c.write(ctx, systemID, r, nil)
 }

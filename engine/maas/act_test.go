@@ -41,9 +41,21 @@ func TestVerbs(t *testing.T) {
 		"Abort": {"No parameters.",
 			func(ctx context.Context, c *Client) error { return c.Machines.Abort(ctx, "abc123") },
 			"POST machines/abc123/?op=abort", ""},
+		"ExitRescueMode": {"No parameters.",
+			func(ctx context.Context, c *Client) error { return c.Machines.ExitRescueMode(ctx, "abc123") },
+			"POST machines/abc123/?op=exit_rescue_mode", ""},
 		"PowerOff": {"No parameters: MAAS's way is to stop at once.",
 			func(ctx context.Context, c *Client) error { return c.Machines.PowerOff(ctx, "abc123") },
 			"POST machines/abc123/?op=power_off", ""},
+		"PowerOn": {"No parameters: user-data is of the first boot.",
+			func(ctx context.Context, c *Client) error { return c.Machines.PowerOn(ctx, "abc123") },
+			"POST machines/abc123/?op=power_on", ""},
+		"Lock": {"No parameters.",
+			func(ctx context.Context, c *Client) error { return c.Machines.Lock(ctx, "abc123") },
+			"POST machines/abc123/?op=lock", ""},
+		"Unlock": {"No parameters.",
+			func(ctx context.Context, c *Client) error { return c.Machines.Unlock(ctx, "abc123") },
+			"POST machines/abc123/?op=unlock", ""},
 		"Update": {"Only what is given, even if it is empty.",
 			func(ctx context.Context, c *Client) error {
 				return c.Machines.Update(ctx, "abc123", engine.MachineUpdate{Hostname: &name, Description: &empty})
@@ -77,6 +89,37 @@ func TestVerbs(t *testing.T) {
 				return c.Machines.CreateBridge(ctx, "abc123", 77, "br-123456789012")
 			},
 			"POST nodes/abc123/interfaces/?op=create_bridge", "name=br-123456789012&parent=77"},
+		"CreateBond": {"Of several interfaces.",
+			func(ctx context.Context, c *Client) error {
+				return c.Machines.CreateChild(ctx, "abc123", engine.NewChild{Kind: engine.ChildBond, Name: "bond0", Parents: []int{77, 78}, MTU: 9000, Bond: engine.BondMode{Mode: "802.3ad", LACPRate: "slow", HashPolicy: "layer3+4"}})
+			},
+			"POST nodes/abc123/interfaces/?op=create_bond", "bond_lacp_rate=slow&bond_mode=802.3ad&bond_xmit_hash_policy=layer3+4&mtu=9000&name=bond0&parents=77&parents=78"},
+		"CreateVLAN": {"On one interface.",
+			func(ctx context.Context, c *Client) error {
+				return c.Machines.CreateChild(ctx, "abc123", engine.NewChild{Kind: engine.ChildVLAN, Name: "bond0.5", Parents: []int{77}, VLAN: 12})
+			},
+			"POST nodes/abc123/interfaces/?op=create_vlan", "name=bond0.5&parent=77&vlan=12"},
+		"DeleteInterface": {"By its number.",
+			func(ctx context.Context, c *Client) error { return c.Machines.DeleteInterface(ctx, "abc123", 77) },
+			"DELETE nodes/abc123/interfaces/77/", ""},
+		"ClearMTU": {"An empty one is none.",
+			func(ctx context.Context, c *Client) error { return c.Machines.SetMTU(ctx, "abc123", 77, 0) },
+			"PUT nodes/abc123/interfaces/77/", "mtu="},
+		"LinkTo": {"In the place of other links.",
+			func(ctx context.Context, c *Client) error {
+				return c.Machines.LinkTo(ctx, "abc123", 77, engine.NewLink{Mode: "static", Subnet: engine.Subnet{ID: 1}, IP: "10.0.0.5", DefaultGateway: true})
+			},
+			"POST nodes/abc123/interfaces/77/?op=link_subnet", "default_gateway=true&force=true&ip_address=10.0.0.5&mode=STATIC&subnet=1"},
+		"LinkBeside": {"A second link.",
+			func(ctx context.Context, c *Client) error {
+				return c.Machines.LinkTo(ctx, "abc123", 77, engine.NewLink{Mode: "auto", Subnet: engine.Subnet{ID: 2}, Beside: true})
+			},
+			"POST nodes/abc123/interfaces/77/?op=link_subnet", "mode=AUTO&subnet=2"},
+		"LinkUp": {"Without a subnet.",
+			func(ctx context.Context, c *Client) error {
+				return c.Machines.LinkTo(ctx, "abc123", 77, engine.NewLink{Mode: "link_up"})
+			},
+			"POST nodes/abc123/interfaces/77/?op=link_subnet", "force=true&mode=LINK_UP"},
 		"Untag": {"By the tag, not by the machine.",
 			func(ctx context.Context, c *Client) error { return c.Machines.Untag(ctx, "abc123", "blue") },
 			"POST tags/blue/?op=update_nodes", "remove=abc123"},

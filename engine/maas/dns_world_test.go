@@ -71,7 +71,9 @@ func (w served) reserved(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, a := range w.operate(t, http.MethodGet, "ipaddresses/?all=true", nil).([]any) {
-		found = append(found, a.(map[string]any)["ip"].(string))
+		if a := a.(map[string]any); a["alloc_type_name"] == "User reserved" {
+			found = append(found, a["ip"].(string))
+		}
 	}
 	slices.Sort(found)
 	return found

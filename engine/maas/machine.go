@@ -39,6 +39,8 @@ func (m wireMachine) machine() engine.Machine {
 		Disks:         disks(m.Disks),
 		Interfaces:    interfaces(m.Interfaces),
 		Bridges:       bridges(m.Interfaces),
+		Children:      children(m.Interfaces),
+		Gateways:      m.gateways(),
 		BootInterface: m.Boot.ID,
 		Image:         m.image(),
 		Kernel:        m.Kernel,
@@ -82,7 +84,35 @@ func interfaces(wire []wireInterface) []engine.MachineInterface {
 	var made []engine.MachineInterface
 	for _, i := range ofType(wire, "physical") {
 		made = append(made, engine.MachineInterface{
-			ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), VLAN: i.VLAN.ID, Links: links(i.Links),
+			ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), VLAN: i.VLAN.ID, Fabric: i.VLAN.Fabric, MTU: i.Params.MTU, Links: links(i.Links),
+		})
+	}
+	return made
+}
+
+// gateways are the default gateways that somebody chose.
+func (m wireMachine) gateways() []string {
+	var chosen []string
+	for _, g := range []wireGateway{m.Gateways.IPv4, m.Gateways.IPv6} {
+		if g.LinkID != nil && g.IP != "" {
+			chosen = append(chosen, g.IP)
+		}
+	}
+	return chosen
+}
+
+// children are the bonds, VLAN interfaces and bridges, in the order of their ids.
+func children(wire []wireInterface) []engine.ChildInterface {
+	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
+	var made []engine.ChildInterface
+	for _, i := range sorted {
+		kind := engine.ChildKind(i.Type)
+		if kind != engine.ChildBond && kind != engine.ChildVLAN && kind != engine.ChildBridge {
+			continue
+		}
+		made = append(made, engine.ChildInterface{
+			ID: i.ID, Kind: kind, Name: i.Name, Parents: i.Parents, VLAN: i.VLAN.ID, VID: i.VLAN.VID, Fabric: i.VLAN.Fabric, MTU: i.Params.MTU, Links: links(i.Links),
+			Bond: engine.BondMode{Mode: i.Params.Mode, LACPRate: i.Params.LACPRate, HashPolicy: i.Params.HashPolicy},
 		})
 	}
 	return made

@@ -13,6 +13,7 @@ import (
 
 // Machines reads machines, moves them through MAAS's states, and allocates bare metal.
 type Machines struct {
+	switches
 	api       *api.Client
 	shared    *share.Machines
 	tags      *Tags
@@ -22,6 +23,7 @@ type Machines struct {
 
 func newMachines(c Config, sender *api.Client) *Machines {
 	m := &Machines{api: sender}
+	m.switches = switches{m}
 	m.shared = share.NewMachines(share.Config{
 		ByID: m.fetchByID, ByName: m.fetchByName, ByHost: m.fetchByHost, MaxHosts: maxHosts, Unchanged: sender.Reading,
 		Limit: sender.SharedLimit(), Interval: c.Interval, Gather: c.Gather, Now: c.Now, Log: c.Log,

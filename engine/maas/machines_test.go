@@ -18,9 +18,11 @@ func TestMachineIsRead(t *testing.T) {
 		"physicalblockdevice_set":[
 			{"id":21,"name":"sdb","size":3999999999,"tags":["ssd"],"storage_pool":null},
 			{"id":20,"name":"sda","size":8000000000,"tags":["default","maaslxd-abc"],"storage_pool":"default"}],
+		"default_gateways":{"ipv4":{"gateway_ip":"10.77.0.1","link_id":4},"ipv6":{"gateway_ip":"fd00::1","link_id":null}},
 		"interface_set":[
-			{"id":80,"name":"eno1.5","mac_address":"00:16:3e:00:00:04","type":"vlan","parents":["br0"],"links":[]},
-			{"id":79,"name":"br0","mac_address":"00:16:3e:00:00:03","type":"bridge","vlan":{"id":1,"dhcp_on":true},"parents":["enp5s0"],"links":[
+			{"id":80,"name":"eno1.5","mac_address":"00:16:3e:00:00:04","type":"vlan","parents":["br0"],"links":[],
+				"vlan":{"id":7,"vid":5,"fabric":"fabric-0"},"params":{"mtu":9000}},
+			{"id":79,"name":"br0","mac_address":"00:16:3e:00:00:03","type":"bridge","params":"","vlan":{"id":1,"dhcp_on":true},"parents":["enp5s0"],"links":[
 				{"id":4,"mode":"auto","subnet":{"id":1,"name":"lan","cidr":"10.77.0.0/24","vlan":{"id":1,"dhcp_on":true}}}]},
 			{"id":78,"name":"enp6s0","mac_address":"00:16:3E:AB:00:02","type":"physical","vlan":null,"parents":[],"links":[{"id":3,"mode":"link_up","subnet":null}]},
 			{"id":77,"name":"enp5s0","mac_address":"00:16:3e:00:00:01","type":"physical","vlan":{"id":1,"dhcp_on":true},"links":[
@@ -41,7 +43,12 @@ func TestMachineIsRead(t *testing.T) {
 		Bridges: []engine.MachineBridge{
 			{ID: 79, Name: "br0", Parents: []string{"enp5s0"}, VLAN: 1, Links: []engine.InterfaceLink{{Mode: "auto", Subnet: "10.77.0.0/24"}}},
 		},
-		Image: "ubuntu/jammy", Kernel: "ga-22.04", IPAddresses: []string{"10.77.0.51"},
+		Children: []engine.ChildInterface{
+			{ID: 79, Kind: engine.ChildBridge, Name: "br0", Parents: []string{"enp5s0"}, VLAN: 1, Links: []engine.InterfaceLink{{Mode: "auto", Subnet: "10.77.0.0/24"}}},
+			{ID: 80, Kind: engine.ChildVLAN, Name: "eno1.5", Parents: []string{"br0"}, VLAN: 7, VID: 5, Fabric: "fabric-0", MTU: 9000, Links: nil},
+		},
+		Gateways: []string{"10.77.0.1"},
+		Image:    "ubuntu/jammy", Kernel: "ga-22.04", IPAddresses: []string{"10.77.0.51"},
 	}
 	got, err := testClient(t, always(200, "application/json; charset=utf-8", deployed)).Machines.Machine(t.Context(), "abc123")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

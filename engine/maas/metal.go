@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -17,7 +18,7 @@ func (c *Machines) Allocate(ctx context.Context, systemID, agent string) error {
 	if systemID == "" {
 		r.Refuse("system_id", "no machine is named, so that MAAS would choose or even make one", "Name the machine to allocate.")
 	}
-	err := c.allocate(ctx, systemID, r)
+	err := allocate(ctx, c, systemID, r)
 	if e, ok := api.AsError(err); !ok || e.Kind != engine.ErrConflict {
 		return err
 	}
@@ -27,7 +28,7 @@ func (c *Machines) Allocate(ctx context.Context, systemID, agent string) error {
 	return err
 }
 
-func (c *Machines) allocate(ctx context.Context, systemID string, r *api.Request) error {
+func allocate(ctx context.Context, c *Machines, systemID string, r *api.Request) error {
 	defer c.shared.Wrote(systemID)
 	return c.api.List(ctx, r, nil)
 }
@@ -58,4 +59,52 @@ func (c *Machines) CreateBridge(ctx context.Context, systemID string, interfaceI
 			fmt.Sprintf("Linux takes 1 to %d bytes: choose a name like br0.", engine.MaxInterfaceName))
 	}
 	return c.write(ctx, systemID, r, nil)
+}
+
+// CreateChild implements engine.MachineNetwork.
+func (c *Machines) CreateChild(ctx context.Context, systemID string, n engine.NewChild) error {
+	r := api.Post("create_"+string(n.Kind), "nodes/{id}/interfaces/", systemID)
+	r.Once = true
+	parents := "parent"
+	if n.Kind == engine.ChildBond {
+		parents = "parents"
+	}
+	ids := make([]string, len(n.Parents))
+	for i, id := range n.Parents {
+		ids[i] = strconv.Itoa(id)
+	}
+	r.Put("name", n.Name).Put(parents, ids...)
+	if n.VLAN != 0 {
+		r.Put("vlan", strconv.Itoa(n.VLAN))
+	}
+	if n.MTU != 0 {
+		r.Put("mtu", strconv.Itoa(n.MTU))
+	}
+	r.Set("bond_mode", n.Bond.Mode).Set("bond_lacp_rate", n.Bond.LACPRate).Set("bond_xmit_hash_policy", n.Bond.HashPolicy)
+	if n.Name == "" || len(n.Name) > engine.MaxInterfaceName {
+		r.Refuse("name", fmt.Sprintf("%q cannot name an interface", n.Name),
+			fmt.Sprintf("Linux takes 1 to %d bytes: choose a name like bond0.", engine.MaxInterfaceName))
+	}
+	return c.write(ctx, systemID, r, nil)
+}
+
+const interfaceRoute = "nodes/{id}/interfaces/{id}/"
+
+// DeleteInterface implements engine.MachineNetwork.
+func (c *Machines) DeleteInterface(ctx context.Context, systemID string, interfaceID int) error {
+	err := c.write(ctx, systemID, api.NewRequest(http.MethodDelete, interfaceRoute, systemID, strconv.Itoa(interfaceID)), nil)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// SetMTU implements engine.MachineNetwork. MAAS takes an empty one for none of its own
+// (forms/interface.py, _set_param).
+func (c *Machines) SetMTU(ctx context.Context, systemID string, interfaceID, mtu int) error {
+	text := ""
+	if mtu != 0 {
+		text = strconv.Itoa(mtu)
+	}
+	return c.write(ctx, systemID, api.NewRequest(http.MethodPut, interfaceRoute, systemID, strconv.Itoa(interfaceID)).Put("mtu", text), nil)
 }

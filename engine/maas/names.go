@@ -82,6 +82,16 @@ func onlyNames(list []named, err error) ([]string, error) {
 	return names, err
 }
 
+// undefined is how MAAS calls the space of a VLAN that has none.
+const undefined = "undefined"
+
+func onlyNamed(space string) string {
+	if space == undefined {
+		return ""
+	}
+	return space
+}
+
 func (c *Names) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 	var list api.Elements[wireSubnet]
 	if err := c.api.List(ctx, api.Get("subnets/"), &list); err != nil {
@@ -89,8 +99,11 @@ func (c *Names) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 	}
 	subnets := make([]engine.Subnet, 0, len(list.List))
 	for _, s := range list.Sound() {
-		printable(&s.Name)
-		subnets = append(subnets, engine.Subnet{ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, VID: s.VLAN.VID, DHCP: s.VLAN.DHCP})
+		printable(&s.Name, &s.VLAN.Name, &s.VLAN.Fabric, &s.Space)
+		subnets = append(subnets, engine.Subnet{
+			ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, VID: s.VLAN.VID, DHCP: s.VLAN.DHCP,
+			VLANName: s.VLAN.Name, Fabric: s.VLAN.Fabric, Space: onlyNamed(s.Space), Gateway: s.Gateway,
+		})
 	}
 	return subnets, nil
 }

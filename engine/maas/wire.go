@@ -1,6 +1,8 @@
 package maas
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode"
 
@@ -53,6 +55,10 @@ type wireMachine struct {
 	Kernel       string          `json:"hwe_kernel"`
 	SwapSize     *int64          `json:"swap_size"`
 	IPAddresses  []string        `json:"ip_addresses"`
+	Gateways     struct {
+		IPv4 wireGateway `json:"ipv4"`
+		IPv6 wireGateway `json:"ipv6"`
+	} `json:"default_gateways"`
 
 	OwnerData map[string]string `json:"owner_data"`
 }
@@ -73,12 +79,39 @@ type wireInterface struct {
 	VLAN    wireVLAN   `json:"vlan"` // null for none
 	Parents []string   `json:"parents"`
 	Links   []wireLink `json:"links"`
+	Params  wireParams `json:"params"`
+}
+
+// wireGateway is a default gateway that somebody chose; its address is null where nobody
+// did, and MAAS chooses.
+type wireGateway struct {
+	IP     string `json:"gateway_ip"`
+	LinkID *int   `json:"link_id"` // null where MAAS chose
+}
+
+// wireParams are an interface's own parameters. MAAS writes an empty text for none.
+type wireParams struct {
+	MTU        int    `json:"mtu"`
+	Mode       string `json:"bond_mode"`
+	LACPRate   string `json:"bond_lacp_rate"`
+	HashPolicy string `json:"bond_xmit_hash_policy"`
+}
+
+// UnmarshalJSON takes what is no object for no parameters.
+func (p *wireParams) UnmarshalJSON(data []byte) error {
+	type plain wireParams
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return nil
+	}
+	return json.Unmarshal(data, (*plain)(p))
 }
 
 type wireVLAN struct {
-	ID   int  `json:"id"`
-	VID  int  `json:"vid"`
-	DHCP bool `json:"dhcp_on"`
+	ID     int    `json:"id"`
+	Name   string `json:"name"`
+	VID    int    `json:"vid"`
+	DHCP   bool   `json:"dhcp_on"`
+	Fabric string `json:"fabric"`
 }
 
 type wireLink struct {
@@ -89,10 +122,12 @@ type wireLink struct {
 }
 
 type wireSubnet struct {
-	ID   int      `json:"id"`
-	Name string   `json:"name"`
-	CIDR string   `json:"cidr"`
-	VLAN wireVLAN `json:"vlan"`
+	ID      int      `json:"id"`
+	Name    string   `json:"name"`
+	CIDR    string   `json:"cidr"`
+	VLAN    wireVLAN `json:"vlan"`
+	Space   string   `json:"space"`
+	Gateway string   `json:"gateway_ip"` // null for none
 }
 
 type wireHost struct {

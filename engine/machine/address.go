@@ -25,25 +25,31 @@ func (b *addresses) wishes(ctx context.Context, key engine.Key, want engine.Mach
 	b.claims.Forget(key)
 	var all []wish
 	for _, f := range want.Interfaces {
-		subnet, err := subnetFor(ctx, b.Config, f)
-		if err != nil {
-			return nil, err
-		}
-		field := f.Field() + ".ip"
-		use, err := b.LookUpAddress(ctx, field, subnet, f.IP)
-		if err == nil && use.Purpose != engine.AddressFree && use.SystemID == "" {
-			err = use.UnusableError(field, f.IP)
-		}
+		w, err := b.lookUpWish(ctx, f)
 		if err == nil {
-			err = b.claims.Take(field, key, string(key), subnet.ID, f.IP)
+			err = b.claims.Take(f.Field()+".ip", key, string(key), w.subnet.ID, f.IP)
 		}
 		if err != nil {
 			b.claims.Forget(key)
 			return nil, err
 		}
-		all = append(all, wish{f, subnet, use})
+		all = append(all, w)
 	}
 	return all, nil
+}
+
+// lookUpWish looks whether a machine can have an address.
+func (b *addresses) lookUpWish(ctx context.Context, f engine.FixedAddress) (wish, error) {
+	subnet, err := subnetFor(ctx, b.Config, f)
+	if err != nil {
+		return wish{}, err
+	}
+	field := f.Field() + ".ip"
+	use, err := b.LookUpAddress(ctx, field, subnet, f.IP)
+	if err == nil && use.Purpose != engine.AddressFree && use.SystemID == "" {
+		err = use.UnusableError(field, f.IP)
+	}
+	return wish{f, subnet, use}, err
 }
 
 // fit says why a machine cannot have the addresses.

@@ -153,11 +153,14 @@ func (b *choice) Allocatable(ctx context.Context, key engine.Key, m engine.Machi
 		}
 		hint = "Commission it in MAAS first."
 	case engine.PhaseDeployed:
-		hint = "To use it as it is, adopt it; to install it anew, release it in MAAS first."
+		hint = "To use it as it is, adopt or import it; to install it anew, release it in MAAS first."
 	}
 	message := fmt.Sprintf("machine %s (%s) is not Ready but %s", m.Hostname, m.SystemID, m.StatusName)
 	if m.Owner != "" {
 		message += ", and belongs to the MAAS user " + m.Owner
+	}
+	if marked := m.MarkedBy(); marked != "" {
+		message += fmt.Sprintf("; it was made for %q", marked)
 	}
 	return &engine.SpecError{Field: "machine", Message: message, Hint: hint, Err: engine.ErrConflict}
 }

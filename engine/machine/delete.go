@@ -12,17 +12,25 @@ import (
 // maxReleases bounds releases of one machine that fail one after the other.
 const maxReleases = 3
 
+// maxExits bounds exits from rescue mode of one machine.
+const maxExits = 3
+
 // Delete implements Kind.Delete: abort, release, see that it is Ready and
 // un-owned. The machine's record is never deleted, and what carries no mark of
 // ours is not touched: it was released, and perhaps acquired by someone else.
 func (b *giving) Delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
 	m, err := b.Look(ctx, ref)
+	if id, released := b.changed.Load(ref.Key); released && ref.SystemID == "" && errors.Is(err, engine.ErrNotFound) {
+		ref.SystemID = id.(string)
+		m, err = b.Look(ctx, ref)
+	}
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return b.free(ctx, ref, engine.Machine{})
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	}
+	ref.Key = m.CurrentKey(ref.Key) // a run may have died after it had renamed it
 	res, err := b.giveBack(ctx, ref, m)
 	if err != nil && res.SystemID == "" {
 		res = metalResult(ref.Key, m)
@@ -80,6 +88,26 @@ func (b *giving) abort(ctx context.Context, ref engine.Ref, m engine.Machine) (e
 	return b.stop(ctx, ref.Key, m, "abort", b.Machines.Abort)
 }
 
+// exitRescue leads a machine of ours out of rescue mode, from which MAAS does not
+// release. MAAS leaves the power of a machine that was Allocated as it is, and then
+// fails because it is on: so a machine of which an exit failed is turned off first.
+func (b *giving) exitRescue(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	exitFailed := m.Status == statusFailedExitingRescue
+	switch {
+	case m.Locked:
+		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
+	case exitFailed && b.exits.Spent(ref.Key, maxExits):
+		return engine.Result[engine.BareMetal]{}, failedMachine(m)
+	case exitFailed && m.PowerState == "on":
+		return b.stop(ctx, ref.Key, m, "turn off", b.Machines.PowerOff)
+	}
+	res, err := b.stop(ctx, ref.Key, m, "exit rescue mode of", b.Machines.ExitRescueMode)
+	if err == nil { // what MAAS refused is no exit that failed
+		b.exits.Count(ref.Key)
+	}
+	return res, err
+}
+
 // release takes the fixed addresses of a machine of ours back, and releases it.
 func (b *giving) release(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	if m.Locked {
@@ -91,6 +119,9 @@ func (b *giving) release(ctx context.Context, ref engine.Ref, m engine.Machine) 
 	}
 	if err != nil {
 		return engine.Result[engine.BareMetal]{}, err
+	}
+	if !notedNetwork(m.Description).isEmpty() {
+		b.changed.Store(ref.Key, m.SystemID)
 	}
 	return b.stop(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
 		return b.Machines.Release(ctx, systemID, ref.Release.Erase)
@@ -113,11 +144,16 @@ func (b *giving) free(ctx context.Context, ref engine.Ref, m engine.Machine) (en
 		return actsIn(situationOf(left[0])).delete.step(b, ctx, ref, left[0])
 	}
 	if m.Owner == "" {
-		if m, err = b.unfix(ctx, m); err != nil {
+		if m, err = b.unfix(ctx, m); err == nil {
+			m, err = b.RestoreNetwork(ctx, m)
+		}
+		if err != nil {
 			return engine.Result[engine.BareMetal]{}, err
 		}
 	}
+	b.changed.Delete(ref.Key)
 	b.tries.Forget(ref.Key)
+	b.exits.Forget(ref.Key)
 	b.claims.Forget(ref.Key)
 	return b.done(ref.Key, m), nil
 }

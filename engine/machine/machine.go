@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/region"
@@ -28,8 +29,13 @@ type Kind struct {
 type parts struct {
 	engine.Config
 	tries   *region.Tries // releases that failed
+	exits   *region.Tries // exits from rescue mode
 	surplus *region.Tries // looks at two machines of one key
 	claims  *region.Claims
+	region  *region.Region
+	// changed has the system ids, by key, of machines that are being released and whose
+	// network is to be restored: the release takes away what they are found by.
+	changed *sync.Map
 }
 
 // The steps, by what they are about: which machine is taken, its fixed addresses, the
@@ -46,13 +52,13 @@ type (
 
 // New returns the kind Machine. It makes no call.
 func New(cfg engine.Config, in *region.Region) *Kind {
-	p := &parts{Config: cfg, tries: region.NewTries(), surplus: region.NewTries(), claims: in.Claims}
+	p := &parts{Config: cfg, tries: region.NewTries(), exits: region.NewTries(), surplus: region.NewTries(), claims: in.Claims, region: in, changed: new(sync.Map)}
 	return &Kind{parts: p, choice: choice{p}, addresses: addresses{p}, failures: failures{p}, giving: giving{p, failures{p}}}
 }
 
 // Verbs are what the kind Machine does.
 func (b *Kind) Verbs() engine.Verbs[engine.MachineSpec, engine.BareMetal] {
-	return engine.Verbs[engine.MachineSpec, engine.BareMetal]{Observe: b.observe, Reconcile: b.reconcile, Delete: b.Delete, Check: b.obstacles}
+	return engine.Verbs[engine.MachineSpec, engine.BareMetal]{Observe: b.observe, Reconcile: b.reconcile, Delete: b.remove, Check: b.obstacles}
 }
 
 // observe implements Kind.Observe.

@@ -13,15 +13,19 @@ type situation string
 const (
 	beingTested   situation = "Testing"
 	failedRelease situation = "Failed releasing"
-	// rescuePassage is on the way into rescue mode or out of it: MAAS refuses to release
-	// then.
+	// rescuePassage is on the way into rescue mode or out of it, and inRescue is in it, or
+	// failed to enter or to leave it: MAAS releases from none of them.
 	rescuePassage situation = "Entering or leaving rescue mode"
+	inRescue      situation = "Rescue mode"
 )
 
-// The passages of rescue mode.
+// The statuses of rescue mode.
 const (
-	statusEnteringRescue engine.Status = 17
-	statusExitingRescue  engine.Status = 19
+	statusRescue               engine.Status = 16
+	statusEnteringRescue       engine.Status = 17
+	statusFailedEnteringRescue engine.Status = 18
+	statusExitingRescue        engine.Status = 19
+	statusFailedExitingRescue  engine.Status = 20
 )
 
 // situationOf says in which situation a machine is.
@@ -33,6 +37,8 @@ func situationOf(m engine.Machine) situation {
 		return failedRelease
 	case statusEnteringRescue, statusExitingRescue:
 		return rescuePassage
+	case statusRescue, statusFailedEnteringRescue, statusFailedExitingRescue:
+		return inRescue
 	}
 	return situation(m.Status.Phase())
 }
@@ -76,6 +82,7 @@ func table() []acts {
 		abort        = returning{"abort", true, (*giving).abort}
 		release      = returning{"release", true, (*giving).release}
 		releaseAgain = returning{"release, three times at most", false, (*giving).releaseAgain}
+		exitRescue   = returning{"exit rescue mode, three times at most; turn off what failed to exit", true, (*giving).exitRescue}
 		awaitReturn  = returning{"wait", false, (*giving).awaitReturn}
 	)
 	return []acts{
@@ -89,6 +96,7 @@ func table() []acts {
 		{failedRelease, fail, releaseAgain},
 		{situation(engine.PhaseFailed), fail, release},
 		{rescuePassage, wait, awaitReturn},
+		{inRescue, wait, exitRescue},
 		{situation(engine.PhaseOther), wait, release},
 	}
 }

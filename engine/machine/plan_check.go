@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -10,8 +11,66 @@ import (
 func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.MachineSpec) engine.Obstacles {
 	var o engine.Obstacles
 	o.Add(b.CheckImage(ctx, want.Deploy))
-	if _, err := b.Choices(ctx, ref.Key, want, bare(want)); err != nil {
+	prepare := b.bare(want).with(b.addressObstacles(ctx, &o, ref, want))
+	if want.Machine != "" {
+		b.NamedObstacles(ctx, &o, ref, want, prepare)
+	} else if want.Deploy != nil && len(o.Lasting) == 0 {
+		_, err := b.Choices(ctx, ref.Key, want, prepare)
 		o.Add(err)
 	}
 	return o
+}
+
+// addressObstacles looks for the fixed addresses, and returns those that no other
+// machine has: what another one of this program has it may give up.
+func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) (free []wish) {
+	for _, f := range want.Interfaces {
+		w, err := b.lookUpWish(ctx, f)
+		switch {
+		case err != nil:
+			o.Add(err)
+			continue
+		case w.use.SystemID == "", w.use.SystemID == ref.SystemID:
+			free = append(free, w)
+			continue
+		}
+		holder, err := b.Machines.Machine(ctx, w.use.SystemID)
+		switch {
+		case err != nil && !errors.Is(err, engine.ErrNotFound):
+			o.Add(err)
+		case !named(holder, want.Machine):
+			o.AddHeldBy(holder, w.use.UnusableError(f.Field()+".ip", f.IP))
+		default:
+			free = append(free, w)
+		}
+	}
+	return free
+}
+
+// named tells whether a spec names the machine so.
+func named(m engine.Machine, name string) bool {
+	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN)
+}
+
+// NamedObstacles looks at the machine that is named. One that the object of ref is on
+// already is given back before it is deployed anew.
+func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
+	m, err := b.FindNamed(ctx, want.Machine)
+	if err != nil {
+		o.Add(err)
+		return
+	}
+	if want.Adopt {
+		return // it is looked at when it is taken
+	}
+	if m.SystemID != ref.SystemID {
+		if err := b.Allocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
+			o.Passing = append(o.Passing, err)
+		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field == "machine" {
+			o.AddHeldBy(m, err)
+		} else if !ok {
+			o.Add(err)
+		}
+	}
+	o.Add(b.CheckSuits(ctx, m, want, prepare))
 }

@@ -20,26 +20,30 @@ type Preparation struct {
 	Deployment func(engine.Machine) (*engine.Deployment, error)
 }
 
-func bare(want engine.MachineSpec) Preparation {
+// bare is the preparation of a machine that is no host. What an interrupted host left on
+// its interfaces is removed.
+func (b *Kind) bare(want engine.MachineSpec) Preparation {
 	return Preparation{
 		Fits:       func(context.Context, engine.Machine) error { return nil },
-		Network:    func(_ context.Context, m engine.Machine) (engine.Machine, error) { return m, nil },
+		Network:    b.RestoreNetwork,
 		Deployment: func(engine.Machine) (*engine.Deployment, error) { return want.Deploy, nil },
 	}
 }
 
 // reconcile implements Kind.Reconcile.
 func (b *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.MachineSpec) (engine.Result[engine.BareMetal], error) {
-	res, err := b.Reach(ctx, ref, want, bare(want))
-	if err != nil || !res.Done || ref.Finished || res.Object.Finished {
+	b.leaveName(ref, ref.CurrentKey())
+	if res, waits := b.waitForName(ref, want, nil); waits {
+		return res, nil
+	}
+	res, err := b.Reach(ctx, ref, want, b.bare(want))
+	if res, waits := b.waitForName(ref, want, err); waits {
+		return res, nil
+	}
+	if err != nil || !res.Done {
 		return res, err
 	}
-	m, err := b.Annotate(ctx, res.Object.Machine, map[string]string{engine.KeyData: string(ref.Key), engine.StateData: want.FinishedState()})
-	if err != nil {
-		return res, err
-	}
-	res.Object = AsBareMetal(m, ref.Key)
-	return res, nil
+	return b.end(ctx, ref, want, res)
 }
 
 // Reach takes the machine one step towards what is wanted. Done means that it

@@ -38,6 +38,17 @@ func (t *Tries) Count(key engine.Key) int {
 	return t.made[key]
 }
 
+// Spent says whether so many tries of the key were counted. The count then begins anew.
+func (t *Tries) Spent(key engine.Key, most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.made[key] < most {
+		return false
+	}
+	delete(t.made, key)
+	return true
+}
+
 // Forget begins the count of a key anew.
 func (t *Tries) Forget(key engine.Key) {
 	t.mu.Lock()

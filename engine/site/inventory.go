@@ -15,6 +15,14 @@ func (i Inventory) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.composer.Hosts(ctx) })
 }
 
+// Refresh has MAAS list what is on a host anew, as Sync of engine.Composer does.
+func (i Inventory) Refresh(ctx context.Context, host engine.VMHost) error {
+	_, err := step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (struct{}, error) {
+		return struct{}{}, w.composer.Sync(ctx, host, "")
+	})
+	return err
+}
+
 // HostOf is the VM host of a VM, as of engine.Composer.
 func (i Inventory) HostOf(ctx context.Context, vm engine.Machine) (engine.VMHost, error) {
 	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.VMHost, error) { return w.composer.HostOf(ctx, vm) })

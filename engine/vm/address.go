@@ -11,19 +11,23 @@ import (
 func (v *checks) checkAddresses(ctx context.Context, key engine.Key, want engine.VMSpec) error {
 	v.region.Claims.Forget(key) // of a spec that is not wanted any more
 	for _, i := range want.Interfaces {
-		if !i.IP.IsValid() {
+		if !i.HasFixedAddress() {
 			continue
 		}
-		field := "interfaces." + i.Name
-		subnet, err := v.FindSubnet(ctx, field, i.Subnet)
+		links, err := v.findLinks(ctx, i)
 		if err != nil {
 			return err
 		}
-		if err := v.CheckAddress(ctx, field+".ip", subnet, i.IP, ""); err != nil {
-			return err
-		}
-		if err := v.region.Claims.Take(field+".ip", key, "the VM "+want.Name, subnet.ID, i.IP); err != nil {
-			return err
+		for _, l := range links {
+			if !l.IP.IsValid() {
+				continue
+			}
+			if err := v.CheckAddress(ctx, l.Field+".ip", l.subnet, l.IP, ""); err != nil {
+				return err
+			}
+			if err := v.region.Claims.Take(l.Field+".ip", key, "the VM "+want.Name, l.subnet.ID, l.IP); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

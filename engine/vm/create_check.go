@@ -53,13 +53,12 @@ func (v *checks) namesOf(want engine.VMSpec) []nameOf {
 
 func (v *checks) checkInterfaces(ctx context.Context, interfaces []engine.Interface) error {
 	for n, i := range interfaces {
-		field := "interfaces." + i.Name
-		subnet, err := v.FindSubnet(ctx, field, i.Subnet)
+		links, err := v.findLinks(ctx, i)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			if err := subnet.CheckDHCP(field); err != nil {
+			if err := links[0].subnet.CheckDHCP("interfaces." + i.Name); err != nil {
 				return err
 			}
 		}

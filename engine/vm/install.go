@@ -2,7 +2,6 @@ package vm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -63,47 +62,20 @@ func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
 	}
 }
 
-// link gives interfaces their fixed addresses. MAAS keeps them only as static
-// links of the commissioned machine, not as compose's ip=.
-func (v *Kind) link(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
-	for n, i := range want.Interfaces {
-		if !i.IP.IsValid() || n < len(m.Interfaces) && linked(m.Interfaces[n], i) {
-			continue
-		}
-		field := "interfaces." + i.Name
-		if n >= len(m.Interfaces) {
-			return &engine.SpecError{Field: field, Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: engine.ErrConflict}
-		}
-		subnet, err := v.FindSubnet(ctx, field, i.Subnet)
-		if err != nil {
-			return err
-		}
-		err = v.Machines.Link(ctx, m.SystemID, m.Interfaces[n].ID, subnet, i.IP.String())
-		switch {
-		case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrInvalid):
-			return v.LinkError(ctx, field+".ip", subnet, i.IP, m, v.JudgeRefusal(ctx, m, err))
-		case err != nil:
-			return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, i.IP, err)
-		}
-	}
-	return nil
-}
-
-func linked(have engine.MachineInterface, want engine.Interface) bool {
-	return engine.HasStaticLink(have.Links, want.IP)
-}
-
-// finish notes on the machine that it is what was wanted.
+// finish notes on the machine that it is what was wanted, and keeps it so.
 func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if description := engine.DescriptionWithMark(m.Description, key, true); description != m.Description {
+		var err error
+		if m, err = v.unlockToChange(ctx, want, m); err != nil {
+			return engine.Result[engine.VM]{}, err
+		}
 		if err := v.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &description}); err != nil {
 			return engine.Result[engine.VM]{}, fmt.Errorf("cannot mark %s as finished: %w", m.Hostname, err)
 		}
 		m.Description = description
 	}
-	res := result(key, m)
-	res.Done = true
-	return res, nil
+	want.Resize = false // it has just been made so
+	return v.keep(ctx, key, want, m)
 }
 
 // failed says in MAAS's words why a VM did not come to be.

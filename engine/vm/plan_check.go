@@ -36,33 +36,42 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 
 func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
 	for n, i := range want.Interfaces {
-		if i.Subnet == "" {
+		if i.Network().IsEmpty() {
 			continue
 		}
-		field := "interfaces." + i.Name
-		subnet, err := v.FindSubnet(ctx, field, i.Subnet)
+		links, err := v.findLinks(ctx, i)
 		if err == nil && n == 0 {
-			err = subnet.CheckDHCP(field)
+			err = links[0].subnet.CheckDHCP("interfaces." + i.Name)
 		}
-		if err != nil || !i.IP.IsValid() {
+		if err != nil {
 			o.Add(err)
 			continue
 		}
-		use, err := v.LookUpAddress(ctx, field+".ip", subnet, i.IP)
-		switch {
-		case err != nil:
-			o.Add(err)
-		case use.Purpose == engine.AddressFree, ref.SystemID != "" && use.SystemID == ref.SystemID:
-		case use.SystemID == "":
-			o.Add(use.UnusableError(field+".ip", i.IP))
-		default:
-			holder, err := v.Machines.Machine(ctx, use.SystemID)
-			if err == nil || errors.Is(err, engine.ErrNotFound) {
-				o.AddHeldBy(holder, use.UnusableError(field+".ip", i.IP))
-				continue
-			}
-			o.Add(err)
+		for _, l := range links {
+			v.addressObstacle(ctx, o, ref, l)
 		}
+	}
+}
+
+// addressObstacle looks whether a link can have its fixed address.
+func (v *checks) addressObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, l boundLink) {
+	if !l.IP.IsValid() {
+		return
+	}
+	use, err := v.LookUpAddress(ctx, l.Field+".ip", l.subnet, l.IP)
+	switch {
+	case err != nil:
+		o.Add(err)
+	case use.Purpose == engine.AddressFree, ref.SystemID != "" && use.SystemID == ref.SystemID:
+	case use.SystemID == "":
+		o.Add(use.UnusableError(l.Field+".ip", l.IP))
+	default:
+		holder, err := v.Machines.Machine(ctx, use.SystemID)
+		if err == nil || errors.Is(err, engine.ErrNotFound) {
+			o.AddHeldBy(holder, use.UnusableError(l.Field+".ip", l.IP))
+			return
+		}
+		o.Add(err)
 	}
 }
 

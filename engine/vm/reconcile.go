@@ -124,28 +124,48 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 			return result(key, m), err
 		}
 	}
-	finished := isFinished(ref, want, m)
+	before, finished := m, isFinished(ref, want, m)
 	m, err := v.settle(ctx, key, want, m, finished)
 	if err == nil {
 		err = v.rekey(ctx, ref, want.Placement.Group, m)
 	}
 	switch {
+	case err != nil && before.Locked:
+		return result(key, m), v.lockAgain(ctx, want, m, err)
 	case err != nil:
 		return result(key, m), err
 	case finished:
-		if err := v.resize(ctx, key, want, m); err != nil {
-			return result(key, m), err
-		}
-		// It once was what was wanted. Whatever state it is in now is for
-		// people to mend, or for the plan of a front end.
-		res := result(key, m)
-		res.Done = true
-		return res, nil
+		return v.keep(ctx, key, want, m)
 	}
 	res, err := actsIn(situationOf(m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
 	if err != nil && res.SystemID == "" && !res.Moved { // one that moves is not there any more
 		res = result(key, m)
 	}
+	return res, err
+}
+
+// keep sees to the annotations, the size, the power and the lock of a finished VM. It once was what was
+// wanted. Whatever else it is now is for people to mend, or for the plan of a front end.
+func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	m, err := v.settleAnnotations(ctx, want, m)
+	settled := err == nil
+	if settled {
+		m, settled, err = v.resizeOrStop(ctx, key, want, m)
+	}
+	if settled && err == nil {
+		m, settled, err = v.settlePower(ctx, want, m)
+	}
+	switch {
+	case err != nil:
+		return result(key, m), v.lockAgain(ctx, want, m, err)
+	case !settled:
+		res := v.wait(ctx, key, m)
+		res.Reason, res.Message = "ChangingPower", m.Hostname+" is being turned off or on"
+		return res, nil
+	}
+	m, err = v.settleLock(ctx, want, m)
+	res := result(key, m)
+	res.Done = err == nil
 	return res, err
 }
 

@@ -11,7 +11,7 @@ import (
 
 // resize gives a VM that is finished the size that is wanted, where that is
 // asked for. What it grows by is reserved first, as for a VM that is made.
-func (v *Kind) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) error {
+func (v *upkeep) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) error {
 	if !want.Resize {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (v *Kind) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m
 	}
 	c := engine.Composition{
 		Hostname: m.Hostname, Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
-		HugePages: want.HugePages, Disks: want.Disks,
+		HugePages: want.HugePages, Disks: want.Disks, Key: key, Marker: engine.MarkerOf(key),
 	}
 	return v.maker.Grow(ctx, key, want, have, hosts[n], func() error {
 		if err := v.Composer.Resize(ctx, hosts[n], m.SystemID, c); err != nil {
@@ -59,11 +59,5 @@ func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error
 	if err := compose.CheckFits(h, want); err != nil {
 		return err
 	}
-	var growth []engine.Disk
-	for n, d := range want.Disks {
-		if n < len(have.Disks) && d.SizeGB > have.Disks[n].SizeGB {
-			growth = append(growth, engine.Disk{Name: d.Name, SizeGB: d.SizeGB - have.Disks[n].SizeGB, Pool: have.Disks[n].Pool})
-		}
-	}
-	return compose.CheckPools(h, growth)
+	return compose.CheckPools(h, compose.DiskGrowth(want, have))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// settle changes what MAAS lets one change at any time: marker, name, zone,
+// settle changes what MAAS lets one change at any time: marker, description, name, zone,
 // pool, domain in one call, then tags.
 func (v *Kind) settle(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.Machine, error) {
 	update, after := difference(key, want, m, finished)
@@ -25,10 +25,10 @@ func (v *Kind) settle(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		}
 	}
 	if update != (engine.MachineUpdate{}) {
-		if err := v.update(ctx, key, want, m, update); err != nil {
+		if m, err := v.update(ctx, key, want, m, update); err != nil {
 			return m, err
 		}
-		m = after
+		m, m.Locked = after, false // MAAS changes no locked one
 	}
 	for _, tag := range missing {
 		if err := v.Machines.Tag(ctx, m.SystemID, tag); err != nil {
@@ -59,6 +59,9 @@ func difference(key engine.Key, want engine.VMSpec, m engine.Machine, finished b
 	if want.Name != "" && want.Name != m.Hostname {
 		description = compose.NoteInstanceName(description, m.Hostname)
 	}
+	if want.Description != nil {
+		description = engine.DescriptionWithText(description, *want.Description)
+	}
 	set(&u.Description, &m.Description, engine.DescriptionWithMark(description, key, finished))
 	set(&u.Zone, &m.Zone, want.Zone)
 	set(&u.Pool, &m.Pool, want.Pool)
@@ -71,10 +74,8 @@ func difference(key engine.Key, want engine.VMSpec, m engine.Machine, finished b
 	return u, m
 }
 
-func (v *Kind) update(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, u engine.MachineUpdate) error {
-	if m.Locked {
-		return engine.LockedError(m, "change")
-	}
+// update sends the change of a VM, which is unlocked for it.
+func (v *Kind) update(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
 	names := want
 	names.Placement = engine.Placement{}
 	if u.Zone == nil {
@@ -87,17 +88,21 @@ func (v *Kind) update(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		names.Domain = ""
 	}
 	if err := v.checkNames(ctx, names); err != nil {
-		return err
+		return m, err
+	}
+	m, err := v.unlockToChange(ctx, want, m)
+	if err != nil {
+		return m, err
 	}
 	change := func() error { return v.Machines.Update(ctx, m.SystemID, u) }
 	if u.Hostname != nil {
 		change = func() error { return v.rename(ctx, key, want, m, u) }
 	}
 	if err := change(); err != nil {
-		return fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrors(err))
+		return m, fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrors(err))
 	}
 	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {
 		v.Log.InfoContext(ctx, "changed VM", "name", want.Name, "system_id", m.SystemID)
 	}
-	return nil
+	return m, nil
 }

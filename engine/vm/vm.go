@@ -17,6 +17,7 @@ type Kind struct {
 	checks
 	renames
 	removal
+	upkeep
 	there sync.Map // system ids of VMs whose instances were made, or seen, by this process
 }
 
@@ -27,17 +28,19 @@ type parts struct {
 	region *region.Region
 }
 
-// The steps, by what they are about: what a spec names, a VM's name, a VM that is to go.
+// The steps, by what they are about: what a spec names, a VM's name, a VM that is to go, and
+// the size, power and lock of one that is finished.
 type (
 	checks  struct{ *parts }
 	renames struct{ *parts }
 	removal struct{ *parts }
+	upkeep  struct{ *parts }
 )
 
 // New returns the kind VM, whose VMs maker makes. It makes no call.
 func New(maker *compose.Maker, in *region.Region) *Kind {
 	p := &parts{Config: maker.Config, maker: maker, region: in}
-	return &Kind{parts: p, checks: checks{p}, renames: renames{p}, removal: removal{p}}
+	return &Kind{parts: p, checks: checks{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{p}}
 }
 
 // Verbs are what the kind VM does.

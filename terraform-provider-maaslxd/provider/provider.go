@@ -6,19 +6,29 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/actions"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/functions"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/machine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
 )
 
-var _ provider.Provider = (*maaslxdProvider)(nil)
+var (
+	_ provider.ProviderWithActions       = (*maaslxdProvider)(nil)
+	_ provider.ProviderWithFunctions     = (*maaslxdProvider)(nil)
+	_ provider.ProviderWithListResources = (*maaslxdProvider)(nil)
+)
 
 // New returns a constructor of the provider. The version goes to MAAS in the
 // User-Agent header.
@@ -68,15 +78,31 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 		resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", diagnostics.Explain(err))
 		return
 	}
-	resp.ResourceData, resp.DataSourceData = c, c
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = c, c, c, c
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{vm.NewResource, host.NewResource}
+	return []func() resource.Resource{vm.NewResource, host.NewResource, machine.NewResource}
 }
 
 func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{fleet.NewVMHostSource, fleet.NewVMHostsSource, fleet.NewVMSource, fleet.NewVMsSource}
+	return []func() datasource.DataSource{
+		fleet.NewVMHostSource, fleet.NewVMHostsSource, fleet.NewVMSource, fleet.NewVMsSource,
+		fleet.NewRegionSource, fleet.NewImagesSource, fleet.NewZonesSource, fleet.NewPoolsSource, fleet.NewDomainsSource, fleet.NewSubnetsSource,
+		fleet.NewMachinesSource, fleet.NewCapacitySource,
+	}
+}
+
+func (p *maaslxdProvider) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{vm.NewList, host.NewList}
+}
+
+func (p *maaslxdProvider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh}
+}
+
+func (p *maaslxdProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{functions.NewParseID, functions.NewProviderID, host.NewCloudConfig}
 }
 
 // userAgent names the program and the CLI that runs it.

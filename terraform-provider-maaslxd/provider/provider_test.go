@@ -39,8 +39,8 @@ func TestSchemaIsServed(t *testing.T) {
 			t.Errorf("attribute %s has no description", a.Name)
 		}
 	}
-	if n := len(resp.DataSourceSchemas); n != 4 {
-		t.Errorf("there are %d data sources, want 4", n)
+	if n := len(resp.DataSourceSchemas); n != 12 {
+		t.Errorf("there are %d data sources, want 12", n)
 	}
 	for source, schema := range resp.DataSourceSchemas {
 		for _, a := range schema.Block.Attributes {
@@ -74,7 +74,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x", "MAASLXD_LEDGER": "/env/ledger.db"},
 			want: client.Settings{
 				APIURL: "http://env/MAAS", APIKey: anyKey, CACert: []byte("-----BEGIN x"), Ledger: "/env/ledger.db",
-				Owner: "", RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto,
+				Owner: "", RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
 		"BlockWins": {
@@ -82,12 +82,12 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAASLXD_LEDGER": "/env/ledger.db"},
 			model: providerModel{
 				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"), Ledger: types.StringValue(client.MemoryLedger),
-				Probe: types.StringValue(client.ProbeMAAS), AllowInsecure: types.BoolValue(true),
+				Probe: types.StringValue(client.ProbeMAAS), OnUnfinished: types.StringValue(client.UnfinishedFails), AllowInsecure: types.BoolValue(true),
 				PollInterval: types.StringValue("100ms"), RequestTimeout: types.StringValue("2m"),
 			},
 			want: client.Settings{
 				APIURL: "http://block/MAAS", Owner: "team", Ledger: client.MemoryLedger, CACert: []byte(""),
-				RequestTimeout: 2 * 60e9, PollInterval: 100e6, Probe: client.ProbeMAAS, Key: client.KeySettings{Insecure: true},
+				RequestTimeout: 2 * 60e9, PollInterval: 100e6, Probe: client.ProbeMAAS, OnUnfinished: client.UnfinishedFails, Key: client.KeySettings{Insecure: true},
 			},
 		},
 		"Unknown": {
@@ -96,7 +96,7 @@ func TestSettings(t *testing.T) {
 			model:  providerModel{APIURL: types.StringUnknown()},
 			want: client.Settings{
 				Owner: "", CACert: []byte(""), Unknown: true,
-				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto,
+				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
 		"UnknownLedger": {
@@ -105,7 +105,7 @@ func TestSettings(t *testing.T) {
 			model:  providerModel{Ledger: types.StringUnknown()},
 			want: client.Settings{
 				Owner: "", CACert: []byte(""), Unknown: true,
-				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto,
+				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
 		"UnknownKey": {
@@ -113,7 +113,7 @@ func TestSettings(t *testing.T) {
 			model:  providerModel{LXDClientCert: types.StringUnknown()},
 			want: client.Settings{
 				Owner: "", CACert: []byte(""), Unknown: true,
-				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto,
+				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
 	}

@@ -16,11 +16,11 @@ import (
 // Schema is that of the provider block.
 func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	attributes := map[string]schema.Attribute{}
-	for _, group := range []map[string]schema.Attribute{maasAttributes(), runAttributes(), ledgerServiceAttributes(), keyAttributes()} {
+	for _, group := range []map[string]schema.Attribute{maasAttributes(), runAttributes(), makingAttributes(), ledgerServiceAttributes(), keyAttributes()} {
 		maps.Copy(attributes, group)
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Makes LXD hosts of the machines of a [MAAS](https://canonical.com/maas), and LXD virtual machines on them.\n\n" +
+		MarkdownDescription: "Makes LXD hosts of the machines of a [MAAS](https://canonical.com/maas), and LXD virtual machines on them. Deploys bare metal without LXD, too.\n\n" +
 			"MAAS is first called when a resource needs it, so that plans of other things, and plans whose MAAS is not " +
 			"there yet, work without one. Making VMs needs the API key of a MAAS administrator. MAAS up to 3.8 composes them on its VM hosts; " +
 			"for later ones they are made in LXD and enlisted, see `composer`.",
@@ -63,7 +63,7 @@ func maasAttributes() map[string]schema.Attribute {
 	}
 }
 
-// runAttributes say whose objects these are, and how they are made.
+// runAttributes say whose objects these are, and where runs note what is under way.
 func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"owner": schema.StringAttribute{
@@ -86,6 +86,12 @@ func runAttributes() map[string]schema.Attribute {
 				"`https://ledger.example.com:7443`. It may be several addresses of one cluster, parted by commas: " +
 				"`https://a.example.com:7443,https://b.example.com:7443`. The next one is asked where one does not serve. Environment: `MAASLXD_LEDGER`.",
 		},
+	}
+}
+
+// makingAttributes say how VMs and hosts are made.
+func makingAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
 		"composer": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Who makes the VMs. `maas`: MAAS composes them on its VM hosts, which it has up to 3.8. `lxd`, for any MAAS: they are made over " +
@@ -93,6 +99,13 @@ func runAttributes() map[string]schema.Attribute {
 				"`auto` asks MAAS once, and takes `maas` where it has VM hosts, else `lxd`. Hosts of either kind are made by `maaslxd_vm_host`, and stay " +
 				"the same under the other. Default `auto`.",
 			Validators: []validator.String{stringvalidator.OneOf(string(site.Auto), string(site.MAAS), string(site.LXD))},
+		},
+		"on_unfinished": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "What an apply says of a VM, VM host or machine that is not finished when `timeouts.create` is over. `warn`: a warning, and the apply " +
+				"ends well; the next one goes on with the object. `error`: an error, so that the apply fails, and what depends on the object is not made. " +
+				"Terraform then takes the object for tainted, and the next apply replaces it unless `terraform untaint` is run before. Default `warn`.",
+			Validators: []validator.String{stringvalidator.OneOf(client.UnfinishedWarns, client.UnfinishedFails)},
 		},
 		"probe": schema.StringAttribute{
 			Optional: true,

@@ -43,6 +43,7 @@ type providerModel struct {
 	PollInterval   types.String `tfsdk:"poll_interval"`
 	Composer       types.String `tfsdk:"composer"`
 	Probe          types.String `tfsdk:"probe"`
+	OnUnfinished   types.String `tfsdk:"on_unfinished"`
 	LXDClientCert  types.String `tfsdk:"lxd_client_cert"`
 	LXDClientKey   types.String `tfsdk:"lxd_client_key"`
 	AllowInsecure  types.Bool   `tfsdk:"allow_insecure_key"`
@@ -58,7 +59,7 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 		Ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
 	for _, v := range []types.String{
-		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.LedgerCA, m.LedgerCert, m.LedgerKey, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.LXDClientCert, m.LXDClientKey,
+		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.LedgerCA, m.LedgerCert, m.LedgerKey, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.OnUnfinished, m.LXDClientCert, m.LXDClientKey,
 	} {
 		s.Unknown = s.Unknown || v.IsUnknown()
 	}
@@ -66,6 +67,7 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	s.RequestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
 	s.PollInterval = durationOr(m.PollInterval, defaultPollInterval)
 	s.Probe = cmp.Or(m.Probe.ValueString(), client.ProbeAuto)
+	s.OnUnfinished = cmp.Or(m.OnUnfinished.ValueString(), client.UnfinishedWarns)
 	s.Composer = site.Choice(m.Composer.ValueString())
 	s.Key = m.keySettings(&diags)
 	s.LedgerAccess = m.ledgerAccess(s.Ledger, &diags)

@@ -104,7 +104,7 @@ func (c cluster) get(ctx context.Context, name string, into client.Object) {
 // them with their nodes, and everything says that it is well.
 func (c cluster) awaitRunning(machines int, version string) {
 	c.t.Helper()
-	await(c.t, fmt.Sprintf("%s: %d machines of %s", c.name, machines, version), func(ctx context.Context) string {
+	await(c.t, fmt.Sprintf("%s: %d machines of %s", c.name, machines, version), c.pace, func(ctx context.Context) string {
 		return strings.Join(slices.Concat(c.machinesMissing(ctx, machines, version), c.conditionsMissing(ctx)), "; ")
 	}, c.describe)
 }
@@ -168,10 +168,14 @@ func (c cluster) describe() string {
 	for _, m := range c.maasMachines(ctx) {
 		fmt.Fprintf(&b, "MaasMachine %s: %+v %+v\n", m.Name, m.Spec, m.Status)
 	}
-	for _, m := range c.maas.Machines() {
+	machines, err := c.site.Machines(ctx)
+	for _, m := range machines {
 		fmt.Fprintf(&b, "MAAS: %+v\n", m)
 	}
-	fmt.Fprintf(&b, "nodes to be: %q\nmanager: %s\n", c.workloads.Problems(), c.manager.Tail())
+	if c.workloads != nil {
+		fmt.Fprintf(&b, "nodes to be: %q\n", c.workloads.Problems())
+	}
+	fmt.Fprintf(&b, "MAAS can be asked: %v\nmanager: %s\n", err == nil, c.manager.Tail())
 	for _, manager := range c.capi {
 		fmt.Fprintf(&b, "%s: %s\n", manager.Name, lastErrors(manager.Log))
 	}
@@ -208,11 +212,15 @@ func (c cluster) scale(controlPlanes int32) {
 // machineOf is MAAS's machine for an object.
 func (c cluster) machineOf(m infrav1.MaasMachine) sim.Machine {
 	c.t.Helper()
-	seen, ok := c.maas.Machine(ptr.Deref(m.Spec.SystemID, ""))
-	if !ok {
+	all, err := c.site.Machines(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	at := slices.IndexFunc(all, func(each sim.Machine) bool { return each.SystemID == ptr.Deref(m.Spec.SystemID, "") })
+	if at < 0 {
 		c.t.Fatalf("%s: MAAS has no machine %q", m.Name, ptr.Deref(m.Spec.SystemID, ""))
 	}
-	return seen
+	return all[at]
 }
 
 // delete deletes the cluster, and waits until nothing of it is left.
@@ -224,5 +232,5 @@ func (c cluster) delete() {
 	if err := c.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: c.name}}); err != nil {
 		c.t.Fatal(err)
 	}
-	await(c.t, c.name+": deleted", func(ctx context.Context) string { return strings.Join(c.left(ctx), ", ") }, c.describe)
+	await(c.t, c.name+": deleted", c.pace, func(ctx context.Context) string { return strings.Join(c.left(ctx), ", ") }, c.describe)
 }

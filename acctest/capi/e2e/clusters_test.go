@@ -149,6 +149,9 @@ func (c cluster) checkNodes(machines int, version string) {
 // nodes are those of the cluster itself.
 func (c cluster) nodes() []corev1.Node {
 	c.t.Helper()
+	if c.workloads == nil {
+		return c.realNodes()
+	}
 	for _, each := range c.workloads.Clusters() {
 		if each.Endpoint == c.endpoint() {
 			nodes, err := each.Nodes(c.t.Context())
@@ -160,6 +163,20 @@ func (c cluster) nodes() []corev1.Node {
 	}
 	c.t.Fatalf("no machine has made a cluster at %s", c.endpoint())
 	return nil
+}
+
+// realNodes are those that a real API server lists.
+func (c cluster) realNodes() []corev1.Node {
+	c.t.Helper()
+	inside, err := c.inside(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all := &corev1.NodeList{}
+	if err := inside.List(c.t.Context(), all); err != nil {
+		c.t.Fatal(err)
+	}
+	return all.Items
 }
 
 // endpoint is the published one, host:port.
@@ -225,8 +242,11 @@ func (c cluster) checkName(controlPlanes int) {
 	}
 	slices.Sort(want)
 	host, _, _ := strings.Cut(c.endpoint(), ":")
-	await(c.t, fmt.Sprintf("%s leads to %q", host, want), func(context.Context) string {
-		have := c.maas.Resolve(host)
+	await(c.t, fmt.Sprintf("%s leads to %q", host, want), c.pace, func(ctx context.Context) string {
+		have, err := c.site.Resolve(ctx, host)
+		if err != nil {
+			return err.Error()
+		}
 		slices.Sort(have)
 		if len(have) != controlPlanes || !slices.Equal(have, want) {
 			return fmt.Sprintf("it leads to %q", have)
@@ -248,7 +268,7 @@ func (c cluster) replaceDead() {
 	c.create(c.t, check)
 	dead := c.worker()
 	c.power(dead, "off")
-	await(c.t, "the dead worker "+dead.Name+" is gone", func(ctx context.Context) string {
+	await(c.t, "the dead worker "+dead.Name+" is gone", c.pace, func(ctx context.Context) string {
 		for _, m := range c.maasMachines(ctx) {
 			if m.Name == dead.Name {
 				return "it is there"

@@ -56,7 +56,7 @@ func (w *world) lxdHosts(t *testing.T) {
 func (c cluster) awaitHosts(ready, all int) {
 	c.t.Helper()
 	want := fmt.Sprintf("%d of %d machines are LXD hosts", ready, all)
-	await(c.t, want, func(ctx context.Context) string {
+	await(c.t, want, c.pace, func(ctx context.Context) string {
 		maas := &infrav1.MaasCluster{}
 		c.get(ctx, c.name, maas)
 		found := conditions.Get(maas, infrav1.LXDReadyCondition)
@@ -76,7 +76,7 @@ func (c cluster) awaitHosts(ready, all int) {
 // the control plane would wait for itself.
 func (c cluster) checkProvisioned(machines int) {
 	c.t.Helper()
-	await(c.t, "all machines are provisioned", func(ctx context.Context) string {
+	await(c.t, "all machines are provisioned", c.pace, func(ctx context.Context) string {
 		provisioned := 0
 		for _, m := range c.maasMachines(ctx) {
 			if p := m.Status.Initialization.Provisioned; p != nil && *p {

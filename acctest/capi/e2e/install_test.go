@@ -32,16 +32,16 @@ func (w *world) install(t *testing.T, more ...client.Object) {
 		t.Fatal(err)
 	}
 	w.create(t, append(more, w.credentials()...)...)
-	if w.capi, err = w.plane.RunCAPI(t.Context(), w.workloads.Environment()...); err != nil {
+	if w.capi, err = w.plane.RunCAPI(t.Context(), w.environment()...); err != nil {
 		t.Fatal(err)
 	}
 	w.manager, err = w.plane.RunManager(t.Context(), kubetest.Manager{
-		Program: w.program, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.workloads.Environment(), Elects: true,
+		Program: w.program, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.environment(), Elects: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the manager leads", func(ctx context.Context) string {
+	await(t, "the manager leads", simPace, func(ctx context.Context) string {
 		leader, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: infrav1.LeaderElectionID})
 		if err != nil || leader == "" {
 			return fmt.Sprintf("nobody does (%v)", err)

@@ -2,14 +2,9 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -79,7 +74,9 @@ func (w *world) inventory(t *testing.T) inventory {
 		seen.Names = append(seen.Names, fmt.Sprint(r["fqdn"], r["ip_addresses"]))
 	}
 	for _, a := range w.ask(t, "ipaddresses/?all=true") {
-		seen.Addresses = append(seen.Addresses, fmt.Sprint(a["ip"]))
+		if a["alloc_type_name"] == "User reserved" {
+			seen.Addresses = append(seen.Addresses, fmt.Sprint(a["ip"]))
+		}
 	}
 	for _, each := range [][]string{seen.Machines, seen.Instances, seen.Hosts, seen.Names, seen.Addresses} {
 		slices.Sort(each)
@@ -90,24 +87,8 @@ func (w *world) inventory(t *testing.T) inventory {
 // ask gets a list from MAAS's API.
 func (w *world) ask(t *testing.T, path string) (list []map[string]any) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.maas.URL+"/api/2.0/"+path, nil)
-	if err != nil {
+	if err := w.api.Look(t.Context(), path, &list); err != nil {
 		t.Fatal(err)
-	}
-	key, now := strings.Split(w.maas.APIKey(), ":"), time.Now()
-	request.Header.Set("Authorization", fmt.Sprintf(`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="n%d", oauth_timestamp="%d"`,
-		key[0], key[1], key[2], now.UnixNano(), now.Unix()))
-	reply, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil || reply.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s: %v: %s", path, reply.Status, err, text)
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		t.Fatalf("GET %s: %v", path, err)
 	}
 	return list
 }

@@ -32,7 +32,8 @@ const fleetKey = "maaslxd-lxd-client"
 func (w *world) elsewhere(t *testing.T) *world {
 	t.Helper()
 	there := &world{
-		plane: kubetest.For(t, kubetest.Options{ControllerManager: true}), maas: w.maas, workloads: w.workloads, secrets: w.secrets,
+		plane: kubetest.For(t, kubetest.Options{ControllerManager: true}), maas: w.maas, site: w.site, api: w.api, url: w.url, key: w.key,
+		workloads: w.workloads, secrets: w.secrets, pace: w.pace,
 		dist: w.dist, program: w.program,
 	}
 	there.Client = newClient(t, there.plane)
@@ -55,7 +56,7 @@ func (c cluster) move(to *world, machines int, version string) cluster {
 	if err != nil {
 		c.t.Fatalf("%v\n%s\n%s", err, out, c.describe())
 	}
-	await(c.t, c.name+": nothing is left where it was", func(ctx context.Context) string {
+	await(c.t, c.name+": nothing is left where it was", c.pace, func(ctx context.Context) string {
 		return strings.Join(slices.DeleteFunc(c.left(ctx), func(o string) bool { return strings.HasPrefix(o, "Secret "+stays) }), ", ")
 	}, c.describe)
 	there := cluster{to, c.t, c.name}
@@ -197,13 +198,13 @@ func (c cluster) companions() {
 	blue, secret := &infrav1.MaasClusterIdentity{}, &corev1.Secret{}
 	example(c.t, "identity.yaml", "MaasClusterIdentity", blue)
 	example(c.t, "identity.yaml", "Secret", secret)
-	blue.Spec.Endpoint = c.maas.URL
+	blue.Spec.Endpoint = c.url
 	blue.Spec.AllowedNamespaces.List = []string{c.name}
 	// No more than this cluster needs: the example's are of another site.
 	blue.Spec.Limits = infrav1.IdentityLimits{ResourcePools: []string{"default"}, Domains: []string{"example.com", "maas"}}
-	secret.StringData[infrav1.CredentialsKey] = c.maas.APIKey()
+	secret.StringData[infrav1.CredentialsKey] = c.key
 	c.create(c.t, secret, blue)
-	key := map[string]string{infrav1.CredentialsKey: c.maas.APIKey()}
+	key := map[string]string{infrav1.CredentialsKey: c.key}
 	for name, labels := range map[string]map[string]string{goes: {moveLabel: ""}, stays: nil} {
 		c.create(c.t,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: c.name + "-" + name, Labels: labels}, StringData: key},

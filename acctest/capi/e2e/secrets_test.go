@@ -69,9 +69,9 @@ func (s *secrets) collect(t *testing.T, w *world, namespace string) {
 // collectOwn takes the manager's: its API key, and the key pair for LXD.
 func (s *secrets) collectOwn(t *testing.T, w *world) {
 	t.Helper()
-	s.add("the API key", w.maas.APIKey())
+	s.add("the API key", w.key)
 	s.mu.Lock()
-	s.texts[strings.Split(w.maas.APIKey(), ":")[2]] = "the API key's secret"
+	s.texts[strings.Split(w.key, ":")[2]] = "the API key's secret"
 	s.mu.Unlock()
 	pair := &corev1.Secret{}
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: "maaslxd-lxd-client"}, pair); err != nil {

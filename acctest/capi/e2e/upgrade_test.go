@@ -12,28 +12,49 @@ import (
 // upgrade has all machines replaced by ones with an image of another version.
 func (c cluster) upgrade(to string) {
 	c.t.Helper()
-	ctx := c.t.Context()
-	kcp, workers := &controlplanev1.KubeadmControlPlane{}, &clusterv1.MachineDeployment{}
-	c.get(ctx, c.name+"-control-plane", kcp)
-	c.get(ctx, c.name+"-workers", workers)
-	kcpBefore, workersBefore := kcp.DeepCopy(), workers.DeepCopy()
-	kcp.Spec.Version, kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name = to, c.newTemplate(kcp.Name, to)
-	workers.Spec.Template.Spec.Version, workers.Spec.Template.Spec.InfrastructureRef.Name = to, c.newTemplate(workers.Name, to)
-	for after, before := range map[client.Object]client.Object{kcp: kcpBefore, workers: workersBefore} {
-		if err := c.Patch(ctx, after, client.MergeFrom(before)); err != nil {
-			c.t.Fatal(err)
-		}
+	c.replaceTemplates(to, to, func(s *infrav1.MaasMachineSpec) { s.Image = imageOf(to) })
+}
+
+// replaceTemplates has all machines replaced by ones of other templates, and of another
+// version unless that is empty.
+func (c cluster) replaceTemplates(version, suffix string, edit func(*infrav1.MaasMachineSpec)) {
+	c.t.Helper()
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	c.get(c.t.Context(), c.name+"-control-plane", kcp)
+	before := kcp.DeepCopy()
+	if version != "" {
+		kcp.Spec.Version = version
+	}
+	kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name = c.newTemplate(kcp.Name, suffix, edit)
+	if err := c.Patch(c.t.Context(), kcp, client.MergeFrom(before)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.replaceWorkersTemplate(version, suffix, edit)
+}
+
+// replaceWorkersTemplate does so with the workers alone.
+func (c cluster) replaceWorkersTemplate(version, suffix string, edit func(*infrav1.MaasMachineSpec)) {
+	c.t.Helper()
+	workers := &clusterv1.MachineDeployment{}
+	c.get(c.t.Context(), c.name+"-workers", workers)
+	before := workers.DeepCopy()
+	if version != "" {
+		workers.Spec.Template.Spec.Version = version
+	}
+	workers.Spec.Template.Spec.InfrastructureRef.Name = c.newTemplate(workers.Name, suffix, edit)
+	if err := c.Patch(c.t.Context(), workers, client.MergeFrom(before)); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
-// newTemplate makes a template like another one, with the version's image, and
-// returns its name.
-func (c cluster) newTemplate(like, version string) string {
+// newTemplate makes a template like another one but for some fields, and returns its
+// name.
+func (c cluster) newTemplate(like, suffix string, edit func(*infrav1.MaasMachineSpec)) string {
 	c.t.Helper()
 	template := &infrav1.MaasMachineTemplate{}
 	c.get(c.t.Context(), like, template)
-	template.ObjectMeta = metav1.ObjectMeta{Namespace: c.name, Name: like + "-" + version}
-	template.Spec.Template.Spec.Image = imageOf(version)
+	template.ObjectMeta = metav1.ObjectMeta{Namespace: c.name, Name: like + "-" + suffix}
+	edit(&template.Spec.Template.Spec)
 	c.create(c.t, template)
 	return template.Name
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/capi/workload"
 	"github.com/maaslxd/maaslxd/acctest/kubetest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
@@ -74,27 +75,52 @@ type world struct {
 	capi       []*kubetest.RunningManager // Cluster API's own
 	dist       string                     // what a release ships
 	program    string                     // the manager's
-	maas       *sim.Server
-	workloads  *workload.Workloads
-	secrets    *secrets // of all management clusters
+	maas       *sim.Server                // nil where MAAS is another process, or a real one
+	site       workload.Site              // the machines, and the names, as its users see them
+	api        *realmaas.Client           // MAAS's API
+	url, key   string                     // of MAAS
+	workloads  *workload.Workloads        // nil where machines boot
+	secrets    *secrets                   // of all management clusters
+	pace       pace
 }
 
 // newWorld starts all of it.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{
-		plane: kubetest.For(t, kubetest.Options{ControllerManager: true}), maas: sim.Start(t, model()), secrets: &secrets{},
-		dist: manifests(t), program: bridge(t),
-	}
-	w.Client = newClient(t, w.plane)
-	var err error
-	w.workloads, err = workload.Start(t.Context(), workload.Options{Sim: w.maas.Sim, ProxyAddress: proxyAddress, Log: t.Logf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.workloads.Stop)
-	w.install(t)
+	maas := sim.Start(t, model())
+	w := &world{maas: maas, url: maas.URL, key: maas.APIKey(), site: workload.Simulated{Sim: maas.Sim}, pace: simPace}
+	w.start(t, &workload.Options{Site: w.site})
 	return w
+}
+
+// start starts all but MAAS. Without options for them, no machines are played.
+func (w *world) start(t *testing.T, played *workload.Options) {
+	t.Helper()
+	var err error
+	if w.api == nil {
+		if w.api, err = realmaas.NewClient(w.url, w.key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.plane, w.secrets = kubetest.For(t, kubetest.Options{ControllerManager: true}), &secrets{}
+	w.dist, w.program = manifests(t), bridge(t)
+	w.Client = newClient(t, w.plane)
+	if played != nil {
+		played.ProxyAddress, played.Log = proxyAddress, t.Logf
+		if w.workloads, err = workload.Start(t.Context(), *played); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.workloads.Stop)
+	}
+	w.install(t)
+}
+
+// environment is what lets the managers reach the clusters.
+func (w *world) environment() []string {
+	if w.workloads == nil {
+		return nil // by this system's resolver
+	}
+	return w.workloads.Environment()
 }
 
 func newClient(t *testing.T, plane *kubetest.ControlPlane) client.Client {
@@ -127,8 +153,8 @@ func (w *world) credentials() []client.Object {
 		return metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: name}
 	}
 	return []client.Object{
-		&corev1.Secret{ObjectMeta: named(infrav1.CredentialsSecret), StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()}},
-		&corev1.ConfigMap{ObjectMeta: named(infrav1.EndpointConfigMap), Data: map[string]string{infrav1.EndpointKey: w.maas.URL}},
+		&corev1.Secret{ObjectMeta: named(infrav1.CredentialsSecret), StringData: map[string]string{infrav1.CredentialsKey: w.key}},
+		&corev1.ConfigMap{ObjectMeta: named(infrav1.EndpointConfigMap), Data: map[string]string{infrav1.EndpointKey: w.url}},
 	}
 }
 
@@ -144,10 +170,10 @@ func (w *world) log(t *testing.T) string {
 
 // await asks every now and then until the answer is empty, and fails with the
 // last one, and what more explains it.
-func await(t *testing.T, what string, missing func(context.Context) string, explain func() string) {
+func await(t *testing.T, what string, p pace, missing func(context.Context) string, explain func() string) {
 	t.Helper()
 	began, last := time.Now(), ""
-	for time.Since(began) < patience {
+	for time.Since(began) < p.patience {
 		why := missing(t.Context())
 		if why == "" {
 			t.Logf("%s: after %.1fs", what, time.Since(began).Seconds())
@@ -157,13 +183,16 @@ func await(t *testing.T, what string, missing func(context.Context) string, expl
 			t.Logf("%6.1fs %s: %s", time.Since(began).Seconds(), what, why)
 			last = why
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(p.pause)
 	}
-	t.Fatalf("%s: not in %s: %s\n%s", what, patience, last, explain())
+	t.Fatalf("%s: not in %s: %s\n%s", what, p.patience, last, explain())
 }
 
-// patience is how long a change of a cluster may take.
-const patience = 4 * time.Minute
+// pace is how long a change of a cluster may take, and how often it is looked for.
+type pace struct{ patience, pause time.Duration }
+
+// simPace is that of a simulator in this process.
+var simPace = pace{4 * time.Minute, 200 * time.Millisecond}
 
 // root is the repository's.
 func root(t *testing.T) string {

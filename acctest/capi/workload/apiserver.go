@@ -19,19 +19,15 @@ import (
 // apiServer is the API server of one control plane machine. It answers for
 // etcd, too, to those that come by a port forwarded to its pod.
 type apiServer struct {
-	address string // host:port
+	address string // host:port, where it listens
 	cluster *Cluster
 	http    *http.Server
 }
 
-// serve starts the API server at the machine's address. It shows a certificate
-// for the endpoint's name and its own, and lets in who has one of the
+// serve starts the API server of the machine with the IP address. It shows a
+// certificate for the endpoint's name and its own, and lets in who has one of the
 // cluster's authority.
-func (c *Cluster) serve(address, node string) (*apiServer, error) {
-	ip, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
+func (c *Cluster) serve(address, ip, node string) (*apiServer, error) {
 	host, _, err := net.SplitHostPort(c.Endpoint)
 	if err != nil {
 		return nil, err
@@ -41,7 +37,7 @@ func (c *Cluster) serve(address, node string) (*apiServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &apiServer{address: address, cluster: c}
+	s := &apiServer{cluster: c}
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{
@@ -54,6 +50,7 @@ func (c *Cluster) serve(address, node string) (*apiServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server cannot listen: %w; a simulator with lxd_listen auto gives its machines loopback addresses", err)
 	}
+	s.address = l.Addr().String()
 	go func() { _ = s.http.ServeTLS(l, "", "") }() // ends with stop
 	return s, nil
 }

@@ -1,6 +1,6 @@
-// Package workload is the inside of the machines that a simulated MAAS deploys
-// with Cluster API's bootstrap data: what kubeadm and the kubelet would do
-// there.
+// Package workload is the inside of the machines that a MAAS deploys with Cluster
+// API's bootstrap data: what kubeadm and the kubelet would do there. The MAAS is a
+// simulator, or any other one whose guests do not boot.
 //
 // A machine that is Deployed and on runs its user-data, as cloud-init would.
 // "kubeadm init" makes a cluster with the authorities in the user-data: an API
@@ -14,5 +14,6 @@
 // addresses, where their API servers can listen without any rights. What is
 // missing is a resolver that knows MAAS's names; [Workloads.Environment] gives
 // programs a proxy that does, so that they use the very endpoint that was
-// published.
+// published. Where the machines have addresses that this system has not
+// ([Options.Elsewhere]), the proxy leads from those to loopback addresses.
 package workload

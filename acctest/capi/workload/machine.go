@@ -8,16 +8,17 @@ import (
 	"regexp"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/boot"
 )
 
 // machine is one of MAAS's machines that runs what it was deployed with.
 type machine struct {
-	id       string
 	hostname string
 	userData []byte
 	plan     plan
 	cluster  *Cluster
 	server   *apiServer // of a control plane that is on
+	at       string     // its host:port, as the other machines know it
 	joined   bool       // the node was registered
 	on       bool       // the kubelet reports
 }
@@ -42,7 +43,7 @@ func (w *Workloads) boot(ctx context.Context, m *machine, seen sim.Machine) erro
 		return nil
 	}
 	if m.cluster == nil {
-		if err := w.begin(ctx, m, seen); err != nil {
+		if err := w.begin(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -51,11 +52,9 @@ func (w *Workloads) boot(ctx context.Context, m *machine, seen sim.Machine) erro
 	}
 	ip := seen.IPAddresses[0]
 	if m.plan.controlPlane && m.server == nil {
-		server, err := m.cluster.serve(m.plan.address(ip), m.plan.node.Name)
-		if err != nil {
+		if err := w.serve(m, ip); err != nil {
 			return err
 		}
-		m.server = server
 	}
 	if err := w.reach(ctx, m.plan.endpoint, m.cluster.ca.pool); err != nil {
 		return fmt.Errorf("the kubelet cannot reach the endpoint %s: %w", m.plan.endpoint, err)
@@ -69,12 +68,12 @@ func (w *Workloads) boot(ctx context.Context, m *machine, seen sim.Machine) erro
 }
 
 // begin reads the user-data, and finds the cluster.
-func (w *Workloads) begin(ctx context.Context, m *machine, seen sim.Machine) error {
-	data, err := w.sim.CloudInit(m.id)
+func (w *Workloads) begin(ctx context.Context, m *machine) error {
+	files, commands, err := boot.WrittenBy(m.userData, m.hostname)
 	if err != nil {
 		return err
 	}
-	if m.plan, err = readPlan(data, seen.Hostname); err != nil {
+	if m.plan, err = readPlan(sim.CloudInit{Files: files, Commands: commands}, m.hostname); err != nil {
 		return err
 	}
 	m.cluster, err = w.clusterFor(ctx, m.plan)
@@ -97,11 +96,32 @@ func (w *Workloads) join(ctx context.Context, m *machine, seen sim.Machine, ip s
 	return nil
 }
 
+// serve starts the API server of a machine with an address.
+func (w *Workloads) serve(m *machine, ip string) error {
+	at := m.plan.address(ip)
+	listen := at
+	if w.maps {
+		listen = "127.0.0.1:0"
+	}
+	server, err := m.cluster.serve(listen, ip, m.plan.node.Name)
+	if err != nil {
+		return err
+	}
+	m.server, m.at = server, at
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mapped[at] = server.address
+	return nil
+}
+
 // halt is a machine that stops: by a command, a power cut or its release.
-func (m *machine) halt(ctx context.Context) error {
+func (w *Workloads) halt(ctx context.Context, m *machine) error {
 	if m.server != nil {
 		m.server.stop()
 		m.server = nil
+		w.mu.Lock()
+		delete(w.mapped, m.at)
+		w.mu.Unlock()
 	}
 	if m.cluster == nil {
 		return nil

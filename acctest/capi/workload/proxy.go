@@ -23,18 +23,26 @@ func (w *Workloads) SetHost(name string, addresses ...string) {
 }
 
 // resolve finds a name's addresses: those of SetHost, else MAAS's.
-func (w *Workloads) resolve(name string) []string {
+func (w *Workloads) resolve(ctx context.Context, name string) ([]string, error) {
 	w.mu.Lock()
 	addresses, found := w.hosts[name]
 	w.mu.Unlock()
 	if found {
-		return addresses
+		return addresses, nil
 	}
-	return w.sim.Resolve(name)
+	return w.site.Resolve(ctx, name)
+}
+
+// listener is where the API server listens that others know by host:port.
+func (w *Workloads) listener(address string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return or(w.mapped[address], address)
 }
 
 // Dial connects to host:port, where the host may be a name that MAAS's DNS
-// knows. Its addresses are tried in turn.
+// knows. Its addresses are tried in turn. Where the machines are elsewhere, names that
+// MAAS does not know are left to this system's resolver.
 func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -42,11 +50,16 @@ func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn
 	}
 	addresses := []string{host}
 	if _, err := netip.ParseAddr(host); err != nil {
-		addresses = w.resolve(host)
+		if addresses, err = w.resolve(ctx, host); err != nil {
+			return nil, fmt.Errorf("cannot resolve %s: %w", host, err)
+		}
+		if len(addresses) == 0 && w.maps {
+			addresses = []string{host} // such as MAAS's own name: this system's resolver may know it
+		}
 	}
 	failed := fmt.Errorf("no such host: MAAS's DNS has no address for %s", host)
 	for _, ip := range addresses {
-		connection, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(ip, port))
+		connection, err := (&net.Dialer{}).DialContext(ctx, network, w.listener(net.JoinHostPort(ip, port)))
 		if err == nil {
 			return connection, nil
 		}

@@ -87,7 +87,7 @@ func filesOf(made secret.Certificates) map[string]string {
 // start runs the machines for the test.
 func start(t *testing.T, o operator) *Workloads {
 	t.Helper()
-	w, err := Start(t.Context(), Options{Sim: o.sim, Interval: 20 * time.Millisecond, Log: t.Logf})
+	w, err := Start(t.Context(), Options{Site: Simulated{o.sim}, Interval: 20 * time.Millisecond, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

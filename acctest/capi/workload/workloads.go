@@ -20,8 +20,11 @@ const defaultInterval = 200 * time.Millisecond
 
 // Options say whose machines run, and how.
 type Options struct {
-	// Sim deploys the machines.
-	Sim *sim.Sim
+	// Site deploys the machines.
+	Site Site
+	// Elsewhere tells that the machines' addresses are not this system's. Their API
+	// servers listen at ports of 127.0.0.1, to which Dial and the proxy lead.
+	Elsewhere bool
 	// Interval is how often machines are looked at, 200 ms if zero.
 	Interval time.Duration
 	// ProxyAddress is where the proxy listens, a free port of 127.0.0.1 if
@@ -34,7 +37,8 @@ type Options struct {
 
 // Workloads are the insides of a simulator's machines.
 type Workloads struct {
-	sim      *sim.Sim
+	site     Site
+	maps     bool
 	interval time.Duration
 	log      func(format string, args ...any)
 	memory   inmemory.Manager
@@ -49,6 +53,7 @@ type Workloads struct {
 	clusters []*Cluster
 	problems map[string]string // by host name
 	hosts    map[string][]string
+	mapped   map[string]string // from a machine's host:port to where its API server listens
 }
 
 // Start looks at the simulator's machines until Stop.
@@ -63,8 +68,8 @@ func Start(ctx context.Context, o Options) (*Workloads, error) {
 		return nil, err
 	}
 	w := &Workloads{
-		sim: o.Sim, interval: or(o.Interval, defaultInterval), log: o.Log, memory: memory, cancel: cancel,
-		machines: map[string]*machine{}, problems: map[string]string{}, hosts: map[string][]string{},
+		site: o.Site, maps: o.Elsewhere, interval: or(o.Interval, defaultInterval), log: o.Log, memory: memory, cancel: cancel,
+		machines: map[string]*machine{}, problems: map[string]string{}, hosts: map[string][]string{}, mapped: map[string]string{},
 	}
 	if w.proxy, err = startProxy(or(o.ProxyAddress, "127.0.0.1:0"), w.Dial); err != nil {
 		cancel()
@@ -115,14 +120,19 @@ func (w *Workloads) loop(ctx context.Context) {
 
 // look lets every machine do what it can now.
 func (w *Workloads) look(ctx context.Context) {
+	all, err := w.site.Machines(ctx)
+	w.note("MAAS", err)
+	if err != nil {
+		return
+	}
 	seen := map[string]bool{}
-	for _, m := range w.sim.Machines() {
+	for _, m := range all {
 		seen[m.SystemID] = true
 		w.note(m.Hostname, w.step(ctx, m))
 	}
 	for id, m := range w.machines {
 		if !seen[id] {
-			w.note(m.hostname, m.halt(ctx))
+			w.note(m.hostname, w.halt(ctx, m))
 			delete(w.machines, id)
 		}
 	}
@@ -142,20 +152,20 @@ func (w *Workloads) step(ctx context.Context, seen sim.Machine) error {
 		if seen.StatusName != "Deployed" {
 			delete(w.machines, seen.SystemID) // its disk is another's
 		}
-		return m.halt(ctx)
+		return w.halt(ctx, m)
 	}
-	data, err := w.sim.UserData(seen.SystemID)
+	data, err := w.site.UserData(ctx, seen.SystemID)
 	if err != nil || len(data) == 0 {
 		return err
 	}
 	if m != nil && !m.sameAs(data) {
-		if err := m.halt(ctx); err != nil {
+		if err := w.halt(ctx, m); err != nil {
 			return err
 		}
 		m = nil
 	}
 	if m == nil {
-		m = &machine{id: seen.SystemID, hostname: seen.Hostname, userData: data}
+		m = &machine{hostname: seen.Hostname, userData: data}
 		w.machines[seen.SystemID] = m
 	}
 	was := m.on

@@ -20,7 +20,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A Ctrl-C reaches the command as well, which may have to clean up: it is waited for.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:])
 	var exit *exec.ExitError

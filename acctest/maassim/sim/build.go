@@ -16,19 +16,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
 // buildWorld makes the world of a model that was checked.
 func buildWorld(k *world.Keeper, m Model) *world.World {
 	w := &world.World{
-		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK,
-		LastID: map[string]int{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{},
+		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), Rack: world.OK, Site: site.New(),
+		LastID: map[string]int{}, LastDeployed: map[string]time.Time{}, Zones: map[int]*world.Zone{}, Pools: map[int]*world.Pool{}, Domains: map[int]*world.Domain{}, Spaces: map[int]*world.Space{}, Routes: map[int]*world.StaticRoute{},
 		Tags: map[string]*world.Tag{}, Images: m.Images, Machines: map[string]*world.Machine{}, Hosts: map[int]*world.VMHost{},
 		BMCs: map[string]*world.BMC{}, LXDs: map[string]*world.LXD{}, Nonces: world.Nonces{Seen: map[string]int64{}}, Done: make(chan struct{}),
 		Timers: map[*time.Timer]bool{}, UsedNames: map[string]bool{}, Nasty: world.NewNastiness(world.Nasty(m.Nasty), m.Seed),
 	}
 	w.RackID = w.NewSystemID()
 	w.NextID("scriptset") // the rack's own
+	w.LastID["packagerepository"], w.LastID["bootsource"] = len(w.Site.Repositories), len(w.Site.BootSources)
 	w.Users = []*world.User{world.NewUser("admin", m.AdminKey, true), world.NewUser("user1", m.UserKey, false)}
 	buildNames(w, m)
 	for _, sm := range m.Subnets {
@@ -129,11 +132,12 @@ func buildInstance(w *world.World, l *world.LXD, project, name string) {
 
 // hostBMC is how MAAS reaches the LXD of a model's VM host, which lets it in.
 func hostBMC(w *world.World, l *world.LXD, h HostModel) *world.BMC {
-	b := &world.BMC{Address: h.Address, Project: h.Project, Certificate: "sim", Key: "sim"}
+	b := &world.BMC{Address: h.Address, Project: h.Project}
+	var err error
+	b.Certificate, b.Key, err = hosts.NewPair("maas")
+	w.Problem = errors.Join(w.Problem, err)
 	if l.Lent != nil {
-		var err error
-		b.Certificate, b.Key, err = hosts.NewPair("maas")
-		w.Problem = errors.Join(w.Problem, err, driver.LentTo(l).Trust(daemon.Trust{Certificate: b.Certificate}))
+		w.Problem = errors.Join(w.Problem, driver.LentTo(l).Trust(daemon.Trust{Certificate: b.Certificate}))
 	}
 	l.Trusted = append(l.Trusted, daemon.Trust{Certificate: b.Certificate})
 	return b
@@ -174,6 +178,7 @@ func storagePools(models []StoragePoolModel) (pools []daemon.StoragePool) {
 func buildMachine(w *world.World, mm MachineModel) {
 	m := w.NewMachine(mm.Hostname)
 	m.PowerType, m.PowerState, m.Description = "manual", "unknown", mm.Description
+	m.Monitored = true // a server in a rack has a BMC
 	m.Zone, m.Pool, m.Domain = w.ZoneNamed(mm.Zone), w.PoolNamed(mm.Pool), w.DomainNamed(mm.Domain)
 	m.Cores, m.MemoryMiB = mm.Cores, mm.MemoryMiB
 	m.FirstBoot, m.VendorData, m.Architecture = world.FirstBoot(mm.FirstBoot), mm.VendorData, mm.Architecture
@@ -181,9 +186,13 @@ func buildMachine(w *world.World, mm MachineModel) {
 		for _, sizeGB := range slices.Concat([]int64{mm.DiskGB}, mm.MoreDisksGB) {
 			m.AddDisk(sizeGB*1e9, "", []string{"ssd"}, "")
 		}
+		m.Storage.Real = storage.AsFound(&m.Storage)
 	}
 	if !mm.NoNIC {
 		m.AddNIC(cmp.Or(strings.ToLower(mm.MAC), w.NewMAC()), w.Subnets[0])
+		for range mm.MoreNICs {
+			m.AddNIC(w.NewMAC(), w.Subnets[0])
+		}
 	}
 	for _, name := range mm.Tags {
 		w.EnsureTag(name)
@@ -193,6 +202,7 @@ func buildMachine(w *world.World, mm MachineModel) {
 		return
 	}
 	m.AutoLinks()
+	lifecycle.LayOut(m)
 	lifecycle.FinishCommissioning(m)
 	m.Query.Cancel()
 	m.PowerState = "unknown"
@@ -203,13 +213,14 @@ func buildMachine(w *world.World, mm MachineModel) {
 func settleAt(w *world.World, m *world.Machine, status string) {
 	switch status {
 	case "Broken":
-		m.Status = world.StatusBroken
+		m.SetStatus(world.StatusBroken)
 	case "Allocated", "Deployed":
-		m.Status, m.Owner = world.StatusAllocated, w.Users[0]
+		lifecycle.Acquire(m, w.Users[0], "", "")
 	}
 	if status == "Deployed" {
 		m.AssignAddresses()
 		m.Osystem, m.Series = "ubuntu", "jammy"
-		m.Status, m.Netboot = world.StatusDeployed, false
+		m.SetStatus(world.StatusDeployed)
+		m.Netboot = false
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -76,8 +77,8 @@ func (m MachineModel) withDefaults() MachineModel {
 // check looks for contradictions in a model that has its defaults. An error
 // names the field.
 func (m Model) check() error {
-	if !slices.Contains([]string{Version34, Version37, VersionGone}, m.MAASVersion) {
-		return fmt.Errorf("maas_version: %q is none of 3.4, 3.7, gone", m.MAASVersion)
+	if !versions.Known(m.MAASVersion) {
+		return fmt.Errorf("maas_version: %q is none of %s", m.MAASVersion, strings.Join(versions.All(), ", "))
 	}
 	for name, d := range m.Latency.durations() {
 		if *d < 0 {

@@ -1,28 +1,35 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/accounts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/catalog"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/disks"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/machines"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/network"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/settings"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/upkeep"
 )
 
 // dispatch runs a call to its reply. The lock is held; handlers may release it
 // to let time pass.
 func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
 	path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot)
-	res, found := s.resourceAt(path)
+	res, op, found := s.router.At(c.World.Version, path)
 	if !isAPI || !found {
 		return request.UnknownEndpoint(r.URL.Path)
 	}
 	c.Pattern, c.Vars = res.Pattern, res.Vars
+	c.Op = cmp.Or(c.Op, op)
 	u, denied := request.Authenticate(c.World, c, r)
 	if denied != nil && !res.Anonymous() {
 		if denied.Status == http.StatusUnauthorized && denied.Kind == rest.TypePlain && res.Pattern == "machines/" {
@@ -35,6 +42,9 @@ func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
 }
 
 func (s *Sim) operate(c *request.Call, res request.Resource) rest.Reply {
+	if c.Unreadable != nil {
+		return *c.Unreadable
+	}
 	if !res.Allows(c.Method) {
 		return request.MethodNotAllowed(res)
 	}
@@ -50,12 +60,29 @@ func (s *Sim) operate(c *request.Call, res request.Resource) rest.Reply {
 	if route.Admin && !c.User.Admin {
 		return rest.Refused(http.StatusForbidden, "This method is reserved for admin users.")
 	}
+	if hasNull(c.Vars) {
+		return rest.InternalError("A string literal cannot contain NUL (0x00) characters.")
+	}
 	return route.Handle(c)
+}
+
+// hasNull says whether a variable of the path holds what PostgreSQL takes in no
+// text.
+func hasNull(vars map[string]string) bool {
+	for _, value := range vars {
+		if strings.Contains(value, "\x00") {
+			return true
+		}
+	}
+	return false
 }
 
 // anonymousMachines is the handler that MAAS has for enlisting machines
 // without credentials: the reason why GET machines/ is 400 there and not 401.
 func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Reply {
+	if c.Unreadable != nil {
+		return *c.Unreadable
+	}
 	if c.Method == http.MethodPost && c.Op == "" {
 		return machines.CreateMachine(c)
 	}
@@ -69,23 +96,10 @@ func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Repl
 // brings its own table.
 func allRoutes() []request.Route {
 	return slices.Concat(
-		machines.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(),
+		machines.Routes(), disks.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(), settings.Routes(), upkeep.Routes(),
 	)
 }
 
-// resourceAt finds the resource that a path names. A path without variables
-// wins, as in MAAS's list of URLs.
-func (s *Sim) resourceAt(path string) (request.Resource, bool) {
-	var found request.Resource
-	for _, r := range s.routes {
-		vars, matches := rest.MatchPath(r.Path, path)
-		switch {
-		case !matches || len(found.Routes) > 0 && r.Path != found.Pattern && len(vars) >= len(found.Vars):
-		case r.Path == found.Pattern:
-			found.Routes = append(found.Routes, r)
-		default:
-			found = request.Resource{Pattern: r.Path, Vars: vars, Routes: []request.Route{r}}
-		}
-	}
-	return found, len(found.Routes) > 0
-}
+// OperationsTable is the table of MAAS's operations, as Markdown: which are
+// served, and in which versions MAAS has them.
+func OperationsTable() string { return surface.NewRouter(allRoutes()).Table() }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,17 +30,25 @@ type factStep struct {
 }
 
 // TestFacts holds the simulator against what was seen on a genuine MAAS 3.4
-// and written down in our own words. The head of testdata/facts.txt explains
+// and what its source says, written down in our own words. The head of testdata/facts.txt explains
 // its lines.
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("testdata/facts.txt")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("testdata/facts*.txt")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("facts in %q: %v", files, err)
 	}
-	facts, err := parseFacts(string(content))
-	if err != nil {
-		t.Fatal(err)
+	var facts []fact
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := parseFacts(string(content))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		facts = append(facts, of...)
 	}
 	held := make(chan bool, len(facts))
 	t.Cleanup(func() {

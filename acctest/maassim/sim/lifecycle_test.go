@@ -96,7 +96,7 @@ func TestPowerInFlight(t *testing.T) {
 			t.Errorf("after the abort: %v %v", v["status_name"], v["power_state"])
 		}
 		c.must("POST", "machines/"+id+"/?op=power_off")
-		wantStatus(t, c.call("POST", "machines/"+id+"/?op=power_on"), 503, "Unable to change power state to 'on' for node x")
+		wantStatus(t, c.call("POST", "machines/"+id+"/?op=power_on"), 503, "Unable to change power state to 'cycle' for node x")
 	})
 }
 
@@ -252,10 +252,24 @@ func TestWrongState(t *testing.T) {
 		"commission": {400, `{"__all__":["Commission is not available because of the current state of the node."]}`},
 		"mark_fixed": {409, "Can't mark a non-broken node as 'Ready'."},
 		"bogus":      {400, "Unrecognised signature: method=POST op=bogus"},
+
+		"override_failed_testing": {409, "Unable to override node status. Node is not in 'Failed testing' status."},
 	} {
 		wantStatus(t, c.call("POST", "machines/"+id+"/?op="+op), want.status, want.text)
 	}
 	wantStatus(t, c.call("POST", "machines/?op=allocate", "system_id="+id), 409, "No machine with system ID "+id+" available.")
+}
+
+// TestMarkFixed makes a machine Ready that was broken before it was ever so.
+func TestMarkFixed(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.compose("hostname=x")
+	c.must("POST", "machines/"+id+"/?op=mark_broken")
+	c.must("POST", "machines/"+id+"/?op=mark_fixed")
+	if got := c.machine(id)["status_name"]; got != "Ready" {
+		t.Errorf("a machine that was broken while Commissioning is %v, want Ready", got)
+	}
 }
 
 // TestFailed fails transitions from outside.
@@ -267,7 +281,7 @@ func TestFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := c.machine(id)
-	if v["status_name"] != "Failed commissioning" || v["status_message"] != "Marking node failed - no network" || v["owner"] != "admin" {
+	if v["status_name"] != "Failed commissioning" || v["status_message"] != "Failed commissioning" || v["owner"] != "admin" {
 		t.Errorf("got %v, %v, owner %v", v["status_name"], v["status_message"], v["owner"])
 	}
 	if err := c.sim.Fail("x", "again"); err == nil {
@@ -299,4 +313,40 @@ func TestVanished(t *testing.T) {
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 200, "Ready")
 	c.must("POST", "vm-hosts/1/?op=refresh")
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
+}
+
+// TestRescueOfAllocated leads an allocated machine out of rescue mode: MAAS leaves its
+// power on, and calls that a failure when it next asks for the power. Turned off, it
+// leaves, and has no owner any more.
+func TestRescueOfAllocated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := oneHost()
+		m.Latency = sim.Latency{Commission: time.Second, PowerOn: time.Second, PowerOff: time.Second}
+		c := world(t, m)
+		id := c.compose("hostname=x")
+		time.Sleep(time.Minute)
+		var seen []string
+		act := func(op string, after time.Duration) {
+			if op != "" {
+				c.must("POST", "machines/"+id+"/?op="+op)
+			}
+			time.Sleep(after)
+			v := c.machine(id)
+			seen = append(seen, fmt.Sprintf("%v %v, owned %t", v["status_name"], v["power_state"], v["owner"] != nil && v["owner"] != ""))
+		}
+		c.must("POST", "machines/?op=allocate", "system_id="+id)
+		act("rescue_mode", 10*time.Second)
+		act("exit_rescue_mode", 4*time.Minute)
+		act("", 2*time.Minute)
+		act("power_off", 10*time.Second)
+		act("exit_rescue_mode", 6*time.Minute)
+		want := []string{
+			"Rescue mode on, owned true", "Exiting rescue mode on, owned true", "Failed to exit rescue mode on, owned true",
+			"Failed to exit rescue mode off, owned true", "Allocated off, owned false",
+		}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -30,9 +30,17 @@ type clientPair struct{ certificate, key string }
 // newClientPair makes one.
 func newClientPair(t *testing.T) clientPair {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made, err := makeClientPair()
 	if err != nil {
 		t.Fatal(err)
+	}
+	return made
+}
+
+func makeClientPair() (clientPair, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return clientPair{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "client"},
@@ -40,16 +48,16 @@ func newClientPair(t *testing.T) clientPair {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
-		t.Fatal(err)
+		return clientPair{}, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		t.Fatal(err)
+		return clientPair{}, err
 	}
 	text := func(kind string, der []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
-	return clientPair{text("CERTIFICATE", der), text("PRIVATE KEY", keyDER)}
+	return clientPair{text("CERTIFICATE", der), text("PRIVATE KEY", keyDER)}, nil
 }
 
 // lxdWorld is one host whose LXD trusts a client, and MAAS without VM hosts on

@@ -22,7 +22,8 @@ func bootable(t *testing.T) (*Server, Machine) {
 	defer s.keeper.Unlock()
 	real := s.world.Machines[m.SystemID]
 	real.UserData, real.Osystem, real.Series = []byte("#cloud-config\n"), "ubuntu", "noble"
-	lifecycle.Deploy(s.world, real, s.world.Users[0])
+	lifecycle.Acquire(real, s.world.Users[0], "", "")
+	lifecycle.Deploy(s.world, real, s.world.Users[0], "")
 	return s, m
 }
 
@@ -37,7 +38,7 @@ func asMachine(t *testing.T, s *Server, systemID, method, path, body string) (in
 	key := metadata.Credentials(&world.Machine{SystemID: systemID})
 	r.Header.Set("Authorization", fmt.Sprintf(
 		`OAuth oauth_nonce="%d", oauth_timestamp="%d", oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s"`,
-		time.Now().UnixNano(), time.Now().Unix(), key.Consumer, key.Token, key.Secret))
+		time.Now().UnixNano(), time.Now().Unix(), key.Consumer, key.Key, key.Secret))
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestMetadataStatus(t *testing.T) {
 			s.keeper.Lock()
 			defer s.keeper.Unlock()
 			got := ""
-			for _, e := range s.world.Events {
+			for _, e := range s.world.Machines[m.SystemID].Events {
 				if e.ID > before && strings.Contains(e.Text, "cloudinit") {
 					got = e.Kind + ": " + e.Text
 				}
@@ -137,7 +138,7 @@ func TestMetadataStatus(t *testing.T) {
 func lastEvent(s *Server) int {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
-	return s.world.Events[len(s.world.Events)-1].ID
+	return s.world.LastID["event"]
 }
 
 // TestInstalled: a machine finds its metadata, and its network as MAAS has it.

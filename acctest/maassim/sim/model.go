@@ -4,19 +4,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 // MAAS versions that can be simulated.
 const (
-	// Version34 is MAAS 3.4, with VM hosts.
-	Version34 = "3.4"
-	// Version37 is a MAAS that calls itself 3.7 and answers as 3.4 does.
-	Version37 = "3.7"
+	// Version34 to Version38 are the versions of MAAS with VM hosts. The table of
+	// versions in the README says what they differ in.
+	Version34 = versions.V34
+	Version35 = versions.V35
+	Version36 = versions.V36
+	Version37 = versions.V37
+	Version38 = versions.V38
 	// VersionGone is a MAAS whose VM hosts were removed: their calls answer
 	// 410 Gone, install_kvm and register_vmhost 400, and allocate composes
 	// nothing. Of the hosts of the model it has the machines: see [Sim.Upgrade].
-	VersionGone = "gone"
+	VersionGone = versions.Gone
 )
 
 // Keys that a model gets when it names none. They open only a simulator, so
@@ -30,8 +34,7 @@ const (
 // no hosts whose transitions take no time; see [Latency]. A model can be kept
 // in a file: maassim -model FILE.
 type Model struct {
-	// MAASVersion is "3.4" (default), "3.7" or "gone". 3.4 and 3.7 differ in
-	// the version that they tell and in nothing else. Flag: -version.
+	// MAASVersion is "3.4" (default) to "3.8", or "gone". Flag: -version.
 	MAASVersion string `json:"maas_version,omitempty"`
 	// Zones are availability zones beyond "default". Flag: -zones.
 	Zones []string `json:"zones,omitempty"`
@@ -168,6 +171,9 @@ type StoragePoolModel struct {
 	// Default marks the pool that disks without a pool tag go to; no mark: the
 	// first.
 	Default bool `json:"default,omitempty"`
+	// Path is where the pool lies on its server's disk. An empty one lies where
+	// LXD's snap keeps it.
+	Path string `json:"path,omitempty"`
 }
 
 // MachineModel is a machine with manual power: bare metal, or foreign.
@@ -189,6 +195,8 @@ type MachineModel struct {
 	// NoDisk and NoNIC say that commissioning found none.
 	NoDisk bool `json:"no_disk,omitempty"`
 	NoNIC  bool `json:"no_nic,omitempty"`
+	// MoreNICs is how many NICs it has beyond the first, on the same network.
+	MoreNICs int `json:"more_nics,omitempty"`
 	// MAC is the address of its NIC, made up if empty.
 	MAC string `json:"mac,omitempty"`
 	// Description is the machine's free text.

@@ -2,9 +2,13 @@ package sim_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // nics shows a machine's interfaces as "name kind mode".
@@ -54,6 +58,82 @@ func TestBridge(t *testing.T) {
 	want("but not without", "enp5s0 physical auto")
 }
 
+// TestAcquiredBridge: a bridge that is made on an Allocated machine takes the NIC's links
+// over, and goes with the release (forms/interface.py, AcquiredBridgeInterfaceForm).
+func TestAcquiredBridge(t *testing.T) {
+	t.Parallel()
+	c := world(t, oneHost())
+	id := c.ready("x")
+	c.must("POST", "machines/?op=allocate", "system_id="+id)
+	nic := fmt.Sprint(c.machine(id)["boot_interface"].(map[string]any)["id"])
+	path := "nodes/" + id + "/interfaces/"
+	c.must("POST", path+"?op=create_bridge", "name=br0", "parent="+nic)
+	if diff := cmp.Diff([]string{"enp5s0 physical", "br0 bridge auto"}, c.nics(id)); diff != "" {
+		t.Errorf("allocated (-want +got):\n%s", diff)
+	}
+	wantStatus(t, c.call("POST", path+"?op=create_bridge", "name=br1", "parent="+nic), 400, "already in a bond or a bridge.")
+	c.must("POST", "machines/"+id+"/?op=release")
+	c.sim.Settle()
+	if diff := cmp.Diff([]string{"enp5s0 physical auto"}, c.nics(id)); diff != "" {
+		t.Errorf("released (-want +got):\n%s", diff)
+	}
+}
+
+// TestAcquiredNetwork: a bond and a VLAN interface that are made on an Allocated machine
+// stay when it is released, and get the link of the bridge above. What is above an
+// interface that is deleted goes with it; the NICs get no links back.
+func TestAcquiredNetwork(t *testing.T) {
+	t.Parallel()
+	c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 2, MemoryMiB: 2048, MoreNICs: 1}}})
+	id := c.idOf("m1")
+	want := func(reason string, nics ...string) {
+		t.Helper()
+		if diff := cmp.Diff(nics, c.nics(id)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	made := map[string]string{}
+	for _, n := range c.machine(id)["interface_set"].([]any) {
+		made[fmt.Sprint(n.(map[string]any)["name"])] = fmt.Sprint(n.(map[string]any)["id"])
+	}
+	c.must("POST", "machines/?op=allocate", "system_id="+id)
+	path := "nodes/" + id + "/interfaces/"
+	bond := fmt.Sprint(c.must("POST", path+"?op=create_bond", "name=bond0", "parents="+made["eth0"], "parents="+made["eth1"])["id"])
+	bridge := fmt.Sprint(c.must("POST", path+"?op=create_bridge", "name=br0", "parent="+bond)["id"])
+	c.must("POST", path+bridge+"/?op=link_subnet", "mode=AUTO", "subnet=1")
+	want("allocated", "eth0 physical", "eth1 physical", "bond0 bond", "br0 bridge auto")
+	c.must("POST", "machines/"+id+"/?op=deploy")
+	c.sim.Settle()
+	wantStatus(t, c.call("DELETE", path+bond+"/"), 409, "not New, Ready, Allocated, or Broken.")
+	c.must("POST", "machines/"+id+"/?op=release")
+	c.sim.Settle()
+	want("released", "eth0 physical", "eth1 physical", "bond0 bond auto")
+	c.must("POST", path+"?op=create_bridge", "name=br1", "parent="+bond)
+	wantStatus(t, c.call("DELETE", path+bond+"/"), 204, "")
+	want("without the bond", "eth0 physical", "eth1 physical")
+}
+
+// TestAutoAddressIsSilent: MAAS asks the network before it gives an address away, and so
+// none that a server has which it does not know yet.
+func TestAutoAddressIsSilent(t *testing.T) {
+	t.Parallel()
+	c := world(t, sim.Model{
+		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Unregistered: true, Address: "10.1.1.1:8443", TrustPassword: "secret"}},
+		Subnets:  []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}},
+		Machines: []sim.MachineModel{{Hostname: "m1", Cores: 2, MemoryMiB: 2048}},
+	})
+	id := c.idOf("m1")
+	c.must("POST", "machines/?op=allocate", "system_id="+id)
+	c.must("POST", "machines/"+id+"/?op=deploy")
+	c.sim.Settle()
+	before := fmt.Sprint(c.machine(id)["ip_addresses"])
+	c.must("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
+	c.sim.Settle()
+	if now := fmt.Sprint(c.machine(id)["ip_addresses"]); before == "[10.77.0.1]" || now != before {
+		t.Errorf("it had %s, and has %s since the server was registered", before, now)
+	}
+}
+
 // TestBridgeAll holds the bridges that live as long as a deployment.
 func TestBridgeAll(t *testing.T) {
 	t.Parallel()
@@ -68,5 +148,24 @@ func TestBridgeAll(t *testing.T) {
 	c.sim.Settle()
 	if diff := cmp.Diff([]string{"enp5s0 physical auto"}, c.nics(id)); diff != "" {
 		t.Errorf("released (-want +got):\n%s", diff)
+	}
+}
+
+// TestNetworkFacts holds the simulator against what MAAS does with networks.
+func TestNetworkFacts(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("testdata/network-facts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := parseFacts(string(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range facts {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runFact(t, f) })
+		})
 	}
 }

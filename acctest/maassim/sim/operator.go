@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/machines"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
 // Condition says how an LXD, or the rack controller, answers.
@@ -54,14 +57,15 @@ func (o *operator) Finish(systemID string) error {
 	if err != nil {
 		return err
 	}
-	if m.Power.Pending() {
+	powered := m.Power.Pending()
+	if powered {
 		m.Power.Finish()
 	}
 	if !m.Progress.Pending() && m.Boot.Pending() {
 		m.Boot.Finish()
 		return nil
 	}
-	if !m.Progress.Pending() {
+	if !m.Progress.Pending() && !powered {
 		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
 	}
 	for m.Progress.Pending() {
@@ -84,6 +88,24 @@ func (o *operator) Fail(systemID, message string) error {
 	}
 	if !lifecycle.Fail(m, message) {
 		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
+	}
+	return nil
+}
+
+// FailUnscripted ends the commissioning of a machine badly and now, though none of its
+// scripts failed: the machine itself says so.
+func (o *operator) FailUnscripted(systemID string) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(systemID)
+	if err != nil {
+		return err
+	}
+	if m.Power.Pending() {
+		m.Power.Finish()
+	}
+	if !lifecycle.FailUnscripted(m) {
+		return fmt.Errorf("%s is %s, not Commissioning", m.Hostname, m.Status)
 	}
 	return nil
 }
@@ -143,7 +165,7 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 	if status != nil {
 		m.Progress.Cancel()
 		m.Query.Cancel()
-		m.Status = *status
+		m.SetStatus(*status)
 	}
 	if e.Tags != nil {
 		for _, name := range *e.Tags {
@@ -161,6 +183,7 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 // knows no other states than on and off.
 func turn(m *world.Machine, state string) {
 	m.Power.Cancel()
+	m.Query.Cancel()
 	m.PowerAction, m.PowerState = "", state
 	if i := m.LXDInstance(); i != nil && (state == "on" || state == "off") {
 		i.Turn(state == "on")
@@ -216,5 +239,90 @@ func (o *operator) DeleteMachine(systemID string) error {
 		return fmt.Errorf("cannot delete %s: the VM hosts %s run on it", m.Hostname, names)
 	}
 	lifecycle.RemoveVM(o.world, m)
+	return nil
+}
+
+// Hardware is what a machine is made of. MAAS learns of it when the machine is
+// commissioned; until then it knows what somebody told it.
+type Hardware struct {
+	Cores     int   `json:"cores,omitempty"`
+	MemoryMiB int64 `json:"memory_mib,omitempty"`
+	// Info is what the machine says of its makers, by MAAS's keys of
+	// hardware_info: "system_vendor", "cpu_model", …
+	Info  map[string]string `json:"info,omitempty"`
+	Disks []HardwareDisk    `json:"disks,omitempty"`
+	// NICs are its network ports; none: those that MAAS knows.
+	NICs []HardwareNIC `json:"nics,omitempty"`
+}
+
+// HardwareDisk is a disk of a machine.
+type HardwareDisk struct {
+	Name      string   `json:"name"`
+	Model     string   `json:"model,omitempty"`
+	Serial    string   `json:"serial,omitempty"`
+	IDPath    string   `json:"id_path,omitempty"` // "/dev/" and the name if empty
+	SizeBytes int64    `json:"size_bytes"`
+	BlockSize int      `json:"block_size,omitempty"` // 512 if zero
+	Tags      []string `json:"tags,omitempty"`
+	Firmware  *string  `json:"firmware,omitempty"`
+}
+
+// HardwareNIC is a network port of a machine.
+type HardwareNIC struct {
+	MAC       string  `json:"mac"`
+	Name      string  `json:"name"`
+	Vendor    string  `json:"vendor,omitempty"`
+	Product   string  `json:"product,omitempty"`
+	Firmware  *string `json:"firmware,omitempty"`
+	Speed     int     `json:"speed,omitempty"` // in Mbit/s
+	LinkSpeed int     `json:"link_speed,omitempty"`
+	Unplugged bool    `json:"unplugged,omitempty"`
+	// Subnet is the name or the CIDR of that whose DHCP gives the port an
+	// address; empty: none does.
+	Subnet string `json:"subnet,omitempty"`
+}
+
+// SetHardware says what the next commissioning of a machine finds in it.
+func (o *operator) SetHardware(machine string, h Hardware) error {
+	o.keeper.Lock()
+	defer o.keeper.Unlock()
+	m, err := o.machineFor(machine)
+	if err != nil {
+		return err
+	}
+	if m.LXDInstance() != nil {
+		return errors.New("its LXD says what a VM is made of")
+	}
+	found := &world.Hardware{Cores: h.Cores, MemoryMiB: h.MemoryMiB, Facts: h.Info}
+	for _, n := range h.NICs {
+		p := world.Port{
+			MAC: strings.ToLower(n.MAC), Name: n.Name, Vendor: n.Vendor, Product: n.Product, Firmware: n.Firmware,
+			Speed: n.Speed, LinkSpeed: n.LinkSpeed, Unplugged: n.Unplugged,
+		}
+		if n.Subnet != "" {
+			if p.Subnet = o.networkCalled(n.Subnet); p.Subnet == nil {
+				return fmt.Errorf("no subnet %q", n.Subnet)
+			}
+		}
+		found.Ports = append(found.Ports, p)
+	}
+	disks := []storage.Found{}
+	for _, d := range h.Disks {
+		disks = append(disks, storage.Found{
+			Name: d.Name, Model: d.Model, Serial: d.Serial, IDPath: cmp.Or(d.IDPath, "/dev/"+d.Name), SizeBytes: d.SizeBytes,
+			BlockSize: d.BlockSize, Tags: d.Tags, Firmware: d.Firmware,
+		})
+	}
+	m.Hardware, m.Storage.Real = found, disks
+	return nil
+}
+
+// networkCalled is a network by its name or its CIDR, whether MAAS knows it or not.
+func (o *operator) networkCalled(name string) *world.Subnet {
+	for _, n := range append(o.world.Subnets, o.world.Networks...) {
+		if n.Name == name || n.CIDR.String() == name {
+			return n
+		}
+	}
 	return nil
 }

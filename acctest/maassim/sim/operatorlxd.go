@@ -36,14 +36,14 @@ func (o *operator) AddInstance(i Instance) error {
 	if len(i.MACs) > len(subnets) {
 		return fmt.Errorf("cannot add instance %q: it has %d NICs, and macs are %d", i.Name, len(subnets), len(i.MACs))
 	}
-	if i.Cores < 0 || i.MemoryMiB < 0 {
-		return fmt.Errorf("cannot add instance %q: cores and memory_mib are positive", i.Name)
+	if i.Cores < 0 || i.MemoryMiB < 0 || i.DiskBytes < 0 {
+		return fmt.Errorf("cannot add instance %q: cores, memory_mib and disk_bytes are positive", i.Name)
 	}
 	if l.Lent != nil {
 		return driver.AddReal(o.world, l, driver.Newcomer{Project: i.Project, Name: i.Name, Cores: i.Cores, MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs}, subnets)
 	}
 	made := hosts.AddInstance(o.world, l, i.Project, i.Name, cmp.Or(i.Cores, 1), cmp.Or(i.MemoryMiB, 2048),
-		[]world.Volume{{SizeBytes: 8e9, Pool: l.DefaultPool()}}, subnets)
+		[]world.Volume{{SizeBytes: cmp.Or(i.DiskBytes, 8e9), Pool: l.DefaultPool()}}, subnets)
 	made.Running = i.Running
 	for n, mac := range i.MACs {
 		made.MACs[n] = strings.ToLower(mac)

@@ -63,13 +63,17 @@ func stamp(to string) func(string) string {
 	}
 }
 
-// TestHMAC signs as RFC 5849 says, with a query and an urlencoded body.
+// TestHMAC signs as RFC 5849 says, with a query and an urlencoded body. That of a PUT
+// is not signed, and an op in a body is one.
 func TestHMAC(t *testing.T) {
 	t.Parallel()
 	c := world(t, sim.Model{})
 	form := url.Values{"name": {"z 1"}, "description": {"a&b"}}
 	wantStatus(t, c.send(signed(c, "POST", "zones/", form)), 200, `/zones/z%201/`)
 	wantStatus(t, c.send(signed(c, "GET", "users/?op=whoami", nil)), 200, "admin")
+	wantStatus(t, c.send(signed(c, "POST", "users/", url.Values{"op": {"whoami"}})), 400, "Unrecognised signature: method=POST op=whoami")
+	wantStatus(t, c.send(signed(c, "POST", "machines/", url.Values{"op": {"allocate"}, "name": {"nobody"}})), 409, "constraints: [('name', ['nobody'])]")
+	wantStatus(t, c.send(signed(c, "PUT", "zones/default/", url.Values{"description": {"c"}})), 200, `"description":"c"`)
 	bad := signed(c, "GET", "zones/", nil)
 	bad.URL.RawQuery = "x=1"
 	wantStatus(t, c.send(bad), 401, "Invalid signature.")
@@ -84,7 +88,11 @@ func signed(c *caller, method, path string, form url.Values) *http.Request {
 	}
 	var pairs, fields []string
 	esc := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
-	for _, values := range []url.Values{params, r.URL.Query(), form} {
+	body := form
+	if method == "PUT" {
+		body = nil // MAAS leaves it out
+	}
+	for _, values := range []url.Values{params, r.URL.Query(), body} {
 		for name := range values {
 			pairs = append(pairs, esc(name)+"="+esc(values.Get(name)))
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -37,7 +38,7 @@ func TestBugCostsOneCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	s.routes = append(s.routes, request.Route{Method: http.MethodGet, Path: "bug/", Handle: func(*request.Call) rest.Reply { panic("boom") }})
+	s.router = surface.NewRouter(append(allRoutes(), request.Route{Method: http.MethodGet, Path: "bug/", Handle: func(*request.Call) rest.Reply { panic("boom") }}))
 	rep, err := s.exchange(signed("GET", "bug/", nil, 1))
 	if err != nil || rep.Status != 500 || string(rep.Body) != world.BugText+"boom" {
 		t.Errorf("got %d %s, %v", rep.Status, rep.Body, err)
@@ -62,9 +63,10 @@ func TestNotANumber(t *testing.T) {
 		"Negative":    {"No VM has so few cores.", "POST", "machines/?op=allocate", "cpu_count=-3", 409, ""},
 		"Huge":        {"Nor so many.", "POST", "machines/?op=allocate", "cpu_count=1e300", 409, ""},
 		"Gateway":     {"It is of another family than the network.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=fe80::1", 400, `{"gateway_ip":["Gateway IP must be within CIDR range."]}`},
+		"LongZone":    {"The column has room for 256 characters.", "POST", "zones/", "name=" + strings.Repeat("z", 257), 400, `{"name":["Ensure this value has at most 256 characters (it has 257)."]}`},
 		"GatewayWord": {"It is no address.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=x", 400, `{"gateway_ip":["Enter a valid IPv4 or IPv6 address."]}`},
 		"PointToPoint": {"Its statistics divide by zero.", "POST", "subnets/", "cidr=10.5.0.0/31", 400,
-			`{"cidr":["Only IPv4 networks of at least 4 addresses are simulated."]}`},
+			`{"cidr":["Only networks of at least 4 addresses are simulated."]}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +154,7 @@ func (w wild) fields(path string) url.Values {
 }
 
 func (w wild) request(nonce int) *http.Request {
-	r := pick(w.Rand, w.s.routes)
+	r := pick(w.Rand, w.s.router.Routes())
 	path, query := r.Path, w.fields(r.Path)
 	for strings.Contains(path, "{") {
 		before, rest, _ := strings.Cut(path, "{")

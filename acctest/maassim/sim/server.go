@@ -64,11 +64,14 @@ func writeReply(rw http.ResponseWriter, rep rest.Reply, method string) {
 //
 // As in MAAS, a call runs to its end although its client has gone.
 func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
-	form, err := rest.ReadForm(r)
-	if err != nil {
-		return rest.BadText(err.Error()), nil
+	order := rest.FieldsInOrder(r)
+	form, unreadable := rest.ReadForm(r)
+	if unreadable != nil && unreadable.Status == http.StatusRequestEntityTooLarge {
+		return *unreadable, nil
 	}
-	c := &request.Call{Method: r.Method, Query: r.URL.Query(), Form: form, Op: r.URL.Query().Get("op")}
+	c := request.NewCall(r, form)
+	c.InOrder = order
+	c.Unreadable = unreadable
 	plan := s.begin(c, r)
 	if plan.delay > 0 {
 		if err := pause(c.World, r.Context(), plan.delay); err != nil {
@@ -104,8 +107,8 @@ func (s *Sim) begin(c *request.Call, r *http.Request) callPlan {
 	defer s.keeper.Unlock()
 	c.World = s.world
 	if path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot); isAPI {
-		if res, found := s.resourceAt(path); found {
-			c.Pattern, c.Vars = res.Pattern, res.Vars
+		if res, op, found := s.router.At(c.World.Version, path); found {
+			c.Pattern, c.Vars, c.Op = res.Pattern, res.Vars, cmp.Or(c.Op, op)
 		}
 	}
 	plan := s.faults.plan(c)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd"
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/surface"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -22,13 +22,13 @@ type Sim struct {
 	*journal
 	*lxdEndpoints
 
-	routes []request.Route
+	router *surface.Router
 }
 
 // newSim is a simulator without a world.
 func newSim(m Model, sockets *sockets) *Sim {
 	r := &region{model: m, keeper: world.NewKeeper()}
-	s := &Sim{region: r, faults: &faults{region: r}, journal: &journal{region: r}, routes: allRoutes()}
+	s := &Sim{region: r, faults: &faults{region: r}, journal: &journal{region: r}, router: surface.NewRouter(allRoutes())}
 	s.lxdEndpoints = &lxdEndpoints{
 		region: r, faults: s.faults, journal: s.journal, routes: lxd.Routes(),
 		sockets: sockets, endpoints: map[*world.LXD]*endpoint{},

@@ -35,7 +35,7 @@ func TestSteering(t *testing.T) {
 		"Help":           {"It lists itself.", "GET", "", "", 200, `"POST /_sim/faults"`, "", ""},
 		"Access":         {"A test needs the keys.", "GET", "access", "", 200, sim.DefaultUserKey, "", ""},
 		"Finish":         {"Now.", "POST", "machines/x/finish", "", 204, "", "machines", `"status":4,"status_name":"Ready"`},
-		"Fail":           {"Now.", "POST", "machines/x/fail", `{"message": "no luck"}`, 204, "", "machines", `"status_name":"Failed commissioning","status_message":"Marking node failed - no luck"`},
+		"Fail":           {"Now.", "POST", "machines/x/fail", `{"message": "no luck"}`, 204, "", "machines", `"status_name":"Failed commissioning","status_message":"Failed commissioning"`},
 		"FailIdle":       {"Nothing is under way.", "POST", "machines/h1/fail", `{"message": "m"}`, 400, "nothing is under way", "machines", `"status_name":"Deployed"`},
 		"NoMachine":      {"A name that is wrong is said.", "POST", "machines/no/finish", "", 400, `no machine \"no\"`, "", ""},
 		"Settle":         {"All of it.", "POST", "settle", "", 204, "", "machines", `"status_name":"Ready"`},
@@ -157,7 +157,7 @@ func TestSteeringLasts(t *testing.T) {
 			t.Parallel()
 			c := world(t, oneHost())
 			id := c.compose("hostname=x")
-			mine := newPair(t)
+			mine := newClientPair(t)
 			trust, err := json.Marshal(map[string]string{"certificate": mine.certificate})
 			if err != nil {
 				t.Fatal(err)

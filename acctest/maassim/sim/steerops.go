@@ -67,6 +67,14 @@ func steerFirstBoot(s *Sim, vars map[string]string, body []byte) (any, error) {
 	return nil, s.SetFirstBoot(vars["id"], in.Outcome, in.Message)
 }
 
+func steerHardware(s *Sim, vars map[string]string, body []byte) (any, error) {
+	var h Hardware
+	if err := decode(body, &h); err != nil {
+		return nil, err
+	}
+	return nil, s.SetHardware(vars["id"], h)
+}
+
 func steerUserData(s *Sim, vars map[string]string, _ []byte) (any, error) {
 	data, err := s.UserData(vars["id"])
 	return map[string]string{"user_data": string(data)}, err

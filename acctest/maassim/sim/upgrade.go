@@ -40,7 +40,7 @@ func dropVMHosts(w *world.World) {
 	}
 	for _, m := range w.Machines {
 		m.VMID = 0
-		for _, d := range m.Disks {
+		for _, d := range m.Storage.Disks {
 			d.StoragePool = ""
 		}
 	}

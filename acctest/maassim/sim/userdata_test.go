@@ -14,7 +14,7 @@ import (
 
 // keyPair is a client's certificate with its key, made once.
 var keyPair = sync.OnceValues(func() (certificate, key string) {
-	made, err := makePair()
+	made, err := makeClientPair()
 	if err != nil {
 		panic(err)
 	}

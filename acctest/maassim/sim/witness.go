@@ -89,7 +89,9 @@ type Instance struct {
 	Name      string `json:"name"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
-	Running   bool   `json:"running"`
+	// DiskBytes is the size of its root disk where one is added, 8 GB if zero.
+	DiskBytes int64 `json:"disk_bytes,omitempty"`
+	Running   bool  `json:"running"`
 	// MACs are the addresses of its NICs, by which MAAS recognises it.
 	MACs []string `json:"macs"`
 	// MachineID is the system id of the machine that MAAS has for it, empty if
@@ -107,10 +109,12 @@ type Machine struct {
 	Description   string       `json:"description,omitempty"`
 	Owner         string       `json:"owner,omitempty"`
 	PowerState    string       `json:"power_state"`
-	Zone          string       `json:"zone"`
-	Pool          string       `json:"pool"`
-	Domain        string       `json:"domain"`
-	Tags          []string     `json:"tags"`
+	// PowerBusy tells that a power action is under way.
+	PowerBusy bool     `json:"power_busy,omitempty"`
+	Zone      string   `json:"zone"`
+	Pool      string   `json:"pool"`
+	Domain    string   `json:"domain"`
+	Tags      []string `json:"tags"`
 	// Host is the VM host's name, empty for a machine that is no VM of one.
 	Host string `json:"host,omitempty"`
 	// HostedHosts names the VM hosts that run on this machine.
@@ -209,13 +213,13 @@ func (wit *witness) Machine(name string) (Machine, bool) {
 func publicMachine(m *world.Machine) Machine {
 	out := Machine{
 		SystemID: m.SystemID, Hostname: m.Hostname, Status: m.Status, StatusName: m.Status.String(),
-		Description: m.Description, Owner: request.OwnerText(m), PowerState: m.PowerState, Zone: m.Zone.Name,
+		Description: m.Description, Owner: request.OwnerText(m), PowerState: m.PowerState, PowerBusy: m.Power.Pending(), Zone: m.Zone.Name,
 		Pool: m.Pool.Name, Domain: m.Domain.Name, Tags: slices.Clone(rest.List(m.Tags)), Host: request.PodName(m),
 		HostedHosts: machines.HostedBy(m), Cores: m.Cores, MemoryMiB: m.MemoryMiB, IPAddresses: rest.List(m.Addresses()), Locked: m.Locked,
 		SwapOn: m.SwapOn && m.Status == world.StatusDeployed,
 	}
-	if m.Message != nil {
-		out.StatusMessage = *m.Message
+	if message := m.StatusEvent.Message(); message != nil {
+		out.StatusMessage = *message
 	}
 	if m.Series != "" {
 		out.Image = m.Osystem + "/" + m.Series

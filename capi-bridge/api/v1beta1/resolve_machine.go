@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // Sizes of a VM.
@@ -24,7 +26,7 @@ const (
 type ResolvedMachine struct {
 	Mode ProvisioningMode
 	// ProviderIDForm is how the providerID is to be written.
-	ProviderIDForm ProviderIDForm
+	ProviderIDForm providerid.Form
 	// Image is what MAAS installs.
 	Image string
 	// FailureDomain is the availability zone, where the Machine names none;
@@ -133,12 +135,12 @@ type statedMode struct {
 }
 
 // mode is what the machine is made of, as the fields that say so agree on.
-func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, ProviderIDForm, field.ErrorList) {
+func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, providerid.Form, field.ErrorList) {
 	said := s.statedModes()
 	if len(said) == 0 {
-		return ProvisioningModeBareMetal, ProviderIDBareMetal, nil
+		return ProvisioningModeBareMetal, providerid.BareMetal, nil
 	}
-	mode, form := said[0].mode, ProviderIDBareMetal
+	mode, form := said[0].mode, providerid.BareMetal
 	for _, other := range said[1:] {
 		if other.mode != mode {
 			return mode, form, field.ErrorList{field.Forbidden(at.Child(other.field),
@@ -146,10 +148,10 @@ func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, ProviderIDForm
 		}
 	}
 	if mode == ProvisioningModeLXD {
-		form = ProviderIDLXD
+		form = providerid.LXD
 	}
 	if mode == ProvisioningModeLXD && len(said) == 1 && said[0].field == "lxd" {
-		form = ProviderIDOlder
+		form = providerid.Older
 	}
 	if s.ProvisioningMode != nil && mode != ProvisioningModeLXD && mode != ProvisioningModeBareMetal {
 		return mode, form, field.ErrorList{field.NotSupported(at.Child("provisioningMode"), mode,

@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // vm is a machine's VM, of one disk, with what else the change says.
 func vm(change func(*ResolvedMachine)) ResolvedMachine {
 	m := ResolvedMachine{
-		Mode: ProvisioningModeLXD, ProviderIDForm: ProviderIDLXD, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048,
+		Mode: ProvisioningModeLXD, ProviderIDForm: providerid.LXD, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048,
 		VM: &ResolvedVM{Disks: []ResolvedDisk{{SizeGB: DefaultVMDiskGB}}},
 	}
 	change(&m)
@@ -31,25 +33,25 @@ func TestResolveMachine(t *testing.T) {
 	}{
 		"BareMetal": {
 			"Nothing else said, it is bare metal, of any size.", "image: ubuntu/noble",
-			ResolvedMachine{Mode: ProvisioningModeBareMetal, ProviderIDForm: ProviderIDBareMetal, Image: "ubuntu/noble"},
+			ResolvedMachine{Mode: ProvisioningModeBareMetal, ProviderIDForm: providerid.BareMetal, Image: "ubuntu/noble"},
 		},
 		"BareMetalConstraints": {
 			"Constraints are the least ones; all tags count.",
 			size + "provisioningMode: bare-metal\nminDiskSize: 100\nresourcePool: blue\nfailureDomain: az1\ntags: [ssd, gpu]\ndeployInMemory: true\nstaticIP: 10.0.0.5",
 			ResolvedMachine{
-				Mode: ProvisioningModeBareMetal, ProviderIDForm: ProviderIDBareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048, MinDiskGB: 100,
+				Mode: ProvisioningModeBareMetal, ProviderIDForm: providerid.BareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048, MinDiskGB: 100,
 				ResourcePool: "blue", FailureDomain: "az1", Tags: []string{"ssd", "gpu"}, InMemory: true, StaticIP: netip.MustParseAddr("10.0.0.5"),
 			},
 		},
 		"OlderBareMetal": {
 			"Older templates describe VMs that they do not ask for.", size + "lxd: {enabled: false, vmConfig: {diskSize: 80}}",
-			ResolvedMachine{Mode: ProvisioningModeBareMetal, ProviderIDForm: ProviderIDBareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048},
+			ResolvedMachine{Mode: ProvisioningModeBareMetal, ProviderIDForm: providerid.BareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048},
 		},
 		"Mode":    {"The way that is documented.", size + "provisioningMode: lxd", vm(func(*ResolvedMachine) {})},
 		"Dynamic": {"The way of the first examples.", size + "dynamicLXD: true", vm(func(*ResolvedMachine) {})},
 		"Enabled": {
 			"The older way keeps the form of its providerIDs.", size + "lxd: {enabled: true}",
-			vm(func(m *ResolvedMachine) { m.ProviderIDForm = ProviderIDOlder }),
+			vm(func(m *ResolvedMachine) { m.ProviderIDForm = providerid.Older }),
 		},
 		"EnabledAndMode": {
 			"Who names the mode asks for its providerIDs.", size + "provisioningMode: lxd\nlxd: {enabled: true}",
@@ -59,7 +61,7 @@ func TestResolveMachine(t *testing.T) {
 			"The older words mean the same as the new ones.",
 			size + "lxd: {enabled: true, vmConfig: {diskSize: 80, storagePool: fast, network: '10.0.0.0/24, storage', interfaceLinkModes: {eth1: link_up}, autoStart: true}}",
 			vm(func(m *ResolvedMachine) {
-				m.ProviderIDForm = ProviderIDOlder
+				m.ProviderIDForm = providerid.Older
 				m.VM.Disks = []ResolvedDisk{{80, "fast"}}
 				m.VM.Interfaces = []ResolvedInterface{{Name: "eth0", Subnet: "10.0.0.0/24", Mode: LinkAuto}, {Name: "eth1", Subnet: "storage", Mode: LinkUp}}
 			}),
@@ -138,7 +140,7 @@ lxdConfig:
 			"A machine that has its address is not refused for what older versions passed over.",
 			size + "provisioningMode: bare-metal\nproviderID: maas:///az1/abc123\nstaticIP: {ip: 10.0.0.5, gateway: 10.0.0.1, nameservers: [10.0.0.2]}",
 			ResolvedMachine{
-				Mode: ProvisioningModeBareMetal, ProviderIDForm: ProviderIDBareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048, StaticIP: netip.MustParseAddr("10.0.0.5"),
+				Mode: ProvisioningModeBareMetal, ProviderIDForm: providerid.BareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048, StaticIP: netip.MustParseAddr("10.0.0.5"),
 			},
 		},
 		"Parent": {"The older word for a VM's host.", size + "provisioningMode: lxd\nparent: abc123", vm(func(m *ResolvedMachine) { m.VM.Host = "abc123" })},

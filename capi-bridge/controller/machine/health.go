@@ -10,6 +10,7 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // health says how a machine is that was provisioned once. Whatever it is, nothing
@@ -105,7 +106,7 @@ func (s reporter) driftMessage(seen observation) string {
 	if s.MaasMachine.Annotations[ownership.SwapAnnotation] == ownership.SwapUnchanged {
 		all = append(all, "its bootstrap data are of no kind that cloud-init runs, so nothing turns swap off: see that the image has none")
 	}
-	id, err := infrav1.ParseProviderID(ptr.Deref(s.MaasMachine.Spec.ProviderID, ""))
+	id, err := providerid.Parse(ptr.Deref(s.MaasMachine.Spec.ProviderID, ""))
 	if err == nil && id.FailureDomain != "" && id.FailureDomain != seen.Zone {
 		all = append(all, fmt.Sprintf("MAAS has it in zone %s, and it was made in %s: its providerID keeps the former one", seen.Zone, id.FailureDomain))
 	}

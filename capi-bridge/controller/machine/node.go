@@ -19,6 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // nodeLink sees to the providerID of the machine's Node.
@@ -133,7 +134,7 @@ func isNodeOf(node *corev1.Node, m *infrav1.MaasMachine) bool {
 }
 
 func namesMachine(providerID string, m *infrav1.MaasMachine) bool {
-	have, err := infrav1.ParseProviderID(providerID)
+	have, err := providerid.Parse(providerID)
 	return err == nil && have.SystemID == ownership.SystemIDOf(m)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // provisioning takes a machine towards what is wanted.
@@ -72,7 +73,7 @@ func (s provisioning) isInfrastructureReady(seen observation) bool {
 func (s provisioning) setProviderID(seen observation) error {
 	m := s.MaasMachine
 	if m.Spec.ProviderID == nil {
-		id, err := infrav1.NewProviderID(s.want.ProviderIDForm, seen.Zone, seen.SystemID)
+		id, err := providerid.New(s.want.ProviderIDForm, seen.Zone, seen.SystemID)
 		if err != nil {
 			return &problem.Blocked{Reason: infrav1.MachineStateUndefinedReason, Message: err.Error(), After: requeue.RetryAfter}
 		}

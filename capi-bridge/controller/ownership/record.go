@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
 // Record is a MaasMachine in a management cluster: what its annotations say of its
@@ -146,7 +147,7 @@ func SystemIDOf(m *infrav1.MaasMachine) string {
 	if id := ptr.Deref(m.Spec.SystemID, ""); id != "" {
 		return id
 	}
-	id, err := infrav1.ParseProviderID(ptr.Deref(m.Spec.ProviderID, ""))
+	id, err := providerid.Parse(ptr.Deref(m.Spec.ProviderID, ""))
 	if err != nil {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 type Backend struct {
 	VMs      engine.Kind[engine.VMSpec, engine.VM]
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
+	Metal    engine.Kind[engine.MachineSpec, engine.BareMetal]
 	Machines engine.Machines
 	Catalog  engine.Catalog
 	Names    engine.Names
@@ -50,7 +51,7 @@ func connect(s Settings, files *Ledgers) (*Backend, error) {
 	patient, _ := probe.(*patientProbe)
 	rows.marks = at.RegionMarks
 	return &Backend{
-		VMs: at.VMs, Hosts: at.Hosts, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Inventory: at.Inventory,
+		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Inventory: at.Inventory,
 		Key: key, Fleet: newFleetLooks(at.Inventory.Fleet).read, Chosen: at.Chosen,
 		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL,
 	}, nil

@@ -25,11 +25,12 @@ type Client struct {
 	// Run is what the plans of this run tell each other.
 	Run Run
 
-	owner   owner
-	unknown bool     // the provider block is not known yet
-	missing []string // what the provider block lacks
-	backend *Backend // nil if unknown or missing
-	claimed sync.Map // keys that this run creates a VM for
+	owner      owner
+	unfinished string   // one of the unfinished constants
+	unknown    bool     // the provider block is not known yet
+	missing    []string // what the provider block lacks
+	backend    *Backend // nil if unknown or missing
+	claimed    sync.Map // keys that this run creates a VM for
 }
 
 // ErrUnknownConfig: the provider block depends on what is not made yet.
@@ -48,7 +49,7 @@ var ErrMissingConfig error = &engine.Refusal{
 // several that are joined; unknown and missing ones are an error only once
 // MAAS is needed.
 func New(s Settings, files *Ledgers) (*Client, error) {
-	c := &Client{owner: owner{set: s.Owner}, unknown: s.Unknown, missing: s.missing()}
+	c := &Client{owner: owner{set: s.Owner}, unfinished: s.OnUnfinished, unknown: s.Unknown, missing: s.missing()}
 	if c.unknown || len(c.missing) > 0 {
 		return c, nil
 	}
@@ -126,6 +127,15 @@ func (c *Client) HostKey(name string) engine.Key {
 
 // HostKeyName is the part of a VM host's key behind the owner.
 func HostKeyName(name string) string { return "vm-hosts/" + name }
+
+// MachineKey is the name of a machine that exists before the machine is taken. No VM and
+// no VM host has such a key.
+func (c *Client) MachineKey(name string) engine.Key {
+	return engine.Key(c.owner.name() + "/" + MachineKeyName(name))
+}
+
+// MachineKeyName is the part of a machine's key behind the owner.
+func MachineKeyName(name string) string { return "machines/" + name }
 
 // CanCheckPlan tells whether the provider can look at MAAS for a plan.
 func (c *Client) CanCheckPlan() bool {

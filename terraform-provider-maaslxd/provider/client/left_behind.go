@@ -121,7 +121,11 @@ func (c *Client) leftBehind(ctx context.Context, b *Backend) []string {
 	var left []string
 	for _, key := range keys {
 		name := strings.TrimPrefix(string(key), of)
-		if host, ok := strings.CutPrefix(name, HostKeyName("")); ok {
+		if metal, ok := strings.CutPrefix(name, MachineKeyName("")); ok {
+			if m, err := b.Metal.Observe(ctx, engine.Ref{Key: key, Name: metal}); err == nil {
+				left = append(left, fmt.Sprintf("machine %s (%s, %s)", metal, m.SystemID, m.StatusName))
+			}
+		} else if host, ok := strings.CutPrefix(name, HostKeyName("")); ok {
 			if h, err := b.Hosts.Observe(ctx, engine.Ref{Key: key, Name: host}); err == nil {
 				left = append(left, fmt.Sprintf("VM host %s (machine %s, %s)", host, h.Machine.SystemID, h.Machine.StatusName))
 			}

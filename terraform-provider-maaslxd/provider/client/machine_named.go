@@ -6,8 +6,55 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
+
+// NamedMachine is the machine of a state, and what names it there.
+type NamedMachine struct {
+	Object   string // such as "VM host kvm1"
+	By       types.String
+	ID       types.String
+	Hostname types.String
+}
+
+// IsCalled tells whether a text names the machine: its system id, its hostname, its FQDN,
+// or what named it before. What cannot be found out is an error, since the answer may cost
+// what is on its disks.
+func (m NamedMachine) IsCalled(ctx context.Context, want types.String, look func(context.Context, string) (engine.Machine, error), diags *diag.Diagnostics) bool {
+	switch {
+	case want.IsUnknown():
+		return false
+	case want.Equal(m.By), want.Equal(m.ID), want.Equal(m.Hostname):
+		return true
+	}
+	if hostname, _, qualified := strings.Cut(want.ValueString(), "."); !qualified || hostname != m.Hostname.ValueString() {
+		return false
+	}
+	found, err := look(ctx, m.ID.ValueString())
+	switch {
+	case errors.Is(err, ErrUnknownConfig), errors.Is(err, ErrMissingConfig):
+		return true
+	case err != nil:
+		diagnostics.Report(diags, "tell whether "+m.Object+" is on "+want.ValueString(), err)
+		return true
+	}
+	return found.FQDN == want.ValueString()
+}
+
+// Machine reads a machine for a plan.
+func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, error) {
+	b, err := c.Use()
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
+	defer cancel()
+	return b.Machines.Machine(ctx, systemID)
+}
 
 // MachineNamed finds a machine by system id, hostname or FQDN.
 func (b *Backend) MachineNamed(ctx context.Context, id string) (engine.Machine, error) {

@@ -24,6 +24,9 @@ const markTimeout = 30 * time.Second
 // noMark stands in acceptMAAS for a MAAS that has no mark.
 const noMark = "none"
 
+// Mark returns the mark of this MAAS, empty if it has none yet.
+func (b *Backend) Mark(ctx context.Context) (string, error) { return b.marks.RegionMark(ctx) }
+
 // RequireMAAS returns the mark of this MAAS, and refuses where a state knows another
 // one: what the state has is in that MAAS, and would seem to be gone in this one. A
 // state from before there were marks knows none.

@@ -17,6 +17,7 @@ type Settings struct {
 	RequestTimeout time.Duration
 	PollInterval   time.Duration
 	Probe          string      // one of the probe constants
+	OnUnfinished   string      // one of the unfinished constants
 	Composer       site.Choice // empty: the default
 	Key            KeySettings
 	UserAgent      string

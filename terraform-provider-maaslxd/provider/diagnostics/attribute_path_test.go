@@ -3,11 +3,13 @@ package diagnostics_test
 import (
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
 )
 
 // schemaOf is the schema of a resource of the provider.
@@ -37,9 +39,12 @@ func TestAttributePathsExist(t *testing.T) {
 			t.Errorf("the spec's %s is said to be at %s, where nothing is", field, diagnostics.AttributePath(field))
 		}
 	}
+	var machines datasource.SchemaResponse
+	fleet.NewMachinesSource().Schema(ctx, datasource.SchemaRequest{}, &machines)
 	for field, attribute := range diagnostics.SpecFields {
 		_, ofVM := vm.Attributes[attribute]
-		if _, ofHost := host.Attributes[attribute]; !ofVM && !ofHost {
+		_, ofHost := host.Attributes[attribute]
+		if _, ofMachines := machines.Schema.Attributes[attribute]; !ofVM && !ofHost && !ofMachines {
 			t.Errorf("the spec's %s is said to be %s, which is no attribute", field, attribute)
 		}
 	}

@@ -5,6 +5,7 @@ package diagnostics
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -25,6 +26,17 @@ func ReportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
 	for _, one := range ErrorsAt(at, err) {
 		AddErrorAt(diags, one.At, "Cannot "+doing, Explain(one.Err))
 	}
+}
+
+// ReportUpdate says why an update of an object, such as "VM host kvm1", ended before its
+// end. What was only cut off by the time goes on with the next apply.
+func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object string, err error) {
+	if wait.Err() == nil {
+		Report(diags, doing, err)
+		return
+	}
+	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.%s",
+		StoppedWaiting(wait.Err(), "timeouts.update"), Paragraph(Text(err))))
 }
 
 // ErrorAt is an error with the attribute that it is about; empty: none.

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -21,6 +22,21 @@ const (
 	// Unusable: there is a VM that will not get there; it has to be replaced.
 	Unusable
 )
+
+// OutcomeOf judges how waiting within ctx for what was created ended. hopeless tells
+// whether the error says that this very object will not get there.
+func OutcomeOf(ctx context.Context, systemID string, err error, hopeless func(error) bool) Outcome {
+	switch {
+	case err == nil:
+		return CreateSucceeded
+	case systemID == "" || IsGone(err):
+		return NothingCreated
+	case ctx.Err() == nil && hopeless(err):
+		return Unusable
+	default:
+		return Resumable
+	}
+}
 
 // IsGone tells whether the VM itself is gone. A name in the spec that MAAS
 // does not know is something else.

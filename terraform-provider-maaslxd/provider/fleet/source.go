@@ -1,4 +1,5 @@
-// Package fleet is the data sources: VM hosts and VMs, one or many, whoever made them.
+// Package fleet is the data sources: VM hosts and VMs, one or many, whoever made them, and
+// what else MAAS has that configurations name: zones, images, subnets, machines.
 package fleet
 
 import (
@@ -39,4 +40,21 @@ func (s *fleetSource) fleet(ctx context.Context, doing string, diags *diag.Diagn
 		diags.AddWarning("VMs may be missing", diagnostics.Explain(fleet.Unseen)+diagnostics.Paragraph("Only its own LXD tells which VMs are on such a host"))
 	}
 	return fleet
+}
+
+// ask lets a data source ask the backend within its time. What fails is in the
+// diagnostics.
+func (s *fleetSource) ask(ctx context.Context, doing string, diags *diag.Diagnostics, ask func(context.Context, *client.Backend) error) {
+	if diags.HasError() {
+		return
+	}
+	b, err := s.client.Use()
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+		defer cancel()
+		err = ask(limited, b)
+	}
+	if err != nil {
+		diagnostics.Report(diags, doing, err)
+	}
 }

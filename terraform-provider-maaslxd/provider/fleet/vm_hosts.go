@@ -80,7 +80,7 @@ func filterText(description string) schema.Attribute {
 func filterTags(description string) schema.Attribute {
 	return schema.SetAttribute{
 		Optional: true, ElementType: types.StringType, MarkdownDescription: description,
-		Validators: []validator.Set{setvalidator.ValueStringsAre(values.Tag())},
+		Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 	}
 }
 

@@ -53,19 +53,24 @@ func newSeenVMModel(vm fleet.VM) seenVMModel {
 	m := seenVMModel{
 		ID: vm.SystemID, Name: vm.Hostname, FQDN: vm.FQDN, VMHostID: numberOrNull(vm.HostID), VMHostName: vm.HostName,
 		Cores: int64(vm.Cores), MemoryMiB: vm.MemoryMiB, Architecture: textOrNull(vm.Architecture),
-		Disks: []seenDiskModel{}, Interfaces: []seenInterfaceModel{},
+		Disks: newSeenDisks(vm.Disks), Interfaces: []seenInterfaceModel{},
 		Zone: vm.Zone, Pool: vm.Pool, Domain: vm.Domain, Tags: orNone(vm.Tags),
 		Image: textOrNull(vm.Image), Kernel: textOrNull(vm.Kernel),
 		Status: vm.StatusName, StatusMessage: textOrNull(vm.StatusMessage), PowerState: vm.PowerState,
 		IPAddresses: orNone(vm.IPAddresses), Managed: vm.Key != "", Owner: textOrNull(ownerOf(vm.Key)),
 	}
-	for _, d := range vm.Disks {
-		m.Disks = append(m.Disks, seenDiskModel{Name: d.Name, SizeGB: d.SizeGB, Pool: textOrNull(d.Pool)})
-	}
 	for _, i := range vm.Interfaces {
 		m.Interfaces = append(m.Interfaces, seenInterfaceModel{Name: i.Name, MACAddress: i.MAC, IPAddresses: orNone(values.LinkedIPs(i))})
 	}
 	return m
+}
+
+func newSeenDisks(disks []engine.MachineDisk) []seenDiskModel {
+	list := make([]seenDiskModel, 0, len(disks))
+	for _, d := range disks {
+		list = append(list, seenDiskModel{Name: d.Name, SizeGB: d.SizeGB, Pool: textOrNull(d.Pool)})
+	}
+	return list
 }
 
 // ownerOf is the owner in a key of ours. Other front ends have keys without
@@ -121,9 +126,9 @@ func seenDisksAttribute() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Computed: true, MarkdownDescription: "Disks, in MAAS's order.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name":    schema.StringAttribute{Computed: true, MarkdownDescription: "Name in the VM, such as `sda`."},
+			"name":    schema.StringAttribute{Computed: true, MarkdownDescription: "Name, such as `sda`."},
 			"size_gb": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in GB of 1000000000 bytes."},
-			"pool":    schema.StringAttribute{Computed: true, MarkdownDescription: "Storage pool of the VM host. Null where MAAS does not tell it."},
+			"pool":    schema.StringAttribute{Computed: true, MarkdownDescription: "Storage pool of the VM host. Null for bare metal, and where MAAS does not tell it."},
 		}},
 	}
 }

@@ -44,7 +44,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
 		return
 	case diagnostics.Resumable:
-		warnHostUnfinished(wait, diags, h, err)
+		r.reportCreateUnfinished(wait, diags, h, err)
 	case diagnostics.Unusable:
 		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
 		if givesBack(plan, spec, h) {
@@ -76,7 +76,7 @@ func (m *hostState) fillCreated(ctx context.Context, spec engine.HostSpec, h eng
 // firstNotes are the notes of a host that was made of a configuration.
 func (m hostState) firstNotes(ctx context.Context, b *client.Backend, key engine.Key, h engine.Host, diags *diag.Diagnostics) hostNotes {
 	n := hostNotes{Key: key, MAAS: b.MarkMAAS(ctx, diags), Machine: h.Machine.SystemID}
-	if d := values.Decode[hostDeployModel](ctx, m.Deploy, diags); d != nil {
+	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
 	}
 	return n
@@ -148,18 +148,7 @@ func stepping(ctx context.Context, spec engine.HostSpec) context.Context {
 
 // outcomeOfHost judges how waiting for a host within ctx ended.
 func outcomeOfHost(ctx context.Context, h engine.Host, err error) diagnostics.Outcome {
-	switch {
-	case err == nil:
-		return diagnostics.CreateSucceeded
-	case h.Machine.SystemID == "" || diagnostics.IsGone(err):
-		return diagnostics.NothingCreated
-	case ctx.Err() != nil:
-		return diagnostics.Resumable
-	case hostHopeless(h, err):
-		return diagnostics.Unusable
-	default:
-		return diagnostics.Resumable
-	}
+	return diagnostics.OutcomeOf(ctx, h.Machine.SystemID, err, func(err error) bool { return hostHopeless(h, err) })
 }
 
 // hostHopeless tells whether the error says that this very host will not get
@@ -232,9 +221,9 @@ func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 			"in the provider block, which tries no connection. Otherwise open the way from here to the port of LXD.", h.Address))
 }
 
-// warnHostUnfinished says that a create stopped waiting, for what, and what
+// reportCreateUnfinished says that a create stopped waiting, for what, and what
 // comes next.
-func warnHostUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.Host, err error) {
+func (r *hostResource) reportCreateUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.Host, err error) {
 	why := diagnostics.Explain(err)
 	if ctx.Err() != nil {
 		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + diagnostics.Paragraph(diagnostics.Text(err))
@@ -242,8 +231,6 @@ func warnHostUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.H
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
 		why += diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
 	}
-	diags.AddWarning(
-		fmt.Sprintf("The host on machine %s is not finished: %s", h.Machine.Hostname, hostStatus(h)),
-		fmt.Sprintf("%s\n\nThe machine is kept in the state as %s, and the next apply goes on from there. "+
-			"VMs on this host cannot be made before it is there.", why, h.Machine.SystemID))
+	r.client.ReportUnfinished(diags, "The machine is kept in the state as "+h.Machine.SystemID,
+		fmt.Sprintf("The host on machine %s is not finished: %s", h.Machine.Hostname, hostStatus(h)), why)
 }

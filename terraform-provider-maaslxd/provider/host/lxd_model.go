@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -104,6 +105,11 @@ func (m hostState) firstBoot(ctx context.Context, diags *diag.Diagnostics) cloud
 	h.Project.Name = m.project(ctx, diags)
 	if b := values.Decode[bridgeModel](ctx, m.Bridge, diags); b != nil && len(h.Networks) == 0 && values.IsSet(b.Name) {
 		h.Networks = map[string]cloudinit.Network{b.Name.ValueString(): {}}
+	}
+	if n := network.Spec(ctx, m.Network, diags); n != nil && len(h.Networks) == 0 {
+		for name := range n.Bridges {
+			h.Networks = put(h.Networks, name, cloudinit.Network{})
+		}
 	}
 	return h
 }

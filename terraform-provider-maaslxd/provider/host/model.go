@@ -31,6 +31,7 @@ type hostState struct {
 	DefaultStoragePool  types.String   `tfsdk:"default_storage_pool"`
 	Deploy              types.Object   `tfsdk:"deploy"`
 	Bridge              types.Object   `tfsdk:"bridge"`
+	Network             types.Object   `tfsdk:"network"`
 	LXD                 types.Object   `tfsdk:"lxd"`
 	Release             types.Object   `tfsdk:"release"`
 	ForceDestroy        types.Bool     `tfsdk:"force_destroy"`
@@ -48,38 +49,13 @@ type hostState struct {
 	Timeouts            timeouts.Value `tfsdk:"timeouts"`
 }
 
-type selectorModel struct {
-	Zone         types.String `tfsdk:"zone"`
-	Pool         types.String `tfsdk:"pool"`
-	Tags         types.Set    `tfsdk:"tags"`
-	Architecture types.String `tfsdk:"architecture"`
-	MinCores     types.Int64  `tfsdk:"min_cores"`
-	MinMemoryMiB types.Int64  `tfsdk:"min_memory_mib"`
-	MinDiskGB    types.Int64  `tfsdk:"min_disk_gb"`
-}
-
-type hostDeployModel struct {
-	Image             types.String `tfsdk:"image"`
-	Kernel            types.String `tfsdk:"kernel"`
-	UserDataWO        types.String `tfsdk:"user_data_wo"`
-	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
-}
-
 type bridgeModel struct {
 	Name   types.String `tfsdk:"name"`
 	NIC    types.String `tfsdk:"nic"`
 	Subnet types.String `tfsdk:"subnet"`
 }
 
-type releaseModel struct {
-	Erase types.String `tfsdk:"erase"`
-}
-
 var (
-	hostDeployType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"image": types.StringType, "kernel": types.StringType,
-		"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
-	}}
 	amountType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"total": types.Int64Type, "used": types.Int64Type, "free": types.Int64Type,
 	}}

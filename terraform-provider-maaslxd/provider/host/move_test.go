@@ -15,18 +15,21 @@ func TestMoveFromCanonical(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, source, kind, state string
+		version                     int64
 		want                        string // of the diagnostics
 	}{
-		"VMHost":     {reason: "Whatever else is in it.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
-		"NoNumber":   {reason: "A state that nobody can read.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
-		"OtherKind":  {reason: "No VM host.", source: "registry.terraform.io/canonical/maas", kind: "maas_tag", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
-		"OtherOwner": {reason: "No provider of MAAS.", source: "registry.terraform.io/else/where", kind: "maas_vm_host", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
+		"VMHost":       {reason: "Whatever else is in it.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
+		"NoNumber":     {reason: "A state that nobody can read.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
+		"FormerName":   {reason: "The provider's name up to 2.2.0.", source: "registry.terraform.io/maas/maas", kind: "maas_vm_host", state: `{"id":"7"}`},
+		"OtherVersion": {reason: "It may mean something else.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", version: 1, state: `{"id":"7"}`, want: "only 0 is known"},
+		"OtherKind":    {reason: "No VM host.", source: "registry.terraform.io/canonical/maas", kind: "maas_tag", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
+		"OtherOwner":   {reason: "No provider of MAAS.", source: "registry.terraform.io/else/where", kind: "maas_vm_host", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			resp, err := providertest.Serve(t, NewResource).Server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
-				SourceProviderAddress: tc.source, SourceTypeName: tc.kind, TargetTypeName: "maaslxd_vm_host",
+				SourceProviderAddress: tc.source, SourceTypeName: tc.kind, SourceSchemaVersion: tc.version, TargetTypeName: "maaslxd_vm_host",
 				SourceState: &tfprotov6.RawState{JSON: []byte(tc.state)},
 			})
 			if err != nil {

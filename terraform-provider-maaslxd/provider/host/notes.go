@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -59,7 +58,7 @@ func (n hostNotes) seen(h engine.Host) hostNotes {
 
 // finished are the notes of a host that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
-func (n hostNotes) finished(key engine.Key, h engine.Host, deployed *hostDeployModel) hostNotes {
+func (n hostNotes) finished(key engine.Key, h engine.Host, deployed *values.Deployment) hostNotes {
 	out := hostNotes{Key: key, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
 	if deployed != nil && (n.Imported || n.Pending) {
 		out.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
@@ -83,24 +82,9 @@ func (n hostNotes) gone(h engine.Host) bool {
 }
 
 func readHostNotes(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) hostNotes {
-	var n hostNotes
-	raw, ds := private.GetKey(ctx, hostNotesKey)
-	diags.Append(ds...)
-	if len(raw) == 0 {
-		return n
-	}
-	if err := json.Unmarshal(raw, &n); err != nil {
-		diags.AddError("Cannot read the private state of the VM host",
-			err.Error()+"\n\nIt was not written by this version of the provider. Remove the VM host from the state and import it.")
-	}
-	return n
+	return values.ReadNotes[hostNotes](ctx, private, hostNotesKey, "VM host", diags)
 }
 
 func writeHostNotes(ctx context.Context, private values.PrivateWriter, n hostNotes, diags *diag.Diagnostics) {
-	raw, err := json.Marshal(n)
-	if err != nil {
-		diags.AddError("Cannot write the private state of the VM host", err.Error())
-		return
-	}
-	diags.Append(private.SetKey(ctx, hostNotesKey, raw)...)
+	values.WriteNotes(ctx, private, hostNotesKey, "VM host", n, diags)
 }

@@ -24,7 +24,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		r.planDestroy(ctx, req, resp)
 		return
 	}
-	p := hostPlan{diags: &resp.Diagnostics, machine: r.machine}
+	p := hostPlan{diags: &resp.Diagnostics, machine: r.client.Machine}
 	if r.client != nil {
 		p.run = &r.client.Run
 	}
@@ -161,7 +161,9 @@ func (p *hostPlan) decide(ctx context.Context) {
 	if !p.plan.DefaultStoragePool.Equal(p.state.DefaultStoragePool) {
 		p.plan.StoragePools = types.MapUnknown(hostPoolSeenType)
 	}
-	p.warnChoiceStays()
+	if len(p.replace) == 0 {
+		values.WarnSelectorStays(p.state.Selector, p.plan.Selector, "a host is made", p.state.Name, p.state.Hostname, p.diags)
+	}
 }
 
 // goesOn tells whether an apply has something to do that no attribute tells: an
@@ -211,17 +213,6 @@ func (p *hostPlan) planAnew() {
 	p.diags.AddAttributeWarning(path.Root("status"), "The host will be replaced", fmt.Sprintf(
 		"Machine %s ended in the state %q before the host was finished. There is nothing to go on with, so it is released and the host made anew.",
 		p.state.Hostname.ValueString(), status))
-}
-
-// warnChoiceStays tells that another selector moves nothing.
-func (p *hostPlan) warnChoiceStays() {
-	had, want := p.state.Selector, p.plan.Selector
-	if had.IsNull() || want.IsNull() || want.Equal(had) || len(p.replace) > 0 {
-		return
-	}
-	p.diags.AddAttributeWarning(path.Root("selector"), "The machine stays", fmt.Sprintf(
-		"selector is looked at when a host is made. %s stays on machine %s; only the state changes. `terraform apply -replace=ADDRESS` chooses anew.",
-		p.state.Name.ValueString(), p.state.Hostname.ValueString()))
 }
 
 // sameEndpoint tells whether two texts are one address of an LXD.

@@ -2,15 +2,12 @@ package host
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -69,6 +66,9 @@ func (p hostPlan) knownSpec(ctx context.Context) engine.HostSpec {
 	if !values.KnownThroughout(ctx, p.config.LXD) { // pools that take nothing of the machine's disk
 		spec.LXD.StoragePools = map[string]cloudinit.StoragePool{cloudinit.DefaultPool: {Driver: cloudinit.Dir}}
 	}
+	if !values.KnownThroughout(ctx, p.config.Network) {
+		spec.Network = nil
+	}
 	if !values.KnownThroughout(ctx, p.config.Bridge) || !values.KnownThroughout(ctx, p.config.LXD) {
 		spec.Bridge = nil
 	}
@@ -82,38 +82,9 @@ func stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	return err == nil && h.Ours && h.Finished
 }
 
-// sameMachine tells whether machine still names the machine that the host is on:
-// by its system id, its hostname or its FQDN. What cannot be found out is an
-// error, since the answer may cost what is on its disks.
+// sameMachine tells whether machine still names the machine that the host is on.
 func (p *hostPlan) sameMachine(ctx context.Context) bool {
-	want, had := p.config.Machine, p.state
-	switch {
-	case want.IsUnknown():
-		return false
-	case want.Equal(had.Machine), want.Equal(had.ID), want.Equal(had.Hostname):
-		return true
-	}
-	if hostname, _, qualified := strings.Cut(want.ValueString(), "."); !qualified || hostname != had.Hostname.ValueString() {
-		return false
-	}
-	m, err := p.machine(ctx, had.ID.ValueString())
-	switch {
-	case errors.Is(err, client.ErrUnknownConfig), errors.Is(err, client.ErrMissingConfig):
-		return true
-	case err != nil:
-		diagnostics.Report(p.diags, "tell whether VM host "+had.Name.ValueString()+" is on "+want.ValueString(), err)
-		return true
-	}
-	return m.FQDN == want.ValueString()
-}
-
-// machine reads the machine of a state.
-func (r *hostResource) machine(ctx context.Context, systemID string) (engine.Machine, error) {
-	b, err := r.client.Use()
-	if err != nil {
-		return engine.Machine{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
-	defer cancel()
-	return b.Machines.Machine(ctx, systemID)
+	had := p.state
+	same := client.NamedMachine{Object: "VM host " + had.Name.ValueString(), By: had.Machine, ID: had.ID, Hostname: had.Hostname}
+	return same.IsCalled(ctx, p.config.Machine, p.machine, p.diags)
 }

@@ -140,7 +140,7 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 		m.LXD = values.Encode(ctx, lxdType, noLXD(e.Project), diags)
 	}
 	if !foreign && !byAddress && h.Machine.Image != "" {
-		m.Deploy = values.Encode(ctx, hostDeployType, hostDeployModel{Image: types.StringValue(h.Machine.Image), Kernel: values.OptionalString(h.Machine.Kernel)}, diags)
+		m.Deploy = values.InstalledDeployment(ctx, h.Machine.Image, h.Machine.Kernel, diags)
 	}
 	m.Tags = values.TagSet(values.Difference(h.VMHost.Tags, values.TagsOfMAAS))
 }

@@ -1,14 +1,15 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -25,6 +26,7 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		{"lxd", false, p.otherProject(ctx)},
 		{"lxd", true, installed && !p.sameLXD(ctx)},
 		{"bridge", true, installed && !p.sameBridge(ctx)},
+		{"network", true, installed && !p.sameNetwork(ctx)},
 	}
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
@@ -55,7 +57,7 @@ func (p *hostPlan) otherProject(ctx context.Context) bool {
 // sameLXD tells whether both describe one first boot, whatever they leave to
 // the defaults. What is not known yet may be anything.
 func (p *hostPlan) sameLXD(ctx context.Context) bool {
-	if !values.KnownThroughout(ctx, p.plan.LXD) || !values.KnownThroughout(ctx, p.plan.Bridge) {
+	if !values.KnownThroughout(ctx, p.plan.LXD) || !values.KnownThroughout(ctx, p.plan.Bridge) || !values.KnownThroughout(ctx, p.plan.Network) {
 		return false
 	}
 	had, want := p.state.firstBoot(ctx, p.diags), p.plan.firstBoot(ctx, p.diags)
@@ -70,31 +72,20 @@ func (p *hostPlan) sameBridge(ctx context.Context) bool {
 	return had == want || had != nil && want != nil && *had == *want
 }
 
+// sameNetwork tells whether both describe the same interfaces. A network in the place of a
+// bridge is another one, even where both come to the same.
+func (p *hostPlan) sameNetwork(ctx context.Context) bool {
+	if !values.KnownThroughout(ctx, p.plan.Network) {
+		return false
+	}
+	return reflect.DeepEqual(network.Spec(ctx, p.state.Network, p.diags), network.Spec(ctx, p.plan.Network, p.diags))
+}
+
 // reinstall says why what is installed has to be installed anew, "" if it has
 // not.
 func (p *hostPlan) reinstall(ctx context.Context) string {
-	had, want := p.deployOf(ctx, p.state.Deploy), p.deployOf(ctx, p.config.Deploy)
-	// What the configuration named neither then nor now is still installed.
-	image, kernel := cmp.Or(had.Image.ValueString(), p.notes.Image), cmp.Or(had.Kernel.ValueString(), p.notes.Kernel)
-	switch {
-	case p.config.Deploy.IsUnknown():
-		return "deploy is not known yet"
-	case want.Image.IsUnknown() || values.IsSet(want.Image) && !values.SameImage(want.Image.ValueString(), image):
-		return "deploy.image changes"
-	case want.Kernel.IsUnknown() || values.IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(p.notes.Imported && had.Kernel.IsNull()):
-		return "deploy.kernel changes"
-	case p.notes.UserData.WantsNew(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported):
-		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
-	}
-	return ""
-}
-
-// deployOf is what is to be installed; nothing said is all nulls.
-func (p *hostPlan) deployOf(ctx context.Context, o types.Object) hostDeployModel {
-	if d := values.Decode[hostDeployModel](ctx, o, p.diags); d != nil {
-		return *d
-	}
-	return hostDeployModel{}
+	installed := values.InstallNotes{UserData: p.notes.UserData, Image: p.notes.Image, Kernel: p.notes.Kernel, Imported: p.notes.Imported}
+	return installed.ReinstallReason(ctx, p.state.Deploy, p.config.Deploy, p.diags)
 }
 
 // planTrust notes further certificates on a host that runs already, which only

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -41,9 +42,10 @@ func (r *hostResource) Schema(ctx context.Context, _ resource.SchemaRequest, res
 
 func hostSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
-		"deploy": hostDeployAttribute(),
-		"bridge": bridgeAttribute(),
-		"lxd":    lxdAttribute(),
+		"deploy":  hostDeployAttribute(),
+		"bridge":  bridgeAttribute(),
+		"network": network.Attribute(replacesHost),
+		"lxd":     lxdAttribute(),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "How long to wait for a new host, as a duration such as `90m`. Default `60m`. When the time is up the machine is kept, and the next apply goes on.",
@@ -65,18 +67,6 @@ func hostSchema(ctx context.Context) schema.Schema {
 			"What LXD is set up with happens once, at the first boot: nobody can change it from outside afterwards, because the client " +
 			"certificate that the host trusts is restricted to one project.",
 		Attributes: attributes,
-	}
-}
-
-func hostIdentitySchema() identityschema.Schema {
-	return identityschema.Schema{
-		Version: 0,
-		Attributes: map[string]identityschema.Attribute{
-			"system_id": identityschema.StringAttribute{
-				RequiredForImport: true,
-				Description:       "MAAS's system id of the machine that LXD runs on, such as \"4y3h7n\".",
-			},
-		},
 	}
 }
 
@@ -140,7 +130,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Name of the VM host in MAAS, by which VMs are placed on it. The create that was cut off is found by it, so no two " +
 				"resources of one `owner` may have the same. Changes in place, also where two hosts swap theirs; the VMs on it stay, " +
 				"whether they name it by its `id` or by its name. The former name is free for another host.",
-			Validators: []validator.String{hostName()},
+			Validators: []validator.String{values.ObjectName()},
 		},
 		"zone": hostPlace("Availability zone of the VM host, by name. Default: MAAS's default zone."),
 		"pool": hostPlace("Resource pool of the VM host, by name. Default: MAAS's default pool."),
@@ -167,18 +157,7 @@ func hostPlace(description string) schema.StringAttribute {
 // hostEndAttributes say what becomes of the machine in the end.
 func hostEndAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"release": schema.SingleNestedAttribute{
-			Optional:            true,
-			MarkdownDescription: "How the machine is given back. Changes in place.",
-			Attributes: map[string]schema.Attribute{
-				"erase": schema.StringAttribute{
-					Optional: true, Computed: true, Default: stringdefault.StaticString(eraseNone),
-					MarkdownDescription: "What MAAS does with its disks: `none`; `quick` overwrites their beginning and end; `secure` uses the disks' own " +
-						"feature; `full` overwrites all, which takes hours. Default `none`.",
-					Validators: []validator.String{stringvalidator.OneOf(eraseNone, "quick", "secure", "full")},
-				},
-			},
-		},
+		"release": values.ReleaseAttribute(),
 		"force_destroy": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 			MarkdownDescription: "Destroy the host although MAAS has VMs on it. Otherwise that is refused, with a list of them. On a machine that was deployed " +
@@ -195,5 +174,6 @@ func hostEndAttributes() map[string]schema.Attribute {
 	}
 }
 
-// eraseNone is how a configuration says that disks are not erased.
-const eraseNone = "none"
+func hostIdentitySchema() identityschema.Schema {
+	return values.MachineIdentity("the machine that LXD runs on")
+}

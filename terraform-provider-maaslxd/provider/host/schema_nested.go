@@ -1,8 +1,6 @@
 package host
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
@@ -18,62 +16,22 @@ import (
 )
 
 func selectorAttribute(exactly string) schema.Attribute {
-	name := func(description string) schema.Attribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Default: any.", Validators: []validator.String{values.NotEmpty()}}
-	}
-	least := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: description + " Default: any.", Validators: []validator.Int64{int64validator.AtLeast(1)}}
-	}
-	return schema.SingleNestedAttribute{
-		Optional: true,
-		MarkdownDescription: "Which `Ready` machine to deploy, instead of one by name: the smallest that will do, which `hostname` tells; `selector = {}` takes any. " +
-			"It is looked at when the host is made, and at no other time: the machine that was chosen is kept. VMs and locked machines are not chosen, nor those that " +
-			"could not become the host: without a disk or an interface, with too small a disk for the storage pools, or of an architecture for which MAAS has no such image." + exactly,
-		Attributes: map[string]schema.Attribute{
-			"zone": name("Availability zone of the machine, by name."),
-			"pool": name("Resource pool of the machine, by name."),
-			"tags": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags that the machine must carry, all of them. Default: none.",
-				Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
-			},
-			"architecture":   name("Architecture, such as `amd64` or `amd64/generic`."),
-			"min_cores":      least("Number of cores, at least."),
-			"min_memory_mib": least("Memory in MiB, at least."),
-			"min_disk_gb":    least("Size of the largest disk in GB, at least. MAAS counts disks decimally: 1 GB is 1000000000 bytes."),
-		},
-	}
+	return values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name: the smallest that will do, which `hostname` tells; `selector = {}` takes any. " +
+		"It is looked at when the host is made, and at no other time: the machine that was chosen is kept. VMs and locked machines are not chosen, nor those that " +
+		"could not become the host: without a disk or an interface, with too small a disk for the storage pools, or of an architecture for which MAAS has no such image." + exactly)
 }
 
 func hostDeployAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Optional: true,
-		MarkdownDescription: "What to install on a machine that is deployed. Without it, MAAS's default image is. " +
+	return values.DeploymentAttribute(values.DeploymentTexts{
+		Deploy: "What to install on a machine that is deployed. Without it, MAAS's default image is. " +
 			"**Changing a value in it replaces the host**; leaving one out does not, and neither does naming it for the first time where the outcome is the same.",
-		Attributes: map[string]schema.Attribute{
-			"image": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Image as MAAS lists it, such as `ubuntu/noble`; one of Ubuntu, with snaps. Default: MAAS's default.",
-				Validators:          []validator.String{values.Image()},
-			},
-			"kernel": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Kernel to install, such as `ga-24.04`. Default: MAAS's default for the image.",
-				Validators:          []validator.String{values.NotEmpty()},
-			},
-			"user_data_wo": schema.StringAttribute{
-				Optional: true, WriteOnly: true,
-				MarkdownDescription: "User-data of your own, which cloud-init runs beside what sets LXD up; of any kind that cloud-init knows, but without a " +
-					"section `lxd`. Plain text; together with the provider's own part at most 512 KiB. Write-only: neither plan nor state hold it. " +
-					"Change `user_data_wo_version` with it.",
-				Validators: []validator.String{values.UserDataSize()},
-			},
-			"user_data_wo_version": schema.Int64Attribute{
-				Optional: true,
-				MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the host. So does the first number where the host was installed without user-data: " +
-					"cloud-init runs it at the first boot only. If you remove it, the host keeps what it was installed with.",
-			},
-		},
-	}
+		Image: "Image as MAAS lists it, such as `ubuntu/noble`; one of Ubuntu, with snaps. Default: MAAS's default.",
+		UserData: "User-data of your own, which cloud-init runs beside what sets LXD up; of any kind that cloud-init knows, but without a " +
+			"section `lxd`. Plain text; together with the provider's own part at most 512 KiB. Write-only: neither plan nor state hold it. " +
+			"Change `user_data_wo_version` with it.",
+		Version: "Number of the version of `user_data_wo`. A change of it replaces the host. So does the first number where the host was installed without user-data: " +
+			"cloud-init runs it at the first boot only. If you remove it, the host keeps what it was installed with.",
+	})
 }
 
 func bridgeAttribute() schema.Attribute {

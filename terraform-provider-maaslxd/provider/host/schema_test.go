@@ -6,7 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
 func TestSchemaImplementation(t *testing.T) {
@@ -25,7 +27,7 @@ func TestModelTypes(t *testing.T) {
 	t.Parallel()
 	attributes := hostSchema(t.Context()).Attributes
 	for name, want := range map[string]interface{ String() string }{
-		"lxd": lxdType, "deploy": hostDeployType, "cores": amountType, "memory_mib": amountType,
+		"lxd": lxdType, "network": network.Type, "deploy": values.DeploymentType, "cores": amountType, "memory_mib": amountType,
 		"storage_pools": types.MapType{ElemType: hostPoolSeenType},
 	} {
 		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -38,7 +39,7 @@ func (m hostState) spec(ctx context.Context, config hostState, pair engine.Crede
 		return spec, diags
 	}
 	spec.Machine = m.machineSpec(ctx, config, &diags)
-	spec.Bridge = m.bridge(ctx, &diags)
+	spec.Bridge, spec.Network = m.bridge(ctx, &diags), network.Spec(ctx, m.Network, &diags)
 	spec.LXD = m.firstBoot(ctx, &diags)
 	trusted, err := fleetkey.Trusted(time.Now(), pair.Certificate, slices.Concat(m.trusted(ctx, &diags), next)...)
 	if err != nil {
@@ -49,22 +50,19 @@ func (m hostState) spec(ctx context.Context, config hostState, pair engine.Crede
 }
 
 func (m hostState) machineSpec(ctx context.Context, config hostState, diags *diag.Diagnostics) engine.MachineSpec {
-	spec := engine.MachineSpec{Machine: m.Machine.ValueString(), Deploy: &engine.Deployment{}}
-	if s := values.Decode[selectorModel](ctx, m.Selector, diags); s != nil {
-		spec.Select = engine.Selector{
-			Zone: s.Zone.ValueString(), Pool: s.Pool.ValueString(), Tags: values.SortedStrings(s.Tags), Architecture: s.Architecture.ValueString(),
-			MinCores: int(s.MinCores.ValueInt64()), MinMemoryMiB: s.MinMemoryMiB.ValueInt64(), MinDiskGB: s.MinDiskGB.ValueInt64(),
-		}
-	}
-	if d := values.Decode[hostDeployModel](ctx, config.Deploy, diags); d != nil {
-		spec.Deploy = &engine.Deployment{Image: d.Image.ValueString(), Kernel: d.Kernel.ValueString(), UserData: []byte(d.UserDataWO.ValueString())}
+	spec := engine.MachineSpec{Machine: m.Machine.ValueString(), Select: values.Selector(ctx, m.Selector, diags), Deploy: &engine.Deployment{}}
+	if d := values.Decode[values.Deployment](ctx, config.Deploy, diags); d != nil {
+		spec.Deploy = d.Spec()
 	}
 	return spec
 }
 
 // bridge is the bridge that MAAS is to make: the one described, or that of the
-// networks that is meant to be one; nil if there is none.
+// networks that is meant to be one; nil if there is none, or the network has others.
 func (m hostState) bridge(ctx context.Context, diags *diag.Diagnostics) *engine.BridgeSpec {
+	if !m.Network.IsNull() {
+		return nil
+	}
 	spec := engine.BridgeSpec{Name: bridgeOf(m.firstBoot(ctx, diags).Networks)}
 	if b := values.Decode[bridgeModel](ctx, m.Bridge, diags); b != nil {
 		spec.NIC, spec.Subnet = b.NIC.ValueString(), b.Subnet.ValueString()
@@ -104,11 +102,7 @@ func bridgeOf(networks map[string]cloudinit.Network) string {
 
 // release says how the machine is given back.
 func (m hostState) release(ctx context.Context, diags *diag.Diagnostics) engine.Release {
-	out := engine.Release{Force: m.ForceDestroy.ValueBool()}
-	if r := values.Decode[releaseModel](ctx, m.Release, diags); r != nil && r.Erase.ValueString() != eraseNone {
-		out.Erase = engine.Erase(r.Erase.ValueString())
-	}
-	return out
+	return engine.Release{Force: m.ForceDestroy.ValueBool(), Erase: values.Erase(ctx, m.Release, diags)}
 }
 
 // inTrusted turns what is wrong with a certificate into what is wrong with the

@@ -56,7 +56,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		u.saveFinished(ctx, spec, ref, h, resp)
 		return
 	}
-	reportUnfinished(wait, diags, doing, spec.Name, err)
+	diagnostics.ReportUpdate(wait, diags, doing, "VM host "+spec.Name, err)
 	if h.Machine.SystemID != "" {
 		u.saveHalfway(ctx, spec, h, resp)
 	}
@@ -100,7 +100,7 @@ func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref 
 	u.plan.trusting(ctx, u.state, spec, h, diags)
 	u.plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, u.plan, diags)
-	deployed := values.Decode[hostDeployModel](ctx, u.config.Deploy, diags)
+	deployed := values.Decode[values.Deployment](ctx, u.config.Deploy, diags)
 	writeHostNotes(ctx, resp.Private, u.notes.finished(cmp.Or(h.Key, ref.Key), h, deployed), diags)
 }
 
@@ -112,17 +112,6 @@ func (u hostUpdate) saveHalfway(ctx context.Context, spec engine.HostSpec, h eng
 	u.state.refresh(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, u.state, diags)
 	writeHostNotes(ctx, resp.Private, u.notes.seen(h), diags)
-}
-
-// reportUnfinished says why an update of a host ended before its end.
-func reportUnfinished(wait context.Context, diags *diag.Diagnostics, doing, name string, err error) {
-	if wait.Err() == nil {
-		diagnostics.Report(diags, doing, err)
-		return
-	}
-	diags.AddError(fmt.Sprintf("VM host %s is not finished", name),
-		fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.%s",
-			diagnostics.StoppedWaiting(wait.Err(), "timeouts.update"), diagnostics.Paragraph(diagnostics.Text(err))))
 }
 
 // onlyNoted tells that nothing is to be changed but what the state alone notes:

@@ -26,6 +26,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -40,12 +41,13 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 	checkWayIn(config, diags)
 	checkUnused(ctx, config, diags)
-	if d := values.Decode[hostDeployModel](ctx, config.Deploy, diags); d != nil {
+	checkOneNetwork(config, diags)
+	if d := values.Decode[values.Deployment](ctx, config.Deploy, diags); d != nil {
 		values.CheckUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
 		checkVendorData(d.UserDataWO, diags)
 	}
 	checkChannel(ctx, config, diags)
-	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {
+	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "network", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {
 		checkFirstBoot(ctx, config, diags)
 	}
 }
@@ -54,6 +56,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 func checkNewHost(ctx context.Context, config hostState, diags *diag.Diagnostics) {
 	checkWayIn(config, diags)
 	checkUnused(ctx, config, diags)
+	checkOneNetwork(config, diags)
 	checkDefaultPool(ctx, config, diags)
 }
 
@@ -104,6 +107,9 @@ func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics)
 	if !config.Bridge.IsNull() {
 		refuse(path.Root("bridge"))
 	}
+	if !config.Network.IsNull() {
+		refuse(path.Root("network"))
+	}
 	l := values.Decode[lxdModel](ctx, config.LXD, diags)
 	if l == nil {
 		return
@@ -116,6 +122,14 @@ func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics)
 		if !null {
 			refuse(path.Root("lxd").AtName(name))
 		}
+	}
+}
+
+// checkOneNetwork refuses two descriptions of the machine's network.
+func checkOneNetwork(config hostState, diags *diag.Diagnostics) {
+	if values.IsSet(config.Bridge) && values.IsSet(config.Network) {
+		diags.AddAttributeError(path.Root("bridge"), "Two descriptions of the network",
+			"Both bridge and network are set, and network describes the bridges, too. Leave bridge out, and describe its bridge in network.bridges.")
 	}
 }
 
@@ -168,6 +182,9 @@ func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics
 // will pass: what they refuse is said once.
 func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) bool {
 	if config.CPUOvercommit.ValueFloat64() > maxOvercommit || config.MemoryOvercommit.ValueFloat64() > maxOvercommit {
+		return false
+	}
+	if !network.WellFormed(ctx, config.Network, diags) {
 		return false
 	}
 	l := values.Decode[lxdModel](ctx, config.LXD, diags)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -16,14 +14,6 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
-
-var hostPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-
-// hostName passes names of VM hosts. The name is part of the mark on the
-// machine, and of paths in messages.
-func hostName() validator.String {
-	return stringvalidator.RegexMatches(hostPattern, "must be 1 to 63 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
-}
 
 // positive passes numbers above zero.
 type positive struct{}

@@ -39,6 +39,8 @@ var computed = []string{
 	// of VM hosts
 	"system_id", "adopt", "lxd_address", "adopt_existing_vms", "cpu_overcommit", "memory_overcommit", "default_storage_pool", "force_destroy",
 	"on_create_failure", "hostname", "lxd_version", "storage_pools", "certificate_fingerprint", "trusted_fingerprints", "erase",
+	// of machines
+	"architecture", "status_message",
 }
 
 // proposed is what Terraform proposes to a provider: the configuration, and

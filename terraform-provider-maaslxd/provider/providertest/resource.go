@@ -35,20 +35,30 @@ func Serve(t *testing.T, constructor func() resource.Resource) *Resource {
 	}
 }
 
-// Plan asks for a plan. A nil state is a create; notes are the private state, by
-// its keys.
-func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
+// absent is what stands for a resource that is not there.
+func (r *Resource) absent() *tfprotov6.DynamicValue {
 	r.t.Helper()
-	prior, err := tfprotov6.NewDynamicValue(r.Type, tftypes.NewValue(r.Type, nil))
+	none, err := tfprotov6.NewDynamicValue(r.Type, tftypes.NewValue(r.Type, nil))
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return &none
+}
+
+// Plan asks for a plan. A nil state is a create, a nil config a destroy; notes are the private state, by
+// its keys.
+func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
+	r.t.Helper()
+	prior := r.absent()
 	if state != nil {
-		prior = *state.Dynamic(r.t)
+		prior = state.Dynamic(r.t)
+	}
+	configured, wished := r.absent(), r.absent()
+	if config != nil {
+		configured, wished = config.Dynamic(r.t), proposed(config, state).Dynamic(r.t)
 	}
 	resp, err := r.Server.PlanResourceChange(r.t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: r.Name, PriorState: &prior, PriorPrivate: r.private(notes),
-		Config: config.Dynamic(r.t), ProposedNewState: proposed(config, state).Dynamic(r.t),
+		TypeName: r.Name, PriorState: prior, PriorPrivate: r.private(notes), Config: configured, ProposedNewState: wished,
 	})
 	if err != nil {
 		r.t.Fatal(err)

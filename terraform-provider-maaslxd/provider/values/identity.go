@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -22,6 +23,20 @@ func ImportID(ctx context.Context, req resource.ImportStateRequest, diags *diag.
 // identityModel is what tells one machine of MAAS from all others.
 type identityModel struct {
 	SystemID types.String `tfsdk:"system_id"`
+}
+
+// MachineIdentity is the schema of an identity: the system id of a machine of MAAS, which
+// the text says.
+func MachineIdentity(machine string) identityschema.Schema {
+	return identityschema.Schema{
+		Version: 0,
+		Attributes: map[string]identityschema.Attribute{
+			"system_id": identityschema.StringAttribute{
+				RequiredForImport: true,
+				Description:       "MAAS's system id of " + machine + ", such as \"4y3h7n\".",
+			},
+		},
+	}
 }
 
 // SaveIdentity is for CLIs that know identities; others ignore it.

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// SortedStrings lists the known texts of a set, sorted.
-func SortedStrings(values types.Set) []string {
+// SortedStrings lists the known texts of a set or a list, sorted.
+func SortedStrings(values interface{ Elements() []attr.Value }) []string {
 	var out []string
 	for _, e := range values.Elements() {
 		if s, ok := e.(types.String); ok && IsSet(s) {

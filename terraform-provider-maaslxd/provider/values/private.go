@@ -2,6 +2,7 @@ package values
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 )
@@ -14,4 +15,30 @@ type PrivateReader interface {
 // PrivateWriter writes the private state of a resource.
 type PrivateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// ReadNotes reads what the provider remembers of an object, such as "VM host", besides its
+// state. There are none before the first apply.
+func ReadNotes[T any](ctx context.Context, private PrivateReader, key, object string, diags *diag.Diagnostics) T {
+	var n T
+	raw, ds := private.GetKey(ctx, key)
+	diags.Append(ds...)
+	if len(raw) == 0 {
+		return n
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		diags.AddError("Cannot read the private state of the "+object,
+			err.Error()+"\n\nIt was not written by this version of the provider. Remove the "+object+" from the state and import it.")
+	}
+	return n
+}
+
+// WriteNotes writes what the provider remembers of an object.
+func WriteNotes[T any](ctx context.Context, private PrivateWriter, key, object string, n T, diags *diag.Diagnostics) {
+	raw, err := json.Marshal(n)
+	if err != nil {
+		diags.AddError("Cannot write the private state of the "+object, err.Error())
+		return
+	}
+	diags.Append(private.SetKey(ctx, key, raw)...)
 }

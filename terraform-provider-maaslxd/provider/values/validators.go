@@ -3,6 +3,7 @@ package values
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 
@@ -68,6 +69,34 @@ func UserDataSize() validator.String {
 			return fmt.Sprintf("It has %d bytes, and no more than %d reach MAAS safely. "+
 				"Put large files on a server and let cloud-init fetch them, for instance with #include.",
 				len(s), engine.MaxUserDataBytes)
+		}
+		return ""
+	})
+}
+
+var objectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// ObjectName passes names that are part of the mark on a machine, and of paths in messages.
+func ObjectName() validator.String {
+	return stringvalidator.RegexMatches(objectName, "must be 1 to 63 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
+}
+
+var label = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// IsLabel tells whether a text may be the key of a disk or an interface.
+func IsLabel(s string) bool { return label.MatchString(s) }
+
+// Label passes the keys of disks and interfaces. They stay in the configuration and in
+// messages, where they should be easy to name.
+func Label() validator.String {
+	return stringvalidator.RegexMatches(label, "must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter or digit")
+}
+
+// IPAddress passes IP addresses; otherwise says what to do without one.
+func IPAddress(otherwise string) validator.String {
+	return StringRule("an IP address", func(s string) string {
+		if addr, err := netip.ParseAddr(s); err != nil || addr.Zone() != "" {
+			return fmt.Sprintf("%q is not an IP address. Write one such as \"10.0.0.10\", without a mask; %s.", s, otherwise)
 		}
 		return ""
 	})

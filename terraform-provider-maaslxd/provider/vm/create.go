@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -41,7 +42,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 		diagnostics.ReportAt(diags, config.hostPath(err), doing, config.hinted(err))
 		return
 	case diagnostics.Resumable:
-		warnUnfinished(wait, diags, vm, err)
+		reportCreateUnfinished(wait, r.client, diags, vm, err)
 	case diagnostics.Unusable:
 		diagnostics.Report(diags, doing, err)
 	case diagnostics.CreateSucceeded:
@@ -49,7 +50,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	warnLeftover(spec.Name, vm.Leftover, diags)
 	plan.fill(ctx, vm, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)
-	n := notes{Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores}
+	n := notes{Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool()}
 	if d := config.deploy(ctx, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
 	}
@@ -119,15 +120,34 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	return engine.Wait(ctx, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
-// warnUnfinished says that a create stopped waiting, and what comes next.
-func warnUnfinished(ctx context.Context, diags *diag.Diagnostics, vm engine.VM, err error) {
+// reportCreateUnfinished says that a create stopped waiting, and what comes next.
+func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, vm engine.VM, err error) {
 	why := diagnostics.Explain(err)
 	if ctx.Err() != nil {
 		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create")
 	}
-	diags.AddWarning(
-		fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName),
-		fmt.Sprintf("%s\n\nThe VM is kept in the state as %s, and the next apply goes on from there. "+
-			"Resources that depend on it may be made before it is ready; a postcondition on status prevents that.",
-			why, vm.SystemID))
+	c.ReportUnfinished(diags, "The VM is kept in the state as "+vm.SystemID, fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName), why)
+}
+
+// outcomeOf judges how waiting for a VM within ctx ended.
+func outcomeOf(ctx context.Context, vm engine.VM, err error) diagnostics.Outcome {
+	return diagnostics.OutcomeOf(ctx, vm.SystemID, err, func(err error) bool { return hopeless(vm, err) })
+}
+
+// hopeless tells whether the error says that this very VM will not get there:
+// MAAS gave it up, or the configuration asks of it what cannot be had while
+// nothing is installed on it yet. A key that was revoked, a proxy's page or a
+// lock say nothing of the VM.
+func hopeless(vm engine.VM, err error) bool {
+	if _, ok := errors.AsType[*engine.SpecError](err); ok {
+		return vm.Status.Phase() != engine.PhaseDeployed
+	}
+	e, ok := errors.AsType[*engine.Error](err)
+	return ok && (e.Type == engine.VMCreationFailed || e.Type == engine.VMDeploymentFailed) &&
+		engine.IsTerminal(err) && !slices.ContainsFunc(notTheVM, func(s error) bool { return errors.Is(err, s) })
+}
+
+// notTheVM are the causes that lie elsewhere.
+var notTheVM = []error{
+	engine.ErrForbidden, engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrConflict, engine.ErrBusy,
 }

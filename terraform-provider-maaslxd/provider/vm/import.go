@@ -13,10 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/moved"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-const importUsage = "Import a VM by its system id (\"4y3h7n\"), its hostname (\"web-1\") or its FQDN (\"web-1.example.com\")."
+const importUsage = moved.ImportUsage
 
 // ImportState finds the VM; the Read that follows fills in the state.
 func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
@@ -60,4 +61,21 @@ func (r *vmResource) find(ctx context.Context, id string) (m engine.Machine, isV
 		return m, false, nil
 	}
 	return m, err == nil, err
+}
+
+// MoveState takes over VMs of Canonical's provider for MAAS, and of the provider for
+// LXD. The CLI moves states before it configures a provider, so nothing is looked
+// up here; the Read that follows finds the VM, and the rest.
+func (r *vmResource) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{{StateMover: takeOver}}
+}
+
+// takeOver makes a state that says as much as that of an import.
+func takeOver(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+	m := moved.VMOf(req, &resp.Diagnostics)
+	if m == nil {
+		return
+	}
+	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), types.StringValue(m.ID()))...)
+	writeNotes(ctx, resp.TargetPrivate, notes{Imported: true, Moved: m}, &resp.Diagnostics)
 }

@@ -30,7 +30,12 @@ type vmModel struct {
 	Pool        types.String   `tfsdk:"pool"`
 	Domain      types.String   `tfsdk:"domain"`
 	Tags        types.Set      `tfsdk:"tags"`
+	Description types.String   `tfsdk:"description"`
 	Deploy      types.Object   `tfsdk:"deploy"`
+	Annotations types.Map      `tfsdk:"annotations"`
+	Power       types.String   `tfsdk:"power_state"`
+	MayStop     types.Bool     `tfsdk:"allow_stopping_for_update"`
+	Protection  types.Bool     `tfsdk:"deletion_protection"`
 	FQDN        types.String   `tfsdk:"fqdn"`
 	Status      types.String   `tfsdk:"status"`
 	IPAddresses types.List     `tfsdk:"ip_addresses"`
@@ -44,9 +49,21 @@ type diskModel struct {
 
 type interfaceModel struct {
 	Subnet      types.String `tfsdk:"subnet"`
+	VLAN        types.Int64  `tfsdk:"vlan"`
+	Fabric      types.String `tfsdk:"fabric"`
+	Space       types.String `tfsdk:"space"`
+	Mode        types.String `tfsdk:"mode"`
 	IP          types.String `tfsdk:"ip"`
+	Addresses   types.List   `tfsdk:"addresses"`
 	MACAddress  types.String `tfsdk:"mac_address"`
 	IPAddresses types.List   `tfsdk:"ip_addresses"`
+}
+
+// addressModel is an address of an interface besides its first one.
+type addressModel struct {
+	Subnet types.String `tfsdk:"subnet"`
+	IP     types.String `tfsdk:"ip"`
+	Mode   types.String `tfsdk:"mode"`
 }
 
 type deployModel struct {
@@ -61,8 +78,12 @@ var (
 	diskType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"size_gb": types.Int64Type, "pool": types.StringType,
 	}}
+	addressType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"subnet": types.StringType, "ip": types.StringType, "mode": types.StringType,
+	}}
 	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"subnet": types.StringType, "ip": types.StringType, "mac_address": types.StringType,
+		"subnet": types.StringType, "vlan": types.Int64Type, "fabric": types.StringType, "space": types.StringType, "mode": types.StringType,
+		"ip": types.StringType, "addresses": types.ListType{ElemType: addressType}, "mac_address": types.StringType,
 		"ip_addresses": types.ListType{ElemType: types.StringType},
 	}}
 	deployType = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -87,6 +108,20 @@ func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployMod
 
 // tags lists the declared tags, sorted.
 func (m vmModel) tags() []string { return values.SortedStrings(m.Tags) }
+
+// annotations are those that are declared, nil if there are none.
+func (m vmModel) annotations() map[string]string {
+	var out map[string]string
+	for key, v := range m.Annotations.Elements() {
+		if text, ok := v.(types.String); ok && values.IsSet(text) {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = text.ValueString()
+		}
+	}
+	return out
+}
 
 func toObject(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
 	if d == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/moved"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -31,6 +32,11 @@ type notes struct {
 	MAAS string `json:"maas,omitempty"`
 	// TakenOverBy is the key of another owner that the VM was last seen marked with.
 	TakenOverBy engine.Key `json:"taken_over_by,omitempty"`
+	// Restarts: an update was cut off after it had turned the VM off for its size.
+	Restarts bool `json:"restarts,omitempty"`
+	// Protected: the state protects the VM from deletion. The second plan of a
+	// replacement has no state.
+	Protected bool `json:"protected,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.
@@ -38,6 +44,9 @@ type notes struct {
 	// HostMachine is the system id of the machine that the VM is on, however its
 	// VM host is called.
 	HostMachine string `json:"host_machine,omitempty"`
+	// Moved: the state came from another provider, and nobody has looked for the VM
+	// yet. The next refresh does.
+	Moved *moved.VM `json:"moved,omitempty"`
 }
 
 // seen brings the notes up to date with what was seen of the VM. Its own mark
@@ -51,8 +60,13 @@ func (n notes) seen(vm engine.VM) notes {
 	if vm.Ours {
 		n.Pending = !vm.Finished
 	}
+	n.Restarts = vm.Restarts
 	return n
 }
+
+// isUnmarked tells of a VM that came by an import or a moved block, and carries no mark of
+// any configuration.
+func (n notes) isUnmarked() bool { return n.Imported && n.Key == "" }
 
 // finished are the notes of a VM that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
@@ -60,14 +74,15 @@ func (n notes) finished(before vmModel, deployed *deployModel, hostMachine strin
 	if deployed != nil && (n.Imported || n.Pending || before.Deploy.IsNull()) {
 		n.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}
-	n.Pending, n.Imported = false, false
+	n.Pending, n.Imported, n.Restarts = false, false, false
 	n.HostMachine = cmp.Or(hostMachine, n.HostMachine)
 	return n
 }
 
 // halfway are the notes of a VM whose update failed.
 func (n notes) halfway(plan vmModel, ref engine.Ref, vm engine.VM) notes {
-	n.Pending = n.Pending || plan.Status.IsUnknown()
+	onlyMarks := n.isUnmarked() && ref.Finished // then the VM is finished, whatever failed
+	n.Pending = n.Pending || plan.Status.IsUnknown() && !onlyMarks
 	if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
 		n.Key = ref.NewKey
 	}
@@ -100,6 +115,15 @@ func readNotes(ctx context.Context, private values.PrivateReader, diags *diag.Di
 	if err := json.Unmarshal(raw, &n); err != nil {
 		diags.AddError("Cannot read the private state of the VM",
 			err.Error()+"\n\nIt was not written by this version of the provider. Remove the VM from the state and import it.")
+	}
+	return n
+}
+
+// notesToPlan are the notes of a VM that a refresh has looked at.
+func notesToPlan(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) notes {
+	n := readNotes(ctx, private, diags)
+	if n.Moved != nil {
+		n.Moved.UnseenError(diags)
 	}
 	return n
 }

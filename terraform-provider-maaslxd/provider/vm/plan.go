@@ -16,21 +16,16 @@ import (
 // replaces the VM, and plans to go on with what an apply left unfinished.
 func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
-		var name types.String
-		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
-		n := readNotes(ctx, req.Private, &resp.Diagnostics)
-		r.client.CheckMAAS(ctx, n.MAAS, "destroy VM "+name.ValueString(), &resp.Diagnostics)
-		refuseTakenOver(name.ValueString(), n, &resp.Diagnostics)
+		r.planDestroy(ctx, req, &resp.Diagnostics)
 		return
 	}
-	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.RenamedTo, hostLeaves: r.client.HostLeaves, subnets: r.subnets, listed: r.listed, resizes: r.resizes, power: r.power}
+	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.RenamedTo, hostLeaves: r.client.HostLeaves, subnets: r.client.Subnets, listed: r.listed, resizes: r.resizes, power: r.power}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
 		p.state = new(vmModel)
 		p.diags.Append(req.State.Get(ctx, p.state)...)
-		p.notes = readNotes(ctx, req.Private, p.diags)
+		p.notes = notesToPlan(ctx, req.Private, p.diags)
 	}
 	if p.diags.HasError() {
 		return
@@ -42,6 +37,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		if p.again = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.again {
 			p.notes = readNotes(ctx, req.Private, p.diags)
 			refuseTakenOver(p.plan.Name.ValueString(), p.notes, p.diags)
+			refuseDestroy(p.plan.Name.ValueString(), p.notes.Protected, p.diags)
 		}
 		if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 			r.client.CheckMAAS(ctx, p.notes.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
@@ -52,6 +48,19 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		}
 		r.tell(p)
 	}
+}
+
+// planDestroy refuses to destroy what the apply would not.
+func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
+	r.client.WarnLeftBehind(ctx, diags)
+	var name types.String
+	var protected types.Bool
+	diags.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
+	diags.Append(req.State.GetAttribute(ctx, protection(), &protected)...)
+	refuseDestroy(name.ValueString(), protected.ValueBool(), diags)
+	n := notesToPlan(ctx, req.Private, diags)
+	r.client.CheckMAAS(ctx, n.MAAS, "destroy VM "+name.ValueString(), diags)
+	refuseTakenOver(name.ValueString(), n, diags)
 }
 
 // refuseTakenOver refuses in the plan what the engine would refuse in the apply.
@@ -107,6 +116,13 @@ func (p *vmPlan) decide(ctx context.Context) {
 		p.planWork(ctx)
 		p.planAnew()
 	}
+	if p.notes.isUnmarked() { // the update marks it
+		p.plan.Status = types.StringUnknown()
+	}
+	if p.notes.Restarts {
+		p.planRestart()
+	}
+	p.refuseReplacement()
 	p.warnStays()
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()

@@ -48,6 +48,9 @@ func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec
 		spec := p.changedNames(ctx)
 		if !p.plan.sameSize(ctx, *p.state, p.diags) && p.notes.HostMachine != "" { // in place: does it fit?
 			spec.Host, spec.Cores, spec.MemoryMiB = p.notes.HostMachine, int(p.plan.Cores.ValueInt64()), p.plan.MemoryMiB.ValueInt64()
+			if values.KnownThroughout(ctx, p.config.Disks) {
+				spec.Disks = diskSpecs(p.plan.disks(ctx, p.diags))
+			}
 		}
 		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" {
 			return ref, spec, ""

@@ -29,7 +29,7 @@ var (
 		"id": "4y3h7n", "name": "web-1", "vm_host": "lxd-a", "vm_host_id": 3, "vm_host_name": "lxd-a",
 		"cores": 2, "memory_mib": 2048, "hugepages": false,
 		"disks": object{"root": object{"size_gb": 8, "pool": "default"}},
-		"zone":  "az1", "pool": "default", "domain": "maas", "tags": []string{"web"},
+		"zone":  "az1", "pool": "default", "domain": "maas", "tags": []string{"web"}, "description": "",
 		"fqdn": "web-1.maas", "status": "Ready", "ip_addresses": []string{},
 	}
 	placedConfig = readyConfig.With(object{"vm_host": nil, "placement": object{"zone": "az1"}})
@@ -70,6 +70,11 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "Zone, pool and tags change in place, and nothing else becomes unknown.",
 			config: deployedConfig.With(object{"zone": "az2", "pool": "web", "tags": []string{"db"}}), state: deployedState,
 			changed: []string{"pool", "tags", "zone"},
+		},
+		"Unmarked": {
+			reason: "An imported VM that nobody has marked is changed in place: the update marks it.",
+			config: deployedConfig, state: deployedState, notes: notes{Imported: true},
+			changed: []string{"status"}, unknown: []string{"status"},
 		},
 		"Rename": {
 			reason: "A new name makes a new FQDN.",
@@ -195,6 +200,26 @@ func TestPlanOfChanges(t *testing.T) {
 		"InterfacesNoLongerSet": {
 			reason: "The VM keeps what it has.",
 			config: deployedConfig.With(object{"interfaces": nil}), state: deployedState,
+		},
+		"InterfaceModeSaid": {
+			reason: "It is what it was without a word.",
+			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "auto"}}}), state: deployedState,
+			changed: []string{"interfaces"},
+		},
+		"InterfaceMode": {
+			reason: "Links of a deployed machine cannot be changed.",
+			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "dhcp"}}}), state: deployedState,
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+		},
+		"InterfaceAddress": {
+			reason: "Nor can an address be added.",
+			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "addresses": []object{{"subnet": "10.0.0.0/24"}}}}}), state: deployedState,
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+		},
+		"InterfaceByFabric": {
+			reason: "Where MAAS cannot be asked, another way to choose is another network.",
+			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"fabric": "fabric-0"}}}), state: deployedState,
+			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"Subnet": {
 			reason: "Interfaces are made with the VM.",
@@ -323,14 +348,84 @@ func TestPlanOfChanges(t *testing.T) {
 			reason:  "MAAS tells the kernel, so the configuration is not believed.",
 			config:  deployedConfig.With(deploy(object{"image": "ubuntu/noble", "kernel": "hwe-24.04", "user_data_wo_version": 1})),
 			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
-			notes:   notes{Imported: true},
+			notes:   notes{Imported: true, Key: "default/web-1"},
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedWithOtherInterfaces": {
 			reason: "MAAS tells the interfaces, so the configuration is not believed.",
 			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
-			notes:   notes{Imported: true},
+			notes:   notes{Imported: true, Key: "default/web-1"},
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
+		},
+		"Described": {
+			reason: "The description changes in place.",
+			config: deployedConfig.With(object{"description": "new"}), state: deployedState.With(object{"description": "old"}),
+			changed: []string{"description"},
+		},
+		"DescriptionRemoved": {
+			reason: "The VM keeps what it has.",
+			config: deployedConfig, state: deployedState.With(object{"description": "old"}),
+		},
+		"Annotated": {
+			reason: "Annotations change in place.",
+			config: deployedConfig.With(object{"annotations": object{"app": "web"}}), state: deployedState.With(object{"annotations": object{"app": "db", "old": "x"}}),
+			changed: []string{"annotations"},
+		},
+		"AnnotationsRemoved": {
+			reason: "And go in place.",
+			config: deployedConfig, state: deployedState.With(object{"annotations": object{"app": "db"}}),
+			changed: []string{"annotations"},
+		},
+		"PowerSet": {
+			reason: "A VM is turned on or off in place.",
+			config: deployedConfig.With(object{"power_state": "stopped"}), state: deployedState,
+			changed: []string{"power_state"},
+		},
+		"PowerTurned": {
+			reason: "What somebody turned is turned back.",
+			config: deployedConfig.With(object{"power_state": "running"}), state: deployedState.With(object{"power_state": "stopped"}),
+			changed: []string{"power_state"},
+		},
+		"PowerNoLongerSet": {
+			reason: "The power is left alone from then on.",
+			config: deployedConfig, state: deployedState.With(object{"power_state": "stopped"}),
+			changed: []string{"power_state"},
+		},
+		"MayStop": {
+			reason: "A permission changes nothing by itself.",
+			config: deployedConfig.With(object{"allow_stopping_for_update": true}), state: deployedState,
+			changed: []string{"allow_stopping_for_update"},
+		},
+		"MayStopOnMAAS": {
+			reason: "Where MAAS composes VMs, no stop makes a new size possible.",
+			config: deployedConfig.With(object{"allow_stopping_for_update": true, "memory_mib": 4096}), state: deployedState,
+			changed: []string{"allow_stopping_for_update", "memory_mib"}, replaces: []string{"memory_mib"},
+		},
+		"CutOffWhileStopped": {
+			reason: "A VM that an update turned off, and nobody on again, is turned on.",
+			config: deployedConfig, state: deployedState, notes: notes{Restarts: true},
+			changed: []string{"status"}, unknown: []string{"status"}, warnings: 1,
+		},
+		"Protected": {
+			reason: "The lock comes in place.",
+			config: deployedConfig.With(object{"deletion_protection": true}), state: deployedState,
+			changed: []string{"deletion_protection"},
+		},
+		"ProtectionOff": {
+			reason: "And goes in place.",
+			config: deployedConfig.With(object{"deletion_protection": false}), state: deployedState.With(object{"deletion_protection": true}),
+			changed: []string{"deletion_protection"},
+		},
+		"ProtectedAndMoved": {
+			reason: "What changes in place changes in spite of the lock.",
+			config: deployedConfig.With(object{"deletion_protection": true, "zone": "az2"}), state: deployedState.With(object{"deletion_protection": true}),
+			changed: []string{"zone"},
+		},
+		"ProtectionOffAndMissing": {
+			reason:  "A lock that is taken off goes first: the plan of a replacement would be refused for ever.",
+			config:  deployedConfig.With(object{"deletion_protection": false}),
+			state:   deployedState.With(object{"deletion_protection": true, "status": "Instance missing"}),
+			changed: []string{"deletion_protection"}, warnings: 1,
 		},
 		"Imported": {
 			reason: "What MAAS does not tell never replaces an imported VM.",
@@ -339,17 +434,17 @@ func TestPlanOfChanges(t *testing.T) {
 				"deploy": object{"image": "ubuntu/noble", "ephemeral": true, "user_data_wo_version": 3},
 			}),
 			state: deployedState.With(object{"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false}}),
-			notes: notes{Imported: true}, warnings: 3,
+			notes: notes{Imported: true, Key: "default/web-1"}, warnings: 3,
 			changed: []string{"deploy", "hugepages", "interfaces", "pinned_cores"},
 			unknown: []string{"interfaces"},
 		},
 		"ImportedAsConfigured": {
-			reason: "An imported VM that is as it is configured is left alone.",
+			reason: "An imported VM that is as it is configured, and was marked before, is left alone.",
 			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})),
 			state: readyState.With(object{
 				"deploy": object{"image": "ubuntu/noble", "ephemeral": false}, "status": "Deployed",
 			}),
-			notes: notes{Imported: true},
+			notes: notes{Imported: true, Key: "default/web-1"},
 		},
 	}
 	for name, tc := range cases {
@@ -424,7 +519,7 @@ func TestPlanOfCreate(t *testing.T) {
 			if !attributes["cores"].Equal(tftypes.NewValue(tftypes.Number, tc.cores)) || len(disks) != tc.disks {
 				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
 			}
-			want := slices.Sorted(slices.Values(append(tc.open, "disks", "domain", "fqdn", "id", "interfaces", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
+			want := slices.Sorted(slices.Values(append(tc.open, "description", "disks", "domain", "fqdn", "id", "interfaces", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
 			if diff := cmp.Diff(want, got.Unknown()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}

@@ -37,7 +37,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	r.client.Run.NoteRead()
 	n := readNotes(ctx, req.Private, diags)
-	vm, err := r.look(look, b, state, &n)
+	vm, err := r.look(look, b, state, &n, diags)
 	switch {
 	case diagnostics.IsGone(err):
 		resp.State.RemoveResource(ctx)
@@ -57,7 +57,14 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 }
 
 // look observes the VM of a state, and notes in which MAAS it is.
-func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel, n *notes) (engine.VM, error) {
+func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel, n *notes, diags *diag.Diagnostics) (engine.VM, error) {
+	if n.Moved != nil {
+		id, err := n.Moved.Find(ctx, b, diags)
+		if err != nil {
+			return engine.VM{}, err
+		}
+		state.ID, n.Moved = types.StringValue(id), nil
+	}
 	ref := r.ref(state, *n)
 	b.NoteNamed(ctx, n.MAAS, ref.Key)
 	ref.Finished = n.Key != "" && !n.Pending // then the ledger knows no other one
@@ -90,10 +97,12 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 		}
 		n.HostMachine = cmp.Or(at, n.HostMachine)
 	}
+	r.askPower(ctx, *state, &vm)
 	state.refresh(ctx, vm, diags)
 	if imported {
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
 	}
+	n.Protected = state.Protection.ValueBool()
 	if vm.InstanceMissing {
 		state.Status = types.StringValue(statusMissing)
 	}

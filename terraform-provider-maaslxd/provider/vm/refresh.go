@@ -3,8 +3,11 @@ package vm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -27,6 +30,9 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	values.FillString(&m.Zone, vm.Zone)
 	values.FillString(&m.Pool, vm.Pool)
 	values.FillString(&m.Domain, vm.Domain)
+	if m.Description.IsUnknown() {
+		m.Description = types.StringValue(engine.DescriptionText(vm.Description)) // also an empty one, as an import reads it
+	}
 	values.FillString(&m.FQDN, vm.FQDN)
 	values.FillString(&m.Status, vm.StatusName)
 	values.FillList(&m.IPAddresses, vm.IPAddresses)
@@ -80,6 +86,12 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.refreshInterfaces(ctx, vm, diags)
 	m.refreshDeploy(ctx, vm, imported, diags)
 	m.refreshTags(vm)
+	m.refreshDescription(vm)
+	m.refreshAnnotations(vm)
+	m.refreshPower(vm)
+	if !m.Protection.IsNull() || imported && vm.Locked {
+		m.Protection = types.BoolValue(vm.Locked)
+	}
 	m.ID = types.StringValue(vm.SystemID)
 	m.Name = types.StringValue(vm.Hostname)
 	m.Zone = types.StringValue(vm.Zone)
@@ -90,12 +102,19 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.IPAddresses = values.StringList(vm.IPAddresses)
 }
 
-// refreshHalfway makes the state say how far an update came that failed. The
-// tags of both the state and the plan stay known, so that those which are on
+// refreshHalfway makes the state say how far an update came that failed. A lock
+// and a power that one of both wants stay known. The tags of both the state and the plan stay known, so that those which are on
 // the VM are looked after; deploy is the plan's if that much was begun.
 func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
 	if !m.Tags.IsNull() || !plan.Tags.IsNull() {
 		m.Tags = values.TagSet(append(m.tags(), values.Difference(plan.tags(), m.tags())...))
+	}
+	m.Annotations = plan.annotationsWith(*m)
+	if m.Protection.IsNull() {
+		m.Protection = plan.Protection
+	}
+	if m.Power.IsNull() {
+		m.Power = plan.Power
 	}
 	m.Deploy = plan.Deploy
 	m.refresh(ctx, vm, diags)
@@ -235,4 +254,38 @@ func (m *vmModel) refreshTags(vm engine.VM) {
 		kept = types.SetValueMust(types.StringType, nil)
 	}
 	m.Tags = kept
+}
+
+// refreshDescription notes what people say in the VM's description. White space at the ends
+// of a declared one, such as the last line feed of a heredoc, is no difference.
+func (m *vmModel) refreshDescription(vm engine.VM) {
+	if text := engine.DescriptionText(vm.Description); m.Description.IsNull() || text != strings.TrimSpace(m.Description.ValueString()) {
+		m.Description = types.StringValue(text)
+	}
+}
+
+// annotationsWith are the declared annotations with those of another model, so that all
+// that may be on the VM stay known; null where neither declares any.
+func (m vmModel) annotationsWith(other vmModel) types.Map {
+	if m.Annotations.IsNull() {
+		return other.Annotations
+	}
+	all := maps.Clone(other.Annotations.Elements())
+	maps.Copy(all, m.Annotations.Elements())
+	return types.MapValueMust(types.StringType, all)
+}
+
+// refreshAnnotations notes what the declared keys say on the VM. One that is gone leaves
+// the state.
+func (m *vmModel) refreshAnnotations(vm engine.VM) {
+	if m.Annotations.IsNull() {
+		return
+	}
+	seen := map[string]attr.Value{}
+	for key := range m.Annotations.Elements() {
+		if value, has := vm.OwnerData[key]; has {
+			seen[key] = types.StringValue(value)
+		}
+	}
+	m.Annotations = types.MapValueMust(types.StringType, seen)
 }

@@ -45,7 +45,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
 			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
 			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
-			"profile": m.Profile.String(),
+			"profile": m.Profile.String(), "deletion_protection": m.Protection.String(), "power_state": m.Power.String(), "annotations": m.Annotations.String(), "description": m.Description.String(),
 		}
 	}
 	vb := values(b)
@@ -70,6 +70,51 @@ func deployedVM() engine.VM {
 		}},
 		IPAddresses: []string{"10.0.0.11"},
 	}}
+}
+
+// TestRefreshKept looks at what is seen of lock and power: where the state says nothing of
+// them, neither is drift.
+func TestRefreshKept(t *testing.T) {
+	t.Parallel()
+	said := object{"deletion_protection": true, "power_state": "running"}
+	turned := func(vm *engine.VM) { vm.Locked, vm.PowerState = false, "off" }
+	cases := map[string]struct {
+		reason string
+		said   object
+		change func(*engine.VM)
+		drift  []string
+	}{
+		"AsItWas":   {"What did not change is no drift.", said, func(vm *engine.VM) { vm.Locked, vm.PowerState = true, "on" }, nil},
+		"Turned":    {"What somebody turned is drift.", said, turned, []string{"deletion_protection", "power_state"}},
+		"Unsaid":    {"What the state does not say is nobody's here.", object{}, turned, nil},
+		"Annotated": {"What others annotate is theirs.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "web", "more": "x"} }, nil},
+		"Rewritten": {"Another value is drift.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "db"} }, []string{"annotations"}},
+		"Erased":    {"So is none.", object{"annotations": object{"app": "web"}}, func(*engine.VM) {}, []string{"annotations"}},
+		"Described": {"White space at the ends is no drift.", object{"description": "Books.\n"}, func(vm *engine.VM) { vm.Description = "Books.\nmaaslxd-0123456789ab default/web-1" }, nil},
+		"Scribbled": {"Another text is.", object{"description": "Books."}, func(vm *engine.VM) { vm.Description = "Scratch" }, []string{"description"}},
+		"Others":    {"A lock of somebody else is his.", object{}, func(vm *engine.VM) { vm.Locked = true }, nil},
+		"Unknown":   {"What nobody knows is no drift.", said, func(vm *engine.VM) { vm.Locked, vm.PowerState = true, "error" }, nil},
+		"OutOfHand": {"The power of a VM that people are at is theirs.", said, func(vm *engine.VM) {
+			vm.Locked, vm.PowerState, vm.Status, vm.StatusName = true, "off", engine.StatusBroken, "Broken"
+		}, []string{"status"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			vm := deployedVM()
+			tc.change(&vm)
+			before := modelOf(t, deployedState.With(tc.said))
+			after := before
+			after.refresh(t.Context(), vm, &diags)
+			if diags.HasError() {
+				t.Fatal(providertest.Describe(diags))
+			}
+			if diff := cmp.Diff(tc.drift, differences(t, before, after)); diff != "" {
+				t.Errorf("%s\ndrift (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
 }
 
 func TestRefresh(t *testing.T) {

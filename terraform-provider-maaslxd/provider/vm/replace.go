@@ -30,7 +30,12 @@ const statusMissing = "Instance missing"
 // planMissing replaces a VM whose instance somebody deleted in LXD: what is left is
 // a machine of MAAS's that nothing can be installed on.
 func (p *vmPlan) planMissing() {
-	if p.state.Status.ValueString() != statusMissing {
+	switch {
+	case p.state.Status.ValueString() != statusMissing:
+		return
+	case p.state.Protection.ValueBool() && !p.plan.Protection.ValueBool():
+		p.diags.AddAttributeWarning(path.Root("status"), "The VM is unlocked first", fmt.Sprintf(
+			"The instance of %s is in no LXD any more. This plan takes deletion_protection off; the next one makes the VM anew.", p.state.Name.ValueString()))
 		return
 	}
 	p.plan.Status = types.StringUnknown()
@@ -108,7 +113,8 @@ func (p *vmPlan) warnDisksLost(attribute string) {
 	}
 	p.diags.AddAttributeWarning(path.Root("disks"), "The VM will be replaced, with all its disks", fmt.Sprintf(
 		"This change of the disks cannot be made in place, so %s is made anew and what is on its disks is lost. "+
-			"A disk comes, goes, shrinks or changes its storage pool with a new VM only.", p.state.Name.ValueString()))
+			"A disk goes, shrinks or changes its storage pool with a new VM only. Where VMs are made in LXD itself, a disk grows in place, and one comes "+
+			"in place whose name follows those of the others.", p.state.Name.ValueString()))
 }
 
 // otherProfile tells whether the VM is to have another profile. Where MAAS makes
@@ -134,7 +140,9 @@ func (p *vmPlan) otherProfile(ctx context.Context) bool {
 
 // sameDisks compares sizes and storage pools in the order in which the VM has
 // its disks; the names are the configuration's own affair. A pool that one of
-// both does not tell is the same, and so is a larger size where disks may grow.
+// both does not tell is the same, and so is a larger size where disks may grow. There a
+// disk may come, too, after the others, which keep their names: else they would be taken
+// for each other.
 func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 	switch {
 	case p.config.Disks.IsNull():
@@ -145,10 +153,11 @@ func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 	have, want := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
 	wished := p.config.disks(ctx, p.diags)
 	haveOrder, wantOrder := diskOrder(have), diskOrder(want)
-	if len(haveOrder) != len(wantOrder) {
+	comes := len(wantOrder) > len(haveOrder) && slices.Equal(wantOrder[:len(haveOrder)], haveOrder)
+	if len(haveOrder) != len(wantOrder) && (!mayGrow || !comes) {
 		return false
 	}
-	for i, name := range wantOrder {
+	for i, name := range wantOrder[:len(haveOrder)] {
 		had, pool := have[haveOrder[i]], wished[name].Pool
 		samePool := pool.IsNull() || had.Pool.IsNull() || pool.Equal(had.Pool)
 		grows := mayGrow && values.IsSet(want[name].SizeGB) && want[name].SizeGB.ValueInt64() > had.SizeGB.ValueInt64()
@@ -159,7 +168,7 @@ func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 	return true
 }
 
-// sameInterfaces compares subnets and fixed addresses in order.
+// sameInterfaces compares subnets and addresses in order.
 func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
 	switch {
 	case p.config.Interfaces.IsNull():
@@ -174,7 +183,7 @@ func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
 	}
 	for i, label := range wantOrder {
 		had := have[haveOrder[i]]
-		if !p.sameSubnet(ctx, want[label].Subnet, had.Subnet) || !want[label].IP.Equal(had.IP) {
+		if !p.sameNetwork(ctx, want[label], had) || !p.sameAddresses(ctx, want[label], had) {
 			return false
 		}
 	}

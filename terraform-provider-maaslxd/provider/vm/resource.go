@@ -28,6 +28,7 @@ var (
 	_ resource.ResourceWithIdentity       = (*vmResource)(nil)
 	_ resource.ResourceWithImportState    = (*vmResource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*vmResource)(nil)
+	_ resource.ResourceWithMoveState      = (*vmResource)(nil)
 	_ resource.ResourceWithValidateConfig = (*vmResource)(nil)
 )
 

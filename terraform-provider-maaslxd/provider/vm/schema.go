@@ -6,7 +6,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
@@ -35,6 +37,10 @@ const (
 	maxDiskGB        = engine.MaxDiskGB
 	maxDisks         = 16
 	maxInterfaces    = 16
+	maxAddresses     = 16
+	maxVID           = 4094
+	maxAnnotations   = 100
+	maxAnnotation    = 4096
 )
 
 // forcesReplacement ends the description of what cannot change in place.
@@ -64,7 +70,7 @@ func vmSchema(ctx context.Context) schema.Schema {
 			DeleteDescription: "How long to wait until the VM is gone. Default `20m`.",
 		}),
 	}
-	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), computedAttributes()} {
+	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), runAttributes(), computedAttributes()} {
 		for name, a := range group {
 			attributes[name] = a
 		}
@@ -76,18 +82,6 @@ func vmSchema(ctx context.Context) schema.Schema {
 			"up, `status` says how far the VM has come (`Commissioning`, `Deploying`), with a warning. A postcondition on `status` keeps " +
 			"dependents waiting until the VM is there: see the example.",
 		Attributes: attributes,
-	}
-}
-
-func vmIdentitySchema() identityschema.Schema {
-	return identityschema.Schema{
-		Version: 0,
-		Attributes: map[string]identityschema.Attribute{
-			"system_id": identityschema.StringAttribute{
-				RequiredForImport: true,
-				Description:       "MAAS's system id of the VM, such as \"4y3h7n\".",
-			},
-		},
 	}
 }
 
@@ -114,6 +108,14 @@ func placeAttributes() map[string]schema.Attribute {
 		"zone":      placeAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
 		"pool":      placeAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
 		"domain":    placeAttribute("DNS domain, by name. Default: MAAS's default domain."),
+		"description": schema.StringAttribute{
+			Optional: true,
+			Computed: true,
+			MarkdownDescription: "What MAAS's description of the machine says, beside the mark and the notes of this provider: at most 4096 characters. White space at " +
+				"its ends does not count. No word begins with `maaslxd-`. Changes in place. `\"\"` clears it; where it is not set, or no longer, the VM keeps what it has.",
+			Validators:    []validator.String{descriptionText()},
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
 		"tags": schema.SetAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
@@ -176,7 +178,7 @@ func sizeAttributes() map[string]schema.Attribute {
 			Optional: true,
 			Computed: true,
 			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keepsSize + replacesOnMAAS +
-				"it changes in place while the VM is stopped. The plan of a VM that runs is an error.",
+				"it changes in place while the VM is stopped. The plan of a VM that runs is an error without `allow_stopping_for_update`.",
 			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
 		},
 		"hugepages": schema.BoolAttribute{
@@ -184,6 +186,44 @@ func sizeAttributes() map[string]schema.Attribute {
 			Computed: true,
 			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not tell it later, so for an " +
 				"imported VM the configuration is believed." + keepsSize + forcesReplacement,
+		},
+	}
+}
+
+// runAttributes say how a VM that is finished is kept.
+func runAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"deletion_protection": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the state has `true`: " +
+				"set it to `false` and apply first. MAAS locks deployed VMs only, so `true` needs `deploy`. Everybody else who changes, releases, powers or " +
+				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
+				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true`, the VM is unlocked.",
+		},
+		"annotations": schema.MapAttribute{
+			Optional:    true,
+			ElementType: types.StringType,
+			MarkdownDescription: "Workload annotations of the VM in MAAS, which MAAS also calls owner data. Keys are 1 to 255 letters, digits, underscores, dots and hyphens; " +
+				"keys that begin with `maaslxd-` are marks of this provider. Values are 1 to 4096 characters. Changes in place. Only these keys are looked after: those of " +
+				"others stay, an import takes none over, and a key that you remove goes. MAAS annotates deployed machines only, so they need `deploy`. A release in MAAS " +
+				"removes them, and the next apply writes them with the new deployment.",
+			Validators: []validator.Map{
+				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxAnnotations), mapvalidator.KeysAre(annotationKey()),
+				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, maxAnnotation)),
+			},
+		},
+		"power_state": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether the finished VM is on: `running` or `stopped`. MAAS turns it on and off, at once, as by its power button. Someone who turns it " +
+				"otherwise is seen by the next plan, as soon as MAAS knows of it: within minutes where the guest turned itself off. Without this attribute the power is left " +
+				"alone and costs no call. `running` needs `deploy`, and neither goes with `deploy.ephemeral`. It is looked at while the VM is `Deployed` or `Ready`.",
+			Validators: []validator.String{stringvalidator.OneOf(powerRunning, powerStopped)},
+		},
+		"allow_stopping_for_update": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Let an update turn a running VM off where a new size needs that, and on again afterwards. Default `false`: the plan is an error then. " +
+				"It matters where VMs are made in LXD itself (see `composer` of the provider), for `memory_mib` and `disks`; where MAAS composes VMs, a new size replaces " +
+				"the VM. MAAS turns it off at once, as by its power button: what the guest has not written to disk is lost.",
 		},
 	}
 }
@@ -226,3 +266,5 @@ func computedAttributes() map[string]schema.Attribute {
 		},
 	}
 }
+
+func vmIdentitySchema() identityschema.Schema { return values.MachineIdentity("the VM") }

@@ -1,8 +1,12 @@
 package vm
 
 import (
+	"maps"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
@@ -12,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -21,12 +26,13 @@ func disksAttribute() schema.Attribute {
 		Computed: true,
 		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
 			"others follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
-			"order stays." + keepsSize + replacesOnMAAS + "a disk grows in place while the VM is stopped; the plan of a VM that runs is an error. A disk that " +
-			"comes, goes or shrinks replaces the VM, with all its disks.",
+			"order stays." + keepsSize + replacesOnMAAS + "a disk grows in place while the VM is stopped; the plan of a VM that runs is an error without `allow_stopping_for_update`. There " +
+			"a disk whose name follows those of the others comes in place, also while the VM runs; MAAS shows it once the machine is commissioned again. A disk that " +
+			"goes, shrinks or comes elsewhere in the order replaces the VM, with all its disks.",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeAtMost(maxDisks),
-			mapvalidator.KeysAre(mapLabel()),
+			mapvalidator.KeysAre(values.Label()),
 			rootDisk{},
 		},
 		NestedObject: schema.NestedAttributeObject{
@@ -55,14 +61,14 @@ func interfacesAttribute() schema.Attribute {
 		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens; the VM sees them in the order of " +
 			"their labels, `eth2` before `eth10`. Without any, MAAS makes one on a network of the VM host with DHCP. The first must be on " +
 			"a VLAN where MAAS serves DHCP: the VM boots from its network. **Changing them replaces the VM**, except for another way to " +
-			"write the same subnet, and other labels in the same order. If you remove them, the VM keeps what it has; where none are configured, they are " +
+			"choose the same subnet, and other labels in the same order. If you remove them, the VM keeps what it has; where none are configured, they are " +
 			"those that MAAS shows, by MAAS's names. What someone changes on an interface in MAAS is not put back, because that would take a replacement: " +
 			"other subnets are not looked for, and a fixed address that a deployed VM no longer has is only warned of.",
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeBetween(1, maxInterfaces),
-			mapvalidator.KeysAre(mapLabel()),
+			mapvalidator.KeysAre(values.Label()),
 		},
 		NestedObject: schema.NestedAttributeObject{
 			Attributes: interfaceAttributes(),
@@ -72,16 +78,25 @@ func interfacesAttribute() schema.Attribute {
 
 // interfaceAttributes are those of one interface.
 func interfaceAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"subnet": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value.",
-			Validators:          []validator.String{values.NotEmpty()},
+	attributes := map[string]schema.Attribute{
+		"mode": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "How the interface gets its address: `auto`, MAAS assigns one when the VM is deployed; `static`, it is `ip`, or one that MAAS chooses before that; " +
+				"`dhcp`, the guest asks a DHCP server; `link_up`, it has none. Default: `static` with `ip`, else `auto`. If you remove it, the interface keeps its mode. " +
+				"A VM that is deployed needs one interface with an address.",
+			Validators: []validator.String{stringvalidator.OneOf(engine.LinkModes...)},
 		},
 		"ip": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "Fixed address in that subnet, which is free and outside MAAS's dynamic and reserved ranges. Default: MAAS assigns one when the VM is deployed.",
-			Validators:          []validator.String{ipAddress()},
+			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6, which is free and outside MAAS's dynamic and reserved ranges. Default: `mode` says.",
+			Validators:          []validator.String{values.IPAddress("leave it out to let MAAS assign one")},
+		},
+		"addresses": schema.ListNestedAttribute{
+			Optional: true,
+			MarkdownDescription: "Further addresses of the interface, for example an IPv6 one, in subnets of the same VLAN. If you remove them, the interface keeps them. " +
+				"DHCP goes only with addresses of the other family: MAAS ends it otherwise.",
+			Validators:   []validator.List{listvalidator.SizeBetween(1, maxAddresses), listvalidator.NoNullValues()},
+			NestedObject: schema.NestedAttributeObject{Attributes: addressAttributes()},
 		},
 		"mac_address": schema.StringAttribute{
 			Computed:            true,
@@ -93,6 +108,56 @@ func interfaceAttributes() map[string]schema.Attribute {
 			ElementType:         types.StringType,
 			MarkdownDescription: "Addresses that the interface has.",
 			PlanModifiers:       []planmodifier.List{listplanmodifier.UseNonNullStateForUnknown()},
+		},
+	}
+	maps.Copy(attributes, networkAttributes())
+	return attributes
+}
+
+// networkAttributes choose the subnet of an interface.
+func networkAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"subnet": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value. It may be left out where `vlan`, " +
+				"`fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Give at least one of the four; the subnet must fit all of them.",
+			Validators: []validator.String{values.NotEmpty()},
+		},
+		"vlan": schema.Int64Attribute{
+			Optional:            true,
+			MarkdownDescription: "Tag (VID) of the subnet's VLAN, 0 to 4094. 0 is the untagged one of a fabric.",
+			Validators:          []validator.Int64{int64validator.Between(0, maxVID)},
+		},
+		"fabric": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Name of the fabric of the subnet's VLAN.",
+			Validators:          []validator.String{values.NotEmpty()},
+		},
+		"space": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Name of the space of the subnet's VLAN.",
+			Validators:          []validator.String{values.NotEmpty()},
+		},
+	}
+}
+
+// addressAttributes are those of a further address.
+func addressAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"subnet": schema.StringAttribute{
+			Required:            true,
+			MarkdownDescription: "Subnet of the interface's VLAN: its name in MAAS, or its CIDR.",
+			Validators:          []validator.String{values.NotEmpty()},
+		},
+		"ip": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Fixed address in that subnet. Default: `mode` says.",
+			Validators:          []validator.String{values.IPAddress("leave it out to let MAAS assign one")},
+		},
+		"mode": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "`auto`, `static` or `dhcp`, as that of the interface.",
+			Validators:          []validator.String{stringvalidator.OneOf(engine.LinkAuto, engine.LinkStatic, engine.LinkDHCP)},
 		},
 	}
 }

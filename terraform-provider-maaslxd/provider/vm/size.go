@@ -118,28 +118,38 @@ func (p *vmPlan) refuseRunning(ctx context.Context) {
 	switch {
 	case !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
 		at, what = path.Root("memory_mib"), fmt.Sprintf("limits.memory (memory_mib from %d to %s)", p.state.MemoryMiB.ValueInt64(), p.plan.MemoryMiB)
-	case !p.plan.Disks.Equal(p.state.Disks) && !p.sameDisks(ctx, false):
+	case p.growsDisk(ctx):
 		at, what = path.Root("disks"), "the size of a disk"
 	default:
 		return
+	}
+	if p.plan.Power.ValueString() == powerStopped {
+		return // it is turned off anyway
 	}
 	if power, err := p.power(ctx, p.state.ID.ValueString()); err != nil || power != "on" {
 		return // the LXD has the last word
 	}
 	name := p.state.Name.ValueString()
+	if p.plan.MayStop.ValueBool() {
+		p.diags.AddAttributeWarning(at, fmt.Sprintf("VM %s is stopped for a while", name), fmt.Sprintf(
+			"%s runs, and must be stopped to change %s. MAAS turns it off at once, and on again afterwards.", name, what))
+		return
+	}
 	p.diags.AddAttributeError(at, "Cannot update VM "+name, fmt.Sprintf(
-		"%s runs, and must be stopped to change %s.\n\nTurn the machine off first, in MAAS, and plan again; its disks are kept. Turn it on again afterwards. %s", name, what, client.DestroyAllHint))
+		"%s runs, and must be stopped to change %s.\n\nSet allow_stopping_for_update = true, and the update turns it off and on again. Or turn the machine off "+
+			"first, in MAAS, and plan again. Its disks are kept. %s", name, what, client.DestroyAllHint))
 }
 
-// power asks whether a VM is on.
-func (r *vmResource) power(ctx context.Context, systemID string) (string, error) {
-	b, err := r.client.Use()
-	if err != nil {
-		return "", err
+// growsDisk tells whether a disk grows that is there. LXD adds one to a VM that runs.
+func (p *vmPlan) growsDisk(ctx context.Context) bool {
+	have, want := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
+	wantOrder := diskOrder(want)
+	for i, name := range diskOrder(have) {
+		if i < len(wantOrder) && !want[wantOrder[i]].SizeGB.Equal(have[name].SizeGB) {
+			return true
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
-	defer cancel()
-	return b.Machines.Power(ctx, systemID)
+	return false
 }
 
 // sameSize tells whether both have as many cores, as much memory, and disks of

@@ -2,7 +2,6 @@ package vm
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,17 +16,22 @@ import (
 func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	spec := engine.VMSpec{
-		Name:       m.Name.ValueString(),
-		Cores:      int(m.Cores.ValueInt64()),
-		MemoryMiB:  m.MemoryMiB.ValueInt64(),
-		HugePages:  m.HugePages.ValueBool(),
-		Profile:    config.Profile.ValueString(),
-		Disks:      diskSpecs(m.disks(ctx, &diags)),
-		Interfaces: interfaceSpecs(config.interfaces(ctx, &diags)),
-		Zone:       config.Zone.ValueString(),
-		Pool:       config.Pool.ValueString(),
-		Domain:     config.Domain.ValueString(),
-		Tags:       m.tags(),
+		Name:        m.Name.ValueString(),
+		Cores:       int(m.Cores.ValueInt64()),
+		MemoryMiB:   m.MemoryMiB.ValueInt64(),
+		HugePages:   m.HugePages.ValueBool(),
+		Profile:     config.Profile.ValueString(),
+		Disks:       diskSpecs(m.disks(ctx, &diags)),
+		Interfaces:  interfaceSpecs(ctx, config.interfaces(ctx, &diags)),
+		Zone:        config.Zone.ValueString(),
+		Pool:        config.Pool.ValueString(),
+		Domain:      config.Domain.ValueString(),
+		Tags:        m.tags(),
+		Locked:      m.Protection.ValueBoolPointer(),
+		Description: config.Description.ValueStringPointer(),
+		Annotations: m.annotations(),
+		Power:       powerOf[m.Power.ValueString()],
+		MayStop:     m.MayStop.ValueBool(),
 	}
 	if p := m.placement(ctx, &diags); p != nil {
 		spec.Placement = p.spec()
@@ -58,16 +62,6 @@ func diskSpecs(disks map[string]diskModel) []engine.Disk {
 	for _, name := range diskOrder(disks) {
 		d := disks[name]
 		out = append(out, engine.Disk{Name: name, SizeGB: d.SizeGB.ValueInt64(), Pool: d.Pool.ValueString()})
-	}
-	return out
-}
-
-func interfaceSpecs(interfaces map[string]interfaceModel) []engine.Interface {
-	var out []engine.Interface
-	for _, label := range interfaceOrder(interfaces) {
-		i := interfaces[label]
-		ip, _ := netip.ParseAddr(i.IP.ValueString()) // checked by a validator; null is the zero Addr
-		out = append(out, engine.Interface{Name: label, Subnet: i.Subnet.ValueString(), IP: ip})
 	}
 	return out
 }

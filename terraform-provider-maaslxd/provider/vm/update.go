@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -26,10 +28,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
-	spec, ds := plan.spec(ctx, config)
-	diags.Append(ds...)
-	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
-	spec.Resize = !plan.sameSize(ctx, state, diags)
+	spec := plan.changeSpec(ctx, config, state, diags)
 	n := readNotes(ctx, req.Private, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
 	defer cancel()
@@ -49,6 +48,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
 		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
+		n.Protected = plan.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -56,8 +56,24 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	if vm.SystemID != "" {
 		state.refreshHalfway(ctx, plan, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
-		writeNotes(ctx, resp.Private, n.halfway(plan, ref, vm), diags)
+		n = n.halfway(plan, ref, vm)
+		n.Protected = state.Protection.ValueBool()
+		writeNotes(ctx, resp.Private, n, diags)
 	}
+}
+
+// changeSpec turns a plan into what the engine is to make of a VM of this state, which
+// tells what is to go.
+func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, diags *diag.Diagnostics) engine.VMSpec {
+	spec, ds := m.spec(ctx, config)
+	diags.Append(ds...)
+	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
+	spec.RemovedAnnotations = values.Difference(slices.Sorted(maps.Keys(state.annotations())), slices.Sorted(maps.Keys(spec.Annotations)))
+	spec.Resize = !m.sameSize(ctx, state, diags)
+	if spec.Locked == nil && state.Protection.ValueBool() {
+		spec.Locked = new(bool) // the line was removed
+	}
+	return spec
 }
 
 // reportUnfinished says why an update of a VM ended before its end.

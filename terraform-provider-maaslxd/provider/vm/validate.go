@@ -3,8 +3,6 @@ package vm
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -26,34 +24,29 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 		return
 	}
 	checkHost(config, &resp.Diagnostics)
-	checkAddresses(config.interfaces(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	checkAnnotations(config, &resp.Diagnostics)
+	checkProtection(config, &resp.Diagnostics)
+	checkPower(config, config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	checkInterfaces(ctx, config, &resp.Diagnostics)
 	if d := config.deploy(ctx, &resp.Diagnostics); d != nil {
 		values.CheckUserData("VM", d.UserDataWO, d.UserDataWOVersion, &resp.Diagnostics)
 		checkCloudInit(*d, &resp.Diagnostics)
 	}
 }
 
-// checkAddresses refuses a fixed address outside of its subnet, where the
-// subnet is given as a CIDR, and one address for two interfaces.
-func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
-	owner := map[netip.Addr]string{}
-	for _, label := range interfaceOrder(interfaces) {
-		i := interfaces[label]
-		ip, err := netip.ParseAddr(i.IP.ValueString())
-		if err != nil {
-			continue // absent, unknown, or refused by its own validator
-		}
-		at := path.Root("interfaces").AtMapKey(label).AtName("ip")
-		if other, taken := owner[ip]; taken {
-			diags.AddAttributeError(at, "Address used twice",
-				fmt.Sprintf("%s is the address of interface %q too. Give each its own, or leave one out.", ip, other))
-		}
-		owner[ip] = label
-		if subnet, err := netip.ParsePrefix(i.Subnet.ValueString()); err == nil && !subnet.Contains(ip) {
-			diags.AddAttributeError(at, "Address outside of its subnet",
-				fmt.Sprintf("%s is not in %s. Choose an address in it, or leave ip out to let MAAS assign one.", ip, subnet))
-		}
+// checkAnnotations refuses annotations that MAAS has no place for.
+func checkAnnotations(config vmModel, diags *diag.Diagnostics) {
+	if len(config.Annotations.Elements()) > 0 && config.Deploy.IsNull() {
+		diags.AddAttributeError(path.Root("annotations"), "A VM that is not deployed cannot be annotated",
+			"MAAS annotates deployed machines only. Add deploy, or leave annotations out.")
 	}
+}
+
+// checkAddresses refuses fixed addresses that cannot be.
+func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
+	values.CheckAddresses(interfaceOrder(interfaces), func(label string) (subnet, ip types.String) {
+		return interfaces[label].Subnet, interfaces[label].IP
+	}, diags)
 }
 
 // checkCloudInit refuses user-data that cloud-init would ignore, as that of a

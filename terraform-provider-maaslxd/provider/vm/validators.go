@@ -3,13 +3,13 @@ package vm
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -18,6 +18,16 @@ var hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // vmName passes hostnames that MAAS and LXD both take.
 func vmName() validator.String {
 	return values.StringRule("one DNS label: 1 to 63 lower-case letters, digits and hyphens, which begins with a letter", wrongName)
+}
+
+// annotationKey passes keys that MAAS keeps, and that are none of ours.
+func annotationKey() validator.String {
+	return values.StringRule("a key of an annotation: 1 to 255 letters, digits, underscores, dots and hyphens", engine.AnnotationKeyProblem)
+}
+
+// descriptionText passes texts that MAAS keeps, and that nobody takes for our mark.
+func descriptionText() validator.String {
+	return values.StringRule("a text of at most 4096 characters, without marks of this provider", engine.DescriptionProblem)
 }
 
 func wrongName(name string) string {
@@ -39,29 +49,10 @@ func wrongName(name string) string {
 	}
 }
 
-var mapKeyLabel = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-
-// mapLabel passes the keys of disks and interfaces. They stay in the
-// configuration and in messages, where they should be easy to name.
-func mapLabel() validator.String {
-	return stringvalidator.RegexMatches(mapKeyLabel,
-		"must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter or digit")
-}
-
 var groupPattern = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
 
 func groupName() validator.String {
 	return stringvalidator.RegexMatches(groupPattern, "must be 1 to 128 letters, digits, dots, hyphens, underscores and slashes")
-}
-
-func ipAddress() validator.String {
-	return values.StringRule("an IP address", func(s string) string {
-		if addr, err := netip.ParseAddr(s); err != nil || addr.Zone() != "" {
-			return fmt.Sprintf("%q is not an IP address. Write one such as \"10.0.0.10\", without a mask; "+
-				"leave it out to let MAAS assign one.", s)
-		}
-		return ""
-	})
 }
 
 // rootDisk refuses disks without a root disk.

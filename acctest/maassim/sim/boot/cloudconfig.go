@@ -46,11 +46,16 @@ type lxdInit struct {
 }
 
 // Run runs user-data in cloud-init's order: boothooks, files, snaps, the lxd
-// section, then scripts and runcmd. What fails is noted, and the rest runs.
-func (b *LXD) Run(userData []byte) {
-	parts, err := readParts(userData)
-	if err != nil {
-		b.Problem("cannot read the user-data: %v", err)
+// section, then scripts and runcmd. What fails is noted, and the rest runs. Vendor
+// data comes before user-data, and so of one key the user's counts.
+func (b *LXD) Run(data ...[]byte) {
+	var parts []part
+	for _, text := range data {
+		found, err := readParts(text)
+		if err != nil {
+			b.Problem("cannot read the user-data: %v", err)
+		}
+		parts = append(parts, found...)
 	}
 	config, err := mergeConfigs(parts)
 	if err != nil {

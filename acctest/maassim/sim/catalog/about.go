@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -21,12 +22,9 @@ func Routes() []request.Route {
 
 var aboutRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "version/", Anon: true, Handle: showVersion},
-	{Method: http.MethodGet, Path: "users/", Op: "whoami", Handle: whoAmI},
-	{Method: http.MethodGet, Path: "users/", Handle: listUsers},
-	{Method: http.MethodGet, Path: "users/{name}/", Handle: readUser},
 	{Method: http.MethodGet, Path: "boot-resources/", Handle: listImages},
+	{Method: http.MethodGet, Path: "boot-resources/{id}/", Handle: readImage},
 	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OK(false) }},
-	{Method: http.MethodGet, Path: "maas/", Op: "get_config", Handle: getConfig},
 }
 
 // capabilities are what version/ lists: the same since MAAS 2.
@@ -36,68 +34,69 @@ var capabilities = []string{
 	"bridging-automatic-ubuntu", "authenticate-api",
 }
 
-// versionNumbers are the full versions of the models.
-var versionNumbers = map[string]string{"3.4": "3.4.10", "3.7": "3.7.2", "gone": "4.0.0"}
-
 func showVersion(c *request.Call) rest.Reply {
-	rep := rest.OK(rest.Object{"version": versionNumbers[c.World.Version], "subversion": "", "capabilities": capabilities})
+	rep := rest.OK(rest.Object{"version": versions.Number(c.World.Version), "subversion": "", "capabilities": capabilities})
 	rep.Header.Set("Vary", "Authorization")
 	return rep
 }
 
-func whoAmI(c *request.Call) rest.Reply { return rest.OK(view.User(c.User)) }
+func listImages(c *request.Call) rest.Reply { return rest.OK(imageViews(c.World)) }
 
-func listUsers(c *request.Call) rest.Reply {
-	views := []rest.Object{}
-	for _, u := range c.World.Users {
-		views = append(views, view.User(u))
-	}
-	return rest.OK(views)
-}
-
-func readUser(c *request.Call) rest.Reply {
-	for _, u := range c.World.Users {
-		if u.Name == c.Vars["name"] {
-			return rest.OK(view.User(u))
+// readImage shows one boot resource. Its files are not there, so it has no sets.
+func readImage(c *request.Call) rest.Reply {
+	for _, v := range imageViews(c.World) {
+		if fmt.Sprint(v["id"]) == c.Vars["id"] {
+			v["sets"] = rest.Object{}
+			return rest.OK(v)
 		}
 	}
-	return rest.NoObject("User")
+	return rest.NoObject("BootResource")
 }
 
-// listImages shows two boot resources for each image and architecture: the
+// imageViews shows two boot resources for each image and architecture: the
 // kernel of the release and the hardware enablement one. What somebody uploaded
 // has no kernel of its own, and no prefix.
-func listImages(c *request.Call) rest.Reply {
+func imageViews(w *world.World) []rest.Object {
 	views := []rest.Object{}
-	for _, image := range c.World.Images {
-		system, series, _ := strings.Cut(image, "/")
-		if system == "custom" {
-			for _, architecture := range c.World.Architectures {
-				id := len(views) + 1
-				views = append(views, rest.Object{
-					"id": id, "type": "Uploaded", "name": series, "architecture": architecture + "/generic",
-					"resource_uri": rest.URI("boot-resources", id), "last_deployed": nil, "title": "",
-					"subarches": "generic", "kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
-				})
-			}
-			continue
+	add := func(image string, more rest.Object) {
+		id := len(views) + 1
+		v := rest.Object{
+			"id": id, "resource_uri": rest.URI("boot-resources", id), "last_deployed": lastDeployed(w, image),
+			"kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
 		}
+		maps.Copy(v, more)
+		views = append(views, v)
+	}
+	for _, image := range w.Images {
+		system, series, _ := strings.Cut(image, "/")
 		r, known := world.Releases[series]
 		if !known {
 			r = world.Release{Version: "1.0", Title: series}
 		}
-		for _, architecture := range c.World.Architectures {
+		for _, architecture := range w.Architectures {
+			if system == "custom" {
+				add(image, rest.Object{"type": "Uploaded", "name": series, "architecture": architecture + "/generic", "title": "", "subarches": "generic"})
+				continue
+			}
 			for _, kernel := range []string{"ga-", "hwe-"} {
-				id := len(views) + 1
-				views = append(views, rest.Object{
-					"id": id, "type": "Synced", "name": image, "architecture": architecture + "/" + kernel + r.Version,
-					"resource_uri": rest.URI("boot-resources", id), "last_deployed": nil, "title": r.Title,
-					"subarches": subarches(r.Version), "kflavor": "generic", "platform": "generic", "supported_platforms": "generic",
+				add(image, rest.Object{
+					"type": "Synced", "name": image, "architecture": architecture + "/" + kernel + r.Version, "title": r.Title,
+					"subarches": subarches(r.Version),
 				})
 			}
 		}
 	}
-	return rest.OK(views)
+	return views
+}
+
+// lastDeployed is when a machine last became Deployed with the image, null for
+// never (models/bootresource.py).
+func lastDeployed(w *world.World, image string) any {
+	when, ever := w.LastDeployed[image]
+	if !ever {
+		return nil
+	}
+	return when.UTC().Format("2006-01-02T15:04:05.000")
 }
 
 // subarches are the hardware classes that an image of a release serves: the
@@ -115,50 +114,3 @@ func subarches(version string) string {
 	}
 	return strings.Join(names, ",")
 }
-
-func getConfig(c *request.Call) rest.Reply {
-	name := c.Query.Get("name")
-	if !slices.Contains(configNames, name) {
-		rep := rest.BadField(name, fmt.Sprintf("%s is not a valid config setting (valid settings are: %s).", name, strings.Join(configNames, ", ")))
-		rep.Kind = "application/json"
-		return rep
-	}
-	rep := rest.OK(settingValue(c.World, name))
-	rep.Kind = "application/json"
-	return rep
-}
-
-// settingValue is a setting's value; those that nothing here depends on are null.
-func settingValue(w *world.World, name string) any {
-	switch name {
-	case "default_osystem":
-		return "ubuntu"
-	case "default_distro_series", "commissioning_distro_series":
-		return w.DefaultSeries()
-	case "default_storage_layout":
-		return "flat"
-	case "maas_name":
-		return "maassim"
-	case "maas_internal_domain":
-		return "maas-internal"
-	case "node_timeout":
-		return 30
-	}
-	return nil
-}
-
-// configNames are the settings of MAAS 3.4 (forms/settings.py), in its order.
-var configNames = strings.Fields(`
-	maas_name theme kernel_opts enable_http_proxy maas_proxy_port use_peer_proxy prefer_v4_proxy http_proxy
-	default_dns_ttl upstream_dns dnssec_validation maas_internal_domain dns_trusted_acl ntp_servers
-	ntp_external_only remote_syslog maas_syslog_port network_discovery active_discovery_interval default_osystem
-	default_distro_series default_min_hwe_kernel default_storage_layout commissioning_distro_series
-	enable_third_party_drivers windows_kms_host enable_disk_erasing_on_release disk_erase_with_secure_erase
-	disk_erase_with_quick_erase boot_images_auto_import boot_images_no_proxy curtin_verbose force_v1_network_yaml
-	enable_analytics completed_intro max_node_commissioning_results max_node_testing_results
-	max_node_installation_results subnet_ip_exhaustion_threshold_count release_notifications use_rack_proxy
-	node_timeout prometheus_enabled prometheus_push_gateway prometheus_push_interval promtail_enabled promtail_port
-	enlist_commissioning maas_auto_ipmi_user maas_auto_ipmi_user_privilege_level maas_auto_ipmi_k_g_bmc_key
-	maas_auto_ipmi_cipher_suite_id maas_auto_ipmi_workaround_flags vcenter_server vcenter_username
-	vcenter_password vcenter_datacenter hardware_sync_interval tls_cert_expiration_notification_enabled
-	tls_cert_expiration_notification_interval session_length auto_vlan_creation`)

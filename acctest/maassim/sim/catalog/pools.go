@@ -35,7 +35,7 @@ func createPool(c *request.Call) rest.Reply {
 }
 
 func readPool(c *request.Call) rest.Reply {
-	p, wrong := request.Numbered(c, c.World.Pools, "ResourcePool")
+	p, wrong := request.PoolCalled(c.World, c.Vars["id"])
 	if wrong != nil {
 		return *wrong
 	}
@@ -43,7 +43,7 @@ func readPool(c *request.Call) rest.Reply {
 }
 
 func updatePool(c *request.Call) rest.Reply {
-	p, wrong := request.Numbered(c, c.World.Pools, "ResourcePool")
+	p, wrong := request.PoolCalled(c.World, c.Vars["id"])
 	if wrong != nil {
 		return *wrong
 	}
@@ -63,7 +63,7 @@ func updatePool(c *request.Call) rest.Reply {
 // deletePool refuses a pool with machines. A VM host alone falls back to the
 // default pool.
 func deletePool(c *request.Call) rest.Reply {
-	p, wrong := request.Numbered(c, c.World.Pools, "ResourcePool")
+	p, wrong := request.PoolCalled(c.World, c.Vars["id"])
 	if wrong != nil {
 		return *wrong
 	}

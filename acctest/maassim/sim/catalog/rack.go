@@ -5,12 +5,17 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 var rackRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "rackcontrollers/", Handle: listRacks},
+	{Method: http.MethodGet, Path: "rackcontrollers/{id}/", Handle: onServer("RackController", rackView)},
+	{Method: http.MethodGet, Path: "regioncontrollers/", Handle: listRegions},
+	{Method: http.MethodGet, Path: "regioncontrollers/{id}/", Handle: onServer("RegionController", regionView)},
+	{Method: http.MethodGet, Path: "nodes/", Handle: listNodes},
 }
 
 // rackServices are the daemons that MAAS watches. Those whose state nothing
@@ -21,6 +26,40 @@ var rackServices = []string{
 }
 
 func listRacks(c *request.Call) rest.Reply { return rest.OK([]rest.Object{rackView(c.World)}) }
+
+func listRegions(c *request.Call) rest.Reply { return rest.OK([]rest.Object{regionView(c.World)}) }
+
+// onServer shows MAAS's own server, which is the only controller of either kind.
+func onServer(kind string, show func(*world.World) rest.Object) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		if c.Vars["id"] != c.World.RackID {
+			return rest.NoObject(kind)
+		}
+		return rest.OK(show(c.World))
+	}
+}
+
+// regionView is the server as a region controller: all but the services
+// (api/regioncontrollers.py, DISPLAYED_REGION_CONTROLLER_FIELDS).
+func regionView(w *world.World) rest.Object {
+	v := rackView(w)
+	delete(v, "service_set")
+	v["resource_uri"] = rest.URI("regioncontrollers", w.RackID)
+	return v
+}
+
+// listNodes lists machines, then MAAS's own server (api/nodes.py, NodesHandler).
+func listNodes(c *request.Call) rest.Reply {
+	found, bad := c.Filter()
+	if bad != nil {
+		return *bad
+	}
+	views := []rest.Object{}
+	for _, m := range found {
+		views = append(views, view.Machine(m))
+	}
+	return rest.OK(append(views, rackView(c.World)))
+}
 
 // rackView shows the server through the machine's view: a node has most of
 // what a machine has.
@@ -41,7 +80,7 @@ func rackView(w *world.World) rest.Object {
 	}
 	v["resource_uri"] = rest.URI("rackcontrollers", w.RackID)
 	v["node_type"], v["node_type_name"] = 4, "Region and rack controller"
-	v["architecture"], v["version"] = nil, versionNumbers[w.Version]
+	v["architecture"], v["version"] = nil, versions.Number(w.Version)
 	v["service_set"] = serviceViews(w)
 	return v
 }

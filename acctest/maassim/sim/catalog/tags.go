@@ -19,6 +19,9 @@ var tagRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "tags/{name}/", Admin: true, Handle: deleteTag},
 	{Method: http.MethodGet, Path: "tags/{name}/", Op: "machines", Handle: tagMachines},
 	{Method: http.MethodGet, Path: "tags/{name}/", Op: "nodes", Handle: tagMachines},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "devices", Handle: tagOthers},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "rack_controllers", Handle: tagOthers},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "region_controllers", Handle: tagOthers},
 	{Method: http.MethodPost, Path: "tags/{name}/", Op: "update_nodes", Admin: true, Handle: updateTagNodes},
 	{Method: http.MethodPost, Path: "tags/{name}/", Op: "rebuild", Admin: true, Handle: rebuildTag},
 }
@@ -152,6 +155,15 @@ func tagMachines(c *request.Call) rest.Reply {
 	rep := rest.OK(views)
 	rep.Objects = len(views)
 	return rep
+}
+
+// tagOthers are the tagged nodes that are no machines. There are no devices here, and
+// nothing tags MAAS's own server.
+func tagOthers(c *request.Call) rest.Reply {
+	if c.World.Tags[c.Vars["name"]] == nil {
+		return rest.NoObject("Tag")
+	}
+	return rest.OK([]rest.Object{})
 }
 
 // updateTagNodes ignores system ids that no machine has.

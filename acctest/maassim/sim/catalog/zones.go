@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
@@ -20,6 +22,9 @@ var zoneRoutes = []request.Route{
 	{Method: http.MethodPut, Path: "zones/{name}/", Admin: true, Handle: updateZone},
 	{Method: http.MethodDelete, Path: "zones/{name}/", Admin: true, Handle: deleteZone},
 }
+
+// longestName is the max_length of names in MAAS's models of zones, pools and tags.
+const longestName = 256
 
 // modelName is what MAAS takes as the name of a zone or a pool.
 var modelName = regexp.MustCompile(`^\w[ \w-]*$`)
@@ -38,6 +43,8 @@ func checkName(name, kind string, valid *regexp.Regexp, taken bool) string {
 	switch {
 	case name == "":
 		return rest.MsgRequired
+	case utf8.RuneCountInString(name) > longestName:
+		return fmt.Sprintf("Ensure this value has at most %d characters (it has %d).", longestName, utf8.RuneCountInString(name))
 	case !valid.MatchString(name):
 		return rest.MsgInvalid
 	case taken:

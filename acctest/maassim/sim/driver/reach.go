@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,13 +57,37 @@ func unfit(l *world.LXD) string {
 
 // ConnectionProblem is the driver's sentence where nothing answers.
 func ConnectionProblem(b *world.BMC) string {
-	host, port, _ := strings.Cut(world.LXDAddress(b.Address), ":")
 	id := 0
 	if b.Host != nil {
 		id = b.Host.ID
 	}
-	return fmt.Sprintf("Pod %d: Failed to connect to the LXD REST API: HTTPSConnectionPool(host='%s', port=%s): Max retries exceeded with url: /1.0?project=%s (Caused by NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f0000000000>: Failed to establish a new connection: [Errno 111] Connection refused'))",
-		id, host, port, url.QueryEscape(b.Project))
+	return noConnection(strconv.Itoa(id), b)
+}
+
+// noConnection is that sentence about a pod of a name.
+func noConnection(pod string, b *world.BMC) string {
+	host, port, _ := strings.Cut(world.LXDAddress(b.Address), ":")
+	return fmt.Sprintf("Pod %s: Failed to connect to the LXD REST API: HTTPSConnectionPool(host='%s', port=%s): Max retries exceeded with url: /1.0?project=%s (Caused by NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f0000000000>: Failed to establish a new connection: [Errno 111] Connection refused'))",
+		pod, host, port, url.QueryEscape(b.Project))
+}
+
+// PowerProblem is what the driver says when it cannot act on the machine's power,
+// empty if it can. It calls the machine a pod (drivers/pod/lxd.py, _get_machine).
+func PowerProblem(m *world.Machine) string {
+	l := m.World.LXDAt(m.BMC.Address)
+	if l == nil || l.State() == world.Unreachable || l.State() == world.Hanging {
+		return noConnection(m.SystemID, m.BMC)
+	}
+	if problem := m.BMC.KeyProblem(); problem != "" {
+		return "VM Host " + m.SystemID + ": " + problem
+	}
+	if problem := Admit(l, m.BMC, "VM Host "+m.SystemID+": "); problem != "" {
+		return problem
+	}
+	if m.LXDInstance() == nil {
+		return fmt.Sprintf("Pod %s: LXD VM %s not found.", m.SystemID, m.Instance)
+	}
+	return ""
 }
 
 // Admit checks MAAS's credentials. The right password makes LXD trust the
@@ -93,15 +118,12 @@ func Admit(l *world.LXD, b *world.BMC, who string) string {
 
 // PowerState is what power type lxd says now: on, off or error.
 func PowerState(m *world.Machine) string {
-	if m.PowerType != "lxd" {
-		return "unknown"
-	}
-	i := m.LXDInstance()
-	l := m.World.LXDAt(m.BMC.Address)
 	switch {
-	case i == nil || l.State() == world.Unreachable || l.State() == world.Hanging || Admit(l, m.BMC, "") != "":
+	case m.PowerType != "lxd":
+		return "unknown"
+	case PowerProblem(m) != "":
 		return "error"
-	case i.Running:
+	case m.LXDInstance().Running:
 		return "on"
 	}
 	return "off"

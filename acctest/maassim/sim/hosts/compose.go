@@ -26,7 +26,7 @@ func compose(c *request.Call, h *world.VMHost) rest.Reply {
 		return *bad
 	}
 	if !v.Skip {
-		lifecycle.Commission(c.World, m, v.Commissions, lifecycle.CommissionOptions{})
+		lifecycle.Commission(c.World, m, v.Commissions, lifecycle.CommissionOptions{KeepNetwork: len(v.nics) > 0})
 	}
 	rep := rest.OK(rest.Object{"system_id": m.SystemID, "resource_uri": rest.URI("machines", m.SystemID)})
 	if !v.Skip {

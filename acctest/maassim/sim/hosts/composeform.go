@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"fmt"
+	"hash/crc32"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,14 +37,22 @@ type WantedVM struct {
 
 // wantedDisk is a part of storage=: label:size(tag,tag).
 type wantedDisk struct {
+	label     string
 	sizeBytes int64
 	tags      []string
 }
 
+// Wanted is what the part says.
+func (d wantedDisk) Wanted() (label string, sizeBytes int64, tags []string) {
+	return d.label, d.sizeBytes, d.tags
+}
+
 // wantedNIC is a part of interfaces=: label:key=value,…
 type wantedNIC struct {
-	subnet *world.Subnet
-	ip     string
+	label          string
+	subnet         *world.Subnet
+	ip             string
+	isUnconfigured bool // mode=unconfigured
 }
 
 // readCompose checks the compose form in MAAS's order: fields first, then
@@ -51,7 +60,7 @@ type wantedNIC struct {
 func readCompose(c *request.Call, h *world.VMHost) (WantedVM, *rest.Reply) {
 	errs := rest.FormErrors{}
 	v := WantedVM{
-		Host: h, hostname: c.Field("hostname"), Zone: c.World.DefaultZone(), Pool: h.Pool, Domain: c.World.Domains[0],
+		Host: h, hostname: c.Field("hostname"), Zone: c.World.DefaultZone(), Pool: h.Pool, Domain: c.World.DefaultDomain(),
 		Skip: rest.Truth(c.Field("skip_commissioning")), hugepages: rest.Truth(c.Field("hugepages_backed")), Commissions: c.User,
 	}
 	v.newTags = withoutTag(c.World, h.Tags)
@@ -69,7 +78,7 @@ func readCompose(c *request.Call, h *world.VMHost) (WantedVM, *rest.Reply) {
 	if v.Disks, problem = ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)")); problem != "" {
 		errs.Add("storage", problem)
 	}
-	parts, problem := readInterfaces(c.Field("interfaces"))
+	parts, problem := request.ReadInterfaces(c.Field("interfaces"))
 	if problem != "" {
 		errs.Add("interfaces", problem)
 	}
@@ -161,7 +170,7 @@ func ReadStorage(text string) ([]wantedDisk, string) {
 		if err != nil || size > 1e9 {
 			return nil, fmt.Sprintf("Malformed storage constraint, \"%s\".", text)
 		}
-		disks = append(disks, wantedDisk{sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
+		disks = append(disks, wantedDisk{label: found[1], sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
 	}
 	return disks, ""
 }
@@ -184,29 +193,18 @@ func splitOutside(text string, sep rune) []string {
 	return append(parts, text[start:])
 }
 
-// interfaceKeys are the constraints that MAAS knows on interfaces.
-var interfaceKeys = []string{"subnet", "subnet_cidr", "ip", "mode", "name", "space", "fabric", "fabric_class", "vid", "vlan", "dhcp", "mac_address", "hostname", "type", "tag", "not_subnet", "not_space"}
+// maxNameBytes is Linux's limit for the name of an interface.
+const maxNameBytes = 15
 
-// readInterfaces reads label:key=value,…;label2:…
-func readInterfaces(text string) ([]map[string]string, string) {
-	var parts []map[string]string
-	if text == "" {
-		return nil, ""
+// nameForLabel is the interface name that MAAS makes of a label
+// (provisioningserver/utils/network.py, get_ifname_for_label).
+func nameForLabel(label string) string {
+	if n, err := strconv.Atoi(label); err == nil && n >= 0 {
+		label = fmt.Sprintf("eth%d", n)
 	}
-	for part := range strings.SplitSeq(text, ";") {
-		label, rest, found := strings.Cut(part, ":")
-		if !found || label == "" || !strings.Contains(rest, "=") {
-			return nil, fmt.Sprintf("Malformed constraint: '%s' (required format: '<label>:<key>=<value>[,<key2>=<value2>[,...]]')", part)
-		}
-		constraint := map[string]string{}
-		for pair := range strings.SplitSeq(rest, ",") {
-			key, value, _ := strings.Cut(pair, "=")
-			if !slices.Contains(interfaceKeys, key) {
-				return nil, fmt.Sprintf("Unknown interfaces constraint: '%s", key)
-			}
-			constraint[key] = value
-		}
-		parts = append(parts, constraint)
+	if len(label) <= maxNameBytes {
+		return label
 	}
-	return parts, ""
+	sum := fmt.Sprintf("%05x", crc32.ChecksumIEEE([]byte(label)))
+	return "eth-" + sum[len(sum)-5:] + "-" + label[len(label)-5:]
 }

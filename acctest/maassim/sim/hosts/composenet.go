@@ -2,34 +2,38 @@ package hosts
 
 import (
 	"net/netip"
-	"strconv"
-	"strings"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
 const noHostNetwork = "Unable to compose machine because: Failed talking to pod: No host network to attach VM interfaces to"
 
+// Attach gives the VM the networks that interfaces= names.
+func (v *WantedVM) Attach(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
+	return v.readNICs(w, parts)
+}
+
 // readNICs finds the subnets that interfaces= names among those of the host's
-// bridges, then of its NICs. Without interfaces= the VM gets one NIC on a
-// bridge with DHCP.
-func (v *WantedVM) readNICs(w *world.World, parts []map[string]string) *rest.Reply {
+// bridges, then of its NICs (forms/pods.py, ComposeMachineForm). Without
+// interfaces= the VM gets one NIC on a bridge with DHCP.
+func (v *WantedVM) readNICs(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
 	if len(parts) == 0 {
 		return nil
 	}
-	if bad := checkIPs(w, parts); bad != nil {
-		return bad
+	if v.Host.Machine == nil {
+		bad := rest.BadText("Pod must be on a known host if interfaces are specified.")
+		return &bad
 	}
 	dhcp := false
 	for _, part := range parts {
-		n := hostSubnet(w, v.Host, part)
-		if n == nil {
-			bad := rest.BadText("This pod does not match the specified networks.")
-			return &bad
+		n, bad := hostSubnet(w, v.Host, part)
+		if bad != nil {
+			return bad
 		}
 		dhcp = dhcp || n.VLAN.DHCP
-		v.nics = append(v.nics, wantedNIC{subnet: n, ip: part["ip"]})
+		v.nics = append(v.nics, wantedNIC{label: nameForLabel(part.Label), subnet: n, ip: part.Value("ip"), isUnconfigured: part.Value("mode") == "unconfigured"})
 	}
 	if !dhcp {
 		bad := rest.BadText("MAAS DHCP must be enabled on at least one VLAN attached to the specified interfaces.")
@@ -38,36 +42,52 @@ func (v *WantedVM) readNICs(w *world.World, parts []map[string]string) *rest.Rep
 	return nil
 }
 
-// checkIPs refuses an address outside all subnets: an internal error in MAAS.
-// One that is taken is found only after LXD made the VM.
-func checkIPs(w *world.World, parts []map[string]string) *rest.Reply {
-	for _, part := range parts {
-		ip, err := netip.ParseAddr(part["ip"])
-		if part["ip"] != "" && (err != nil || w.SubnetOf(ip) == nil) {
-			bad := InternalError("Could not find a subnet for " + part["ip"] + ".")
-			return &bad
-		}
-	}
-	return nil
-}
-
 // hostSubnet is the subnet of an interface of the host that fits a constraint.
-// Where no bridge does, MAAS attaches the VM to another interface by macvlan
-// (forms/pods.py, ComposeMachineForm).
-func hostSubnet(w *world.World, h *world.VMHost, part map[string]string) *world.Subnet {
+// An address only says on which VLAN: that of its subnet. Where no bridge fits,
+// MAAS attaches the VM to another interface by macvlan.
+func hostSubnet(w *world.World, h *world.VMHost, part request.InterfaceConstraint) (*world.Subnet, *rest.Reply) {
+	wanted, bad := vlanOfAddress(w, part.Value("ip"))
+	if bad != nil {
+		return nil, bad
+	}
+	chosen, bad := part.Without("ip", "mode").Chooses(w)
+	if bad != nil {
+		return nil, bad
+	}
 	for _, kind := range []string{"bridge", "physical"} {
-		for _, n := range attachable(w, h, kind) {
-			if n.fits(part) {
-				return n.subnet
+		for _, a := range attachable(w, h, kind) {
+			if (wanted == nil || a.nic.VLAN == wanted) && chosen(request.Attached{Machine: h.Machine, NIC: a.nic, Subnets: []*world.Subnet{a.subnet}}) {
+				return a.subnet, nil
 			}
 		}
 	}
-	return nil
+	no := rest.BadText("This pod does not match the specified networks.")
+	return nil, &no
+}
+
+// vlanOfAddress is the VLAN of an address' subnet, nil for no address. MAAS trips
+// over one that is outside of all subnets. One that is taken is found only after
+// LXD made the VM.
+func vlanOfAddress(w *world.World, text string) (*world.VLAN, *rest.Reply) {
+	if text == "" {
+		return nil, nil
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		bad := InternalError("failed to detect a valid IP address from '" + text + "'")
+		return nil, &bad
+	}
+	n := w.SubnetOf(ip)
+	if n == nil {
+		bad := InternalError("'NoneType' object has no attribute 'vlan'")
+		return nil, &bad
+	}
+	return n.VLAN, nil
 }
 
 // attachment is an interface of a host machine with its subnet.
 type attachment struct {
-	name   string
+	nic    *world.NIC
 	subnet *world.Subnet
 }
 
@@ -78,39 +98,22 @@ func attachable(w *world.World, h *world.VMHost, kind string) (out []attachment)
 	}
 	for _, n := range h.Machine.NICs {
 		if s := w.SubnetOn(n.VLAN); s != nil && n.Kind == kind {
-			out = append(out, attachment{name: n.Name, subnet: s})
+			out = append(out, attachment{nic: n, subnet: s})
 		}
 	}
 	return out
 }
 
-func (b attachment) fits(part map[string]string) bool {
-	for key, value := range part {
-		ok := true
-		switch key {
-		case "subnet":
-			ok = value == strconv.Itoa(b.subnet.ID) || value == b.subnet.Name
-		case "subnet_cidr":
-			ok = value == b.subnet.CIDR.String()
-		case "name":
-			ok = value == b.name
-		case "vlan", "vid":
-			ok = value == strconv.Itoa(b.subnet.VLAN.VID) || strings.HasSuffix(value, ":"+strconv.Itoa(b.subnet.VLAN.ID))
-		case "fabric":
-			ok = value == b.subnet.VLAN.Fabric.Name || value == strconv.Itoa(b.subnet.VLAN.Fabric.ID)
-		case "dhcp":
-			ok = rest.Truth(value) == b.subnet.VLAN.DHCP
-		case "space":
-			ok = value == "undefined"
-		case "ip":
-			ip, err := netip.ParseAddr(value)
-			ok = err != nil || b.subnet.CIDR.Contains(ip)
+// linkNICs names and links the NICs as interfaces= says. The link of a NIC with
+// mode=unconfigured has no address (models/bmc.py, _assign_ip_addresses).
+func (v *WantedVM) linkNICs(w *world.World, m *world.Machine) {
+	for n, want := range v.nics {
+		l := &world.Link{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}
+		if want.isUnconfigured {
+			l.Mode, l.IP = "link_up", ""
 		}
-		if !ok {
-			return false
-		}
+		m.NICs[n].Name, m.NICs[n].Links = want.label, []*world.Link{l}
 	}
-	return true
 }
 
 // subnets are the networks that the instance is attached to: what was wanted,

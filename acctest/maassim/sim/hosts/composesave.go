@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
@@ -29,11 +30,10 @@ func saveVM(w *world.World, v *WantedVM, i *world.Instance) (*world.Machine, *re
 		pool, _ := v.poolOf(i.Server, d)
 		m.AddDisk(d.sizeBytes, pool, slices.Clone(d.tags), world.LXDDisk)
 	}
-	for n, want := range v.nics {
-		m.NICs[n].Links = []*world.Link{{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}}
-	}
+	m.CountComposed()
+	v.linkNICs(w, m)
 	if v.Skip {
-		m.LayOut()
+		lifecycle.LayOut(m)
 		if len(v.nics) == 0 {
 			m.AutoLinks()
 		}
@@ -94,7 +94,7 @@ func takenIP(w *world.World, v *WantedVM) *rest.Reply {
 			bad := rest.Refused(404, fmt.Sprintf("%s is within the dynamic range from %s to %s", n.ip, r.Start, r.End))
 			return &bad
 		}
-		if world.IsTaken(w, ip) {
+		if world.HasAddressRow(w, ip, false) {
 			bad := rest.Refused(404, fmt.Sprintf("The IP address %s is already in use.", n.ip))
 			return &bad
 		}

@@ -43,7 +43,7 @@ func createVMHost(c *request.Call) rest.Reply {
 // newBMC is the address and the credentials of a new VM host. Without a
 // certificate MAAS makes one.
 func (f hostForm) newBMC(w *world.World) (*world.BMC, *rest.Reply) {
-	b := &world.BMC{Address: *f.address, Project: "default", HasPassword: true}
+	b := &world.BMC{Address: *f.address, Project: "default", HasPassword: true, Generated: true}
 	if f.project != nil && *f.project != "" {
 		b.Project = *f.project
 	}
@@ -51,6 +51,7 @@ func (f hostForm) newBMC(w *world.World) (*world.BMC, *rest.Reply) {
 	SetGiven(&b.Certificate, f.certificate)
 	SetGiven(&b.Key, f.key)
 	if b.Certificate != "" || b.Key != "" {
+		b.Generated, b.HasPassword = false, b.Password != ""
 		return b, checkPair(b.Certificate, b.Key)
 	}
 	var err error

@@ -3,7 +3,6 @@ package hosts
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
@@ -76,6 +75,8 @@ func TakeInventory(h *world.VMHost, l *world.LXD) {
 		return
 	}
 	m.Cores, m.MemoryMiB, m.CPUModel, m.Commissioned = l.Cores, l.MemoryMiB, "Intel(R) Xeon(R) Processor", true
+	m.NUMA = world.NUMANode{Cores: l.Cores, MemoryMiB: l.MemoryMiB}
+	lifecycle.NoteInventory(m)
 	connectNIC(h.World, m, l)
 	if l.Metal == m {
 		lifecycle.FixAddresses(m)
@@ -87,7 +88,9 @@ func TakeInventory(h *world.VMHost, l *world.LXD) {
 		}
 		bridge := m.AddNIC(l.BridgeMACs[n], n)
 		bridge.Kind, bridge.Name, bridge.OnHost = "bridge", fmt.Sprintf("maasbr%d", n.VLAN.Fabric.ID), true
-		bridge.Links = []*world.Link{{ID: h.World.NextID("link"), Mode: "static", Subnet: n, IP: hostAddress(h.World, n, l)}}
+		address := cmp.Or(world.BridgeAddress(h.World, n, l), h.World.FreeAddress(n))
+		world.TakeAddress(h.World, address)
+		bridge.Links = []*world.Link{{ID: h.World.NextID("link"), Mode: world.LinkStatic, Subnet: n, IP: address}}
 	}
 }
 
@@ -102,20 +105,6 @@ func connectNIC(w *world.World, m *world.Machine, l *world.LXD) {
 	if nic := m.NICs[i]; nic.VLAN != n.VLAN || len(nic.Links) == 0 {
 		nic.VLAN, nic.Links = n.VLAN, []*world.Link{{ID: w.NextID("link"), Mode: "static", Subnet: n, IP: w.FreeAddress(n)}}
 	}
-}
-
-// hostAddress is the address of a server's bridge: the first host has .1.
-func hostAddress(w *world.World, n *world.Subnet, l *world.LXD) string {
-	for i, other := range rest.Sorted(w.LXDs) {
-		if other != l {
-			continue
-		}
-		if i == 0 {
-			return world.NthAddress(n.CIDR, 1).String()
-		}
-		return w.FreeAddress(n)
-	}
-	return ""
 }
 
 // MachineWithMAC is the machine with a NIC of that address, nil for none.
@@ -171,8 +160,13 @@ func moveMachineUnder(m *world.Machine, h *world.VMHost, i *world.Instance) {
 	m.BMC, m.Instance = h.BMC, i.Name
 	m.VMID = cmp.Or(m.VMID, m.World.NextID("virtualmachine"))
 	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
-	for _, d := range m.Disks {
+	m.CountInstance(i)
+	for _, d := range m.Storage.Disks {
 		d.StoragePool = ""
+	}
+	m.PowerState = "off"
+	if i.Running {
+		m.PowerState = "on"
 	}
 }
 
@@ -185,9 +179,11 @@ func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
 	}
 	m := newVM(w, name, h, i)
 	m.Zone, m.Pool = h.Zone, h.Pool
+	m.CountInstance(i)
 	for _, v := range i.Disks {
 		m.AddDisk(v.SizeBytes, v.Pool, nil, world.LXDDisk)
 	}
+	m.CountComposed()
 	lifecycle.Commission(w, m, w.Users[0], lifecycle.CommissionOptions{})
 	if i.Running {
 		lifecycle.Power(w, m, "cycle")
@@ -202,6 +198,7 @@ func newVM(w *world.World, hostname string, h *world.VMHost, i *world.Instance) 
 	m.PowerType, m.PowerState, m.UEFI = "lxd", "off", true
 	m.BMC, m.Instance, m.VMID, m.Parent = h.BMC, i.Name, w.NextID("virtualmachine"), h.Machine
 	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
+	m.NUMA = world.NUMANode{Cores: i.Cores, MemoryMiB: i.MemoryMiB}
 	if i.Running {
 		m.PowerState = "on"
 	}
@@ -236,4 +233,4 @@ func NoRack(text string) rest.Reply {
 }
 
 // InternalError is 500 with a sentence.
-func InternalError(text string) rest.Reply { return rest.Refused(http.StatusInternalServerError, text) }
+func InternalError(text string) rest.Reply { return rest.InternalError(text) }

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	crand "crypto/rand"
@@ -103,7 +104,9 @@ func (f *hostForm) readUpdateOnly(c *request.Call, h *world.VMHost, errs rest.Fo
 
 // apply writes what the form gives to the record; the LXD is not asked.
 func (f hostForm) apply(h *world.VMHost) {
-	SetGiven(&h.Name, f.name)
+	if f.name != nil {
+		h.Name = cmp.Or(*f.name, h.World.RandomName()) // models/bmc.py, BMC.save
+	}
 	SetGiven(&h.CPURatio, f.cpuRatio)
 	SetGiven(&h.MemRatio, f.memRatio)
 	SetGiven(&h.DefaultPool, f.defaultPool)

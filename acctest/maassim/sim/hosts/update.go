@@ -37,7 +37,9 @@ func updateVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 			destroyProject(h, l, old)
 		}
 	})
-	h.BMC.HasPassword = true // any update brings the field back, empty
+	if h.BMC.Generated {
+		h.BMC.HasPassword = true // any update brings the field back, empty
+	}
 	return rest.OK(view.VMHost(h))
 }
 

@@ -11,9 +11,6 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// GoneText is what MAAS says of VM hosts that it has no more.
-const GoneText = "VM host (KVM) support has been removed from MAAS."
-
 // Routes are the operations on VM hosts: pods is their old name.
 func Routes() []request.Route { return slices.Concat(vmHostRoutes("vm-hosts/"), vmHostRoutes("pods/")) }
 
@@ -43,7 +40,7 @@ func vmHostRoutes(root string) []request.Route {
 func unlessGone(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		if c.World.Gone {
-			return rest.Refused(http.StatusGone, GoneText)
+			return request.Gone()
 		}
 		return f(c)
 	}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
@@ -10,16 +11,21 @@ import (
 // maxInterfaceName is Linux's limit, which MAAS keeps to for names of its own.
 const maxInterfaceName = 15
 
-// BridgeAll puts a bridge on every linked NIC for the time of a deployment:
+// isConfigured says whether an interface is more than up (models/interface.py).
+func isConfigured(n *world.NIC) bool {
+	return slices.ContainsFunc(n.Links, func(l *world.Link) bool { return l.Mode != world.LinkUp })
+}
+
+// BridgeAll puts a bridge on every configured NIC for the time of a deployment:
 // what bridge_all=true asks for. The bridge takes the links over.
-func BridgeAll(m *world.Machine) {
+func BridgeAll(m *world.Machine, params rest.Object) {
 	for _, n := range physicalNICs(m) {
-		if len(n.Links) == 0 {
+		if !isConfigured(n) {
 			continue
 		}
 		m.NICs = append(m.NICs, &world.NIC{
 			ID: m.World.NextID("interface"), Name: bridgeName(n.Name), MAC: n.MAC, Kind: "bridge", VLAN: n.VLAN, Parents: []*world.NIC{n}, Links: n.Links,
-			Params: rest.Object{"bridge_type": "standard", "bridge_stp": false, "bridge_fd": 0}, Deployed: true,
+			Params: maps.Clone(params), Acquired: true,
 		})
 		n.Links = nil
 	}
@@ -33,12 +39,14 @@ func bridgeName(nic string) string {
 	return "b-" + nic[max(len(nic)-(maxInterfaceName-len("b-")), 0):]
 }
 
-// unbridge undoes BridgeAll: a release gives the links back to the NICs.
+// unbridge takes away the bridges that were made since the machine was acquired:
+// a release gives their links to what is below them, and takes what is on them alone
+// along (models/node.py, release_interface_config). Bonds and VLAN interfaces stay.
 func unbridge(m *world.Machine) {
-	for _, b := range m.NICs {
-		if b.Deployed {
+	for _, b := range slices.Clone(m.NICs) {
+		if b.Acquired {
 			b.Parents[0].Links = b.Links
+			world.RemoveNIC(m, b)
 		}
 	}
-	m.NICs = slices.DeleteFunc(m.NICs, func(n *world.NIC) bool { return n.Deployed })
 }

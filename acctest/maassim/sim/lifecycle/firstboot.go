@@ -41,14 +41,15 @@ func StartFirstBoot(m *world.Machine) {
 		m.Note("DEBUG", CloudInit, "'cloudinit' running modules for final", "")
 		return
 	}
-	m.Boot = m.World.Later(m.World.Latency.FirstBoot, func() { passFirstBoot(m) })
+	m.Boot = m.World.Later(m.World.Latency.FirstBoot, func() { _ = passFirstBoot(m) })
 }
 
-// passFirstBoot is the end of the user-data: with an LXD, if it made one.
-func passFirstBoot(m *world.Machine) {
+// passFirstBoot is the end of the user-data: with an LXD, if it made one. It is
+// false where cloud-init failed.
+func passFirstBoot(m *world.Machine) bool {
 	if m.FirstBoot == world.BootFails {
 		m.Note("ERROR", CloudInitFailed, "'cloudinit' "+cmp.Or(m.BootMessage, "running modules for final failed"), "")
-		return
+		return false
 	}
 	for _, n := range m.NICs {
 		for _, l := range n.Links {
@@ -66,7 +67,9 @@ func passFirstBoot(m *world.Machine) {
 		m.Note("WARNING", CloudInit, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
 	default:
 		m.Note("ERROR", CloudInitFailed, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
+		return false
 	}
+	return true
 }
 
 // runUserData is what the user-data makes of the machine's own LXD.
@@ -75,10 +78,10 @@ func runUserData(m *world.Machine) *boot.LXD {
 	for _, n := range m.NICs {
 		b.Interfaces = append(b.Interfaces, n.Name)
 	}
-	for i, d := range m.Disks {
+	for i, d := range m.Storage.Disks {
 		b.Disks = append(b.Disks, boot.Disk{Paths: []string{"/dev/" + d.Name, "/dev/disk/by-dname/" + d.Name, d.IDPath}, SizeBytes: d.SizeBytes, System: i == 0})
 	}
-	b.Run(m.UserData)
+	b.Run(m.HostData, m.UserData)
 	return b
 }
 

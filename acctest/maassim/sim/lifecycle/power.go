@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
@@ -22,7 +23,7 @@ func Power(w *world.World, m *world.Machine, action string) bool {
 	if m.Power.Pending() && m.PowerAction == action {
 		return true
 	}
-	if problem := powerProblem(w, m); problem != "" {
+	if problem := powerProblem(m); problem != "" {
 		powerFailed(m, action, problem)
 		return true
 	}
@@ -43,7 +44,7 @@ func BusyReply(m *world.Machine, action string) rest.Reply {
 var powerEvents = map[string]string{"on": "Powering on", "off": "Powering off", "cycle": "Power cycling"}
 
 func startPower(m *world.Machine, action string) {
-	m.Log(powerEvents[action], "", "")
+	m.Log(powerEvents[action], "")
 	took := m.World.Latency.PowerOn
 	if action == "off" {
 		took = m.World.Latency.PowerOff
@@ -63,8 +64,20 @@ func startPower(m *world.Machine, action string) {
 	m.Power = m.World.Later(took, func() {
 		i.Turn(action != "off")
 		m.PowerAction = ""
-		SetPower(m, driver.PowerState(m))
+		powerChanged(m, action, driver.PowerState(m))
 	})
+}
+
+// powerChanged is what MAAS learns once a power action is over
+// (rpc/power.py, power_change_success).
+func powerChanged(m *world.Machine, action, state string) {
+	SetPower(m, state)
+	switch {
+	case state == "off" && action == "off":
+		m.Note("DEBUG", "Node powered off", "", "")
+	case state == "on" && action != "off":
+		m.Note("DEBUG", "Node powered on", "", "")
+	}
 }
 
 // nodeTimeout is how long MAAS waits for a machine that commissions or deploys
@@ -82,7 +95,7 @@ func stallBoot(m *world.Machine) {
 	what := m.Status
 	m.World.After(nodeTimeout, func() {
 		if m.Progress == waiting && waiting.Pending() {
-			Fail(m, fmt.Sprintf("Node operation '%s' timed out after %d minutes.", what, int(nodeTimeout.Minutes())))
+			MarkFailed(m, fmt.Sprintf("Node operation '%s' timed out after %d minutes.", what, int(nodeTimeout.Minutes())))
 		}
 	})
 }
@@ -101,29 +114,64 @@ func EndPower(m *world.Machine, want string) {
 	}
 }
 
-// powerProblem is what the driver says instead of acting.
-func powerProblem(w *world.World, m *world.Machine) string {
-	if w.Rack != world.OK {
-		return fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.RackID)
-	}
-	l := w.LXDAt(m.BMC.Address)
+// Refusal is the answer to a call whose power action MAAS cannot send, nil if it
+// can: the rack is away, or another action is in flight.
+func Refusal(w *world.World, m *world.Machine, action string) *rest.Reply {
+	var bad rest.Reply
 	switch {
-	case l == nil || l.State() == world.Unreachable || l.State() == world.Hanging:
-		return driver.ConnectionProblem(m.BMC)
-	case m.LXDInstance() == nil:
-		return fmt.Sprintf("%s: LXD VM %s not found.", m.Hostname, m.Instance)
+	case m.PowerType != "lxd":
+		return nil
+	case w.Rack != world.OK:
+		SetPower(m, "unknown")
+		bad = rest.Unavailable(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.RackID))
+		bad.Header.Set("Retry-After", "10")
+	case PowerBusy(m, action):
+		bad = BusyReply(m, action)
+	default:
+		return nil
 	}
-	return driver.Admit(l, m.BMC, m.Hostname+": ")
+	return &bad
 }
 
-// powerFailed is a power action that could not be done: what waits for it
-// fails at once.
-func powerFailed(m *world.Machine, action, problem string) {
-	m.PowerState = "error"
-	kind := "Failed to power " + action + " node"
-	if !Fail(m, fmt.Sprintf("Power %s for the node failed: %s", action, problem)) {
-		m.Log(kind, problem, "")
+// RevertStart undoes what a call had begun whose power action MAAS could not send
+// (models/node.py, _start_bmc_unavailable).
+func RevertStart(m *world.Machine, u *world.User, to world.Status) {
+	text := fmt.Sprintf("(%s) - Aborting %s and reverting to %s. Unable to power control the node. Please check power credentials.",
+		u.Name, constantName(m.Status), constantName(to))
+	m.Note("WARNING", "Failed to query node's BMC", text, "")
+	m.Progress.Cancel()
+	AbortScripts(m)
+	setStatus(m, to)
+}
+
+// constantName is the name of a status in MAAS's source.
+func constantName(s world.Status) string {
+	return strings.ToUpper(world.StatusWords[s].Filter)
+}
+
+// powerProblem is what the driver says instead of acting.
+func powerProblem(m *world.Machine) string {
+	problem := driver.PowerProblem(m)
+	if problem == "" {
+		return ""
 	}
+	return "Failed talking to node's BMC: " + problem
+}
+
+// powerFailed is a power action that could not be done: what waits for it fails
+// at once. Of a machine that waits for nothing MAAS notes nothing, as marking it
+// as failed is an error (rpc/power.py, power_change_failure). What it takes for
+// the power state stays.
+func powerFailed(m *world.Machine, action, problem string) {
+	why := fmt.Sprintf("Power %s for the node failed: %s", action, problem)
+	m.Log(powerEvents[action], "")
+	if !MarkFailed(m, why) {
+		if m.Status != world.StatusNew && !hasFailed(m.Status) {
+			return
+		}
+		m.Note("ERROR", "Marking node failed", why, "mark_failed")
+	}
+	m.Note("ERROR", "Failed to power "+action+" node", why, "")
 }
 
 // RemoveVM deletes a machine with its instance, as far as it can: errors are

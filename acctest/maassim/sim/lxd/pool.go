@@ -37,7 +37,7 @@ func poolConfig(l *world.LXD, p daemon.StoragePool) map[string]string {
 	if config["source"] == "" {
 		config["source"] = "/var/snap/lxd/common/lxd/disks/" + p.Name + ".img"
 		if p.Driver == "dir" {
-			config["source"] = "/var/snap/lxd/common/lxd/storage-pools/" + p.Name
+			config["source"] = p.Lies()
 		}
 	}
 	return config
@@ -148,7 +148,7 @@ func asBooted(l *world.LXD) *boot.LXD {
 	if m == nil {
 		return b
 	}
-	for n, d := range m.Disks {
+	for n, d := range m.Storage.Disks {
 		paths := []string{"/dev/" + d.Name, "/dev/disk/by-dname/" + d.Name, d.IDPath}
 		used := slices.ContainsFunc(l.Pools, func(p daemon.StoragePool) bool { return slices.Contains(paths, l.Pool(p.Name).Config["source"]) })
 		b.Disks = append(b.Disks, boot.Disk{Paths: paths, SizeBytes: d.SizeBytes, System: n == 0, Used: used})

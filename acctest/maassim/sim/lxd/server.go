@@ -173,7 +173,7 @@ func diskResources(l *world.LXD) api.ResourcesStorage {
 	if m == nil {
 		return out
 	}
-	for n, d := range m.Disks {
+	for n, d := range m.Storage.Disks {
 		out.Disks = append(out.Disks, api.ResourcesStorageDisk{
 			ID: d.Name, Device: "8:" + strconv.Itoa(16*n), Model: cmp.Or(d.Model, "QEMU HARDDISK"), Type: "scsi", Size: uint64(d.SizeBytes),
 			BlockSize: 512, Serial: d.Serial, DeviceID: strings.TrimPrefix(d.IDPath, "/dev/disk/by-id/"), Mounted: n == 0,

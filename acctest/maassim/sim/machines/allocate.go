@@ -2,30 +2,30 @@ package machines
 
 import (
 	"cmp"
-	"fmt"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
 // allocate acquires a machine. Where no Ready machine fits but a VM host has
 // room, MAAS composes one, even for a dry run; only constraints on a certain
 // machine prevent that.
 func allocate(c *request.Call) rest.Reply {
-	w := c.World
 	if bad := checkAllocation(c); bad != nil {
 		return *bad
 	}
 	m := firstFitting(c)
-	if m == nil && mayCompose(c) {
+	if m == nil && c.Field("system_id") == "" && !c.World.Gone {
 		var bad *rest.Reply
-		if m, bad = composeForAllocation(w, c); bad != nil {
+		if m, bad = composeForAllocation(c.World, c); bad != nil {
 			return *bad
 		}
 	}
@@ -33,135 +33,190 @@ func allocate(c *request.Call) rest.Reply {
 		return rest.Conflict(noMachine(c))
 	}
 	if !rest.Truth(c.Field("dry_run")) {
-		m.Status, m.Owner, m.AgentName = world.StatusAllocated, c.User, c.Field("agent_name")
-		m.Log("Acquired", "", "")
-		if m.Commissioned {
-			ready := "Ready"
-			m.Message = &ready
+		lifecycle.Acquire(m, c.User, c.Field("agent_name"), c.Field("comment"))
+		if rest.Truth(c.Field("bridge_all")) {
+			lifecycle.BridgeAll(m, bridgeParams(c))
 		}
 	}
 	view := view.Machine(m)
-	view["constraints_by_type"] = rest.Object{}
+	view["constraints_by_type"] = fulfilledConstraints(c, m)
 	rep := rest.OK(view)
 	rep.Objects = 1
 	return rep
 }
 
+// allocationOptions are parameters of allocate that are no constraints
+// (node_constraint_filter_forms.py, IGNORED_FIELDS).
+var allocationOptions = []string{"agent_name", "bridge_all", "bridge_fd", "bridge_stp", "bridge_type", "comment", "dry_run", "op", "verbose"}
+
 // checkAllocation refuses names that MAAS does not know, and what is no number
-// (forms/node_constraint_filter.py, FilterNodeForm).
+// (forms/node_constraint_filter.py, FilterNodeForm). A constraint that is not
+// simulated is 501.
 func checkAllocation(c *request.Call) *rest.Reply {
+	if bad := checkAllocationOptions(c); bad != nil {
+		return bad
+	}
+	if bad := checkBooleans(c, "verbose", "dry_run"); bad != nil {
+		return bad
+	}
 	errs := rest.FormErrors{}
-	if name := c.Field("zone"); name != "" && c.World.ZoneNamed(name) == nil {
-		errs.Add("zone", fmt.Sprintf("No such zone(s): %s.", name))
-	}
-	if name := c.Field("pool"); name != "" && c.World.PoolNamed(name) == nil {
-		errs.Add("pool", fmt.Sprintf("No such pool(s): %s.", name))
-	}
-	for field, problem := range map[string]string{"cpu_count": "Invalid CPU count: number required.", "mem": "Invalid memory: number of MiB required."} {
-		if _, isNumber := rest.ReadFloat(c.Field(field)); c.Field(field) != "" && !isNumber {
-			errs.Add(field, problem)
+	for name, values := range c.Form {
+		switch {
+		case slices.Contains(allocationOptions, name) || name == "name" || name == "storage" || strings.Join(values, "") == "":
+		case request.Knows(name):
+			request.CheckConstraint(c.World, errs, name, values)
+		default:
+			errs.Add(name, "No such constraint.")
 		}
 	}
-	request.CheckTags(c.World, errs, "tags", c.Form["tags"])
-	if len(errs) == 0 {
+	if _, problem := hosts.ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)")); problem != "" {
+		errs.Add("storage", problem)
+	}
+	if len(errs) > 0 {
+		bad := rest.BadForm(errs)
+		return &bad
+	}
+	return request.BadInterfaces(c.World, c.Field("interfaces"))
+}
+
+// firstFitting is the cheapest Ready machine that fits (AcquireNodeForm,
+// reorder_nodes_by_cost).
+func firstFitting(c *request.Call) *world.Machine {
+	var fitting []*world.Machine
+	for _, m := range world.SortedMachines(c.World.Machines) {
+		if m.Status == world.StatusReady && c.May(request.Edit, m) && machineFits(c, m) {
+			fitting = append(fitting, m)
+		}
+	}
+	if len(fitting) == 0 {
 		return nil
 	}
-	bad := rest.BadForm(errs)
-	return &bad
+	cost := func(m *world.Machine) float64 { return float64(m.Cores) + float64(m.MemoryMiB)/1024 }
+	return slices.MinFunc(fitting, func(a, b *world.Machine) int { return cmp.Compare(cost(a), cost(b)) })
 }
 
-func firstFitting(c *request.Call) *world.Machine {
-	for _, m := range world.SortedMachines(c.World.Machines) {
-		if m.Status == world.StatusReady && c.May(request.Use, m) && machineFits(c, m) {
-			return m
+// machineFits compares a machine with the constraints. A name is a hostname or an
+// FQDN; of several all must fit (_match_compose_value).
+func machineFits(c *request.Call, m *world.Machine) bool {
+	for name, values := range c.Form {
+		switch {
+		case slices.Contains(allocationOptions, name) || strings.Join(values, "") == "":
+		case name == "name":
+			if slices.ContainsFunc(values, func(v string) bool { return v != m.Hostname && v != m.Hostname+"."+m.Domain.Name }) {
+				return false
+			}
+		case name == "storage":
+			if _, fits := disksFor(c, m); !fits {
+				return false
+			}
+		case !request.Fulfils(m, name, values):
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
-// machineFits compares a machine with the constraints.
-func machineFits(c *request.Call, m *world.Machine) bool {
-	atLeast := func(field string, have float64) bool {
-		want, isNumber := rest.ReadFloat(c.Field(field))
-		return !isNumber || have >= want
+// disksFor assigns the machine's disks to the wanted ones by their labels, the
+// first to the first (nodes_by_storage).
+func disksFor(c *request.Call, m *world.Machine) (map[string][]int, bool) {
+	assigned, used := map[string][]int{}, map[int]bool{}
+	wanted, _ := hosts.ReadStorage(c.Field("storage"))
+	for n, want := range wanted {
+		label, sizeBytes, tags := want.Wanted()
+		i := slices.IndexFunc(m.Storage.Disks, func(d *storage.Disk) bool {
+			return !used[d.ID] && d.SizeBytes >= sizeBytes && !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(d.Tags, tag) })
+		})
+		if i < 0 || n == 0 && i > 0 {
+			return nil, false
+		}
+		used[m.Storage.Disks[i].ID] = true
+		if label != "" {
+			assigned[label] = append(assigned[label], m.Storage.Disks[i].ID)
+		}
 	}
-	same := func(field, have string) bool { return c.Field(field) == "" || c.Field(field) == have }
-	return same("system_id", m.SystemID) && same("name", m.Hostname) && same("zone", m.Zone.Name) &&
-		same("pool", m.Pool.Name) && same("pod", request.PodName(m)) && same("pod_type", request.PodType(m)) &&
-		(c.Field("not_pod") == "" || c.Field("not_pod") != request.PodName(m)) &&
-		atLeast("cpu_count", float64(m.Cores)) && atLeast("mem", float64(m.MemoryMiB)) &&
-		!slices.ContainsFunc(rest.SplitTags(c.Form["tags"]), func(t string) bool { return !slices.Contains(m.Tags, t) })
+	return assigned, true
 }
 
-// mayCompose says whether the constraints leave room for a new VM.
-func mayCompose(c *request.Call) bool {
-	return c.Field("system_id") == "" && len(c.Form["tags"]) == 0 && c.Field("not_pod") == "" && !c.World.Gone
+// fulfilledConstraints tells which disk fulfils which part of storage=, and which
+// interfaces which part of interfaces=.
+func fulfilledConstraints(c *request.Call, m *world.Machine) rest.Object {
+	all, disks := rest.Object{}, map[string][]int{}
+	if c.Field("storage") != "" {
+		disks, _ = disksFor(c, m)
+	}
+	if len(disks) > 0 {
+		all["storage"] = disks
+	}
+	nics, _ := request.Interfaces(m, c.Field("interfaces"))
+	if len(nics) > 0 {
+		all["interfaces"] = nics
+	}
+	if rest.Truth(c.Field("verbose")) {
+		all["verbose_storage"], all["verbose_interfaces"] = verboseDisks(m, disks), verboseNICs(m, nics)
+	}
+	return all
+}
+
+// verboseDisks and verboseNICs name the machine by the number of its row, which
+// nothing else shows.
+func verboseDisks(m *world.Machine, disks map[string][]int) rest.Object {
+	labels := rest.Object{}
+	for label, ids := range disks {
+		for _, id := range ids {
+			labels[strconv.Itoa(id)] = label
+		}
+	}
+	if len(labels) == 0 {
+		return labels
+	}
+	return rest.Object{strconv.Itoa(m.NICs[0].ID): labels}
+}
+
+func verboseNICs(m *world.Machine, nics map[string][]int) rest.Object {
+	all := rest.Object{}
+	for label, ids := range nics {
+		all[label] = rest.Object{strconv.Itoa(m.NICs[0].ID): ids}
+	}
+	return all
+}
+
+// fitsHost compares a VM host with the constraints that MAAS looks at before it
+// composes on one (api/machines.py, get_allocated_composed_machine).
+func fitsHost(c *request.Call, h *world.VMHost) bool {
+	has := func(tag string) bool { return slices.Contains(h.Tags, tag) }
+	tags, notTags := c.Form["tags"], c.Form["not_tags"] // as they are: MAAS does not split these
+	wanted := func(field, have string) bool { return c.Field(field) == "" || slices.Contains(c.Form[field], have) }
+	return len(h.Capabilities) > 0 && (c.Field("zone") == "" || c.Field("zone") == h.Zone.Name) &&
+		wanted("pod", h.Name) && wanted("pod_type", "lxd") &&
+		!slices.Contains(c.Form["not_pod_type"], "lxd") && !slices.Contains(c.Form["not_pod"], h.Name) &&
+		!slices.ContainsFunc(tags, func(t string) bool { return !has(t) }) && (len(notTags) == 0 || slices.ContainsFunc(notTags, func(t string) bool { return !has(t) }))
 }
 
 // composeForAllocation makes a VM on the first host with room, nil if none
-// has. It is never commissioned and goes away with its release.
+// has. It is never commissioned, goes into the default zone, and goes away with
+// its release.
 func composeForAllocation(w *world.World, c *request.Call) (*world.Machine, *rest.Reply) {
+	disks, problem := hosts.ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)"))
+	if problem != "" {
+		bad := rest.BadField("storage", problem)
+		return nil, &bad
+	}
+	parts, _ := request.ReadInterfaces(c.Field("interfaces"))
 	for _, h := range world.SortedHosts(w.Hosts) {
-		if len(h.Capabilities) == 0 || c.Field("zone") != "" && c.Field("zone") != h.Zone.Name ||
-			c.Field("pod") != "" && c.Field("pod") != h.Name {
-			continue
-		}
 		v := hosts.WantedVM{
-			Host: h, Cores: c.Number("cpu_count", 1), MemoryMiB: int64(c.Number("mem", 2048)), Zone: h.Zone,
-			Pool: h.Pool, Domain: w.Domains[0], Skip: true, Commissions: c.User,
+			Host: h, Disks: disks, Cores: c.Number("cpu_count", 1), MemoryMiB: int64(c.Number("mem", 2048)),
+			Zone: w.DefaultZone(), Pool: h.Pool, Domain: w.Domains[0], Skip: true, Commissions: c.User,
 		}
-		disks, problem := hosts.ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)"))
-		if v.Disks = disks; problem != "" {
-			bad := rest.BadField("storage", problem)
-			return nil, &bad
-		}
-		if v.Cores < 1 || v.Cores > h.Cores || v.MemoryMiB < hosts.LeastMemoryMiB || v.MemoryMiB > h.MemoryMiB {
+		if !fitsHost(c, h) || v.Cores < 1 || v.Cores > h.Cores || v.MemoryMiB < hosts.LeastMemoryMiB || v.MemoryMiB > h.MemoryMiB {
 			continue
 		}
-		m, bad := hosts.ComposeVM(w, &v)
-		if bad == nil {
+		if bad := v.Attach(w, parts); bad != nil {
+			continue
+		}
+		if m, bad := hosts.ComposeVM(w, &v); bad == nil {
 			m.Dynamic = true
 			return m, nil
 		}
 	}
 	return nil, nil
-}
-
-// noMachine is MAAS's sentence when nothing fits.
-func noMachine(c *request.Call) string {
-	if id := c.Field("system_id"); id != "" {
-		return fmt.Sprintf("No machine with system ID %s available.", id)
-	}
-	constraints := url.Values{}
-	for name, values := range c.Form {
-		if name != "agent_name" && name != "dry_run" && name != "comment" {
-			constraints[name] = values
-		}
-	}
-	if len(constraints) == 0 {
-		return "No machine available."
-	}
-	var pairs, resolved []string
-	for _, name := range sortedNames(constraints) {
-		pairs = append(pairs, fmt.Sprintf("('%s', ['%s'])", name, strings.Join(constraints[name], "', '")))
-		resolved = append(resolved, name+"="+resolvedText(name, rest.Last(constraints[name])))
-	}
-	return fmt.Sprintf("No available machine matches constraints: [%s] (resolved to \"%s\")", strings.Join(pairs, ", "), strings.Join(resolved, " "))
-}
-
-// resolvedText is how MAAS writes a constraint that it has read.
-func resolvedText(name, value string) string {
-	if n, isNumber := rest.ReadFloat(value); isNumber && (name == "cpu_count" || name == "mem") {
-		return hosts.Ratio(n)
-	}
-	return value
-}
-
-func sortedNames(values url.Values) []string {
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

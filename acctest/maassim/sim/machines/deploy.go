@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
@@ -18,31 +17,71 @@ import (
 // deployMachine installs an image on a machine that is Allocated, or Ready:
 // then MAAS acquires it for the caller.
 func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
-	w := c.World
+	if bad := checkDeployOptions(c); bad != nil {
+		return *bad
+	}
 	image, bad := readDeployment(c, m)
 	if bad != nil {
 		return *bad
 	}
-	action := wakeAction(m)
-	if lifecycle.PowerBusy(m, action) {
-		return lifecycle.BusyReply(m, action)
+	if bad := prepareVMHost(c, m); bad != nil {
+		return *bad
 	}
 	m.Query.Cancel()
+	if m.Status == world.StatusReady {
+		lifecycle.Acquire(m, c.User, c.Field("agent_name"), c.Field("comment"))
+	}
 	m.Osystem, m.Series, m.Kernel = image.osystem, image.series, image.kernel
 	m.Ephemeral = rest.Truth(c.Field("ephemeral_deploy"))
-	m.UserData = readUserData(c.Field("user_data"))
-	m.AgentName = cmp.Or(m.AgentName, c.Field("agent_name"))
 	if m.MinKernel == nil {
 		m.MinKernel = new(string)
 	}
-	lifecycle.Deploy(w, m, c.User)
 	if rest.Truth(c.Field("bridge_all")) {
-		lifecycle.BridgeAll(m)
+		lifecycle.BridgeAll(m, bridgeParams(c))
+	}
+	bridgeVMHost(c, m)
+	return startDeployment(c, m)
+}
+
+// startDeployment deploys a machine that is Allocated.
+func startDeployment(c *request.Call, m *world.Machine) rest.Reply {
+	switch {
+	case !isConfigured(m):
+		return rest.BadModel(rest.FormErrors{"network": {"Node must be configured to use a network"}})
+	case c.World.Rack != world.OK:
+		return rest.BadText(fmt.Sprintf("Deployment operating system %s %s is unavailable.", cmp.Or(m.Osystem, "ubuntu"), cmp.Or(m.Series, c.World.DefaultSeries())))
+	}
+	m.UserData = readUserData(c.Field("user_data"))
+	action := wakeAction(m)
+	lifecycle.Deploy(c.World, m, c.User, c.Field("comment"))
+	if bad := lifecycle.Refusal(c.World, m, action); bad != nil {
+		lifecycle.RevertStart(m, c.User, world.StatusAllocated)
+		return *bad
 	}
 	rep := machineReply(m)
 	m.AssignAddresses()
-	lifecycle.Power(w, m, action)
+	lifecycle.Power(c.World, m, action)
 	return rep
+}
+
+// checkDeployOptions refuses what MAAS has given up, or does only for admins.
+func checkDeployOptions(c *request.Call) *rest.Reply {
+	if bad := checkBooleans(c, "install_rackd", "install_kvm", "register_vmhost", "ephemeral_deploy", "bridge_all", "bridge_stp", "enable_hw_sync"); bad != nil {
+		return bad
+	}
+	var bad rest.Reply
+	makesHost := rest.Truth(c.Field("install_kvm")) || rest.Truth(c.Field("register_vmhost"))
+	switch {
+	case rest.Truth(c.Field("install_rackd")):
+		bad = rest.BadText("Deploying a machine as a rackd has been disabled and it's not supported anymore.")
+	case makesHost && !c.User.Admin:
+		bad = rest.Forbidden()
+	case makesHost && rest.Truth(c.Field("ephemeral_deploy")):
+		bad = rest.BadForm(rest.FormErrors{"__all__": {"Cannot deploy as a VM host for ephemeral deployments."}})
+	default:
+		return nil
+	}
+	return &bad
 }
 
 // deployment is what is to be installed.
@@ -56,7 +95,7 @@ func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.
 		return refuse(rest.Conflict(fmt.Sprintf("Can't deploy a machine that is in the '%s' state", m.Status)))
 	}
 	if w.Gone && (rest.Truth(c.Field("install_kvm")) || rest.Truth(c.Field("register_vmhost"))) {
-		return refuse(rest.BadText(hosts.GoneText))
+		return refuse(rest.BadText(request.GoneText))
 	}
 	if d.osystem, d.series, bad = readImage(w, c); bad != nil {
 		return d, bad
@@ -64,10 +103,10 @@ func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.
 	if d.kernel, bad = readKernel(c, m, d.osystem, d.series); bad != nil {
 		return d, bad
 	}
-	if !isConfigured(m) {
-		return refuse(rest.BadField("network", "Node must be configured to use a network"))
-	}
-	if w.Rack != world.OK {
+	switch {
+	case !isConfigured(m):
+		return refuse(rest.BadModel(rest.FormErrors{"network": {"Node must be configured to use a network"}}))
+	case w.Rack != world.OK:
 		return refuse(rest.BadText(fmt.Sprintf("Deployment operating system %s %s is unavailable.", d.osystem, d.series)))
 	}
 	return d, nil
@@ -88,7 +127,7 @@ func readImage(w *world.World, c *request.Call) (osystem, series string, bad *re
 		osystem, series = before, after
 	}
 	if series == "" {
-		series = w.DefaultSeries()
+		series = world.DeploySeries(w)
 	}
 	if w.HasImage(osystem, series) {
 		return osystem, series, nil

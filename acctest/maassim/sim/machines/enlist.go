@@ -12,6 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
@@ -26,6 +27,7 @@ func CreateMachine(c *request.Call) rest.Reply {
 	}
 	macs := c.Form["mac_addresses"]
 	checkEnlistment(w, c, macs, params, errs)
+	checkMachineFields(c, errs)
 	if len(errs) > 0 {
 		return rest.BadForm(errs)
 	}
@@ -36,8 +38,15 @@ func CreateMachine(c *request.Call) rest.Reply {
 	m := w.NewMachine(cmp.Or(c.Field("hostname"), w.RandomName()))
 	Place(m, z, p, d)
 	m.Description = c.Field("description")
+	minKernel := c.Field("min_hwe_kernel")
+	m.MinKernel = &minKernel
+	if c.User != nil && c.User.Admin {
+		setHardware(c, m)
+	}
 	for _, mac := range macs {
-		m.AddNIC(strings.ToLower(mac), subnetForMAC(w, strings.ToLower(mac)))
+		// Only commissioning tells MAAS the VLAN of an enlisted machine's NIC.
+		nic := m.AddNIC(strings.ToLower(mac), nil)
+		nic.Wire = subnetForMAC(w, nic.MAC)
 	}
 	m.PowerType = cmp.Or(c.Field("power_type"), "manual")
 	if bad := attachInstance(w, m, params); bad != nil {
@@ -51,8 +60,12 @@ func CreateMachine(c *request.Call) rest.Reply {
 func enlistMachine(w *world.World, c *request.Call, m *world.Machine, commission bool) rest.Reply {
 	if rest.Truth(c.Field("deployed")) && c.User != nil {
 		m.Status, m.Owner = world.StatusDeployed, c.User
+		m.Commissioning, m.CommissioningStatus = w.NextID("scriptset"), lifecycle.ScriptsPending
 	}
-	if !commission {
+	switch {
+	case c.User == nil:
+		return rest.OK(view.AnonymousMachine(m))
+	case !commission:
 		return machineReply(m)
 	}
 	lifecycle.Commission(w, m, c.User, commissionOptions(c))
@@ -86,8 +99,8 @@ func viewPowerParameters(c *request.Call) (map[string]string, string) {
 // checkEnlistment refuses what MAAS's forms refuse: unknown architectures and
 // drivers, MACs and names that machines have.
 func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[string]string, errs rest.FormErrors) {
-	if arch := c.Field("architecture"); arch == "" {
-		errs.Add("architecture", "An architecture must be specified.")
+	if arch := architecture(c); arch == "" {
+		errs.Add("architecture", rest.MsgRequired)
 	} else if !strings.HasPrefix(arch, "amd64") {
 		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: 'amd64/generic'.", arch))
 	}
@@ -107,11 +120,19 @@ func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[
 		}
 	}
 	if len(macs) == 0 {
-		errs.Add("mac_addresses", "This field is required.")
+		errs.Add("mac_addresses", rest.MsgRequired)
 	}
-	if kind == "lxd" {
-		checkLXDParameters(params, usable, errs)
+	checkPower(kind, params, len(errs["mac_addresses"]) == 0 && usable > 0, errs)
+}
+
+// architecture is the one of the form, of the kind generic where none is named
+// (api/machines.py, fix_architecture).
+func architecture(c *request.Call) string {
+	arch := c.Field("architecture")
+	if arch == "" || strings.Contains(arch, "/") {
+		return arch
 	}
+	return arch + "/" + cmp.Or(c.Field("subarchitecture"), "generic")
 }
 
 func macProblem(w *world.World, mac string) string {
@@ -124,16 +145,32 @@ func macProblem(w *world.World, mac string) string {
 	return ""
 }
 
-func checkLXDParameters(params map[string]string, macs int, errs rest.FormErrors) {
-	if macs == 0 {
-		errs.Add("power_type", "Can't set power type to lxd without network interfaces")
+// neededParameters are what some power types cannot do without, by their labels
+// (provisioningserver/drivers).
+var neededParameters = map[string][][2]string{
+	"lxd":  {{"power_address", "LXD address"}, {"instance_name", "Instance name"}},
+	"ipmi": {{"power_address", "IP address"}},
+}
+
+// checkPower refuses a power type that lacks interfaces or parameters
+// (forms/__init__.py, MachineForm.clean; config_forms.py, DictCharField).
+func checkPower(kind string, params map[string]string, hasMACs bool, errs rest.FormErrors) {
+	if len(errs["power_type"]) > 0 || kind == "" {
 		return
 	}
-	if params["power_address"] == "" {
-		errs.Add("power_parameters", "LXD address: This field is required.")
+	if kind != "ipmi" && !hasMACs {
+		errs.Add("power_type", fmt.Sprintf("Can't set power type to %s without network interfaces", kind))
 	}
-	if params["instance_name"] == "" {
-		errs.Add("power_parameters", "Instance name: This field is required.")
+	switch {
+	case kind == "manual":
+	case len(params) == 0:
+		errs.Add("power_parameters", rest.MsgRequired)
+	default:
+		for _, needed := range neededParameters[kind] {
+			if params[needed[0]] == "" {
+				errs.Add("power_parameters", needed[1]+": "+rest.MsgRequired)
+			}
+		}
 	}
 }
 
@@ -166,11 +203,12 @@ func attachInstance(w *world.World, m *world.Machine, params map[string]string) 
 		m.PowerParams = params
 		return nil
 	}
-	m.Instance, m.UEFI = params["instance_name"], true
+	m.Instance = params["instance_name"]
 	b := &world.BMC{Address: params["power_address"], Project: cmp.Or(params["project"], "default"), Certificate: params["certificate"], Key: params["key"]}
-	b.Password, b.HasPassword = params["password"], params["password"] != ""
+	b.Password, b.HasPassword = params["password"], true
 	if b.Certificate == "" && b.Key == "" {
 		var err error
+		b.Generated = true
 		if b.Certificate, b.Key, err = hosts.NewPair("maas"); err != nil {
 			bad := hosts.InternalError(err.Error())
 			return &bad
@@ -210,7 +248,7 @@ func rewireMachine(w *world.World, c *request.Call, m *world.Machine) *rest.Repl
 			*to = value
 		}
 	}
-	changed.HasPassword = true
+	changed.HasPassword = m.BMC.HasPassword || m.BMC.Host == nil
 	if there := w.BMCs[changed.ID()]; there != nil && there != m.BMC {
 		m.BMC = there
 		return nil

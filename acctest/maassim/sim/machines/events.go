@@ -3,7 +3,7 @@ package machines
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,80 +19,173 @@ var eventRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "events/", Op: "query", Handle: queryEvents},
 }
 
-var eventLevels = []string{"AUDIT", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
-
 // maxEvents is the limit of a limit (api/events.py).
 const maxEvents = 1000
 
+// eventQuery is what a call wants of the event log.
+type eventQuery struct {
+	limit         int
+	after, before *int
+	level         string
+}
+
 // queryEvents lists events of the machines that the caller sees, newest first.
 func queryEvents(c *request.Call) rest.Reply {
-	q := c.Query
-	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "100"))
-	switch level := cmp.Or(q.Get("level"), "INFO"); {
-	case err != nil || limit < 0:
-		return rest.BadText(fmt.Sprintf("invalid literal for int() with base 10: '%s'", q.Get("limit")))
-	case limit > maxEvents:
-		return rest.BadText(fmt.Sprintf("Requested number of events %d is greater than limit: %d", limit, maxEvents))
-	case !slices.Contains(eventLevels, level):
-		return rest.BadText(fmt.Sprintf("Unrecognised log level: %s", level))
+	q, bad := readEventQuery(c.Query)
+	if bad != nil {
+		return *bad
 	}
-	found := eventsWanted(c, limit)
+	found := eventsWanted(c, q)
 	views := []rest.Object{}
 	for _, e := range found {
 		views = append(views, viewEvent(e))
 	}
-	return rest.OK(rest.Object{"count": len(views), "events": views, "next_uri": eventsURI(q, "after", found, 0), "prev_uri": eventsURI(q, "before", found, len(found)-1)})
+	return rest.OK(rest.Object{
+		"count": len(views), "events": views,
+		"next_uri": nextPage(c.Query, q, found), "prev_uri": previousPage(c.Query, q, found),
+	})
 }
 
-func eventsWanted(c *request.Call, limit int) (found []*world.Event) {
-	after, before := readBound(c, "after", 0), readBound(c, "before", math.MaxInt32)
-	for _, e := range slices.Backward(c.World.Events) {
-		if len(found) < limit && e.ID > after && e.ID < before && c.MayView(e.Machine) && eventMatches(e, c.Query) {
-			found = append(found, e)
+// readEventQuery reads the parameters in MAAS's order (api/events.py, query).
+func readEventQuery(query url.Values) (q eventQuery, bad *rest.Reply) {
+	refuse := func(text string) (eventQuery, *rest.Reply) {
+		rep := rest.BadText(text)
+		return q, &rep
+	}
+	limit := 100
+	for _, number := range []struct {
+		name string
+		to   **int
+	}{{"after", &q.after}, {"before", &q.before}, {"limit", nil}} {
+		text := query.Get(number.name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		switch {
+		case err != nil:
+			return refuse("Invalid " + number.name + ": Please enter an integer value")
+		case number.to == nil:
+			limit = n
+		default:
+			*number.to = &n
 		}
 	}
-	return found
-}
-
-func readBound(c *request.Call, name string, missing int) int {
-	n, err := strconv.Atoi(c.Query.Get(name))
-	if err != nil {
-		return missing
+	q.limit, q.level = max(limit, 1), cmp.Or(query.Get("level"), "INFO")
+	for _, mac := range query["mac_address"] {
+		if _, err := net.ParseMAC(mac); err != nil {
+			return refuse("Invalid MAC address(es): " + mac)
+		}
 	}
-	return n
+	switch {
+	case limit > maxEvents:
+		return refuse(fmt.Sprintf("Requested number of events %d is greater than limit: %d", limit, maxEvents))
+	case !slices.Contains(world.EventLevels, q.level):
+		return refuse("Unrecognised log level: " + q.level)
+	case q.after != nil && q.before != nil:
+		return refuse("There is undetermined behaviour when both `after` and `before` are specified.")
+	}
+	return q, nil
 }
 
-func eventMatches(e *world.Event, q url.Values) bool {
-	for name, have := range map[string]string{
-		"hostname": e.Machine.Hostname, "id": e.Machine.SystemID, "domain": e.Machine.Domain.Name,
-		"zone": e.Machine.Zone.Name, "agent_name": e.Machine.AgentName,
-	} {
-		if len(q[name]) > 0 && !slices.Contains(q[name], have) {
+// eventsWanted are the events of a page, newest first: the newest ones, or, after
+// an id, those that follow it.
+func eventsWanted(c *request.Call, q eventQuery) (found []*world.Event) {
+	for _, m := range c.World.Machines {
+		if !c.MayView(m) || !machineWanted(m, c.Query) {
+			continue
+		}
+		for _, e := range m.Events {
+			if eventWanted(e, c.Query, q) {
+				found = append(found, e)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *world.Event) int { return cmp.Compare(b.ID, a.ID) })
+	switch {
+	case len(found) <= q.limit:
+		return found
+	case q.after != nil:
+		return found[len(found)-q.limit:]
+	}
+	return found[:q.limit]
+}
+
+// eventWanted says whether the event belongs to the page. The level AUDIT is no
+// lower bound, but those events alone.
+func eventWanted(e *world.Event, query url.Values, q eventQuery) bool {
+	switch {
+	case q.after != nil && e.ID <= *q.after, q.before != nil && e.ID >= *q.before:
+		return false
+	case query.Has("owner") && e.Username != query.Get("owner"):
+		return false
+	case q.level == world.EventLevels[0]:
+		return e.Level == q.level
+	}
+	return e.IsAtLeast(q.level)
+}
+
+// machineWanted compares a machine with the filters of a list of events
+// (api/nodes.py, filtered_nodes_list_from_request).
+func machineWanted(m *world.Machine, query url.Values) bool {
+	for name, have := range map[string]string{"hostname": m.Hostname, "id": m.SystemID, "domain": m.Domain.Name} {
+		if len(query[name]) > 0 && !slices.Contains(query[name], have) {
 			return false
 		}
 	}
-	return slices.Index(eventLevels, e.Level) >= slices.Index(eventLevels, cmp.Or(q.Get("level"), "INFO"))
+	for name, have := range map[string]string{"zone": m.Zone.Name, "pool": m.Pool.Name, "agent_name": m.AgentName} {
+		if query.Has(name) && rest.Last(query[name]) != have {
+			return false
+		}
+	}
+	return !query.Has("mac_address") || slices.ContainsFunc(m.NICs, func(n *world.NIC) bool {
+		return slices.Contains(query["mac_address"], n.MAC)
+	})
 }
 
 func viewEvent(e *world.Event) rest.Object {
 	return rest.Object{
-		"id": e.ID, "node": e.Machine.SystemID, "hostname": e.Machine.Hostname, "username": "unknown",
+		"id": e.ID, "node": e.Machine.SystemID, "hostname": e.Machine.Hostname, "username": cmp.Or(e.Username, "unknown"),
 		"level": e.Level, "created": e.Created.UTC().Format("Mon, 02 Jan. 2006 15:04:05"),
 		"type": e.Kind, "description": e.Text,
 	}
 }
 
-// eventsURI is the address of the next or the previous page.
-func eventsURI(q url.Values, name string, found []*world.Event, i int) string {
-	id := 0
-	if len(found) > 0 {
-		id = found[i].ID
+// nextPage is where newer events are, or will be.
+func nextPage(query url.Values, q eventQuery, found []*world.Event) string {
+	switch {
+	case len(found) > 0:
+		return eventsURI(query, "after", found[0].ID)
+	case q.before != nil:
+		return eventsURI(query, "after", *q.before-1)
 	}
+	return eventsURI(query, "", 0)
+}
+
+// previousPage is where older events are, null where there are none.
+func previousPage(query url.Values, q eventQuery, found []*world.Event) any {
+	switch {
+	case len(found) > 0:
+		return eventsURI(query, "before", found[len(found)-1].ID)
+	case q.after != nil:
+		return eventsURI(query, "before", *q.after+1)
+	}
+	return nil
+}
+
+// eventParameters are the parameters that lead from page to page.
+var eventParameters = []string{"hostname", "mac_address", "id", "domain", "zone", "agent_name", "owner", "limit", "level"}
+
+// eventsURI is the address of another page.
+func eventsURI(query url.Values, name string, id int) string {
 	parts := []string{"op=query"}
-	for _, key := range []string{"hostname", "id", "zone", "domain", "agent_name", "limit", "level"} {
-		for _, value := range q[key] {
+	for _, key := range eventParameters {
+		for _, value := range query[key] {
 			parts = append(parts, key+"="+url.QueryEscape(value))
 		}
 	}
-	return fmt.Sprintf("%sevents/?%s&%s=%d", rest.APIRoot, strings.Join(parts, "&"), name, id)
+	if name != "" {
+		parts = append(parts, name+"="+strconv.Itoa(id))
+	}
+	return rest.APIRoot + "events/?" + strings.Join(parts, "&")
 }

@@ -13,7 +13,9 @@ import (
 
 // Routes are the operations on machines, and on the log of what happened
 // to them.
-func Routes() []request.Route { return slices.Concat(machineRoutes, machineOpRoutes, eventRoutes) }
+func Routes() []request.Route {
+	return slices.Concat(machineRoutes, machineOpRoutes, bulkRoutes, eventRoutes)
+}
 
 var machineRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "machines/", Handle: listMachines},
@@ -22,12 +24,11 @@ var machineRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "machines/", Op: "list_allocated", Handle: listAllocated},
 	{Method: http.MethodGet, Path: "machines/", Op: "power_parameters", Admin: true, Handle: listPowerParameters},
 	{Method: http.MethodGet, Path: "machines/{id}/", Handle: request.OnMachine(request.ViewAll, readMachine)},
-	{Method: http.MethodPut, Path: "machines/{id}/", Handle: request.OnMachine(request.Edit, updateMachine)},
-	{Method: http.MethodDelete, Path: "machines/{id}/", Handle: request.OnMachine(request.Edit, deleteMachine)},
+	{Method: http.MethodPut, Path: "machines/{id}/", Handle: request.OnMachine(request.Admin, updateMachine)},
+	{Method: http.MethodDelete, Path: "machines/{id}/", Handle: request.OnMachine(request.Admin, deleteMachine)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, powerParameters)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "query_power_state", Handle: request.OnMachine(request.ViewAll, queryPowerState)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, machineDetails)},
-	{Method: http.MethodGet, Path: "nodes/{id}/blockdevices/", Handle: request.OnMachine(request.ViewAll, listBlockDevices)},
 }
 
 // machineReply is a machine as the answer to a call that changed it.
@@ -61,24 +62,15 @@ func listMachines(c *request.Call) rest.Reply {
 
 // listAllocated are the machines of the caller.
 func listAllocated(c *request.Call) rest.Reply {
-	views := []rest.Object{}
+	views, wanted := []rest.Object{}, c.Query["id"]
 	for _, m := range world.SortedMachines(c.World.Machines) {
-		if m.Owner == c.User && m.Status == world.StatusAllocated {
+		if m.Owner == c.User && m.Status == world.StatusAllocated && (len(wanted) == 0 || slices.Contains(wanted, m.SystemID)) {
 			views = append(views, view.Machine(m))
 		}
 	}
 	rep := rest.OK(views)
 	rep.Objects = len(views)
 	return rep
-}
-
-// listBlockDevices shows the disks as the machine does, but for one key.
-func listBlockDevices(_ *request.Call, m *world.Machine) rest.Reply {
-	views := view.DiskViews(m)
-	for _, v := range views {
-		delete(v, "firmware_version")
-	}
-	return rest.OK(views)
 }
 
 // machineDetails is BSON: lldp and lshw, both empty as in a VM that nobody

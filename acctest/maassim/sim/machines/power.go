@@ -2,7 +2,6 @@ package machines
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/driver"
@@ -13,69 +12,64 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-func rescueMode(c *request.Call, m *world.Machine) rest.Reply {
-	return startRescue(c, m, world.StatusEnteringRescueMode, world.StatusRescueMode, world.StatusReady, world.StatusBroken, world.StatusDeployed)
-}
-
-func exitRescueMode(c *request.Call, m *world.Machine) rest.Reply {
-	return startRescue(c, m, world.StatusExitingRescueMode, m.Previous, world.StatusRescueMode)
-}
-
-// startRescue boots a machine into rescue mode, or out of it.
-func startRescue(c *request.Call, m *world.Machine, passing, after world.Status, from ...world.Status) rest.Reply {
-	if !world.OneOf(m.Status, from...) {
-		return rest.Conflict(fmt.Sprintf("Invalid transition: %s -> %s.", m.Status, passing))
-	}
-	action := wakeAction(m)
-	if after != world.StatusRescueMode && after != world.StatusDeployed {
-		action = "off"
-	}
-	if lifecycle.PowerBusy(m, action) {
-		return lifecycle.BusyReply(m, action)
-	}
-	if passing == world.StatusEnteringRescueMode {
-		m.Previous = m.Status
-	}
-	m.Status = passing
-	m.Log(strings.ToUpper(passing.String()[:1])+passing.String()[1:], "", "")
-	rep := machineReply(m)
-	m.Progress.Cancel()
-	m.Progress = c.World.Later(max(c.World.Latency.PowerOn, c.World.Latency.PowerOff), func() { m.Status = after })
-	lifecycle.Power(c.World, m, action)
-	return rep
-}
-
-// powerOn needs an acquired machine. The answer still shows the old power.
-func powerOn(_ *request.Call, m *world.Machine) rest.Reply {
-	if m.Owner == nil {
+// powerOn needs a machine that somebody has. One that is Allocated is deployed by
+// it (models/node.py, start). The answer still shows the old power.
+func powerOn(c *request.Call, m *world.Machine) rest.Reply {
+	switch {
+	case m.Owner == nil:
 		return rest.Conflict("Can't start node: it hasn't been allocated.")
+	case m.Status == world.StatusAllocated:
+		return startDeployment(c, m)
+	}
+	m.NoteRequest(c.User, "User powering up node", "start", c.Field("comment"))
+	if c.Has("user_data") {
+		m.UserData = readUserData(c.Field("user_data"))
+	}
+	if m.Status == world.StatusDeployed && m.Ephemeral {
+		m.Log("Deploying", "")
 	}
 	return switchPower(m, "on")
 }
 
-func powerOff(_ *request.Call, m *world.Machine) rest.Reply { return switchPower(m, "off") }
+// powerOff answers null where MAAS cannot turn the machine off itself.
+func powerOff(c *request.Call, m *world.Machine) rest.Reply {
+	m.NoteRequest(c.User, "User powering down node", "stop", c.Field("comment"))
+	if m.PowerType == "manual" {
+		return rest.OK(nil)
+	}
+	return switchPower(m, "off")
+}
 
 func switchPower(m *world.Machine, action string) rest.Reply {
-	if lifecycle.PowerBusy(m, action) {
-		return lifecycle.BusyReply(m, action)
+	if bad := lifecycle.Refusal(m.World, m, action); bad != nil {
+		return *bad
 	}
 	rep := machineReply(m)
 	lifecycle.Power(m.World, m, action)
 	return rep
 }
 
-// queryPowerState asks the driver and remembers the answer.
+// queryPowerState asks the driver and remembers the answer, and why there is
+// none.
 func queryPowerState(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
 	if w.Rack != world.OK {
-		m.PowerState = "unknown"
+		lifecycle.SetPower(m, "unknown")
 		return hosts.NoRack(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.RackID))
 	}
 	w.Sleep(driverDelay(m))
 	state := driver.PowerState(m)
-	if m.PowerType == "lxd" && !m.Power.InFlight() {
+	if m.PowerType != "lxd" {
+		return rest.OK(rest.Object{"state": state})
+	}
+	if state == "error" {
+		m.Note("WARNING", "Failed to query node's BMC", driver.PowerProblem(m), "")
+	}
+	if !m.Power.InFlight() {
 		m.Power.Cancel()
-		lifecycle.SetPower(m, state)
+		if state != m.PowerState {
+			lifecycle.SetPower(m, state)
+		}
 	}
 	return rest.OK(rest.Object{"state": state})
 }

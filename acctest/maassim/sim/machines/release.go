@@ -12,38 +12,56 @@ import (
 
 func releaseMachine(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
-	if names := HostedBy(m); names != "" && !rest.Truth(c.Field("force")) {
-		return rest.BadText("The following VM hosts must be removed first: " + names)
-	}
-	if removeHosted(w, m); w.Machines[m.SystemID] != m {
-		return machineReply(m) // MAAS had made it for the VM host
+	if bad := checkBooleans(c, "erase", "secure_erase", "quick_erase", "force"); bad != nil {
+		return *bad
 	}
 	switch {
 	case world.OneOf(m.Status, world.StatusReady, world.StatusReleasing):
 		return machineReply(m)
-	case !world.OneOf(m.Status, world.StatusAllocated, world.StatusDeploying, world.StatusDeployed, world.StatusReserved, world.StatusBroken,
-		world.StatusFailedDeployment, world.StatusFailedDiskErasing, world.StatusFailedReleasing, world.StatusRescueMode,
-		world.StatusFailedEnteringRescueMode, world.StatusFailedExitingRescueMode):
+	case !lifecycle.IsReleasable(m):
 		return rest.Conflict(fmt.Sprintf("Machine cannot be released in its current state ('%s').", m.Status))
 	}
-	if rest.Truth(c.Field("erase")) && m.Status == world.StatusDeployed {
-		return eraseDisks(w, m)
+	if names := HostedBy(m); names != "" && !rest.Truth(c.Field("force")) {
+		return stillHosts(names)
 	}
-	if lifecycle.PowerBusy(m, "off") {
-		return lifecycle.BusyReply(m, "off")
+	if removeHosted(w, m); w.Machines[m.SystemID] != m {
+		return machineReply(m) // MAAS had made it for the VM host
 	}
-	lifecycle.Release(w, m)
+	if rest.Truth(c.Field("erase")) {
+		return eraseDisks(c, m)
+	}
+	return giveBack(c, m)
+}
+
+// stillHosts is 400 for a machine that VM hosts run on.
+func stillHosts(names string) rest.Reply {
+	return rest.BadText("The following VM hosts must be removed first: " + names)
+}
+
+// giveBack releases the machine. Where MAAS cannot turn it off, it keeps its
+// status, and has lost what was installed.
+func giveBack(c *request.Call, m *world.Machine) rest.Reply {
+	m.NoteRequest(c.User, "User releasing node", "release", c.Field("comment"))
+	old := m.Status
+	var bad *rest.Reply
+	if m.PowerState != "off" {
+		bad = lifecycle.Refusal(c.World, m, "off")
+	}
+	lifecycle.Release(c.World, m)
+	if bad != nil {
+		m.Progress.Cancel()
+		m.SetStatus(old)
+		return *bad
+	}
 	rep := machineReply(m)
-	if m.PowerState == "off" {
-		m.Progress.Finish()
-	} else {
-		lifecycle.Power(w, m, "off")
+	if m.Status == world.StatusReleasing && c.World.Machines[m.SystemID] == m {
+		lifecycle.Power(c.World, m, "off")
 	}
 	return rep
 }
 
 // removeHosted is what force=true does before a release: the VM hosts on the
-// machine go with every machine on them (api/machines.py, release). Their
+// machine go with every machine on them (models/node.py, maybe_delete_pods). Their
 // instances are left to what happens to the host.
 func removeHosted(w *world.World, m *world.Machine) {
 	for _, h := range world.SortedHosts(w.Hosts) {
@@ -57,19 +75,29 @@ func removeHosted(w *world.World, m *world.Machine) {
 	}
 }
 
-// eraseDisks boots the machine to wipe its disks; the release follows.
-func eraseDisks(w *world.World, m *world.Machine) rest.Reply {
-	if lifecycle.PowerBusy(m, "cycle") {
-		return lifecycle.BusyReply(m, "cycle")
+// eraseDisks boots the machine to wipe its disks; the release follows
+// (models/node.py, start_disk_erasing).
+func eraseDisks(c *request.Call, m *world.Machine) rest.Reply {
+	w := c.World
+	if bad := noEphemeralImage(w); bad != nil {
+		return *bad
 	}
-	m.Previous, m.Status = m.Status, world.StatusDiskErasing
+	m.NoteRequest(c.User, "User erasing disk", "start disk erasing", c.Field("comment"))
+	action := wakeAction(m)
+	m.SetStatus(world.StatusDiskErasing)
+	if bad := lifecycle.Refusal(w, m, action); bad != nil {
+		m.SetStatus(world.StatusFailedDiskErasing)
+		return *bad
+	}
 	rep := machineReply(m)
 	m.Progress.Cancel()
 	m.Progress = w.Later(w.Latency.Release, func() {
 		lifecycle.EndPower(m, "on")
+		m.Log("Disks erased", "")
+		m.NoteRequest(nil, "User releasing node", "release", "")
 		lifecycle.Release(w, m)
 		lifecycle.Power(w, m, "off")
 	})
-	lifecycle.Power(w, m, wakeAction(m))
+	lifecycle.Power(w, m, action)
 	return rep
 }

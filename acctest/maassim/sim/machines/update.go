@@ -1,8 +1,11 @@
 package machines
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
@@ -11,8 +14,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// powerTypes are the drivers that a machine may name here.
-var powerTypes = []string{"", "manual", "lxd", "ipmi", "redfish", "virsh", "webhook"}
+// powerTypes are the drivers that a machine may name (provisioningserver/drivers).
+var powerTypes = append([]string{""}, strings.Fields("amt apc dli eaton hmc hmcz ipmi lxd manual moonshot mscm msftocs nova openbmc "+
+	"proxmox raritan recs_box redfish sm15k ucsm virsh vmware webhook wedge")...)
 
 // updateMachine changes the fields that are given. Zone, pool and domain are
 // names.
@@ -30,14 +34,15 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 		errs.Add("power_type", rest.ChoiceProblem(kind))
 	}
 	swap := readSwapSize(c, errs)
+	checkMachineFields(c, errs)
 	if len(errs) > 0 {
 		return rest.BadForm(errs)
 	}
 	if bad := rewireMachine(c.World, c, m); bad != nil {
 		return *bad
 	}
-	if hostname != nil && *hostname != "" {
-		m.Hostname = *hostname
+	if hostname != nil {
+		m.Hostname = cmp.Or(*hostname, c.World.RandomName()) // models/node.py, Node.save
 	}
 	Place(m, z, p, d)
 	hosts.SetGiven(&m.Description, hosts.FieldText(c, "description"))
@@ -48,7 +53,50 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 		m.MinKernel = new(string)
 	}
 	hosts.SetGiven(m.MinKernel, hosts.FieldText(c, "min_hwe_kernel"))
+	setHardware(c, m)
 	return machineReply(m)
+}
+
+// setHardware writes what an admin says of the hardware.
+func setHardware(c *request.Call, m *world.Machine) {
+	if c.Field("cpu_count") != "" {
+		m.Cores = c.Number("cpu_count", m.Cores)
+	}
+	if c.Field("memory") != "" {
+		m.MemoryMiB = int64(c.Number("memory", int(m.MemoryMiB)))
+	}
+}
+
+// checkMachineFields refuses what is no number, no kernel, or no longer possible
+// (forms/__init__.py, NodeForm and AdminMachineForm).
+func checkMachineFields(c *request.Call, errs rest.FormErrors) {
+	for _, name := range []string{"cpu_count", "memory"} {
+		if text := strings.TrimSpace(c.Field(name)); text != "" {
+			if _, err := strconv.Atoi(text); err != nil {
+				errs.Add(name, rest.MsgWhole)
+			}
+		}
+	}
+	if rest.Truth(c.Field("disable_ipv4")) {
+		errs.Add("disable_ipv4", "If specified, disable_ipv4 must be False.")
+	}
+	if kernel := c.Field("min_hwe_kernel"); kernel != "" && !isCompatible(c.World, kernel) {
+		errs.Add("min_hwe_kernel", fmt.Sprintf("No kernel matches \">=%s\" requirement.", kernel))
+	}
+}
+
+// kernelName is a kernel by the version of the series that it came with, or by the
+// letter of one before xenial.
+var kernelName = regexp.MustCompile(`^(?:(?:ga|hwe)-(\d\d\.\d\d)(?:-lowlatency)?(?:-edge)?|hwe-[a-z])$`)
+
+// isCompatible says whether an image has the kernel, or a later one
+// (utils/osystems.py, validate_min_hwe_kernel).
+func isCompatible(w *world.World, kernel string) bool {
+	found := kernelName.FindStringSubmatch(kernel)
+	return found != nil && slices.ContainsFunc(w.Images, func(image string) bool {
+		series, isUbuntu := strings.CutPrefix(image, "ubuntu/")
+		return isUbuntu && found[1] <= ubuntuVersions[series]
+	})
 }
 
 // checkRename refuses names that cannot be and those of others; an FQDN names

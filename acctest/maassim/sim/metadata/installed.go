@@ -38,7 +38,7 @@ func Installed(m *world.Machine, url string) (map[string]string, error) {
 func datasource(m *world.Machine, url string) rest.Object {
 	key := Credentials(m)
 	credentials := func(more rest.Object) rest.Object {
-		more["consumer_key"], more["token_key"], more["token_secret"] = key.Consumer, key.Token, key.Secret
+		more["consumer_key"], more["token_key"], more["token_secret"] = key.Consumer, key.Key, key.Secret
 		return more
 	}
 	return rest.Object{

@@ -40,9 +40,9 @@ func Serve(w *world.World, r *http.Request, body []byte) rest.Reply {
 	return metadataItem(m, strings.TrimSuffix(item, "/"))
 }
 
-// Credentials are the credentials of a machine, as those of a user.
-func Credentials(m *world.Machine) *world.User {
-	return &world.User{Name: m.SystemID, Consumer: "nodeConsumer" + m.SystemID, Token: "nodeToken" + m.SystemID, Secret: "nodeSecret" + m.SystemID}
+// Credentials are the credentials of a machine.
+func Credentials(m *world.Machine) *world.Token {
+	return m.Credentials()
 }
 
 // machineAsking finds the machine by its credentials.
@@ -51,7 +51,7 @@ func machineAsking(w *world.World, r *http.Request) (*world.Machine, *rest.Reply
 	consumer := request.OauthParams(r.Header.Get("Authorization"))["oauth_consumer_key"]
 	for _, m := range world.SortedMachines(w.Machines) {
 		if Credentials(m).Consumer == consumer {
-			_, denied := request.AuthenticateAs(w, c, r, []*world.User{Credentials(m)})
+			_, denied := request.AuthenticateAs(w, c, r, []*world.User{{Name: m.SystemID, Tokens: []*world.Token{Credentials(m)}}})
 			return m, denied
 		}
 	}

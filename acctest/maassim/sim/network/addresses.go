@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
@@ -24,9 +26,10 @@ var addressRoutes = []request.Route{
 // MAAS's kinds of addresses (enum.py, IPADDRESS_TYPE), as far as they are told
 // apart here.
 const (
-	allocAuto   = 0
-	allocSticky = 1
-	allocUser   = 4
+	allocAuto       = 0
+	allocStatic     = 1 // STICKY, which MAAS calls Static
+	allocUser       = 4
+	allocDiscovered = 6
 )
 
 const (
@@ -86,8 +89,8 @@ func addressHolder(w *world.World, wanted *world.Link) (*world.Machine, *world.N
 
 // linkedView shows an address that a machine has, null where it gave it back.
 func linkedView(m *world.Machine, n *world.NIC, l *world.Link) rest.Object {
-	kind, name := allocSticky, "Sticky"
-	if l.Mode == "auto" {
+	kind, name := allocStatic, "Static"
+	if l.Mode == world.LinkAuto {
 		kind, name = allocAuto, "Automatic"
 	}
 	v := rest.Object{
@@ -108,53 +111,167 @@ func reservationIndex(w *world.World, ip netip.Addr) int {
 	return slices.IndexFunc(w.Reserved, func(r *world.ReservedIP) bool { return r.IP == ip })
 }
 
-// listAddresses lists the caller's own; an admin sees all with all=true.
+// listAddresses lists the addresses that the caller reserved. An admin sees those
+// of an owner, or with all=true every address that MAAS keeps
+// (api/ip_addresses.py).
 func listAddresses(c *request.Call) rest.Reply {
+	all, ip, owner := rest.Truth(c.Query.Get("all")), c.Query.Get("ip"), c.Query.Get("owner")
+	switch {
+	case ip != "" && !isAddress(ip):
+		return plainRefusal(http.StatusBadRequest, "Parameter 'ip' must contain an IP address.")
+	case all && !c.User.Admin:
+		return plainRefusal(http.StatusForbidden, "Listing all IP addresses requires admin privileges.")
+	case owner != "" && !c.User.Admin:
+		return plainRefusal(http.StatusForbidden, "Listing another user's IP addresses requires admin privileges.")
+	}
 	views := []rest.Object{}
+	if all && owner == "" {
+		views = serverAddresses(c.World)
+	}
 	for _, r := range c.World.Reserved {
-		if r.Owner == c.User || c.User.Admin && rest.Truth(c.Query.Get("all")) {
+		if owner == r.Owner.Name || owner == "" && (all || r.Owner == c.User) {
 			views = append(views, viewReserved(r, c.World))
 		}
 	}
-	return rest.OK(views)
+	return rest.OK(slices.DeleteFunc(views, func(v rest.Object) bool { return ip != "" && v["ip"] != ip }))
+}
+
+// serverAddresses are those of MAAS's own server and of the machines, among them
+// what commissioning saw, and those of the LXDs.
+func serverAddresses(w *world.World) []rest.Object {
+	views := []rest.Object{}
+	for _, n := range w.Subnets {
+		if n.HasRack {
+			v := staticView(w, world.RackAddress(w, n).String(), allocStatic, "Static")
+			v["subnet"], v["interface_set"] = view.Subnet(n, w), []rest.Object{view.RackNIC(w, n)}
+			views = append(views, v)
+		}
+	}
+	for _, b := range rest.Sorted(w.BMCs) {
+		host, _, err := net.SplitHostPort(world.LXDAddress(b.Address))
+		isSame := func(v rest.Object) bool { return v["ip"] == host }
+		if err == nil && isAddress(host) && !slices.ContainsFunc(views, isSame) {
+			views = append(views, staticView(w, host, allocStatic, "Static"))
+		}
+	}
+	for _, m := range world.SortedMachines(w.Machines) {
+		for _, n := range m.NICs {
+			for _, l := range n.Links {
+				if l.IP != "" {
+					views = append(views, linkedView(m, n, l))
+				}
+			}
+			for _, d := range n.Discovered {
+				v := staticView(w, d.IP, allocDiscovered, "Discovered")
+				v["subnet"], v["interface_set"] = view.Subnet(d.Subnet, w), []rest.Object{view.NICView(m, n)}
+				views = append(views, v)
+			}
+		}
+	}
+	return views
+}
+
+func staticView(w *world.World, ip string, kind int, name string) rest.Object {
+	return rest.Object{
+		"ip": ip, "alloc_type": kind, "alloc_type_name": name, "created": w.Keeper.Built.UTC().Format(momentForm),
+		"owner": nil, "interface_set": []rest.Object{}, "subnet": nil, "resource_uri": rest.APIRoot + "ipaddresses/",
+	}
+}
+
+func isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
+}
+
+// plainRefusal is a refusal that MAAS makes itself, without a character set.
+func plainRefusal(status int, text string) rest.Reply {
+	return rest.Reply{Status: status, Kind: rest.TypePlain, Body: []byte(text), Header: rest.APIHeader()}
 }
 
 // reserveAddress answers 404 where the address is not to be had, as MAAS does.
+// An ip= decides on the subnet, whatever subnet= says (api/ip_addresses.py).
 func reserveAddress(c *request.Call) rest.Reply {
-	n := world.SubnetCalled(c.World, cmp.Or(c.Field("subnet"), "-"))
-	text := cmp.Or(c.Field("ip"), c.Field("ip_address"))
+	text, called := cmp.Or(c.Field("ip"), c.Field("ip_address")), c.Field("subnet")
+	if text != "" && !isAddress(text) {
+		return rest.BadField("ip_address", msgAddress)
+	}
+	n, rep := reservedSubnet(c.World, text, called)
+	if rep != nil {
+		return *rep
+	}
+	name, d, rep := reservedName(c)
+	if rep != nil {
+		return *rep
+	}
 	if text == "" {
-		if n == nil {
-			return rest.BadText("Unable to identify subnet: specify a subnet or an IP address.")
+		if text = c.World.FreeAddress(n); text == "" {
+			return rest.Refused(http.StatusServiceUnavailable, fmt.Sprintf("No more IPs available in subnet: %s.", n.CIDR))
 		}
-		text = c.World.FreeAddress(n)
 	}
-	ip, err := netip.ParseAddr(text)
-	if err != nil {
-		return rest.BadField("ip_address", "Enter a valid IPv4 or IPv6 address.")
-	}
-	if n == nil {
-		n = c.World.SubnetOf(ip)
-	}
-	if n == nil || !n.CIDR.Contains(ip) {
-		return rest.BadText(fmt.Sprintf("No subnet contains %s.", ip))
-	}
+	ip := netip.MustParseAddr(text)
 	if rep := refuseAddress(c.World, ip); rep != nil {
 		return *rep
 	}
 	r := &world.ReservedIP{IP: ip, Subnet: n, Owner: c.User, Created: time.Now()}
 	c.World.Reserved = append(c.World.Reserved, r)
+	if name != "" {
+		nameAddress(c.World, name, d, ip)
+	}
 	return rest.OK(viewReserved(r, c.World))
+}
+
+func reservedSubnet(w *world.World, ip, called string) (*world.Subnet, *rest.Reply) {
+	var bad rest.Reply
+	switch {
+	case ip != "":
+		if n := w.SubnetOf(netip.MustParseAddr(ip)); n != nil {
+			return n, nil
+		}
+		bad = rest.BadText(fmt.Sprintf("No known subnet for IP address: %s.", ip))
+	case called == "":
+		bad = rest.BadText("Must supply either the 'subnet' or the 'ip' parameter.")
+	default:
+		if n := world.SubnetCalled(w, called); n != nil {
+			return n, nil
+		}
+		bad = rest.BadText(fmt.Sprintf("Unable to identify subnet: %s.", called))
+	}
+	return nil, &bad
+}
+
+// reservedName is the name that a reserved address gets, empty for none. It is in
+// the default domain unless it has a dot.
+func reservedName(c *request.Call) (string, *world.Domain, *rest.Reply) {
+	label, after, isDotted := strings.Cut(c.Field("hostname"), ".")
+	if !isDotted {
+		return label, c.World.DefaultDomain(), nil
+	}
+	d := c.World.DomainNamed(after)
+	if d == nil {
+		rep := rest.NoObject("Domain")
+		return "", nil, &rep
+	}
+	return label, d, nil
+}
+
+// nameAddress adds an address to a name, which it makes where there is none.
+func nameAddress(w *world.World, label string, d *world.Domain, ip netip.Addr) {
+	i := slices.IndexFunc(w.DNS, func(r *world.DNSResource) bool { return r.Name == label && r.Domain == d })
+	if i < 0 {
+		i = len(w.DNS)
+		w.DNS = append(w.DNS, &world.DNSResource{ID: w.NextID("dnsresource"), Name: label, Domain: d})
+	}
+	w.DNS[i].IPs = append(w.DNS[i].IPs, ip.String())
 }
 
 // refuseAddress says why an address cannot be reserved, nil if it can.
 func refuseAddress(w *world.World, ip netip.Addr) *rest.Reply {
 	var rep rest.Reply
 	switch r := world.RangeOf(w, ip); {
-	case world.IsTaken(w, ip):
-		rep = rest.Refused(http.StatusNotFound, fmt.Sprintf("The IP address %s is already in use.", ip))
 	case r != nil && r.Kind == "dynamic":
 		rep = rest.Refused(http.StatusForbidden, fmt.Sprintf("IP address %s belongs to an existing dynamic range. To reserve this IP address, a MAC address is required. (Create a device instead.)", ip))
+	case world.HasAddressRow(w, ip, false):
+		rep = rest.Refused(http.StatusNotFound, fmt.Sprintf("The IP address %s is already in use.", ip))
 	case r != nil:
 		rep = rest.Refused(http.StatusNotFound, fmt.Sprintf("%s is within the reserved range from %s to %s", ip, r.Start, r.End))
 	default:
@@ -164,19 +281,32 @@ func refuseAddress(w *world.World, ip netip.Addr) *rest.Reply {
 }
 
 // releaseAddress forgets an address that the caller reserved; names that
-// point to it just lose it, however many they are.
+// point to it just lose it, however many they are. An admin's force=true takes any
+// address, also from a machine's link.
 func releaseAddress(c *request.Call) rest.Reply {
-	ip, err := netip.ParseAddr(c.Field("ip"))
-	if err != nil {
-		return rest.BadField("ip", "Enter a valid IPv4 or IPv6 address.")
+	text, forced := c.Field("ip"), rest.Truth(c.Field("force"))
+	switch {
+	case text == "":
+		return rest.BadText("No provided ip!")
+	case forced && !c.User.Admin:
+		return plainRefusal(http.StatusForbidden, "Force-releasing an IP address requires admin privileges.")
+	case !isAddress(text):
+		return rest.BadField("ip", msgAddress)
 	}
+	ip := netip.MustParseAddr(text)
 	i := reservationIndex(c.World, ip)
-	forced := c.User.Admin && rest.Truth(c.Field("force"))
-	if i < 0 || c.World.Reserved[i].Owner != c.User && !forced {
+	_, n, l := linkWith(c.World, ip)
+	switch {
+	case i >= 0 && (forced || c.World.Reserved[i].Owner == c.User):
+		c.World.Reserved = slices.Delete(c.World.Reserved, i, i+1)
+	case forced && l != nil:
+		n.RemoveLink(c.World, l)
+	case forced:
+		return rest.BadText(fmt.Sprintf("IP address %s does not exist.", text))
+	default:
 		return rest.BadText(fmt.Sprintf("IP address %s does not exist, is not the correct type of address, or does not belong to the requesting user.\n"+
-			"If you are sure you want to release this address, use force=true as a MAAS administrator.", ip))
+			"If you are sure you want to release this address, use force=true as a MAAS administrator.", text))
 	}
-	c.World.Reserved = slices.Delete(c.World.Reserved, i, i+1)
 	ForgetAddresses(c.World)
 	return rest.Deleted()
 }
@@ -190,10 +320,26 @@ func listSubnetAddresses(c *request.Call) rest.Reply {
 	ForgetAddresses(c.World)
 	used := usedAddresses(c.World, n)
 	views := []rest.Object{}
-	for _, ip := range slices.SortedFunc(maps.Keys(used), func(a, b netip.Addr) int { return cmp.Compare(a.String(), b.String()) }) {
+	hidden := hiddenKeys(c)
+	for _, ip := range slices.SortedFunc(maps.Keys(used), netip.Addr.Compare) {
+		for _, key := range hidden {
+			delete(used[ip], key)
+		}
 		views = append(views, used[ip])
 	}
 	return rest.OK(views)
+}
+
+// hiddenKeys are what a caller does not want to see of a subnet's addresses.
+func hiddenKeys(c *request.Call) (keys []string) {
+	isOff := func(name string) bool { return c.Query.Has(name) && !rest.Truth(c.Query.Get(name)) }
+	if isOff("with_username") {
+		keys = append(keys, "user")
+	}
+	if isOff("with_summary") || isOff("with_node_summary") {
+		keys = append(keys, "node_summary", "dns_records")
+	}
+	return keys
 }
 
 // usedAddresses shows who has which address of a subnet.
@@ -201,7 +347,10 @@ func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 	used := map[netip.Addr]rest.Object{}
 	add := func(ip netip.Addr, kind int, user string, since time.Time, node rest.Object) {
 		date := since.UTC().Format(longDateForm)
-		v := rest.Object{"ip": ip.String(), "alloc_type": kind, "user": user, "created": date, "updated": date}
+		v := rest.Object{"ip": ip.String(), "alloc_type": kind, "created": date, "updated": date}
+		if user != "" {
+			v["user"] = user
+		}
 		if node != nil {
 			v["node_summary"] = node
 		}
@@ -210,8 +359,8 @@ func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 		}
 		used[ip] = v
 	}
-	if n.VLAN.DHCP {
-		add(world.RackAddress(w, n), allocSticky, "MAAS", w.Keeper.Built, nodeSummary(w.RackID, world.RackHostname, w.Domains[0], 4, world.RackNIC))
+	if n.HasRack {
+		add(world.RackAddress(w, n), allocStatic, "MAAS", w.Keeper.Built, nodeSummary(w.RackID, world.RackHostname, w.DefaultDomain(), 4, world.RackNIC))
 	}
 	for _, r := range w.Reserved {
 		if r.Subnet == n {
@@ -219,15 +368,13 @@ func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 		}
 	}
 	world.EachLink(w, n, func(m *world.Machine, i *world.NIC, l *world.Link, ip netip.Addr) {
-		kind := allocSticky
+		kind := allocStatic
 		if l.Mode == "auto" {
 			kind = allocAuto
 		}
-		owner := "MAAS"
-		if m.Owner != nil {
-			owner = m.Owner.Name
-		}
-		add(ip, kind, owner, w.Keeper.Built, nodeSummary(m.SystemID, m.Hostname, m.Domain, 0, i.Name))
+		summary := nodeSummary(m.SystemID, m.Hostname, m.Domain, 0, i.Name)
+		summary["is_container"] = m.Parent != nil
+		add(ip, kind, request.OwnerText(m), w.Keeper.Built, summary)
 	})
 	return used
 }

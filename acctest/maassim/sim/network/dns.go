@@ -91,14 +91,18 @@ func listDNS(c *request.Call) rest.Reply {
 	ForgetAddresses(c.World)
 	views := []rest.Object{}
 	byName := func(a, b *world.DNSResource) int { return cmp.Compare(a.Name, b.Name) }
-	for _, r := range slices.SortedStableFunc(slices.Values(c.World.DNS), byName) {
-		if (name == "" || name == r.Name) && (in == nil || in == r.Domain) {
-			views = append(views, viewResource(r, c.World))
-		}
-	}
+	ordered := slices.SortedStableFunc(slices.Values(c.World.DNS), byName)
 	for _, d := range rest.Sorted(c.World.Domains) {
-		if rest.Truth(c.Query.Get("all")) && (in == nil || in == d) {
+		if in != nil && in != d {
+			continue
+		}
+		if rest.Truth(c.Query.Get("all")) { // these come before the domain's own
 			views = append(views, impliedNames(c.World, d, name)...)
+		}
+		for _, r := range ordered {
+			if r.Domain == d && (name == "" || name == r.Name) {
+				views = append(views, viewResource(r, c.World))
+			}
 		}
 	}
 	return rest.OK(views)
@@ -179,13 +183,11 @@ func updateDNS(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	if c.Has("fqdn") {
-		name, d, wrong := splitName(c)
-		if wrong != nil {
-			return *wrong
-		}
-		r.Name, r.Domain = name, d
+	name, d, wrong := newName(c, r)
+	if wrong != nil {
+		return *wrong
 	}
+	r.Name, r.Domain = name, d
 	if c.Has("address_ttl") {
 		ttl, problem := readTTL(c.Field("address_ttl"))
 		if problem != "" {
@@ -199,8 +201,31 @@ func updateDNS(c *request.Call) rest.Reply {
 			return *wrong
 		}
 		pointTo(c.World, r, ips, c.User)
+	} else if len(r.IPs) > 1 {
+		// MAAS fills in the addresses from the record, and then reads the last one
+		// alone of the list (forms/dnsresource.py).
+		pointTo(c.World, r, r.IPs[len(r.IPs)-1:], c.User)
 	}
 	return rest.OK(viewResource(r, c.World))
+}
+
+// newName is what an update calls a resource. fqdn counts where neither name nor
+// domain is given (api/dnsresources.py, update).
+func newName(c *request.Call, r *world.DNSResource) (string, *world.Domain, *rest.Reply) {
+	if c.Has("fqdn") && !c.Has("name") && !c.Has("domain") {
+		return splitName(c)
+	}
+	name, d := r.Name, r.Domain
+	if c.Has("name") {
+		name = c.Field("name")
+	}
+	if c.Has("domain") {
+		if d = domainCalled(c.World, c.Field("domain")); d == nil {
+			rep := rest.NoObject("Domain")
+			return "", nil, &rep
+		}
+	}
+	return name, d, nil
 }
 
 func deleteDNS(c *request.Call) rest.Reply {

@@ -17,7 +17,9 @@ import (
 var domainRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "domains/", Handle: listDomains},
 	{Method: http.MethodPost, Path: "domains/", Admin: true, Handle: createDomain},
+	{Method: http.MethodPost, Path: "domains/", Op: "set_serial", Admin: true, Handle: setSerial},
 	{Method: http.MethodGet, Path: "domains/{id}/", Handle: readDomain},
+	{Method: http.MethodPost, Path: "domains/{id}/", Op: "set_default", Admin: true, Handle: setDefaultDomain},
 	{Method: http.MethodPut, Path: "domains/{id}/", Admin: true, Handle: updateDomain},
 	{Method: http.MethodDelete, Path: "domains/{id}/", Admin: true, Handle: deleteDomain},
 }
@@ -136,7 +138,7 @@ func deleteDomain(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	if d.ID == 0 {
+	if d == c.World.DefaultDomain() {
 		return rest.BadText("This domain is the default domain, it cannot be deleted.")
 	}
 	if users, field := usersOf(c.World, d); len(users) > 0 {
@@ -162,4 +164,32 @@ func usersOf(w *world.World, d *world.Domain) (users []string, field string) {
 		users = append(users, fmt.Sprintf("<DNSResource: name=%s>", name))
 	}
 	return users, "DNSResource.domain"
+}
+
+// setDefaultDomain makes the domain that of all that names no other one.
+func setDefaultDomain(c *request.Call) rest.Reply {
+	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	if wrong != nil {
+		return *wrong
+	}
+	c.World.DefaultDomainID = d.ID
+	return rest.OK(view.Domain(d, c.World))
+}
+
+// maxSerial is the greatest serial number of a zone (dns/config.py, INT_MAX).
+const maxSerial = 1<<32 - 1
+
+// setSerial checks the serial number of the DNS zones, which is not simulated.
+func setSerial(c *request.Call) rest.Reply {
+	if !c.Has("serial") {
+		return rest.BadSentence("serial", "Missing parameter")
+	}
+	serial, err := strconv.ParseInt(c.Field("serial"), 10, 64)
+	switch {
+	case err != nil:
+		return rest.BadSentence("serial", "Expected a serial number")
+	case serial == 0 || serial > maxSerial:
+		return rest.BadSentence("serial", fmt.Sprintf("Expected a serial number between 1 and %d", int64(maxSerial)))
+	}
+	return rest.Reply{Status: http.StatusOK, Kind: rest.TypePlain, Header: rest.APIHeader()}
 }

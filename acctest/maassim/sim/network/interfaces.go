@@ -1,13 +1,10 @@
 package network
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
@@ -18,18 +15,25 @@ import (
 // Routes are the operations on subnets, addresses and names in the DNS,
 // and on a machine's interfaces.
 func Routes() []request.Route {
-	return slices.Concat(networkRoutes, domainRoutes, dnsRoutes, dnsRecordRoutes, subnetRoutes, rangeRoutes, addressRoutes)
+	return slices.Concat(networkRoutes, fabricRoutes, vlanRoutes, spaceRoutes, staticRoutes, domainRoutes, dnsRoutes, dnsRecordRoutes, subnetRoutes, rangeRoutes, addressRoutes)
 }
 
 // networkRoutes are the operations on a machine's interfaces.
 var networkRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "nodes/{id}/interfaces/", Handle: request.OnMachine(request.ViewAll, listInterfaces)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bridge", Handle: request.OnMachine(request.Edit, createBridge)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bridge", Handle: request.OnMachine(request.Admin, createInterface("create bridge", "bridge"))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_physical", Handle: request.OnMachine(request.Admin, createInterface("create", "physical"))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_vlan", Handle: request.OnMachine(request.Admin, createInterface("create VLAN", "vlan"))},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/", Op: "create_bond", Handle: request.OnMachine(request.Admin, createInterface("create bond", "bond"))},
+	{Method: http.MethodPut, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Admin, updateInterface)},
 	{Method: http.MethodGet, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.ViewAll, readInterface)},
-	{Method: http.MethodDelete, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Edit, deleteInterface)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Edit, linkSubnet)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "unlink_subnet", Handle: onInterface(request.Edit, unlinkSubnet)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Edit, disconnect)},
+	{Method: http.MethodDelete, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Admin, deleteInterface)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Admin, linkSubnet)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "unlink_subnet", Handle: onInterface(request.Admin, unlinkSubnet)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Admin, disconnect)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "set_default_gateway", Handle: onInterface(request.Admin, setDefaultGateway)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "add_tag", Handle: onInterface(request.Admin, tagInterface)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "remove_tag", Handle: onInterface(request.Admin, untagInterface)},
 }
 
 // onInterface looks up the interface of the path, by its id or its name.
@@ -53,177 +57,19 @@ func readInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 // notChangeable is 409 unless the machine is in a state in which its network
 // can be changed.
 func notChangeable(m *world.Machine, action string) *rest.Reply {
-	if world.OneOf(m.Status, world.StatusNew, world.StatusReady, world.StatusAllocated, world.StatusBroken) {
+	if world.OneOf(m.Status, world.StatusNew, world.StatusReady, world.StatusFailedTesting, world.StatusAllocated, world.StatusBroken) {
 		return nil
 	}
 	bad := rest.Conflict(fmt.Sprintf("Cannot %s interface because the machine is not New, Ready, Allocated, or Broken.", action))
 	return &bad
 }
 
-// linkSubnet ties an interface to a subnet: auto, dhcp, static or link_up. The
-// mode may be in any case.
-func linkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "link subnet"); bad != nil {
-		return *bad
-	}
-	l, bad := readLink(c, n)
-	if bad != nil {
-		return *bad
-	}
-	if rest.Truth(c.Field("force")) {
-		n.Links = nil
-	}
-	n.Links = slices.DeleteFunc(n.Links, func(old *world.Link) bool { return old.Mode == "link_up" })
-	n.Links = append(n.Links, l)
-	if l.Subnet != nil {
-		n.VLAN = l.Subnet.VLAN
-	}
-	return rest.OK(view.NICView(m, n))
-}
-
-func readLink(c *request.Call, n *world.NIC) (*world.Link, *rest.Reply) {
-	errs := rest.FormErrors{}
-	l := &world.Link{Mode: strings.ToLower(c.Field("mode")), Subnet: subnetGiven(c.World, c.Field("subnet"))}
-	switch {
-	case l.Mode == "":
-		errs.Add("mode", "This field is required.")
-	case !slices.Contains([]string{"auto", "dhcp", "static", "link_up"}, l.Mode):
-		errs.Add("mode", rest.ChoiceProblem(c.Field("mode")))
-	case c.Field("subnet") != "" && l.Subnet == nil:
-		errs.Add("subnet", rest.InvalidChoice)
-	case l.Subnet == nil && (l.Mode == "auto" || l.Mode == "static"):
-		errs.Add("subnet", "This field is required.")
-	case l.Subnet != nil && n.VLAN != nil && l.Subnet.VLAN != n.VLAN && !rest.Truth(c.Field("force")):
-		errs.Add("subnet", rest.InvalidChoice)
-	case c.Field("ip_address") != "" && l.Mode != "static":
-		errs.Add("ip_address", "Setting an IP address is only valid when mode is STATIC.")
-	}
-	if len(errs) > 0 {
-		bad := rest.BadForm(errs)
-		return nil, &bad
-	}
-	if l.Mode == "static" {
-		if bad := readStatic(c, l); bad != nil {
-			return nil, bad
-		}
-	}
-	l.ID = c.World.NextID("link")
-	return l, nil
-}
-
-// readStatic checks a fixed address, or picks one.
-func readStatic(c *request.Call, l *world.Link) *rest.Reply {
-	text := c.Field("ip_address")
-	if text == "" {
-		l.IP = c.World.FreeAddress(l.Subnet)
-		return nil
-	}
-	ip, err := netip.ParseAddr(text)
-	var bad rest.Reply
-	switch r := world.RangeOf(c.World, ip); {
-	case err != nil:
-		bad = rest.BadField("ip_address", "Enter a valid IPv4 or IPv6 address.")
-	case !l.Subnet.CIDR.Contains(ip):
-		bad = rest.BadField("ip_address", "IP address is not in the given subnet '"+l.Subnet.Name+"'.")
-	case r != nil && r.Kind == "dynamic":
-		bad = rest.BadField("ip_address", "IP address is inside a dynamic range "+r.Start.String()+" - "+r.End.String()+".")
-	case world.IsTaken(c.World, ip):
-		bad = rest.Refused(http.StatusNotFound, fmt.Sprintf("The IP address %s is already in use.", text))
-	default:
-		l.IP = ip.String()
-		return nil
-	}
-	return &bad
-}
-
-// subnetGiven finds a subnet by id, name, CIDR or "cidr:…".
-func subnetGiven(w *world.World, text string) *world.Subnet {
-	text = strings.TrimPrefix(text, "cidr:")
-	for _, n := range w.Subnets {
-		if text == strconv.Itoa(n.ID) || text == n.Name || text == n.CIDR.String() {
-			return n
-		}
-	}
-	return nil
-}
-
-func unlinkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "unlink subnet"); bad != nil {
-		return *bad
-	}
-	if c.Field("id") == "" {
-		return rest.BadField("id", "This field is required.")
-	}
-	i := slices.IndexFunc(n.Links, func(l *world.Link) bool { return strconv.Itoa(l.ID) == c.Field("id") })
-	if i < 0 {
-		return rest.BadField("id", rest.InvalidChoice)
-	}
-	n.Links = slices.Delete(n.Links, i, i+1)
-	return rest.OK(view.NICView(m, n))
-}
-
-// disconnect removes the links and the VLAN.
-func disconnect(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "disconnect"); bad != nil {
-		return *bad
-	}
-	n.Links, n.VLAN = nil, nil
-	return rest.OK(view.NICView(m, n))
-}
-
-// createBridge puts a bridge on a NIC, which loses its links. The new bridge
-// is only up: it must be linked by a call of its own.
-func createBridge(c *request.Call, m *world.Machine) rest.Reply {
-	if bad := notChangeable(m, "create bridge"); bad != nil {
-		return *bad
-	}
-	parent, bad := bridgeParent(c, m)
-	if bad != nil {
-		return *bad
-	}
-	parent.Links = nil
-	b := &world.NIC{ID: c.World.NextID("interface"), Name: c.Field("name"), MAC: parent.MAC, Kind: "bridge", VLAN: parent.VLAN, Parents: []*world.NIC{parent}}
-	b.Links = []*world.Link{{ID: c.World.NextID("link"), Mode: "link_up", Subnet: c.World.SubnetOn(parent.VLAN)}}
-	b.Params = rest.Object{"bridge_type": cmp.Or(c.Field("bridge_type"), "standard"), "bridge_stp": rest.Truth(c.Field("bridge_stp")), "bridge_fd": c.Number("bridge_fd", 15)}
-	m.NICs = append(m.NICs, b)
-	return rest.OK(view.NICView(m, b))
-}
-
-func bridgeParent(c *request.Call, m *world.Machine) (*world.NIC, *rest.Reply) {
-	errs := rest.FormErrors{}
-	name, id := c.Field("name"), c.Field("parent")
-	i := slices.IndexFunc(m.NICs, func(n *world.NIC) bool { return strconv.Itoa(n.ID) == id })
-	kind := c.Field("bridge_type")
-	switch {
-	case id == "":
-		errs.Add("parent", "This field is required.")
-	case i < 0:
-		errs.Add("parent", rest.InvalidChoice)
-	case len(view.ChildNames(m, m.NICs[i])) > 0:
-		errs.Add("parent", "A bridge interface can't have a parent that is already in a bond or a bridge.")
-		errs.Add("mac_address", "This field cannot be blank.")
-	case name == "":
-		errs.Add("name", "This field is required.")
-	case strings.ContainsAny(name, " /"):
-		errs.Add("name", "Enter a valid value.")
-	case slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.Name == name }):
-		errs.Add("__all__", "Interface with this Node config and Name already exists.")
-	case kind != "" && kind != "standard" && kind != "ovs":
-		errs.Add("bridge_type", rest.ChoiceProblem(kind))
-	}
-	if len(errs) > 0 {
-		bad := rest.BadForm(errs)
-		return nil, &bad
-	}
-	return m.NICs[i], nil
-}
-
 // deleteInterface removes an interface; a NIC below a bridge does not get its
 // links back.
 func deleteInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "delete"); bad != nil {
+	if bad := notChangeable(m, "delete interface"); bad != nil {
 		return *bad
 	}
-	m.NICs = slices.DeleteFunc(m.NICs, func(other *world.NIC) bool { return other == n || slices.Contains(other.Parents, n) })
+	world.RemoveNIC(m, n)
 	return rest.Deleted()
 }

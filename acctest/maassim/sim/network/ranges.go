@@ -1,9 +1,12 @@
 package network
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
@@ -15,13 +18,14 @@ var rangeRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "ipranges/", Handle: listRanges},
 	{Method: http.MethodPost, Path: "ipranges/", Handle: createRange},
 	{Method: http.MethodGet, Path: "ipranges/{id}/", Handle: readRange},
-	{Method: http.MethodDelete, Path: "ipranges/{id}/", Admin: true, Handle: deleteRange},
+	{Method: http.MethodDelete, Path: "ipranges/{id}/", Handle: onOwnRange(deleteRange)},
+	{Method: http.MethodPut, Path: "ipranges/{id}/", Handle: onOwnRange(updateRange)},
 }
 
 func viewRange(r *world.IPRange, w *world.World) rest.Object {
 	return rest.Object{
 		"id": r.ID, "type": r.Kind, "start_ip": r.Start.String(), "end_ip": r.End.String(), "comment": r.Comment,
-		"subnet": view.Subnet(r.Subnet, w), "user": view.User(w.Users[0]), "resource_uri": rest.URI("ipranges", r.ID),
+		"subnet": view.Subnet(r.Subnet, w), "user": view.User(cmp.Or(r.Owner, w.Users[0])), "resource_uri": rest.URI("ipranges", r.ID),
 	}
 }
 
@@ -35,47 +39,131 @@ func listRanges(c *request.Call) rest.Reply {
 
 // createRange takes dynamic ranges of admins only.
 func createRange(c *request.Call) rest.Reply {
-	kind := c.Field("type")
-	errs := rest.FormErrors{}
-	if kind != "dynamic" && kind != "reserved" {
-		errs.Add("type", "Select a valid choice. "+kind+" is not one of the available choices.")
-	}
-	start, end := rangeEnd(c, "start_ip", errs), rangeEnd(c, "end_ip", errs)
-	if len(errs) > 0 {
-		return rest.BadForm(errs)
-	}
-	if kind == "dynamic" && !c.User.Admin {
+	if c.Field("type") == "dynamic" && !c.User.Admin {
 		return rest.Refused(http.StatusForbidden, "Unable to create dynamic IP range. You don't have sufficient privileges.")
 	}
-	n := c.World.SubnetOf(start)
-	switch {
-	case n == nil || c.World.SubnetOf(end) != n:
-		return rest.BadField("subnet", "Unable to identify subnet for IP range.")
-	case end.Less(start):
-		return rest.BadField("__all__", "End IP address must not be less than Start IP address.")
-	case rangeOverlaps(c.World, start, end):
-		text := "Requested " + kind + " range conflicts with an existing range."
-		return rest.BadForm(rest.FormErrors{"start_ip": {text}, "end_ip": {text}})
+	r := &world.IPRange{Owner: c.User}
+	if bad := readRangeForm(c, r); bad != nil {
+		return *bad
 	}
-	r := &world.IPRange{ID: c.World.NextID("iprange"), Kind: kind, Start: start, End: end, Subnet: n, Comment: c.Field("comment")}
+	r.ID = c.World.NextID("iprange")
 	c.World.Ranges = append(c.World.Ranges, r)
 	return rest.OK(viewRange(r, c.World))
 }
 
-func rangeEnd(c *request.Call, field string, errs rest.FormErrors) netip.Addr {
-	ip, err := netip.ParseAddr(c.Field(field))
-	switch {
-	case c.Field(field) == "":
-		errs.Add(field, rest.MsgRequired)
-	case err != nil:
-		errs.Add(field, "Enter a valid IPv4 or IPv6 address.")
+// readRangeForm reads what the form names, and checks the whole range
+// (forms/iprange.py, models/iprange.py).
+func readRangeForm(c *request.Call, r *world.IPRange) *rest.Reply {
+	errs := rest.FormErrors{}
+	if text := c.Field("start_ip"); r.ID == 0 && !c.Has("subnet") && text != "" && !isAddress(text) {
+		bad := rest.InternalError("failed to detect a valid IP address from '" + text + "'") // as it looks for the subnet
+		return &bad
 	}
-	return ip
+	switch kind := c.Field("type"); {
+	case kind == "dynamic" || kind == "reserved":
+		r.Kind = kind
+	case kind != "":
+		errs.Add("type", rest.ChoiceProblem(kind))
+	case r.Kind == "":
+		errs.Add("type", rest.MsgRequired)
+	}
+	readRangeEnd(c, "start_ip", &r.Start, errs)
+	readRangeEnd(c, "end_ip", &r.End, errs)
+	readRangeSubnet(c, r, errs)
+	if c.Has("comment") {
+		r.Comment = c.Field("comment")
+	}
+	switch {
+	case len(errs) == 0:
+		checkRange(c.World, r, errs)
+	case !r.Start.IsValid() && c.Field("start_ip") == "" || !r.End.IsValid() && c.Field("end_ip") == "":
+		for _, field := range []string{"start_ip", "end_ip"} { // the model looks, too, and its words come first
+			errs[field] = append([]string{"Start IP address and end IP address are both required."}, errs[field]...)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	bad := rest.BadForm(errs)
+	return &bad
 }
 
-func rangeOverlaps(w *world.World, start, end netip.Addr) bool {
-	return slices.ContainsFunc(w.Ranges, func(r *world.IPRange) bool {
-		return r.Start.Compare(end) <= 0 && start.Compare(r.End) <= 0
+func readRangeEnd(c *request.Call, field string, to *netip.Addr, errs rest.FormErrors) {
+	text := c.Field(field)
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case text == "" && !to.IsValid():
+		errs.Add(field, rest.MsgRequired)
+	case text == "":
+	case err != nil:
+		errs.Add(field, msgAddress)
+	default:
+		*to = ip
+	}
+}
+
+// readRangeSubnet takes the subnet of the first address where none is named.
+func readRangeSubnet(c *request.Call, r *world.IPRange, errs rest.FormErrors) {
+	text := c.Field("subnet")
+	switch {
+	case text != "":
+		for _, n := range c.World.Subnets {
+			if strconv.Itoa(n.ID) == text {
+				r.Subnet = n
+				return
+			}
+		}
+		errs.Add("subnet", rest.InvalidChoice)
+	case r.Subnet == nil && r.Start.IsValid():
+		if r.Subnet = c.World.SubnetOf(r.Start); r.Subnet == nil {
+			errs.Add("subnet", rest.MsgRequired)
+		}
+	case r.Subnet == nil:
+		errs.Add("subnet", rest.MsgRequired)
+	}
+}
+
+// checkRange wants both ends in the subnet, and no other range there; a dynamic one
+// also bears no address in it.
+func checkRange(w *world.World, r *world.IPRange, errs rest.FormErrors) {
+	both := func(text string) { errs.Add("start_ip", text); errs.Add("end_ip", text) }
+	network := r.Subnet.CIDR
+	hasStart, hasEnd := network.Contains(r.Start), network.Contains(r.End)
+	switch {
+	case r.Start.Is4() != r.End.Is4():
+		both("Start IP address and end IP address must be in the same address family.")
+	case r.End.Less(r.Start):
+		errs.Add("end_ip", "End IP address must not be less than Start IP address.")
+	case !hasStart && !hasEnd:
+		both(fmt.Sprintf("IP addresses must be within subnet: %s.", network))
+	case !hasStart:
+		errs.Add("start_ip", fmt.Sprintf("Start IP address must be within subnet: %s.", network))
+	case !hasEnd:
+		errs.Add("end_ip", fmt.Sprintf("End IP address must be within subnet: %s.", network))
+	case r.Start == network.Addr():
+		errs.Add("start_ip", "Reserved network address cannot be included in IP range.")
+	case r.End == world.NthAddress(network, r.Subnet.Size()+1):
+		errs.Add("end_ip", "Broadcast address cannot be included in IP range.")
+	case r.Kind == "reserved" && rangeOverlaps(w, r):
+		both("Requested reserved range conflicts with an existing range.")
+	case r.Kind == "dynamic" && (rangeOverlaps(w, r) || holdsAddress(w, r)):
+		both("Requested dynamic range conflicts with an existing IP address or range.")
+	}
+}
+
+func rangeOverlaps(w *world.World, r *world.IPRange) bool {
+	return slices.ContainsFunc(w.Ranges, func(other *world.IPRange) bool {
+		return other.ID != r.ID && other.Start.Compare(r.End) <= 0 && r.Start.Compare(other.End) <= 0
+	})
+}
+
+// holdsAddress says whether somebody has an address of the range, or the gateway is
+// in it. What commissioning saw does not count.
+func holdsAddress(w *world.World, r *world.IPRange) bool {
+	return slices.ContainsFunc(world.UsedSpans(w, r.Subnet), func(s world.Span) bool {
+		ip := world.NthAddress(r.Subnet.CIDR, s.Start)
+		isRange := s.Purpose == "dynamic" || s.Purpose == "reserved"
+		return !isRange && r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0
 	})
 }
 
@@ -95,11 +183,31 @@ func readRange(c *request.Call) rest.Reply {
 	return rest.OK(viewRange(r, c.World))
 }
 
-func deleteRange(c *request.Call) rest.Reply {
-	r, wrong := rangeInPath(c)
-	if wrong != nil {
-		return *wrong
+// updateRange has the checks of a new range.
+func updateRange(c *request.Call, r *world.IPRange) rest.Reply {
+	changed := *r
+	if bad := readRangeForm(c, &changed); bad != nil {
+		return *bad
 	}
+	*r = changed
+	return rest.OK(viewRange(r, c.World))
+}
+
+func deleteRange(c *request.Call, r *world.IPRange) rest.Reply {
 	c.World.Ranges = slices.DeleteFunc(c.World.Ranges, func(other *world.IPRange) bool { return other == r })
 	return rest.Deleted()
+}
+
+// onOwnRange looks up the range of the path, which its owner and admins may change.
+func onOwnRange(f func(*request.Call, *world.IPRange) rest.Reply) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		r, wrong := rangeInPath(c)
+		switch {
+		case wrong != nil:
+			return *wrong
+		case !c.User.Admin && r.Owner != c.User:
+			return rest.Refused(http.StatusForbidden, "Unable to modify IP range. You don't own the IP range.")
+		}
+		return f(c, r)
+	}
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ var dnsRecordRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "dnsresourcerecords/", Handle: listDNSRecords},
 	{Method: http.MethodPost, Path: "dnsresourcerecords/", Admin: true, Handle: createDNSRecord},
 	{Method: http.MethodGet, Path: "dnsresourcerecords/{id}/", Handle: readDNSRecord},
+	{Method: http.MethodPut, Path: "dnsresourcerecords/{id}/", Admin: true, Handle: updateDNSRecord},
 	{Method: http.MethodDelete, Path: "dnsresourcerecords/{id}/", Admin: true, Handle: deleteDNSRecord},
 }
 
@@ -76,6 +78,27 @@ func readDNSRecord(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
+	return rest.OK(viewRecord(r))
+}
+
+// updateDNSRecord leaves what the form does not name (forms/dnsdata.py).
+func updateDNSRecord(c *request.Call) rest.Reply {
+	r, wrong := recordInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	rrtype := strings.ToUpper(cmp.Or(c.Field("rrtype"), r.Rrtype))
+	if !slices.Contains(recordTypes, rrtype) {
+		return rest.BadField("rrtype", fmt.Sprintf("%s is not one of %s.", c.Field("rrtype"), strings.Join(recordTypes, " ")))
+	}
+	if c.Has("ttl") {
+		ttl, problem := readTTL(c.Field("ttl"))
+		if problem != "" {
+			return rest.BadField("ttl", problem)
+		}
+		r.TTL = ttl
+	}
+	r.Rrtype, r.Data = rrtype, cmp.Or(c.Field("rrdata"), r.Data)
 	return rest.OK(viewRecord(r))
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -29,9 +28,8 @@ var subnetRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "statistics", Handle: countAddresses},
 	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "reserved_ip_ranges", Handle: listUsedRanges},
 	{Method: http.MethodGet, Path: "subnets/{id}/", Op: "unreserved_ip_ranges", Handle: listFreeRanges},
-	{Method: http.MethodGet, Path: "fabrics/", Handle: listFabrics},
-	{Method: http.MethodGet, Path: "fabrics/{id}/", Handle: readFabric},
-	{Method: http.MethodGet, Path: "fabrics/{id}/vlans/", Handle: listVLANs},
+	{Method: http.MethodPut, Path: "subnets/{id}/", Admin: true, Handle: updateSubnet},
+	{Method: http.MethodDelete, Path: "subnets/{id}/", Admin: true, Handle: deleteSubnet},
 }
 
 func listSubnets(c *request.Call) rest.Reply {
@@ -48,12 +46,7 @@ func subnetInPath(c *request.Call) (*world.Subnet, *rest.Reply) {
 	if bits := c.Vars["bits"]; bits != "" {
 		text += "/" + bits
 	}
-	n := world.SubnetCalled(c.World, text)
-	if n == nil {
-		rep := rest.NoObject("Subnet")
-		return nil, &rep
-	}
-	return n, nil
+	return request.SubnetCalled(c.World, text)
 }
 
 func readSubnet(c *request.Call) rest.Reply {
@@ -64,39 +57,11 @@ func readSubnet(c *request.Call) rest.Reply {
 	return rest.OK(view.Subnet(n, c.World))
 }
 
-// createSubnet makes a subnet on a VLAN of a fabric of its own, as in models.
-func createSubnet(c *request.Call) rest.Reply {
-	text := c.Field("cidr")
-	network, err := netip.ParsePrefix(text)
-	switch {
-	case text == "":
-		return rest.BadField("cidr", rest.MsgRequired)
-	case err != nil:
-		return rest.BadField("cidr", "Required format: <network>/<prefixlen>.")
-	case world.SubnetCalled(c.World, network.Masked().String()) != nil:
-		return rest.BadField("cidr", "Subnet with this Cidr already exists.")
-	case !network.Addr().Is4() || network.Bits() > world.LeastNetwork:
-		return rest.BadField("cidr", "Only IPv4 networks of at least 4 addresses are simulated.")
+func ipVersion(n *world.Subnet) int {
+	if n.CIDR.Addr().Is4() {
+		return 4
 	}
-	if problem := gatewayProblem(network, c.Field("gateway_ip")); problem != "" {
-		return rest.BadField("gateway_ip", problem)
-	}
-	network = network.Masked()
-	n := c.World.AddNetwork(cmp.Or(c.Field("name"), network.String()), network, c.Field("gateway_ip"), false)
-	c.World.Learn(n)
-	return rest.OK(view.Subnet(n, c.World))
-}
-
-func gatewayProblem(network netip.Prefix, text string) string {
-	ip, err := netip.ParseAddr(text)
-	switch {
-	case text == "":
-	case err != nil:
-		return "Enter a valid IPv4 or IPv6 address."
-	case !network.Contains(ip):
-		return "Gateway IP must be within CIDR range."
-	}
-	return ""
+	return 6
 }
 
 func countAddresses(c *request.Call) rest.Reply {
@@ -110,11 +75,96 @@ func countAddresses(c *request.Call) rest.Reply {
 		largest = max(largest, run.Count())
 	}
 	usage := float64(total-free) / float64(total)
-	return rest.OK(rest.Object{
+	views := rest.Object{
 		"num_available": free, "largest_available": largest, "num_unavailable": total - free, "total_addresses": total,
 		"usage": rest.Float(usage), "usage_string": percent(usage), "available_string": percent(1 - usage),
-		"first_address": world.NthAddress(n.CIDR, 1).String(), "last_address": world.NthAddress(n.CIDR, total).String(), "ip_version": 4,
-	})
+		"first_address": world.NthAddress(n.CIDR, 1).String(), "last_address": world.NthAddress(n.CIDR, total).String(), "ip_version": ipVersion(n),
+	}
+	if rest.Truth(c.Query.Get("include_ranges")) {
+		views["ranges"] = allRanges(c.World, n)
+	}
+	if rest.Truth(c.Query.Get("include_suggestions")) {
+		views["suggested_gateway"], views["suggested_dynamic_range"] = suggestions(c.World, n)
+	}
+	return rest.OK(views)
+}
+
+// allRanges covers a subnet: what is used, with its purposes, and the rest.
+func allRanges(w *world.World, n *world.Subnet) []rest.Object {
+	runs := world.Condensed(world.UsedSpans(w, n))
+	for _, run := range world.FreeSpans(w, n) {
+		run.Purpose = "unused"
+		runs = append(runs, run)
+	}
+	slices.SortFunc(runs, func(a, b world.Span) int { return cmp.Compare(a.Start, b.Start) })
+	return purposeViews(runs, n)
+}
+
+func purposeViews(runs []world.Span, n *world.Subnet) []rest.Object {
+	views := []rest.Object{}
+	for _, run := range runs {
+		v := viewSpan(run, n)
+		v["purpose"] = slices.Sorted(slices.Values(strings.Fields(run.Purpose)))
+		views = append(views, v)
+	}
+	return views
+}
+
+// suggestions are a gateway and a dynamic range for a subnet that has none: null
+// for what it has (provisioningserver/utils/network.py, IPRangeStatistics).
+func suggestions(w *world.World, n *world.Subnet) (gateway, dynamic any) {
+	free, used := world.FreeSpans(w, n), world.UsedSpans(w, n)
+	hasPurpose := func(purpose string) bool {
+		return slices.ContainsFunc(used, func(s world.Span) bool { return s.Purpose == purpose })
+	}
+	if len(free) == 0 {
+		return nil, nil
+	}
+	at := -1
+	if !hasPurpose("gateway-ip") {
+		at = suggestedGateway(free, n.Size())
+		gateway = world.NthAddress(n.CIDR, at).String()
+	}
+	if hasPurpose("dynamic") {
+		return gateway, nil
+	}
+	if run, fits := suggestedRange(free, at, n.Size()); fits {
+		v := viewSpan(run, n)
+		v["purpose"] = []string{"proposed-dynamic"}
+		dynamic = v
+	}
+	return gateway, dynamic
+}
+
+// suggestedGateway is the first address, else the last, else the first free one.
+func suggestedGateway(free []world.Span, size int) int {
+	last := free[len(free)-1].End
+	if free[0].Start != 1 && last == size {
+		return last
+	}
+	return free[0].Start
+}
+
+// suggestedRange is the end of the largest free run, at most a quarter of the
+// subnet or half of what is free.
+func suggestedRange(free []world.Span, gateway, size int) (world.Span, bool) {
+	available := 0
+	for _, run := range free {
+		available += run.Count()
+	}
+	run := slices.MaxFunc(free, func(a, b world.Span) int { return cmp.Compare(a.Count(), b.Count()) })
+	if gateway == run.Start {
+		run.Start++
+	} else if gateway == run.End {
+		run.End--
+	}
+	switch {
+	case run.Count() > size>>2:
+		run.Start = run.End - size>>2
+	case run.Count() >= available>>1:
+		run.Start = run.End - available>>1 + 1
+	}
+	return run, run.Start < run.End
 }
 
 func percent(part float64) string { return fmt.Sprintf("%.0f%%", part*100) }
@@ -136,58 +186,5 @@ func listUsedRanges(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	views := []rest.Object{}
-	for _, run := range world.Condensed(world.UsedSpans(c.World, n)) {
-		view := viewSpan(run, n)
-		view["purpose"] = strings.Split(run.Purpose, " ")
-		views = append(views, view)
-	}
-	return rest.OK(views)
-}
-
-func viewFabric(f *world.Fabric, w *world.World) rest.Object {
-	vlans := []rest.Object{}
-	for _, v := range w.VLANs {
-		if v.Fabric == f {
-			vlans = append(vlans, view.VLAN(v, w))
-		}
-	}
-	return rest.Object{"id": f.ID, "name": f.Name, "class_type": nil, "vlans": vlans, "resource_uri": rest.URI("fabrics", f.ID)}
-}
-
-func listFabrics(c *request.Call) rest.Reply {
-	views := []rest.Object{}
-	for _, f := range c.World.Fabrics {
-		views = append(views, viewFabric(f, c.World))
-	}
-	return rest.OK(views)
-}
-
-func fabricInPath(c *request.Call) (*world.Fabric, *rest.Reply) {
-	byID := map[int]*world.Fabric{}
-	for _, f := range c.World.Fabrics {
-		byID[f.ID] = f
-	}
-	return request.Numbered(c, byID, "Fabric")
-}
-
-func readFabric(c *request.Call) rest.Reply {
-	f, wrong := fabricInPath(c)
-	if wrong != nil {
-		return *wrong
-	}
-	return rest.OK(viewFabric(f, c.World))
-}
-
-func listVLANs(c *request.Call) rest.Reply {
-	f, wrong := fabricInPath(c)
-	if wrong != nil {
-		return *wrong
-	}
-	vlans := slices.DeleteFunc(slices.Clone(c.World.VLANs), func(v *world.VLAN) bool { return v.Fabric != f })
-	views := []rest.Object{}
-	for _, v := range vlans {
-		views = append(views, view.VLAN(v, c.World))
-	}
-	return rest.OK(views)
+	return rest.OK(purposeViews(world.Condensed(world.UsedSpans(c.World, n)), n))
 }

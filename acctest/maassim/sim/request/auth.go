@@ -45,6 +45,18 @@ func AuthenticateAs(w *world.World, c *Call, r *http.Request, among []*world.Use
 	return nil, &rep
 }
 
+// tokenOf finds the token of a consumer, and whose it is.
+func tokenOf(among []*world.User, consumer string) (*world.User, *world.Token) {
+	for _, u := range among {
+		for _, t := range u.Tokens {
+			if t.Consumer == consumer {
+				return u, t
+			}
+		}
+	}
+	return nil, nil
+}
+
 // OauthParams reads an OAuth header, nothing if it is none.
 func OauthParams(header string) map[string]string {
 	rest, isOAuth := strings.CutPrefix(header, "OAuth ")
@@ -66,12 +78,11 @@ func OauthParams(header string) map[string]string {
 // checkOAuth is the user of a valid signature, or the problem in MAAS's words,
 // which echo the token's secret.
 func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, among []*world.User) (*world.User, string) {
-	byConsumer := slices.IndexFunc(among, func(u *world.User) bool { return u.Consumer == p["oauth_consumer_key"] })
-	if byConsumer < 0 {
+	u, token := tokenOf(among, p["oauth_consumer_key"])
+	if token == nil {
 		return nil, "Invalid API key."
 	}
-	u := among[byConsumer]
-	if u.Token != p["oauth_token"] {
+	if token.Key != p["oauth_token"] {
 		return nil, fmt.Sprintf("'Invalid access token: %s'", p["oauth_token"])
 	}
 	stamp, err := strconv.ParseInt(p["oauth_timestamp"], 10, 64)
@@ -84,7 +95,7 @@ func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, a
 	if nonceUsed(&w.Nonces, nonceKey(p)) {
 		return nil, fmt.Sprintf("'Nonce already used: %s'", p["oauth_nonce"])
 	}
-	if problem := checkSignature(c, r, p, u.Secret); problem != "" {
+	if problem := checkSignature(c, r, p, token.Secret); problem != "" {
 		return nil, problem
 	}
 	addNonce(&w.Nonces, nonceKey(p), stamp)
@@ -125,25 +136,30 @@ func checkSignature(c *Call, r *http.Request, p map[string]string, secret string
 	return ""
 }
 
-// signatureBase is RFC 5849 §3.4.1: method, address and sorted parameters.
-// Fields of the body are among them only if it is urlencoded.
+// signatureBase is RFC 5849 §3.4.1 as MAAS reads it (piston's authentication.py,
+// initialize_server_request, and oauth.py, from_request): method, address and sorted
+// parameters, each name once. The fields of a body count in a POST alone.
 func signatureBase(c *Call, r *http.Request, p map[string]string) string {
+	signed := map[string]string{}
+	if r.Method == http.MethodPost && isForm(r) {
+		for name, values := range c.Form {
+			signed[name] = rest.Last(values)
+		}
+		if c.BodyOp {
+			signed["op"] = c.Op
+		}
+	}
+	maps.Copy(signed, p)
+	for name := range c.Query {
+		if value := c.Query.Get(name); value != "" {
+			signed[name] = value
+		}
+	}
+	delete(signed, "oauth_signature")
+	delete(signed, "realm")
 	var pairs []string
-	for name, value := range p {
-		if name != "oauth_signature" && name != "realm" {
-			pairs = append(pairs, escape(name)+"="+escape(value))
-		}
-	}
-	signed := []url.Values{c.Query}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "application/x-www-form-urlencoded" {
-		signed = append(signed, c.Form)
-	}
-	for _, fields := range signed {
-		for name, values := range fields {
-			for _, value := range values {
-				pairs = append(pairs, escape(name)+"="+escape(value))
-			}
-		}
+	for name, value := range signed {
+		pairs = append(pairs, escape(name)+"="+escape(value))
 	}
 	slices.Sort(pairs)
 	scheme := "http"
@@ -152,6 +168,25 @@ func signatureBase(c *Call, r *http.Request, p map[string]string) string {
 	}
 	address := scheme + "://" + strings.ToLower(r.Host) + r.URL.EscapedPath()
 	return strings.Join([]string{r.Method, escape(address), escape(strings.Join(pairs, "&"))}, "&")
+}
+
+// isForm says whether Django makes fields of a body: of JSON it does not.
+func isForm(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && (kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data")
+}
+
+// NewCall is a request with the fields of its body. Its operation is named in the
+// query, or by one of those fields (api/support.py, dispatch), which is none of the
+// operation's own.
+func NewCall(r *http.Request, form url.Values) *Call {
+	c := &Call{Method: r.Method, Query: rest.ParseQuery(r.URL.RawQuery), Form: form}
+	c.Op = c.Query.Get("op")
+	if c.Op == "" && isForm(r) && c.Has("op") {
+		c.Op, c.BodyOp = c.Field("op"), true
+		delete(form, "op")
+	}
+	return c
 }
 
 // escape is RFC 5849 §3.6.

@@ -20,8 +20,13 @@ type Call struct {
 	Vars    map[string]string
 	Query   url.Values
 	Form    url.Values // the body's fields; what a handler of POST and PUT reads
+	InOrder []string   // the names of an urlencoded body's fields, as they were sent
 	Op      string
-	LXD     bool // of an LXD; then it is only what faults match
+	BodyOp  bool // Op was a field of the body, of which Form keeps the others
+	// Unreadable is what MAAS answers to the body, once it knows the caller; nil
+	// if the body can be read.
+	Unreadable *rest.Reply
+	LXD        bool // of an LXD; then it is only what faults match
 }
 
 // Field is the last value of a form field, as Django reads it.
@@ -36,6 +41,13 @@ func UnknownEndpoint(path string) rest.Reply {
 	rep.Header.Del("Vary")
 	return rep
 }
+
+// GoneText is what MAAS says of VM hosts that it has no more
+// (maasserver/api/gone.py).
+const GoneText = "VM host (KVM) support has been removed from MAAS."
+
+// Gone is 410 for what was removed with the VM hosts.
+func Gone() rest.Reply { return rest.Refused(http.StatusGone, GoneText) }
 
 // MethodNotAllowed is 405 with the methods of the resource.
 func MethodNotAllowed(res Resource) rest.Reply {

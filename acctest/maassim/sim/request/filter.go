@@ -1,8 +1,7 @@
 package request
 
 import (
-	"fmt"
-	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,19 +13,14 @@ import (
 // listOptions are parameters of GET machines/ that are no filters.
 var listOptions = []string{"op", "format"}
 
-// stringFilters compare one text of a machine with the wanted ones.
-var stringFilters = map[string]func(*world.Machine) string{
-	"hostname":    func(m *world.Machine) string { return m.Hostname },
-	"id":          func(m *world.Machine) string { return m.SystemID },
-	"system_id":   func(m *world.Machine) string { return m.SystemID },
-	"domain":      func(m *world.Machine) string { return m.Domain.Name },
-	"zone":        func(m *world.Machine) string { return m.Zone.Name },
-	"pool":        func(m *world.Machine) string { return m.Pool.Name },
-	"agent_name":  func(m *world.Machine) string { return m.AgentName },
-	"power_state": func(m *world.Machine) string { return m.PowerState },
-	"pod":         PodName,
-	"pod_type":    PodType,
-	"owner":       OwnerText,
+// listTexts compare one text of a machine with the wanted ones, in lists alone
+// (node_constraint_filter_forms.py, ReadNodesForm).
+var listTexts = map[string]func(*world.Machine) string{
+	"hostname":   func(m *world.Machine) string { return m.Hostname },
+	"id":         func(m *world.Machine) string { return m.SystemID },
+	"domain":     func(m *world.Machine) string { return m.Domain.Name },
+	"agent_name": func(m *world.Machine) string { return m.AgentName },
+	"status":     func(m *world.Machine) string { return world.StatusWords[m.Status].Filter },
 }
 
 // PodName is the name of the VM host that the machine is a VM of, empty for none.
@@ -37,12 +31,12 @@ func PodName(m *world.Machine) string {
 	return ""
 }
 
-// PodType is the type of that VM host.
+// PodType is the type of the machine's BMC, whether it is a VM host or not.
 func PodType(m *world.Machine) string {
-	if m.Host() != nil {
+	if m.BMC != nil {
 		return "lxd"
 	}
-	return ""
+	return m.PowerType
 }
 
 // OwnerText is the owner's name, empty for none.
@@ -68,18 +62,23 @@ func (c *Call) Filter() ([]*world.Machine, *rest.Reply) {
 }
 
 // checkFilters refuses what MAAS's form refuses: unknown filters, statuses and
-// tags, and what is no MAC.
+// tags, and what is no MAC. A filter that is not simulated is 501.
 func checkFilters(w *world.World, query url.Values) *rest.Reply {
 	errs := rest.FormErrors{}
 	for name, values := range query {
+		base, isNot := strings.CutPrefix(name, "not_")
 		switch {
-		case slices.Contains(listOptions, name) || stringFilters[name] != nil:
+		case slices.Contains(listOptions, name):
 		case name == "mac_address":
 			checkMACs(errs, values)
-		case name == "status":
-			checkStatuses(errs, values)
-		case name == "tags" || name == "not_tags":
-			CheckTags(w, errs, name, values)
+		case base == "status" || name == "not_status":
+			checkStatuses(errs, name, values)
+		case listTexts[base] != nil && (isNot || base == name):
+		case Knows(name):
+			CheckConstraint(w, errs, name, values)
+		case name == "storage":
+			bad := rest.Refused(http.StatusNotImplemented, "The simulator does not simulate the filter storage of machines.")
+			return &bad
 		default:
 			errs.Add(name, "No such constraint.")
 		}
@@ -91,32 +90,11 @@ func checkFilters(w *world.World, query url.Values) *rest.Reply {
 	return &bad
 }
 
-func checkMACs(errs rest.FormErrors, values []string) {
-	for _, mac := range values {
-		if _, err := net.ParseMAC(mac); err != nil {
-			errs.Add("mac_address", fmt.Sprintf("'%s' is not a valid MAC address.", mac))
-		}
-	}
-}
-
-func checkStatuses(errs rest.FormErrors, values []string) {
+func checkStatuses(errs rest.FormErrors, field string, values []string) {
 	for _, value := range values {
-		if !slices.ContainsFunc(world.StatusWords, func(w world.StatusWord) bool { return w.Filter == value }) {
-			errs.Add("status", fmt.Sprintf("Select a valid choice. %s is not one of the available choices.", value))
+		if !slices.ContainsFunc(world.StatusWords, func(w world.StatusWord) bool { return w.Filter == strings.TrimPrefix(value, "=") }) {
+			errs.Add(field, rest.ChoiceProblem(value))
 		}
-	}
-}
-
-// CheckTags is why a filter by these tags is refused, nil if it is not.
-func CheckTags(w *world.World, errs rest.FormErrors, field string, values []string) {
-	var unknown []string
-	for _, name := range rest.SplitTags(values) {
-		if w.Tags[name] == nil {
-			unknown = append(unknown, "'"+name+"'")
-		}
-	}
-	if len(unknown) > 0 {
-		errs.Add(field, fmt.Sprintf("No such tag(s): %s.", strings.Join(unknown, ", ")))
 	}
 }
 
@@ -130,17 +108,14 @@ func machineMatches(m *world.Machine, query url.Values) bool {
 }
 
 func matchesFilter(m *world.Machine, name string, values []string) bool {
-	if text := stringFilters[name]; text != nil {
-		return slices.Contains(values, text(m))
-	}
-	has := func(tag string) bool { return slices.Contains(m.Tags, tag) }
-	switch name {
-	case "mac_address": // lower case only, as stored
+	base, isNot := strings.CutPrefix(name, "not_")
+	switch text := listTexts[base]; {
+	case name == "mac_address": // lower case only, as stored
 		return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return slices.Contains(values, n.MAC) })
-	case "status":
-		return slices.Contains(values, world.StatusWords[m.Status].Filter)
-	case "tags":
-		return !slices.ContainsFunc(rest.SplitTags(values), func(tag string) bool { return !has(tag) })
+	case text != nil:
+		return slices.ContainsFunc(values, func(v string) bool {
+			return v == text(m) || base == "status" && strings.TrimPrefix(v, "=") == text(m)
+		}) != isNot
 	}
-	return !slices.ContainsFunc(rest.SplitTags(values), has) // not_tags
+	return Fulfils(m, name, values)
 }

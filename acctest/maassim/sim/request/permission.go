@@ -8,11 +8,12 @@ import (
 // Permission is what a user needs on a machine.
 type Permission int
 
-// The permissions.
+// The permissions (permissions.py and auth/local.py of MAAS).
 const (
 	ViewAll Permission = iota // see it
-	Use                       // act on it: unowned, his, or he is admin
-	Edit                      // change it: his, or he is admin
+	Use                       // lock it, and whatever a lock does not forbid
+	Edit                      // act on it: unowned or his, and not locked
+	Admin                     // change it: for admins, and not locked
 )
 
 // OnMachine looks up the machine of the path and checks the permission. A lock
@@ -23,20 +24,32 @@ func OnMachine(need Permission, f func(*Call, *world.Machine) rest.Reply) func(*
 		if m == nil {
 			return rest.NoObject("Machine")
 		}
-		if !c.May(need, m) || need == Edit && m.Locked {
+		if !c.May(need, m) {
 			return rest.Forbidden()
 		}
+		defer showAsBefore(m)()
 		return f(c, m)
 	}
+}
+
+// showAsBefore makes the answer to a call show the boot disk that somebody chose as in
+// the status that the machine had before: MAAS reads both at once (api/nodes.py,
+// boot_disk__node_config__node). The function ends that.
+func showAsBefore(m *world.Machine) func() {
+	status, outer := m.Status, m.Before
+	m.Before = &status
+	return func() { m.Before = outer }
 }
 
 // May says whether the caller has the permission on the machine.
 func (c *Call) May(need Permission, m *world.Machine) bool {
 	switch {
+	case need >= Edit && m.Locked:
+		return false
 	case c.User.Admin:
 		return true
-	case need == Edit:
-		return m.Owner == c.User
+	case need == Admin:
+		return false
 	}
 	return m.Owner == nil || m.Owner == c.User
 }

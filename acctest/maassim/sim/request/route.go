@@ -39,6 +39,11 @@ func (r Resource) Operation(method, op string) (Route, bool) {
 	return r.Routes[i], true
 }
 
+// HasOp says whether the resource has a route of the op, by any method.
+func (r Resource) HasOp(op string) bool {
+	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Op == op })
+}
+
 // Allows says whether the resource has a route of the method.
 func (r Resource) Allows(method string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Method == method })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,8 +12,10 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func decodeBase64(text []byte) []byte {
@@ -53,10 +56,14 @@ func Truth(text string) bool {
 	return false
 }
 
-// Number reads the id of a path. MAAS hands anything else to its database,
-// and 500 comes back.
+// Number reads the id of a path as Python does. MAAS hands anything else to its
+// database, and 500 comes back.
 func Number(text string) (int, *Reply) {
-	id, err := strconv.Atoi(text)
+	id, err := strconv.Atoi(strings.TrimSpace(text))
+	if errors.Is(err, strconv.ErrRange) {
+		rep := InternalError("bigint out of range\n")
+		return 0, &rep
+	}
 	if err != nil {
 		rep := Refused(http.StatusInternalServerError, fmt.Sprintf("Field 'id' expected a number but got '%s'.", text))
 		return 0, &rep
@@ -83,45 +90,150 @@ func SplitTags(values []string) (tags []string) {
 	return tags
 }
 
-// MaxBody is Django's DATA_UPLOAD_MAX_MEMORY_SIZE times what user-data needs.
+// MaxBody bounds the bodies of others than the API: of LXDs and of metadata.
 const MaxBody = 64 << 20
 
+// maxForm is the limit of the nginx in front of MAAS (client_max_body_size in
+// snap/local/tree/usr/share/maas/nginx/nginx.conf).
+const maxForm = 10 << 20
+
+// maxFields is Django's DATA_UPLOAD_MAX_NUMBER_FIELDS.
+const maxFields = 1000
+
 // ReadForm reads the body of a POST or PUT: urlencoded, multipart or JSON, all
-// of which MAAS takes. Bodies of other methods are not read.
-func ReadForm(r *http.Request) (url.Values, error) {
+// of which MAAS takes. Bodies of other methods are not read. The reply is what
+// MAAS answers to a body that it cannot read, once it knows who sent it
+// (piston3, Resource.__call__). [FieldsInOrder] has the order of the fields.
+func ReadForm(r *http.Request) (url.Values, *Reply) {
 	if r.Body == nil || (r.Method != http.MethodPost && r.Method != http.MethodPut) {
 		return url.Values{}, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxForm+1))
+	switch {
+	case err != nil:
+		return url.Values{}, refusal(BadText("cannot read the body: " + err.Error()))
+	case len(body) > maxForm:
+		return url.Values{}, refusal(tooLarge())
+	}
+	header := r.Header.Get("Content-Type")
+	kind, params, err := mime.ParseMediaType(header)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the body: %w", err)
-	}
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		return url.Values{}, nil // no type, no fields
-	}
-	switch kind {
-	case "application/json":
-		return jsonForm(body)
-	case "multipart/form-data":
-		return multipartForm(body, params["boundary"])
-	case "application/x-www-form-urlencoded":
-		return url.ParseQuery(string(body))
-	}
-	return url.Values{}, nil
-}
-
-func jsonForm(body []byte) (url.Values, error) {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return url.Values{}, nil
-	}
-	var fields map[string]any
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if err := d.Decode(&fields); err != nil {
-		return nil, fmt.Errorf("cannot read the JSON body: %w", err)
+		kind, _, _ = strings.Cut(header, ";")
+		kind = strings.ToLower(strings.TrimSpace(kind))
 	}
 	form := url.Values{}
+	switch {
+	case kind == "":
+		return form, nil // no type, no fields
+	case kind == "application/json":
+		return jsonForm(body)
+	case strings.HasPrefix(kind, "multipart/") && params["boundary"] == "":
+		return form, refusal(InternalError("Invalid boundary in multipart: None"))
+	case kind == "multipart/form-data":
+		form = multipartForm(body, params["boundary"])
+	case kind == "application/x-www-form-urlencoded":
+		form = ParseQuery(string(body))
+	default:
+		return form, refusal(noAttribute("NoneType"))
+	}
+	if fieldsIn(form) > maxFields {
+		return url.Values{}, refusal(InternalError("The number of GET/POST parameters exceeded settings.DATA_UPLOAD_MAX_NUMBER_FIELDS."))
+	}
+	return form, nil
+}
+
+// FieldsInOrder are the names of an urlencoded body's fields in the order in which
+// they were sent; none for other bodies. The body can still be read.
+func FieldsInOrder(r *http.Request) (names []string) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Body == nil || kind != "application/x-www-form-urlencoded" {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, maxForm+1)) // who reads the form meets the error again
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+	for pair := range strings.SplitSeq(string(body), "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if name = unescape(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if len(names) > maxFields {
+			break
+		}
+	}
+	return names
+}
+
+func refusal(rep Reply) *Reply { return &rep }
+
+// tooLarge is what the nginx in front of MAAS says, whoever asks.
+func tooLarge() Reply {
+	return Reply{Status: http.StatusRequestEntityTooLarge, Kind: "text/html", Header: http.Header{},
+		Body: []byte("<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<center><h1>413 Request Entity Too Large</h1></center>\r\n</body>\r\n</html>\r\n")}
+}
+
+// noAttribute is what comes of a body whose data have no fields.
+func noAttribute(python string) Reply {
+	return InternalError(fmt.Sprintf("'%s' object has no attribute 'get'", python))
+}
+
+func fieldsIn(form url.Values) (n int) {
+	for _, values := range form {
+		n += len(values)
+	}
+	return n
+}
+
+// ParseQuery reads a query or an urlencoded body as Django does: what is no
+// escape stays as it is, and what is no UTF-8 is replaced.
+func ParseQuery(query string) url.Values {
+	form := url.Values{}
+	for pair := range strings.SplitSeq(query, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name = unescape(name)
+		form[name] = append(form[name], unescape(value))
+	}
+	return form
+}
+
+func unescape(text string) string {
+	text = strings.ReplaceAll(text, "+", " ")
+	if !strings.Contains(text, "%") {
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+// jsonForm reads an object. Other JSON is taken for one, and trips MAAS.
+func jsonForm(body []byte) (url.Values, *Reply) {
+	form := url.Values{}
+	var data any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	err := d.Decode(&data)
+	if _, more := d.Token(); err != nil || more != io.EOF || !utf8.Valid(body) {
+		return form, &Reply{Status: http.StatusBadRequest, Kind: TypePlain, Header: APIHeader(), Body: []byte("Bad Request")}
+	}
+	fields, isObject := data.(map[string]any)
+	if !isObject {
+		return form, refusal(noAttribute(pythonType(data)))
+	}
 	for name, value := range fields {
 		values, isList := value.([]any)
 		if !isList {
@@ -132,6 +244,24 @@ func jsonForm(body []byte) (url.Values, error) {
 		}
 	}
 	return form, nil
+}
+
+// pythonType is what Python makes of a JSON value that is no object.
+func pythonType(data any) string {
+	switch v := data.(type) {
+	case []any:
+		return "list"
+	case string:
+		return "str"
+	case bool:
+		return "bool"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "float"
+		}
+		return "int"
+	}
+	return "NoneType"
 }
 
 // JSONText is a value of a JSON body as the text of a form.
@@ -145,22 +275,23 @@ func JSONText(value any) string {
 	return fmt.Sprint(value)
 }
 
-func multipartForm(body []byte, boundary string) (url.Values, error) {
+// multipartForm reads the parts that can be read, as Django does: a body that
+// ends too early has the parts until then.
+func multipartForm(body []byte, boundary string) url.Values {
 	form := url.Values{}
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
 		part, err := parts.NextRawPart()
-		if err == io.EOF {
-			return form, nil
-		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the multipart body: %w", err)
+			return form
 		}
 		text, err := io.ReadAll(part)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read field %s: %w", part.FormName(), err)
+		if name := part.FormName(); name != "" {
+			form.Add(name, strings.ToValidUTF8(partText(part, text), "\uFFFD"))
 		}
-		form.Add(part.FormName(), partText(part, text))
+		if err != nil {
+			return form
+		}
 	}
 }
 

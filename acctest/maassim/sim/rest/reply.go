@@ -63,6 +63,13 @@ func OK(body any) Reply {
 	return Reply{Status: http.StatusOK, Kind: TypeJSON, Body: Encode(body), Header: APIHeader()}
 }
 
+// Created is 201 with a JSON body.
+func Created(body any) Reply {
+	rep := OK(body)
+	rep.Status = http.StatusCreated
+	return rep
+}
+
 // Deleted is 204: MAAS's answer to every successful delete.
 func Deleted() Reply {
 	return Reply{Status: http.StatusNoContent, Kind: TypePlain, Header: APIHeader()}
@@ -79,6 +86,9 @@ func Conflict(text string) Reply { return Refused(http.StatusConflict, text) }
 // Unavailable is 503 with a sentence.
 func Unavailable(text string) Reply { return Refused(http.StatusServiceUnavailable, text) }
 
+// InternalError is 500 with a sentence: what trips MAAS itself.
+func InternalError(text string) Reply { return Refused(http.StatusInternalServerError, text) }
+
 // BadText is 400 with a sentence: checks outside MAAS's forms.
 func BadText(text string) Reply { return Refused(http.StatusBadRequest, text) }
 
@@ -91,13 +101,36 @@ func NoObject(kind string) Reply {
 		Body: []byte("No " + kind + " matches the given query.")}
 }
 
+// RetriesExhausted is what MAAS says where its database refuses a value again and
+// again, as one that must be unique: it takes each for a conflict of
+// transactions (maasserver/utils/views.py, HttpResponseConflict).
+func RetriesExhausted() Reply {
+	rep := Reply{Status: http.StatusConflict, Kind: TypeHTML, Header: ErrHeader(),
+		Body: []byte("<!DOCTYPE html><title>Error: Conflict Error</title><h2>Conflict error. Try your request again, as it will most likely succeed.</h2>")}
+	rep.Header.Set("Retry-After", "0")
+	return rep
+}
+
 // BadForm is 400 with the messages of a form, by field.
 func BadForm(errs FormErrors) Reply {
 	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(errs), Header: ErrHeader()}
 }
 
+// BadModel is 400 with the messages of a model, outside of forms: MAAS's error
+// handling answers it, without a character set.
+func BadModel(errs FormErrors) Reply {
+	rep := BadForm(errs)
+	rep.Kind = "application/json"
+	return rep
+}
+
 // BadField is BadForm with one message.
 func BadField(field, message string) Reply { return BadForm(FormErrors{field: {message}}) }
+
+// BadSentence is 400 with one message of a field that is no list.
+func BadSentence(field, message string) Reply {
+	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(map[string]string{field: message}), Header: ErrHeader()}
+}
 
 // FormErrors are messages by field of a form; "__all__" is the form itself.
 type FormErrors map[string][]string

@@ -5,71 +5,115 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
 func viewStorage(m *world.Machine, v rest.Object) {
-	disks, total := DiskViews(m), int64(0)
-	for _, d := range m.Disks {
+	s, total := &m.Storage, int64(0)
+	for _, d := range s.Disks {
 		total += d.SizeBytes
 	}
 	v["storage"] = rest.Float(float64(total) / 1e6)
-	v["blockdevice_set"], v["physicalblockdevice_set"] = disks, disks
+	v["blockdevice_set"] = disksOf(m, s.All())
+	v["physicalblockdevice_set"] = disksOf(m, s.Disks)
+	v["virtualblockdevice_set"] = disksOf(m, s.Virtual)
 	v["boot_disk"] = nil
-	if len(disks) > 0 {
-		v["boot_disk"] = disks[0]
+	if boot := s.Boot(); boot != nil {
+		if s.BootDisk != nil {
+			m.ShownAs = m.Before
+		}
+		v["boot_disk"] = Disk(m, boot)
+		m.ShownAs = nil
 	}
-	for _, name := range []string{"virtualblockdevice_set", "volume_groups", "raids", "bcaches", "cache_sets", "special_filesystems"} {
-		v[name] = []rest.Object{}
+	groups := map[string][]rest.Object{"volume_groups": {}, "raids": {}, "bcaches": {}, "cache_sets": {}}
+	for _, g := range storage.Groups(s) {
+		switch {
+		case g.Kind == storage.VolumeGroup:
+			groups["volume_groups"] = append(groups["volume_groups"], mention(m, g.ID))
+		case g.Kind == storage.Bcache:
+			groups["bcaches"] = append(groups["bcaches"], mention(m, g.ID))
+		case g.IsRAID():
+			groups["raids"] = append(groups["raids"], mention(m, g.ID))
+		}
 	}
+	for _, c := range storage.Caches(s) {
+		groups["cache_sets"] = append(groups["cache_sets"], mention(m, c.ID))
+	}
+	for name, all := range groups {
+		v[name] = all
+	}
+	special := []rest.Object{}
+	for _, f := range world.SpecialMounts(m) {
+		special = append(special, filesystem(f))
+	}
+	v["special_filesystems"] = special
 }
 
-// DiskViews are the machine's disks as an answer shows them.
-func DiskViews(m *world.Machine) []rest.Object {
-	views, wiped := []rest.Object{}, world.OneOf(m.Status, world.StatusReleasing, world.StatusFailedReleasing)
-	for _, d := range m.Disks {
-		views = append(views, viewDisk(d, m.SystemID, wiped))
+// mention is a group as a machine shows it.
+func mention(m *world.Machine, id int) rest.Object {
+	return rest.Object{"system_id": m.SystemID, "id": id, "__incomplete__": true}
+}
+
+func disksOf(m *world.Machine, disks []*storage.Disk) []rest.Object {
+	views := []rest.Object{}
+	for _, d := range disks {
+		views = append(views, Disk(m, d))
 	}
 	return views
 }
 
-// viewDisk shows the disk; on a wiped one the partitions have no file systems.
-func viewDisk(d *world.Disk, systemID string, wiped bool) rest.Object {
+// Disk is a block device as an answer shows it.
+func Disk(m *world.Machine, d *storage.Disk) rest.Object {
+	s := &m.Storage
 	v := rest.Object{
-		"id": d.ID, "system_id": systemID, "name": d.Name, "type": "physical",
-		"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/", rest.APIRoot, systemID, d.ID),
-		"path":         "/dev/disk/by-dname/" + d.Name, "id_path": d.IDPath,
-		"model": d.Model, "serial": d.Serial, "size": d.SizeBytes, "block_size": 512,
-		"tags": rest.List(d.Tags), "storage_pool": rest.TextOrNull(d.StoragePool),
-		"firmware_version": rest.TextOrNull(d.Firmware), "numa_node": 0, "uuid": nil, "filesystem": nil,
-		"used_size": int64(0), "available_size": world.Usable(d.SizeBytes), "used_for": "Unused",
-		"partition_table_type": nil, "partitions": []rest.Object{},
+		"id": d.ID, "system_id": m.SystemID, "name": d.ShownName(), "type": "physical",
+		"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/", rest.APIRoot, m.SystemID, d.ID),
+		"path":         "/dev/disk/by-dname/" + d.ShownName(), "id_path": d.IDPath, "uuid": nil,
+		"model": d.Model, "serial": d.Serial, "size": d.SizeBytes, "block_size": d.BlockSize,
+		"tags": rest.List(d.Tags), "storage_pool": rest.TextOrNull(d.StoragePool), "numa_node": 0, "firmware_version": d.Firmware,
+		"used_size": s.Used(d), "available_size": s.Available(d), "used_for": s.UsedFor(d), "filesystem": effective(s, d),
+		"partition_table_type": nil, "partitions": Partitions(m, d),
 	}
-	if len(d.Partitions) > 0 {
-		v["partition_table_type"] = "GPT"
-		v["used_for"] = fmt.Sprintf("GPT partitioned with %d partitions", len(d.Partitions))
-		v["available_size"] = int64(0)
-		v["used_size"] = world.Usable(d.SizeBytes) + 5<<20
-		v["partitions"] = partitionViews(d, systemID, wiped)
+	if d.Table != nil {
+		v["partition_table_type"] = d.Table.Type
+	}
+	if !d.IsPhysical() {
+		v["type"], v["uuid"] = "virtual", d.UUID
+		for _, key := range []string{"id_path", "model", "serial", "numa_node", "storage_pool"} {
+			v[key] = nil
+		}
+		delete(v, "firmware_version") // which only disks have
 	}
 	return v
 }
 
-func partitionViews(d *world.Disk, systemID string, wiped bool) []rest.Object {
-	var views []rest.Object
-	for i, p := range d.Partitions {
-		v := rest.Object{
-			"id": p.ID, "system_id": systemID, "device_id": d.ID, "type": "partition",
-			"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/partition/%d", rest.APIRoot, systemID, d.ID, p.ID),
-			"path":         fmt.Sprintf("/dev/disk/by-dname/%s-part%d", d.Name, i+1),
-			"size":         p.SizeBytes, "bootable": p.Bootable, "tags": []string{}, "uuid": p.PartUUID,
-			"used_for": fmt.Sprintf("%s formatted filesystem mounted at %s", p.Fstype, p.Mount),
-			"filesystem": rest.Object{"fstype": p.Fstype, "label": p.Label, "uuid": p.FilesystemUID,
-				"mount_point": p.Mount, "mount_options": nil},
-		}
-		if wiped {
-			v["used_for"], v["filesystem"] = "Unused", nil
-		}
-		views = append(views, v)
+// Partitions are those of a block device as an answer shows them.
+func Partitions(m *world.Machine, d *storage.Disk) []rest.Object {
+	views := []rest.Object{}
+	for _, p := range d.Partitions() {
+		views = append(views, Partition(m, p))
 	}
 	return views
+}
+
+// Partition is a partition as an answer shows it.
+func Partition(m *world.Machine, p *storage.Partition) rest.Object {
+	return rest.Object{
+		"id": p.ID, "system_id": m.SystemID, "device_id": p.Disk.ID, "type": "partition",
+		"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/partition/%d", rest.APIRoot, m.SystemID, p.Disk.ID, p.ID),
+		"path":         "/dev/disk/by-dname/" + p.ShownName(),
+		"size":         p.SizeBytes, "bootable": p.Bootable, "tags": rest.List(p.Tags), "uuid": p.UUID,
+		"used_for": m.Storage.UsedFor(p), "filesystem": effective(&m.Storage, p),
+	}
+}
+
+func effective(s *storage.Storage, d storage.Device) any {
+	if f := s.Effective(d); f != nil {
+		return filesystem(f)
+	}
+	return nil
+}
+
+func filesystem(f *storage.Filesystem) rest.Object {
+	return rest.Object{"fstype": f.Fstype, "label": f.Label, "uuid": f.UUID, "mount_point": f.Mount, "mount_options": f.Options}
 }

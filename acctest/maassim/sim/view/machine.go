@@ -25,7 +25,7 @@ func Machine(m *world.Machine) rest.Object {
 		"resource_uri": rest.URI("machines", m.SystemID),
 		"node_type":    0, "node_type_name": "Machine",
 		"status": int(m.Status), "status_name": m.Status.String(),
-		"status_message": m.Message, "status_action": m.Action,
+		"status_message": m.StatusEvent.Message(), "status_action": m.StatusEvent.Action(),
 		"owner": ownerName(m), "owner_data": dataView(m), "workload_annotations": dataView(m),
 		"description": m.Description, "tag_names": rest.List(m.Tags), "locked": m.Locked,
 		"domain": Domain(m.Domain, m.World), "zone": Zone(m.Zone), "pool": Pool(m.Pool),
@@ -38,7 +38,7 @@ func Machine(m *world.Machine) rest.Object {
 		"address_ttl": nil, "disable_ipv4": false, "hardware_uuid": nil, "swap_size": m.SwapSize,
 		"enable_hw_sync": false, "sync_interval": nil, "last_sync": nil, "next_sync": nil,
 		"bios_boot_method": nil,
-		"numanode_set":     []rest.Object{{"index": 0, "memory": m.MemoryMiB, "cores": coreList(m), "hugepages_set": []rest.Object{}}},
+		"numanode_set":     []rest.Object{numaNode(m)},
 	}
 	if m.UEFI {
 		v["bios_boot_method"] = "uefi"
@@ -51,6 +51,22 @@ func Machine(m *world.Machine) rest.Object {
 	viewStorage(m, v)
 	viewNetwork(m, v)
 	viewHardware(m, v)
+	return v
+}
+
+// anonymousKeys are what MAAS shows of a machine to those who enlist it without
+// credentials (api/machines.py, DISPLAYED_ANON_MACHINE_FIELDS).
+var anonymousKeys = []string{
+	"system_id", "hostname", "domain", "fqdn", "architecture", "status", "power_type", "power_state", "zone",
+	"status_action", "status_message", "status_name", "node_type", "resource_uri",
+}
+
+// AnonymousMachine is the machine as they see it.
+func AnonymousMachine(m *world.Machine) rest.Object {
+	all, v := Machine(m), rest.Object{}
+	for _, key := range anonymousKeys {
+		v[key] = all[key]
+	}
 	return v
 }
 
@@ -68,8 +84,14 @@ func dataView(m *world.Machine) map[string]string {
 	return m.OwnerData
 }
 
+// numaNode is the machine's one NUMA node, empty until MAAS has looked at the
+// machine itself.
+func numaNode(m *world.Machine) rest.Object {
+	return rest.Object{"index": 0, "memory": m.NUMA.MemoryMiB, "cores": coreList(m), "hugepages_set": []rest.Object{}}
+}
+
 func coreList(m *world.Machine) []int {
-	cores := make([]int, m.Cores)
+	cores := make([]int, m.NUMA.Cores)
 	for i := range cores {
 		cores[i] = i
 	}
@@ -100,8 +122,8 @@ func viewScripts(m *world.Machine, v rest.Object) {
 func viewHardware(m *world.Machine, v rest.Object) {
 	info := rest.Object{}
 	for _, key := range hardwareKeys {
-		info[key] = "Unknown"
+		info[key] = cmp.Or(m.Facts[key], "Unknown")
 	}
-	info["cpu_model"] = cmp.Or(m.CPUModel, "Unknown")
+	info["cpu_model"] = cmp.Or(m.CPUModel, m.Facts["cpu_model"], "Unknown")
 	v["hardware_info"] = info
 }

@@ -1,6 +1,9 @@
 package view
 
 import (
+	"cmp"
+	"strconv"
+
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
@@ -19,7 +22,7 @@ func Pool(p *world.Pool) rest.Object {
 func Domain(d *world.Domain, w *world.World) rest.Object {
 	return rest.Object{
 		"id": d.ID, "name": d.Name, "authoritative": d.Authoritative, "ttl": d.TTL,
-		"is_default": d.ID == 0, "resource_record_count": recordCount(w, d),
+		"is_default": d == w.DefaultDomain(), "resource_record_count": recordCount(w, d),
 		"resource_uri": rest.URI("domains", d.ID),
 	}
 }
@@ -40,28 +43,51 @@ func recordCount(w *world.World, d *world.Domain) (n int) {
 	return n
 }
 
-// VLAN is the VLAN as an answer shows it.
+// undefinedSpace is the name of no space (models/space.py).
+const undefinedSpace = "undefined"
+
+// SpaceName is the name of a VLAN's space.
+func SpaceName(v *world.VLAN) string {
+	if v.Space == nil {
+		return undefinedSpace
+	}
+	return v.Space.Name
+}
+
+// VLAN is the VLAN as an answer shows it. The first of a fabric is called
+// untagged, and one without a name by its VID (models/vlan.py, get_name).
 func VLAN(v *world.VLAN, w *world.World) rest.Object {
-	var rack any
+	var rack, relay any
 	if v.DHCP {
 		rack = w.RackID
 	}
+	if v.Relay != nil {
+		relay = VLAN(v.Relay, w)
+	}
+	name := cmp.Or(v.Name, strconv.Itoa(v.VID))
+	if own := world.VLANsOf(w, v.Fabric); len(own) > 0 && own[0] == v {
+		name = "untagged"
+	}
 	return rest.Object{
-		"id": v.ID, "vid": v.VID, "name": v.Name, "mtu": v.MTU, "dhcp_on": v.DHCP,
-		"fabric": v.Fabric.Name, "fabric_id": v.Fabric.ID, "space": "undefined",
-		"primary_rack": rack, "secondary_rack": nil, "external_dhcp": nil, "relay_vlan": nil,
+		"id": v.ID, "vid": v.VID, "name": name, "mtu": v.MTU, "dhcp_on": v.DHCP,
+		"fabric": v.Fabric.Name, "fabric_id": v.Fabric.ID, "space": SpaceName(v),
+		"primary_rack": rack, "secondary_rack": nil, "external_dhcp": nil, "relay_vlan": relay,
 		"resource_uri": rest.URI("vlans", v.ID),
 	}
 }
 
+// defaultRDNSMode makes reverse zones, also for small networks (enum.py,
+// RDNS_MODE).
+const defaultRDNSMode = 2
+
 // Subnet is the subnet as an answer shows it.
 func Subnet(n *world.Subnet, w *world.World) rest.Object {
 	return rest.Object{
-		"id": n.ID, "name": n.Name, "cidr": n.CIDR.String(), "description": "",
-		"vlan": VLAN(n.VLAN, w), "space": "undefined", "rdns_mode": 2,
+		"id": n.ID, "name": n.Name, "cidr": n.CIDR.String(), "description": n.Description,
+		"vlan": VLAN(n.VLAN, w), "space": SpaceName(n.VLAN), "rdns_mode": defaultRDNSMode + n.RDNSMode,
 		"gateway_ip": rest.TextOrNull(n.Gateway), "dns_servers": rest.List(n.DNSServers),
-		"allow_dns": true, "allow_proxy": true, "active_discovery": false, "managed": true,
-		"disabled_boot_architectures": []string{}, "resource_uri": rest.URI("subnets", n.ID),
+		"allow_dns": !n.ForbidsDNS, "allow_proxy": !n.ForbidsProxy, "active_discovery": n.IsActivelyLooked, "managed": !n.IsUnmanaged,
+		"disabled_boot_architectures": rest.List(n.DisabledBoot), "resource_uri": rest.URI("subnets", n.ID),
 	}
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
@@ -29,17 +30,14 @@ func NICView(m *world.Machine, n *world.NIC) rest.Object {
 	v := rest.Object{
 		"id": n.ID, "system_id": m.SystemID, "name": n.Name, "type": n.Kind, "mac_address": n.MAC,
 		"resource_uri": fmt.Sprintf("%snodes/%s/interfaces/%d/", rest.APIRoot, m.SystemID, n.ID),
-		"vlan":         nil, "numa_node": 0, "enabled": true, "link_connected": true,
-		"interface_speed": 0, "link_speed": 0, "sriov_max_vf": 0, "effective_mtu": 1500,
-		"vendor": rest.TextOrNull(n.Vendor), "product": rest.TextOrNull(n.Product), "firmware_version": nil,
-		"tags": []string{}, "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
+		"vlan":         nil, "numa_node": 0, "enabled": true, "link_connected": !n.Down,
+		"interface_speed": n.Speed, "link_speed": n.LinkSpeed, "sriov_max_vf": 0, "effective_mtu": effectiveMTU(m, n),
+		"vendor": rest.TextOrNull(n.Vendor), "product": rest.TextOrNull(n.Product), "firmware_version": n.Firmware,
+		"tags": rest.List(n.Tags), "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
 		"links": linkViews(n, m.World), "discovered": discoveredViews(n, m.World),
 	}
 	if n.VLAN != nil {
 		v["vlan"] = VLAN(n.VLAN, m.World)
-	}
-	if n.Vendor != "" {
-		v["firmware_version"] = ""
 	}
 	if n.Kind != "physical" {
 		v["numa_node"] = nil
@@ -60,6 +58,7 @@ func parentNames(n *world.NIC) []string {
 	for _, p := range n.Parents {
 		names = append(names, p.Name)
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -73,6 +72,7 @@ func ChildNames(m *world.Machine, parent *world.NIC) []string {
 			}
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -100,4 +100,34 @@ func discoveredViews(n *world.NIC, w *world.World) any {
 		views = append(views, rest.Object{"subnet": Subnet(d.Subnet, w), "ip_address": d.IP})
 	}
 	return views
+}
+
+// RackNIC is the interface of MAAS's own server on a subnet.
+func RackNIC(w *world.World, n *world.Subnet) rest.Object {
+	link := rest.Object{"id": 1, "mode": world.LinkStatic, "ip_address": world.RackAddress(w, n).String(), "subnet": Subnet(n, w)}
+	return rest.Object{
+		"id": 1, "system_id": w.RackID, "name": world.RackNIC, "type": "physical", "mac_address": "02:77:00:00:00:02",
+		"resource_uri": fmt.Sprintf("%snodes/%s/interfaces/1/", rest.APIRoot, w.RackID),
+		"vlan":         VLAN(n.VLAN, w), "numa_node": 0, "enabled": true, "link_connected": true,
+		"interface_speed": 0, "link_speed": 0, "sriov_max_vf": 0, "effective_mtu": n.VLAN.MTU,
+		"vendor": nil, "product": nil, "firmware_version": nil, "tags": []string{}, "params": rest.Object{},
+		"parents": []string{}, "children": []string{}, "links": []rest.Object{link}, "discovered": nil,
+	}
+}
+
+// effectiveMTU is the interface's own, or else its VLAN's, and no smaller than those of
+// the interfaces above it (models/interface.py, get_effective_mtu).
+func effectiveMTU(m *world.Machine, n *world.NIC) int {
+	mtu := world.DefaultMTU
+	if own, isSet := n.Params["mtu"].(int); isSet {
+		mtu = own
+	} else if n.VLAN != nil {
+		mtu = n.VLAN.MTU
+	}
+	for _, child := range m.NICs {
+		if slices.Contains(child.Parents, n) {
+			mtu = max(mtu, effectiveMTU(m, child))
+		}
+	}
+	return mtu
 }

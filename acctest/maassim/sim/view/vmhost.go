@@ -41,7 +41,7 @@ func poolViews(h *world.VMHost, u world.Usage) []rest.Object {
 		used := u.ByPool[p.Name]
 		views = append(views, rest.Object{
 			"id": p.Name, "name": p.Name, "type": p.Driver,
-			"path":  "/var/snap/lxd/common/lxd/storage-pools/" + p.Name,
+			"path":  p.Lies(),
 			"total": p.SizeBytes, "used": used, "available": p.SizeBytes - used,
 			"default": p.Name == h.DefaultPool,
 		})

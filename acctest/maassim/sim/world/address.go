@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -28,25 +29,49 @@ func (m *Machine) Addresses() []string {
 	return discovered
 }
 
-// Gateways is the default route: the first link whose subnet has a gateway.
+// Addresses are the NIC's: those of its links or, while it has none, what
+// commissioning discovered.
+func (n *NIC) Addresses() (ips []string) {
+	for _, l := range n.Links {
+		if l.IP != "" {
+			ips = append(ips, l.IP)
+		}
+	}
+	if len(ips) > 0 {
+		return ips
+	}
+	for _, d := range n.Discovered {
+		ips = append(ips, d.IP)
+	}
+	return ips
+}
+
+// Gateways is the default route: that of the link that somebody chose, or else the
+// first one whose subnet has a gateway, without a word on the link.
 func (m *Machine) Gateways() rest.Object {
 	v4 := rest.Object{"gateway_ip": nil, "link_id": nil}
 	for _, n := range m.NICs {
+		if m.GatewayLink != nil && slices.Contains(n.Links, m.GatewayLink) {
+			v4 = rest.Object{"gateway_ip": m.GatewayLink.Subnet.Gateway, "link_id": m.GatewayLink.ID}
+		}
+	}
+	for _, n := range m.NICs {
 		for _, l := range n.Links {
-			if l.Subnet != nil && l.Subnet.Gateway != "" && v4["link_id"] == nil {
-				v4 = rest.Object{"gateway_ip": l.Subnet.Gateway, "link_id": l.ID}
+			if l.Subnet != nil && l.Subnet.Gateway != "" && v4["gateway_ip"] == nil {
+				v4["gateway_ip"] = l.Subnet.Gateway
 			}
 		}
 	}
 	return rest.Object{"ipv4": v4, "ipv6": rest.Object{"gateway_ip": nil, "link_id": nil}}
 }
 
-// AssignAddresses gives every auto link an address, as a deployment does.
+// AssignAddresses gives every auto link an address, as a deployment does: none at which
+// something answers that MAAS does not know yet (models/node.py, _claim_auto_ips).
 func (m *Machine) AssignAddresses() {
 	for _, n := range m.NICs {
 		for _, l := range n.Links {
 			if l.Mode == "auto" && l.IP == "" && l.Subnet != nil {
-				l.IP = m.World.FreeAddress(l.Subnet)
+				l.IP = silentAddress(m.World, l.Subnet)
 			}
 		}
 	}
@@ -71,11 +96,15 @@ func (m *Machine) Unlink() {
 	}
 }
 
-// AutoLinks replaces all links by an auto one each: what commissioning leaves.
+// AutoLinks is what commissioning leaves: the boot interface is auto, the others
+// are only up (models/node.py, set_initial_networking_configuration).
 func (m *Machine) AutoLinks() {
-	for _, n := range m.NICs {
-		if s := m.World.SubnetOn(n.VLAN); s != nil {
-			n.Links = []*Link{{ID: m.World.NextID("link"), Mode: "auto", Subnet: s}}
+	for i, n := range m.NICs {
+		n.Links = nil
+		if i > 0 {
+			n.EnsureLinkUp(m.World)
+		} else {
+			n.ForceAuto(m.World)
 		}
 	}
 }
@@ -99,7 +128,25 @@ func IsTaken(w *World, ip netip.Addr) bool {
 		}
 	}
 	n := w.SubnetOf(ip)
-	return n != nil && (n.Gateway == text || n.VLAN.DHCP && ip == RackAddress(w, n))
+	return n != nil && (n.Gateway == text || n.HasRack && ip == RackAddress(w, n))
+}
+
+// HasAddressRow says whether MAAS keeps the address for somebody: a link, a user,
+// its own server, or what commissioning saw. A gateway is none
+// (models/staticipaddress.py).
+func HasAddressRow(w *World, ip netip.Addr, withDiscovered bool) bool {
+	text := ip.String()
+	for _, m := range w.Machines {
+		for _, n := range m.NICs {
+			isThis := func(l *Link) bool { return l.IP == text }
+			wasThis := func(d Discovery) bool { return withDiscovered && d.IP == text }
+			if slices.ContainsFunc(n.Links, isThis) || slices.ContainsFunc(n.Discovered, wasThis) {
+				return true
+			}
+		}
+	}
+	n := w.SubnetOf(ip)
+	return slices.ContainsFunc(w.Reserved, func(r *ReservedIP) bool { return r.IP == ip }) || n != nil && n.HasRack && ip == RackAddress(w, n)
 }
 
 // RackAddress is the address of MAAS's own server on a subnet with DHCP.
@@ -124,6 +171,47 @@ func (w *World) FreeAddress(n *Subnet) string {
 	}
 	smallest := slices.MinFunc(gaps, func(a, b Span) int { return cmp.Compare(a.Count(), b.Count()) })
 	return NthAddress(n.CIDR, smallest.Start).String()
+}
+
+// silentAddress is FreeAddress, unless a server answers there: then it is the next one at
+// which none does.
+func silentAddress(w *World, n *Subnet) string {
+	first := w.FreeAddress(n)
+	if first == "" || !answers(w, n, first) {
+		return first
+	}
+	for _, gap := range FreeSpans(w, n) {
+		for at := gap.Start; at <= gap.End; at++ {
+			if ip := NthAddress(n.CIDR, at).String(); !answers(w, n, ip) {
+				return ip
+			}
+		}
+	}
+	return ""
+}
+
+// answers tells whether a server has the address on its bridge, seen by MAAS or not.
+func answers(w *World, n *Subnet, ip string) bool {
+	first := firstServer(w)
+	return first != nil && slices.Contains(first.Subnets, n) && BridgeAddress(w, n, first) == ip
+}
+
+// BridgeAddress is the address that a server has on its bridge on a subnet from the first:
+// the first server has .1. Of the others it is empty; they get theirs when MAAS looks at
+// them.
+func BridgeAddress(w *World, n *Subnet, l *LXD) string {
+	if l != firstServer(w) {
+		return ""
+	}
+	return NthAddress(n.CIDR, 1).String()
+}
+
+// firstServer is the first of the LXDs, nil if there is none.
+func firstServer(w *World) *LXD {
+	if len(w.LXDs) == 0 {
+		return nil
+	}
+	return w.LXDs[slices.Min(slices.Collect(maps.Keys(w.LXDs)))]
 }
 
 // LeaseAddress is an address of the dynamic range, as DHCP gives it to a

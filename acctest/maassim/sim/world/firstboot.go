@@ -33,5 +33,6 @@ func (l *LXD) listensAt(address string) bool {
 
 // runsSystem says whether the machine runs what was deployed on it.
 func (m *Machine) runsSystem() bool {
-	return m.Status == StatusDeployed && m.PowerState != "off" && m.PowerState != "error"
+	installed := m.Status == StatusDeployed || m.Status == StatusDeploying && m.RegisterHost != nil && !m.Netboot
+	return installed && m.PowerState != "off" && m.PowerState != "error"
 }

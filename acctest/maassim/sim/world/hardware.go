@@ -1,57 +1,99 @@
 package world
 
-// Disk is a block device. Sizes are bytes.
-type Disk struct {
-	ID                          int
-	Name, Model, Serial, IDPath string
-	SizeBytes                   int64
-	Tags                        []string
-	pool                        string // where the volume lies, empty for none
-	StoragePool                 string // what MAAS shows of it
-	Firmware                    string
-	Partitions                  []partition
+import (
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
+)
+
+// hasAcquiredMounts are the statuses that show the mounts of an acquired machine
+// (models/node.py, get_effective_special_filesystems).
+var hasAcquiredMounts = []Status{
+	StatusAllocated, StatusDeploying, StatusDeployed, StatusFailedDeployment, StatusReleasing, StatusFailedReleasing,
+	StatusDiskErasing, StatusFailedDiskErasing,
 }
 
-// partition is a part of a disk that MAAS's storage layout made.
-type partition struct {
-	ID                      int
-	SizeBytes               int64
-	Bootable                bool
-	Fstype, Label, Mount    string
-	PartUUID, FilesystemUID string
+// hasAcquiredDisks are those that show its file systems on disks (enum.py,
+// ALLOCATED_NODE_STATUSES).
+var hasAcquiredDisks = append([]Status{
+	StatusRescueMode, StatusEnteringRescueMode, StatusFailedEnteringRescueMode, StatusExitingRescueMode,
+	StatusFailedExitingRescueMode, StatusTesting, StatusFailedTesting,
+}, hasAcquiredMounts...)
+
+// SpecialMounts are the mounts without a disk that the machine shows.
+func SpecialMounts(m *Machine) (shown []*storage.Filesystem) {
+	acquired := OneOf(m.Status, hasAcquiredMounts...)
+	for _, f := range m.Storage.Special {
+		if f.Acquired == acquired {
+			shown = append(shown, f)
+		}
+	}
+	return shown
+}
+
+// storageHost is the machine as its storage asks for it.
+type storageHost struct{ *Machine }
+
+func (h storageHost) NextID(sequence string) int { return h.World.NextID(sequence) }
+func (h storageHost) NewUUID() string            { return newUUID(h.World) }
+func (h storageHost) BootsByUEFI() bool          { return h.UEFI }
+
+func (h storageHost) ShowsAcquired() bool {
+	status := h.Status
+	if h.ShownAs != nil {
+		status = *h.ShownAs
+	}
+	return OneOf(status, hasAcquiredDisks...)
+}
+
+func (h storageHost) Arch() string {
+	short, _, _ := strings.Cut(h.Architecture, "/")
+	return short
+}
+
+// Hardware is what a machine is made of, as it tells when it is commissioned. Its
+// disks are in its storage.
+type Hardware struct {
+	Cores     int
+	MemoryMiB int64
+	Facts     map[string]string // by MAAS's keys of hardware_info
+	Ports     []Port            // none: as MAAS knows them
+}
+
+// Port is a network port of a machine.
+type Port struct {
+	MAC, Name, Vendor, Product string
+	Firmware                   *string
+	Speed, LinkSpeed           int // in Mbit/s
+	Unplugged                  bool
+	Subnet                     *Subnet // whose DHCP gave it an address, nil for none
 }
 
 // NIC is a network interface.
 type NIC struct {
 	ID         int
 	Name, MAC  string
-	Kind       string // "physical" or "bridge"
-	VLAN       *VLAN  // nil: disconnected
-	Vendor     string // known after commissioning
+	Kind       string  // "physical" or "bridge"
+	VLAN       *VLAN   // as MAAS knows it; nil: disconnected
+	Wire       *Subnet // where it is really attached, which commissioning finds
+	Vendor     string  // known after commissioning
 	Product    string
+	Firmware   *string // nil: unknown
+	Speed      int     // in Mbit/s, 0: unknown
+	LinkSpeed  int
+	Down       bool // nothing is plugged in, as far as MAAS knows
 	Links      []*Link
 	Discovered []Discovery
+	Tags       []string
 	Parents    []*NIC
 	Params     map[string]any
 	OnHost     bool
-	Deployed   bool // made by bridge_all: gone with the release
-}
-
-// Link ties a nic to a subnet.
-type Link struct {
-	ID     int
-	Mode   string // "auto", "static", "dhcp", "link_up"
-	Subnet *Subnet
-	IP     string
+	Acquired   bool // made by bridge_all, or while Allocated: gone with the release
 }
 
 // Discovery is an address that DHCP gave while commissioning.
 type Discovery struct {
+	ID     int // among the links': MAAS keeps both in one table
 	Subnet *Subnet
 	IP     string
-}
-
-// Usable is what the flat layout can cut from a disk.
-func Usable(sizeBytes int64) int64 {
-	return max(((sizeBytes-(1<<20))/allotment-1)*allotment, 0)
 }

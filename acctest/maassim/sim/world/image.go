@@ -14,9 +14,8 @@ var Releases = map[string]Release{
 	"jammy": {"22.04", "22.04 LTS"}, "noble": {"24.04", "24.04 LTS"},
 }
 
-// DefaultSeries is what MAAS commissions with, and deploys unless it is told
-// otherwise: the oldest imported Ubuntu, as its own default is older than what
-// one imports.
+// DefaultSeries is what MAAS commissions with: the oldest imported Ubuntu, as
+// its own default is older than what one imports.
 func (w *World) DefaultSeries() string {
 	series := ""
 	for _, image := range w.Images {
@@ -25,6 +24,15 @@ func (w *World) DefaultSeries() string {
 		}
 	}
 	return cmp.Or(series, "focal")
+}
+
+// DeploySeries is what MAAS deploys unless it is told otherwise: the setting, or
+// what it commissions with.
+func DeploySeries(w *World) string {
+	if series, isSet := w.Site.Settings["default_distro_series"].(string); isSet && series != "" {
+		return series
+	}
+	return w.DefaultSeries()
 }
 
 // HasImage says whether an image is imported.

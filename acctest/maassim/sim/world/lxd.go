@@ -2,6 +2,8 @@ package world
 
 import (
 	"cmp"
+	"crypto/tls"
+	"encoding/pem"
 	"log"
 	"maps"
 	"net/url"
@@ -64,7 +66,34 @@ type BMC struct {
 	Certificate, Key string
 	Password         string
 	HasPassword      bool
+	Generated        bool // MAAS made the certificate
 	Host             *VMHost
+	checked          [2]string // certificate and key, as far as they were compared
+	keyProblem       string
+}
+
+// KeyProblem is why the certificate and its key cannot be used, empty if they can
+// (provisioningserver/certificates.py).
+func (b *BMC) KeyProblem() string {
+	if pair := [2]string{b.Certificate, b.Key}; b.checked != pair {
+		b.checked, b.keyProblem = pair, pairProblem(b.Certificate, b.Key)
+	}
+	return b.keyProblem
+}
+
+func pairProblem(certificate, key string) string {
+	if certificate == "" && key == "" {
+		return ""
+	}
+	for _, text := range []string{certificate, key} {
+		if block, _ := pem.Decode([]byte(text)); block == nil {
+			return "Invalid PEM material"
+		}
+	}
+	if _, err := tls.X509KeyPair([]byte(certificate), []byte(key)); err != nil {
+		return "Private and public keys don't match"
+	}
+	return ""
 }
 
 // ID tells BMCs apart as MAAS does.

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
 // Machine is a node of MAAS that is a machine.
@@ -27,18 +28,26 @@ type Machine struct {
 	SwapOn                    bool   // what runs on it has swap
 	PowerState                string // as MAAS remembers it
 	PowerType                 string
+	Monitored                 bool              // MAAS asks its BMC for the power, whatever its type
 	PowerParams               map[string]string // of manual and other types; lxd keeps them in bmc
 	BMC                       *BMC
 	Instance                  string   // instance_name of power type lxd
 	Parent                    *Machine // the host machine when this one was made
 	VMID                      int      // virtualmachine_id, 0 for none
+	VM                        VirtualMachine
 	Architecture              string
 	Cores                     int
 	Pinned                    []int
 	MemoryMiB                 int64
 	Hugepages                 bool
+	NUMA                      NUMANode // what MAAS found; an admin may say otherwise of the whole
 	CPUModel                  string
-	Disks                     []*Disk
+	Facts                     map[string]string // of hardware_info, beside the CPU's model
+	Before                    *Status           // at the begin of a call, nil: between calls
+	ShownAs                   *Status           // by whose file systems an answer shows, nil: as it is
+	Hardware                  *Hardware         // what it is made of, nil: what MAAS knows
+	Storage                   storage.Storage
+	GatewayLink               *Link // of set_default_gateway, nil for none
 	NICs                      []*NIC
 	Osystem, Series, Kernel   string
 	MinKernel                 *string
@@ -46,26 +55,41 @@ type Machine struct {
 	Commissioning, Installing int // ids of script sets, 0 for none
 	Testing                   int
 	CommissioningStatus       int // -1 unknown, 0 pending, 2 passed, 3 failed
-	TestingStatus             int // -1 unknown, 0 pending
-	Message, Action           *string
+	TestingStatus             int // of the last tests, in the same way
+	Events                    []*Event
+	StatusEvent               *Event // the last one that is more than a trace
 
 	FirstBoot   FirstBoot // how user-data ends
 	VendorData  string    // what MAAS adds to it
 	BootMessage string    // why it fails
-	BootHeld    bool      // it is under way for ever
+
+	HostData     []byte      // MAAS's vendor data, where it becomes a VM host
+	RegisterHost func() bool // the end of such a deployment; false: it failed
+	BootHeld     bool        // it is under way for ever
 
 	Progress, Power, Query *Job
 	Boot                   *Job   // user-data, after Deployed
 	PowerAction            string // "on", "off", "cycle" while power is pending
 }
 
-// Event is a line of MAAS's event log.
-type Event struct {
-	ID                 int
-	Machine            *Machine
-	Level              string
-	Kind, Text, action string
-	Created            time.Time
+// Credentials are those that the machine itself has for MAAS's metadata service.
+func (m *Machine) Credentials() *Token {
+	return &Token{Consumer: "nodeConsumer" + m.SystemID, Key: "nodeToken" + m.SystemID, Secret: "nodeSecret" + m.SystemID}
+}
+
+// NUMANode is the one NUMA node of a machine, empty until MAAS looked into it.
+type NUMANode struct {
+	Cores     int
+	MemoryMiB int64
+}
+
+// Found notes that MAAS looked into the machine: it was commissioned, or made of an
+// instance. What an admin said of the hardware ends with that.
+func (m *Machine) Found() {
+	if m.NUMA.Cores > 0 {
+		m.Cores, m.MemoryMiB = m.NUMA.Cores, m.NUMA.MemoryMiB
+	}
+	m.NUMA = NUMANode{Cores: m.Cores, MemoryMiB: m.MemoryMiB}
 }
 
 // Jobs are the pending jobs of the machine.
@@ -91,7 +115,6 @@ func (m *Machine) Forget() {
 	delete(m.World.Machines, m.SystemID)
 	m.leaveBMC()
 	m.leaveHosts()
-	m.World.Events = slices.DeleteFunc(m.World.Events, func(e *Event) bool { return e.Machine == m })
 }
 
 // leaveHosts makes VM hosts and LXDs forget the machine that they ran on. A VM
@@ -142,22 +165,6 @@ func (m *Machine) RemoveTag(name string) {
 	m.Tags = slices.DeleteFunc(m.Tags, func(t string) bool { return t == name })
 }
 
-// Note writes an event.
-func (m *Machine) Note(level, kind, text, action string) {
-	w := m.World
-	w.Events = append(w.Events, &Event{ID: w.NextID("event"), Machine: m, Level: level, Kind: kind, Text: text, action: action, Created: time.Now()})
-}
-
-// Log writes an event; its text becomes the machine's status message.
-func (m *Machine) Log(kind, text, action string) {
-	m.Note("INFO", kind, text, action)
-	message := kind
-	if text != "" {
-		message += " - " + text
-	}
-	m.Message, m.Action = &message, &action
-}
-
 // SortedMachines lists machines in order of creation.
 func SortedMachines(machines map[string]*Machine) []*Machine {
 	return slices.SortedFunc(maps.Values(machines), func(a, b *Machine) int {
@@ -172,13 +179,6 @@ func (m *Machine) order() int {
 	}
 	return 0
 }
-
-const (
-	// allotment is the unit in which MAAS's storage layouts cut disks.
-	allotment = 4 << 20
-	// efiBytes is the EFI partition of the flat layout.
-	efiBytes = 512 << 20
-)
 
 // RackHostname and rackNIC name MAAS's one server: region and rack.
 const (

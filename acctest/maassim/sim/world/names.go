@@ -97,6 +97,9 @@ func (w *World) DomainNamed(name string) *Domain {
 	return nil
 }
 
+// DefaultDomain is the domain of what names no other one.
+func (w *World) DefaultDomain() *Domain { return w.Domains[w.DefaultDomainID] }
+
 // HostNamed is the VM host of a name, nil for none.
 func (w *World) HostNamed(name string) *VMHost {
 	for _, h := range SortedHosts(w.Hosts) {

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"cmp"
+	"encoding/binary"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -31,12 +33,78 @@ func (w *World) SubnetOf(ip netip.Addr) *Subnet {
 // AddNetwork makes a network that MAAS has yet to learn of, alone on the untagged
 // VLAN of a fabric of its own.
 func (w *World) AddNetwork(name string, cidr netip.Prefix, gateway string, dhcp bool) *Subnet {
-	i := len(w.Networks)
-	f := &Fabric{ID: i, Name: "fabric-" + strconv.Itoa(i)}
-	v := &VLAN{ID: i + 1, MTU: 1500, Name: "untagged", Fabric: f, DHCP: dhcp}
-	n := &Subnet{ID: i + 1, Name: name, CIDR: cidr, Gateway: gateway, VLAN: v}
+	f := NewFabric(w, "")
+	v := &VLAN{ID: w.NextID("vlan"), MTU: DefaultMTU, Name: "untagged", Fabric: f, DHCP: dhcp}
+	n := &Subnet{ID: w.NextID("subnet"), Name: name, CIDR: cidr, Gateway: gateway, VLAN: v, HasRack: dhcp}
 	w.Networks = append(w.Networks, n)
 	return n
+}
+
+// DefaultMTU is a VLAN's where nobody says another one (models/vlan.py).
+const DefaultMTU = 1500
+
+// NewFabric makes a fabric; MAAS names one without a name by its number, which
+// begins at 0.
+func NewFabric(w *World, name string) *Fabric {
+	id := w.NextID("fabric") - 1
+	return &Fabric{ID: id, Name: cmp.Or(name, "fabric-"+strconv.Itoa(id))}
+}
+
+// LoneVLAN is where MAAS puts an interface of which it knows no VLAN: the first of
+// all while nothing else is on it, or one on a fabric of its own
+// (builtin_scripts/network.py, guess_vlan_for_interface).
+func LoneVLAN(w *World) *VLAN {
+	isUsed := len(w.VLANs) == 0 || slices.ContainsFunc(w.Subnets, func(n *Subnet) bool { return n.HasRack && n.VLAN == w.VLANs[0] })
+	for _, m := range w.Machines {
+		isUsed = isUsed || slices.ContainsFunc(m.NICs, func(n *NIC) bool { return n.VLAN == w.VLANs[0] })
+	}
+	if !isUsed {
+		return w.VLANs[0]
+	}
+	f := NewFabric(w, "")
+	v := &VLAN{ID: w.NextID("vlan"), MTU: DefaultMTU, Name: "untagged", Fabric: f}
+	w.Fabrics, w.VLANs = append(w.Fabrics, f), append(w.VLANs, v)
+	return v
+}
+
+// DropIdleFabric removes a fabric on whose VLANs nothing is (models/signals/interfaces.py,
+// interface_vlan_update). The first one stays.
+func DropIdleFabric(w *World, f *Fabric) {
+	isOn := func(v *VLAN) bool { return v != nil && v.Fabric == f }
+	for _, m := range w.Machines {
+		if slices.ContainsFunc(m.NICs, func(n *NIC) bool { return isOn(n.VLAN) }) {
+			return
+		}
+	}
+	if f.ID == 0 || slices.ContainsFunc(w.Subnets, func(n *Subnet) bool { return isOn(n.VLAN) }) {
+		return
+	}
+	w.VLANs = slices.DeleteFunc(w.VLANs, isOn)
+	w.Fabrics = slices.DeleteFunc(w.Fabrics, func(other *Fabric) bool { return other == f })
+}
+
+// VLANsOf are a fabric's VLANs, its default one first (models/fabric.py,
+// get_default_vlan).
+func VLANsOf(w *World, f *Fabric) []*VLAN {
+	own := slices.DeleteFunc(slices.Clone(w.VLANs), func(v *VLAN) bool { return v.Fabric != f })
+	slices.SortFunc(own, func(a, b *VLAN) int { return cmp.Compare(a.ID, b.ID) })
+	return own
+}
+
+// SubnetsOn are all subnets on a VLAN.
+func SubnetsOn(w *World, v *VLAN) []*Subnet {
+	return slices.DeleteFunc(slices.Clone(w.Subnets), func(n *Subnet) bool { return n.VLAN != v })
+}
+
+// InterfacesOn visits the interfaces that are connected to a VLAN.
+func InterfacesOn(w *World, v *VLAN, visit func(*Machine, *NIC)) {
+	for _, m := range SortedMachines(w.Machines) {
+		for _, n := range m.NICs {
+			if n.VLAN == v {
+				visit(m, n)
+			}
+		}
+	}
 }
 
 // Learn makes a network known to MAAS, once.
@@ -62,10 +130,10 @@ func UpperPart(network netip.Prefix) (start, end string) {
 
 // NthAddress is the nth address of a network.
 func NthAddress(network netip.Prefix, n int) netip.Addr {
-	b := network.Addr().As4()
-	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
-	v += uint32(n)
-	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+	b := network.Addr().AsSlice()
+	binary.BigEndian.PutUint32(b[len(b)-4:], asNumber(network.Addr())+uint32(n))
+	nth, _ := netip.AddrFromSlice(b)
+	return nth
 }
 
 // SubnetCalled finds a subnet by what its path or a form says.
@@ -87,11 +155,18 @@ func SubnetCalled(w *World, text string) *Subnet {
 // four addresses can be given away.
 const LeastNetwork = 30
 
-// Fabric is what VLANs lie in. fabric, vlan and subnet are one to one here: a
-// subnet model makes all three.
+// Fabric is what VLANs lie in. A subnet of a model has a fabric and a VLAN of its
+// own.
 type Fabric struct {
-	ID   int
-	Name string
+	ID        int
+	Name      string
+	ClassType string
+}
+
+// Space groups VLANs.
+type Space struct {
+	ID                int
+	Name, Description string
 }
 
 // VLAN is a VLAN of a fabric.
@@ -100,6 +175,8 @@ type VLAN struct {
 	Name         string
 	Fabric       *Fabric
 	DHCP         bool
+	Relay        *VLAN  // whose DHCP serves it, nil for none
+	Space        *Space // nil: undefined
 }
 
 // Subnet is a network that MAAS knows, or has yet to learn of.
@@ -110,6 +187,12 @@ type Subnet struct {
 	Gateway    string
 	DNSServers []string
 	VLAN       *VLAN
+	HasRack    bool // MAAS's own server has an address on it
+
+	DisabledBoot                                            []string // what machines may not boot by
+	Description                                             string
+	RDNSMode                                                int  // of MAAS, where it is not 2, its default, less 2
+	IsUnmanaged, ForbidsDNS, ForbidsProxy, IsActivelyLooked bool // MAAS's defaults are all false
 }
 
 // IPRange is a dynamic or a reserved range of a subnet, both ends included.
@@ -119,6 +202,7 @@ type IPRange struct {
 	Start, End netip.Addr
 	Subnet     *Subnet
 	Comment    string
+	Owner      *User // nil: nobody, who came with the model
 }
 
 // ReservedIP is an address that a user reserved, or that a DNS record left
@@ -128,4 +212,11 @@ type ReservedIP struct {
 	Subnet  *Subnet // nil for an address outside all subnets
 	Owner   *User
 	Created time.Time
+}
+
+// StaticRoute leads from one subnet to another by a gateway.
+type StaticRoute struct {
+	ID, Metric          int
+	Source, Destination *Subnet
+	Gateway             netip.Addr
 }

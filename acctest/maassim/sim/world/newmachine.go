@@ -3,34 +3,57 @@ package world
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
 // NewMachine makes a machine in status New with MAAS's defaults.
 func (w *World) NewMachine(hostname string) *Machine {
 	m := &Machine{
 		World: w, SystemID: w.NewSystemID(), Hostname: hostname, Status: StatusNew, Netboot: true,
-		Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.Domains[0], PowerState: "unknown",
+		Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.DefaultDomain(), PowerState: "unknown",
 		Architecture: "amd64/generic", CommissioningStatus: -1, TestingStatus: -1,
 	}
+	m.Storage.Host = storageHost{m}
 	w.Machines[m.SystemID] = m
 	return m
 }
 
-// AddDisk gives the machine its next disk as LXD's VMs show it.
+// AddDisk gives the machine its next disk as LXD's VMs show it, or as a server does.
 func (m *Machine) AddDisk(sizeBytes int64, pool string, tags []string, model string) {
-	n := len(m.Disks)
-	d := &Disk{ID: m.World.NextID("blockdevice"), Name: "sd" + string(rune('a'+n)), SizeBytes: sizeBytes, pool: pool, StoragePool: pool, Tags: tags, Model: model}
+	n := len(m.Storage.Disks)
+	d := m.Storage.AddDisk(&storage.Disk{Name: "sd" + string(rune('a'+n)), SizeBytes: sizeBytes, BlockSize: storage.LeastBlock, Pool: pool, StoragePool: pool, Tags: tags, Model: model})
 	if model == LXDDisk {
-		d.Serial = "lxd_root"
-		if n > 0 {
-			d.Serial = fmt.Sprintf("lxd_disk%d", n)
-		}
-		d.IDPath = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_" + d.Serial
+		d.Serial = lxdSerial(n)
+		d.IDPath = lxdPath + d.Serial
 	} else {
 		d.Serial = fmt.Sprintf("S%06d", d.ID)
 		d.IDPath = "/dev/disk/by-id/wwn-" + d.Serial
 	}
-	m.Disks = append(m.Disks, d)
+}
+
+// FoundDisks are an instance's disks as commissioning finds them.
+func FoundDisks(i *Instance) (disks []storage.Found) {
+	firmware := "2.5+"
+	for n, v := range i.Disks {
+		serial := lxdSerial(n)
+		disks = append(disks, storage.Found{
+			Name: "sd" + string(rune('a'+n)), Model: LXDDisk, Serial: serial, IDPath: lxdPath + serial, SizeBytes: v.SizeBytes,
+			Tags: []string{"ssd"}, Firmware: &firmware,
+		})
+	}
+	return disks
+}
+
+// lxdPath begins the paths of LXD's disks.
+const lxdPath = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
+
+// lxdSerial is the serial number of a VM's nth disk.
+func lxdSerial(n int) string {
+	if n == 0 {
+		return "lxd_root"
+	}
+	return fmt.Sprintf("lxd_disk%d", n)
 }
 
 // LXDDisk is the model of a disk that QEMU shows for LXD's volumes.
@@ -39,32 +62,12 @@ const LXDDisk = "QEMU HARDDISK"
 // AddNIC gives the machine its next interface, named eth0, eth1, … until
 // commissioning finds its real name.
 func (m *Machine) AddNIC(mac string, n *Subnet) *NIC {
-	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical"}
+	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical", Wire: n}
 	if n != nil {
 		i.VLAN = n.VLAN
 	}
 	m.NICs = append(m.NICs, i)
 	return i
-}
-
-// LayOut applies MAAS's flat storage layout to the first disk.
-func (m *Machine) LayOut() {
-	if len(m.Disks) == 0 || len(m.Disks[0].Partitions) > 0 {
-		return
-	}
-	d := m.Disks[0]
-	root := Usable(d.SizeBytes) - efiBytes
-	if root <= 0 {
-		return
-	}
-	part := func(size int64, boot bool, fstype, label, mount string) partition {
-		return partition{ID: m.World.NextID("partition"), SizeBytes: size, Bootable: boot, Fstype: fstype, Label: label, Mount: mount,
-			PartUUID: newUUID(m.World), FilesystemUID: newUUID(m.World)}
-	}
-	d.Partitions = []partition{
-		part(efiBytes, true, "fat32", "efi", "/boot/efi"),
-		part(root, false, "ext4", "root", "/"),
-	}
 }
 
 func newUUID(w *World) string {

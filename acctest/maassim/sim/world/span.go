@@ -18,17 +18,27 @@ type Span struct {
 // Count is how many addresses the span has.
 func (s Span) Count() int { return s.End - s.Start + 1 }
 
+// maxHostBits bounds what is counted of an IPv6 subnet: its first 2^30 addresses.
+const maxHostBits = 30
+
 // Size is the number of addresses of a subnet that a computer can have.
-func (n *Subnet) Size() int { return 1<<(32-n.CIDR.Bits()) - 2 }
+func (n *Subnet) Size() int {
+	bits := n.CIDR.Addr().BitLen() - n.CIDR.Bits()
+	if !n.CIDR.Addr().Is4() {
+		bits = min(bits, maxHostBits)
+	}
+	return 1<<bits - 2
+}
 
 // position is an address's number within the subnet.
 func (n *Subnet) position(ip netip.Addr) int {
 	return int(asNumber(ip) - asNumber(n.CIDR.Addr()))
 }
 
+// asNumber is the end of an address, 32 bits of it.
 func asNumber(ip netip.Addr) uint32 {
-	b := ip.As4()
-	return binary.BigEndian.Uint32(b[:])
+	b := ip.AsSlice()
+	return binary.BigEndian.Uint32(b[len(b)-4:])
 }
 
 // UsedSpans are the addresses that MAAS does not give away: ranges, and what
@@ -53,7 +63,7 @@ func UsedSpans(w *World, n *Subnet) []Span {
 		at := n.position(gateway)
 		spans = append(spans, Span{Start: at, End: at, Purpose: "gateway-ip"})
 	}
-	if n.VLAN.DHCP {
+	if n.HasRack {
 		add(RackAddress(w, n))
 	}
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })

@@ -1,6 +1,10 @@
 package world
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Status is MAAS's number of a machine's status (enum.py, NODE_STATUS).
 type Status int
@@ -56,3 +60,99 @@ func (s Status) String() string { return StatusWords[s].Name }
 
 // OneOf says whether a status is one of those.
 func OneOf(s Status, those ...Status) bool { return slices.Contains(those, s) }
+
+// keepsPrevious are the statuses that are no previous status: a machine returns
+// from them to where it was before (models/signals/nodes.py).
+var keepsPrevious = []Status{
+	StatusRescueMode, StatusEnteringRescueMode, StatusFailedEnteringRescueMode,
+	StatusExitingRescueMode, StatusFailedExitingRescueMode, StatusTesting,
+}
+
+// SetStatus moves the machine to a status and notes it (models/signals/events.py).
+// Nobody owns a machine that is New or Ready (models/signals/nodes.py).
+func (m *Machine) SetStatus(s Status) {
+	old := m.Status
+	if old == s {
+		return
+	}
+	m.Status = s
+	if !OneOf(old, keepsPrevious...) {
+		m.Previous = old
+	}
+	if OneOf(s, StatusNew, StatusReady) {
+		m.Owner = nil
+	}
+	text := fmt.Sprintf("From '%s' to '%s'", old, s)
+	if s == StatusAllocated && m.Owner != nil {
+		text += " (to " + m.Owner.Name + ")"
+	}
+	m.Note("DEBUG", "Node changed status", text, "")
+}
+
+// EventLevels are the levels of events, the least first (provisioningserver/events.py).
+var EventLevels = []string{"AUDIT", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
+
+// Event is a line of MAAS's event log.
+type Event struct {
+	ID                 int
+	Machine            *Machine
+	Level              string
+	Kind, Text, action string
+	Username           string // who asked for it, empty for none
+	Created            time.Time
+}
+
+// IsAtLeast says whether the event is of the level or of a higher one.
+func (e *Event) IsAtLeast(level string) bool {
+	return slices.Index(EventLevels, e.Level) >= slices.Index(EventLevels, level)
+}
+
+// Note writes an event.
+func (m *Machine) Note(level, kind, text, action string) {
+	record(m, &Event{Level: level, Kind: kind, Text: text, action: action})
+}
+
+// Log writes an event that people read as the machine's status message.
+func (m *Machine) Log(kind, text string) { m.Note("INFO", kind, text, "") }
+
+// NoteRequest writes that a user asked for something, for whatever reason
+// (models/node.py, _register_request_event).
+func (m *Machine) NoteRequest(u *User, kind, action, comment string) {
+	text, name := comment, ""
+	if u != nil {
+		text, name = "("+u.Name+")", u.Name
+		if comment != "" {
+			text += " - " + comment
+		}
+	}
+	record(m, &Event{Level: "DEBUG", Kind: kind, Text: text, action: action, Username: name})
+}
+
+func record(m *Machine, e *Event) {
+	e.ID, e.Machine, e.Created = m.World.NextID("event"), m, time.Now()
+	m.Events = append(m.Events, e)
+	if e.IsAtLeast("INFO") {
+		m.StatusEvent = e
+	}
+}
+
+// Message is the event as the status message of its machine, nil for no event
+// (models/node.py, status_message).
+func (e *Event) Message() *string {
+	if e == nil {
+		return nil
+	}
+	message := e.Kind
+	if e.Text != "" {
+		message += " - " + e.Text
+	}
+	return &message
+}
+
+// Action is the event's action, nil for no event.
+func (e *Event) Action() *string {
+	if e == nil {
+		return nil
+	}
+	return &e.action
+}

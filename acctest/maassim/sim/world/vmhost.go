@@ -58,17 +58,41 @@ type Usage struct {
 func (h *VMHost) Usage() Usage {
 	u := Usage{ByPool: map[string]int64{}}
 	for _, m := range h.World.Machines {
-		if m.Host() != h {
+		if m.Host() != h || m.VMID == 0 {
 			continue
 		}
-		u.Cores += m.Cores
-		u.MemoryMiB += m.MemoryMiB
-		for _, d := range m.Disks {
+		u.Cores += m.VM.Cores
+		u.MemoryMiB += m.VM.MemoryMiB
+		for _, d := range m.VM.Disks {
 			u.Bytes += d.SizeBytes
-			u.ByPool[cmp.Or(d.pool, h.DefaultPool)] += d.SizeBytes
+			u.ByPool[cmp.Or(d.Pool, h.DefaultPool)] += d.SizeBytes
 		}
 	}
 	return u
+}
+
+// VirtualMachine is what MAAS counts of a VM against its host
+// (models/virtualmachine.py). It is written by a compose and by each sync.
+type VirtualMachine struct {
+	Cores     int
+	MemoryMiB int64
+	Disks     []Volume
+}
+
+// CountComposed counts a machine that compose, or an adoption, made with its
+// block devices. What a sync counted before stays, so that the disks of an
+// adopted VM count twice until the next sync (models/bmc.py, create_machine).
+func (m *Machine) CountComposed() {
+	m.VM.Cores, m.VM.MemoryMiB = m.Cores, m.MemoryMiB
+	for _, d := range m.Storage.Disks {
+		m.VM.Disks = append(m.VM.Disks, Volume{SizeBytes: d.SizeBytes, Pool: d.Pool})
+	}
+}
+
+// CountInstance counts a VM as a sync finds it in LXD, in the place of all that
+// was counted before (models/bmc.py, sync_machines).
+func (m *Machine) CountInstance(i *Instance) {
+	m.VM = VirtualMachine{Cores: i.Cores, MemoryMiB: i.MemoryMiB, Disks: slices.Clone(i.Disks)}
 }
 
 // TotalStorage is the size of all storage pools, in bytes.

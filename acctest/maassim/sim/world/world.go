@@ -1,10 +1,13 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
 )
 
 // World is everything that MAAS's database and the LXDs hold. The lock guards
@@ -22,6 +25,7 @@ type World struct {
 	Problem error // that kept it from being built
 	Rack    Condition
 
+	Site     *site.Site
 	LastID   map[string]int // the last id of each kind of object
 	Users    []*User
 	Zones    map[int]*Zone
@@ -37,20 +41,26 @@ type World struct {
 	DNS      []*DNSResource
 	Records  []*DNSRecord
 	Images   []string // "ubuntu/jammy", in order of import
-	RackID   string   // the rack controller's system id
 
-	Machines  map[string]*Machine // by system id
-	Hosts     map[int]*VMHost
-	BMCs      map[string]*BMC
-	LXDs      map[string]*LXD // by host:port
-	Wiped     []*LXD          // that were there once
-	Nasty     *Nastiness
-	NextSync  *Job
-	Events    []*Event
-	Nonces    Nonces
-	Timers    map[*time.Timer]bool
-	Orphans   []*Job          // of LXDs, without a machine
-	UsedNames map[string]bool // random names that were given out
+	LastDeployed map[string]time.Time // by image
+	RackID       string               // the rack controller's system id
+
+	Machines map[string]*Machine // by system id
+	Hosts    map[int]*VMHost
+	BMCs     map[string]*BMC
+
+	Spaces map[int]*Space
+	Routes map[int]*StaticRoute
+
+	DefaultDomainID int             // of set_default; MAAS begins with 0
+	LXDs            map[string]*LXD // by host:port
+	Wiped           []*LXD          // that were there once
+	Nasty           *Nastiness
+	NextSync        *Job
+	Nonces          Nonces
+	Timers          map[*time.Timer]bool
+	Orphans         []*Job          // of LXDs, without a machine
+	UsedNames       map[string]bool // random names that were given out
 }
 
 // NextID is the next id of a kind of object, from 1.
@@ -99,17 +109,54 @@ func (w *World) RandomName() string {
 	}
 }
 
-// User is a MAAS user with one API key.
+// User is a MAAS user with his API keys.
 type User struct {
-	Name, Email             string
-	Admin                   bool
-	Consumer, Token, Secret string
+	Name, Email string
+	Admin       bool
+	Tokens      []*Token
 }
+
+// Token is an API key.
+type Token struct {
+	Name                  string // of its consumer
+	Consumer, Key, Secret string
+}
+
+// String is the key as a client is given it, "consumer:token:secret".
+func (t *Token) String() string { return t.Consumer + ":" + t.Key + ":" + t.Secret }
+
+// genericConsumer is the name of a token that nobody named (models/user.py).
+const genericConsumer = "MAAS consumer"
 
 // NewUser is a user with an API key, "consumer:token:secret".
 func NewUser(name, key string, admin bool) *User {
 	parts := strings.Split(key, ":")
-	return &User{Name: name, Email: name + "@example.com", Admin: admin, Consumer: parts[0], Token: parts[1], Secret: parts[2]}
+	token := &Token{Name: genericConsumer, Consumer: parts[0], Key: parts[1], Secret: parts[2]}
+	return &User{Name: name, Email: name + "@example.com", Admin: admin, Tokens: []*Token{token}}
+}
+
+// NewToken makes up a token with lengths as MAAS's.
+func NewToken(w *World, name string) *Token {
+	return &Token{Name: cmp.Or(name, genericConsumer), Consumer: randomKey(w, 18), Key: randomKey(w, 18), Secret: randomKey(w, 32)}
+}
+
+func randomKey(w *World, length int) string {
+	const letters = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz23456789"
+	key := make([]byte, length)
+	for i := range key {
+		key[i] = letters[w.Rand.IntN(len(letters))]
+	}
+	return string(key)
+}
+
+// UserNamed is the user of a name, nil for none.
+func UserNamed(w *World, name string) *User {
+	for _, u := range w.Users {
+		if u.Name == name {
+			return u
+		}
+	}
+	return nil
 }
 
 // Latency says how long things take: Latency of the simulator's model says which.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,13 @@ type StoragePool struct {
 	Name, Driver string
 	SizeGB       int64 // as a model says it
 	SizeBytes    int64
-	Default      bool // where MAAS puts disks without a pool tag
+	Default      bool   // where MAAS puts disks without a pool tag
+	Path         string // where it lies; empty: where the snap keeps it
+}
+
+// Lies is where the pool lies on its server's disk, as its configuration says.
+func (p StoragePool) Lies() string {
+	return cmp.Or(p.Path, "/var/snap/lxd/common/lxd/storage-pools/"+p.Name)
 }
 
 // PoolKeyProblem is an internal error in LXD.

@@ -1,0 +1,252 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// invoke calls an action over the provider's protocol, as a CLI of 1.14 or newer does. It
+// returns the progress, and the errors in one text.
+func (x *target) invoke(t *testing.T, action string, config map[string]any) (progress []string, failure string) {
+	t.Helper()
+	server, schemas := x.served(t)
+	actions, ok := server.(tfprotov6.ActionServer)
+	if !ok {
+		t.Fatal("the provider serves no actions")
+	}
+	whole := wholeConfig(t, schemas.ActionSchemas[action].Schema, config)
+	valid, err := actions.ValidateActionConfig(t.Context(), &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failure := texts(valid.Diagnostics); failure != "" {
+		return nil, failure
+	}
+	stream, err := actions.InvokeAction(t.Context(), &tfprotov6.InvokeActionRequest{ActionType: action, Config: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for event := range stream.Events {
+		switch e := event.Type.(type) {
+		case tfprotov6.ProgressInvokeActionEventType:
+			progress = append(progress, e.Message)
+		case tfprotov6.CompletedInvokeActionEventType:
+			failure = texts(e.Diagnostics)
+		}
+	}
+	return progress, failure
+}
+
+// served is the provider, configured for the target, with its schemas.
+func (x *target) served(t *testing.T) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
+	t.Helper()
+	server, err := providers["maaslxd"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]any{"api_url": x.url, "api_key": x.key, "poll_interval": x.interval(), "ledger": "memory", "owner": "tf-acc"}
+	if onLXD() {
+		key, err := fleetKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings["lxd_client_cert"], settings["lxd_client_key"] = key.Certificate, key.Credentials.Key
+	}
+	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
+		TerraformVersion: "1.16.0", Config: wholeConfig(t, schemas.Provider, settings),
+	})
+	if err != nil || len(configured.Diagnostics) > 0 {
+		t.Fatalf("%v %v", err, configured)
+	}
+	return server, schemas
+}
+
+// wholeConfig is a configuration in which what is not said is null.
+func wholeConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *tfprotov6.DynamicValue {
+	t.Helper()
+	object, isObject := schema.ValueType().(tftypes.Object)
+	if !isObject {
+		t.Fatalf("the schema is a %s", schema.ValueType())
+	}
+	all := map[string]any{}
+	for name := range object.AttributeTypes {
+		all[name] = said[name]
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tfprotov6.DynamicValue{JSON: raw}
+}
+
+// texts are all diagnostics, one after the other.
+func texts(all []*tfprotov6.Diagnostic) string {
+	var lines []string
+	for _, d := range all {
+		lines = append(lines, d.Summary, d.Detail)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestAccActionPower turns a VM of a configuration off, on, and off and on again, by its
+// hostname and its system id. The configuration sees no change in that.
+func TestAccActionPower(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	needBoots(t)
+	name := x.name()
+	w := newWorkspace(t, x.config(x.vm(name, x.deploy())))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	machine := x.machine(t, name)
+	for _, step := range []struct{ by, power, after string }{
+		{x.called(t, name), "off", "off"}, {machine.SystemID, "on", "on"}, {machine.SystemID, "cycle", "on"}, {x.called(t, name), "on", "on"},
+	} {
+		progress, failure := x.invoke(t, "maaslxd_power", map[string]any{"machine": step.by, "power": step.power})
+		if failure != "" || len(progress) != 1 || !strings.Contains(progress[0], machine.SystemID) {
+			t.Fatalf("power %s: %q, and says %q", step.power, failure, progress)
+		}
+		x.until(t, name+" is "+step.after, func() bool { return x.machine(t, name).PowerState == step.after })
+		if all := x.instances(); x.lxdsSeen() && (len(all) != 1 || all[0].Running != (step.after == "on")) {
+			t.Errorf("after power %s: %+v", step.power, all)
+		}
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccActionCommission commissions a machine anew, and refuses one that is deployed.
+func TestAccActionCommission(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(db()))
+	commission := func() string {
+		_, failure := x.invoke(t, "maaslxd_commission", map[string]any{"machine": x.called(t, "node1")})
+		return failure
+	}
+	if failure := commission(); failure != "" {
+		t.Fatal(failure)
+	}
+	if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+		t.Errorf("it is %s", m.StatusName)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if failure := commission(); !words(`Cannot commission machine is Deployed, and is not commissioned while admin has it Release the machine first`).MatchString(failure) {
+		t.Errorf("want a refusal, got %q", failure)
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccActionRefresh has MAAS look at a VM host after an instance was removed behind it:
+// the machine of the instance leaves MAAS.
+func TestAccActionRefresh(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	if onLXD() {
+		_, failure := x.invoke(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"})
+		if !words(`MAAS keeps no record of what is on VM host lxd1 nothing to refresh`).MatchString(failure) {
+			t.Errorf("want a refusal, got %q", failure)
+		}
+		return
+	}
+	name := x.name()
+	w := newWorkspace(t, x.config(x.vm(name)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for _, i := range x.instances() {
+		x.removeInstance(t, i)
+	}
+	if _, failure := x.invoke(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"}); failure != "" {
+		t.Fatal(failure)
+	}
+	if err := x.checkEmpty(name)(nil); err != nil {
+		t.Error(err)
+	}
+	if got := joined(w.actions(t)); got != "create" {
+		t.Errorf("the plan wants %s", got)
+	}
+}
+
+// TestAccActionBadInput wants one clear error each, and nothing done.
+func TestAccActionBadInput(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, action string
+		config         map[string]any
+		want           string
+	}{
+		"Power":       {"There are three.", "maaslxd_power", map[string]any{"machine": "node1", "power": "reset"}, `power value must be one of "on" "off" "cycle"`},
+		"NoPower":     {"It must be said.", "maaslxd_power", map[string]any{"machine": "node1", "power": nil}, `power required`},
+		"NoMachine":   {"Nothing names no machine.", "maaslxd_power", map[string]any{"machine": "", "power": "on"}, `Invalid machine It is empty`},
+		"Unknown":     {"A slip of the pen.", "maaslxd_power", map[string]any{"machine": "mars", "power": "on"}, `Cannot turn machine mars on MAAS knows no such machine`},
+		"Nobodys":     {"MAAS turns on what somebody has.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on"}, `cannot turn node1 on`},
+		"Time":        {"A duration has a unit.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on", "timeouts": map[string]any{"invoke": "10"}}, `must be a string containing a sequence of decimal numbers`},
+		"Commission":  {"It must exist.", "maaslxd_commission", map[string]any{"machine": "mars"}, `Cannot commission machine mars MAAS knows no such machine`},
+		"UnknownHost": {"The known ones are told.", "maaslxd_vm_host_refresh", map[string]any{"vm_host": "mars"}, `vm_host: MAAS knows no VM host "mars"`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t, bareMetal, func(m *sim.Model) { m.Latency = sim.Latency{} })
+			x.sim.ResetJournal()
+			_, failure := x.invoke(t, tc.action, tc.config)
+			if !words(tc.want).MatchString(failure) {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, failure)
+			}
+			for route, n := range changes(x.sim.Journal()) {
+				if !strings.HasSuffix(route, "power_on") {
+					t.Errorf("%s was called %d times", route, n)
+				}
+			}
+		})
+	}
+}
+
+// TestAccActionCLI has the CLI invoke an action, where it can.
+func TestAccActionCLI(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	needBoots(t)
+	name := x.name()
+	vm := x.vm(name, x.deploy())
+	w := newWorkspace(t, x.config(vm))
+	w.needs114(t)
+	w.configure(t, x.config(vm+fmt.Sprintf("action \"maaslxd_power\" \"off\" {\n  config {\n    machine = %s.id\n    power   = \"off\"\n  }\n}\n", vmAddress)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_power.off")
+	x.until(t, name+" is off", func() bool { return x.machine(t, name).PowerState == "off" })
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// needs114 skips a test whose CLI has neither actions nor queries.
+func (w workspace) needs114(t *testing.T) {
+	t.Helper()
+	if w.cli.IsTofu() || w.cli.Before(1, 14) {
+		t.Skip("actions and queries came with Terraform 1.14, and this is " + w.cli.String())
+	}
+}
+
+// TestAccExampleActions has the CLI check the examples of the actions, where it knows any.
+func TestAccExampleActions(t *testing.T) {
+	t.Parallel()
+	for _, name := range list(t, "../examples/actions") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t, "")
+			w.needs114(t)
+			w.take(t, "examples/actions/"+name+"/action.tf")
+			w.run(t, "validate", "-no-color")
+		})
+	}
+}

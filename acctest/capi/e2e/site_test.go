@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/capi/workload"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+)
+
+// life is a MAAS on which clusters live, and what may be used of it.
+type life struct {
+	*world
+	distant  *distant // nil on the simulator of this process
+	settings *realmaas.Settings
+	prefix   string // of all that this run makes
+	domain   string // MAAS's own
+	image    string
+	version  string // of Kubernetes
+	vmHost   string // empty: any
+	hostPool string // the resource pool of the VM host
+	lentPool string // that of the run, where the lent machines are
+	lent     []realmaas.Machine
+	// deadAfterSeconds is how long a node may be silent.
+	deadAfterSeconds int32
+}
+
+const (
+	// playedPatience is how long a change may take where guests are played: a real MAAS
+	// writes slowly.
+	playedPatience = 20 * time.Minute
+	// bootPatience is how long it may take where machines boot: five of them, one after
+	// the other.
+	bootPatience = 2 * time.Hour
+	// sweepTime is how long it may take to give machines back.
+	sweepTime = 30 * time.Minute
+)
+
+// newLife starts the managers for the MAAS that the environment names or, where it
+// names none, for a simulator.
+func newLife(t *testing.T) *life {
+	t.Helper()
+	settings, err := distantSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings == nil {
+		l := &life{world: newWorld(t), prefix: newPrefix(), domain: domain, image: imageOf(version), version: version, hostPool: "default", deadAfterSeconds: 2}
+		l.settings = &realmaas.Settings{Machines: []string{"spare-1", "spare-2"}, Interval: 100 * time.Millisecond}
+		l.prepare(t)
+		return l
+	}
+	l := &life{
+		world: &world{url: settings.URL, key: settings.Key, pace: pace{playedPatience, looksEach(settings)}}, settings: settings,
+		prefix: newPrefix(), image: settings.Image, version: version, vmHost: settings.VMHost, deadAfterSeconds: 10,
+	}
+	if image := os.Getenv(kubernetesImageVariable); image != "" {
+		l.image = image
+	}
+	if named := os.Getenv(kubernetesVersionVariable); named != "" {
+		l.version = named
+	}
+	l.needAll(t)
+	l.reach(t)
+	return l
+}
+
+// newPrefix begins the names of all that one run makes.
+func newPrefix() string { return fmt.Sprintf("tf-acc-%04x-", rand.Uint32()&0xffff) }
+
+// needAll skips where the environment does not name what the life takes.
+func (l *life) needAll(t *testing.T) {
+	t.Helper()
+	switch {
+	case l.vmHost == "":
+		t.Skip("the control plane is of VMs, and " + realmaas.VMHostVariable + " names no VM host")
+	case l.settings.Drive.Plays() && l.image == "":
+		t.Skip(realmaas.ImageVariable + " names no image to deploy")
+	case !l.settings.Drive.Plays() && os.Getenv(kubernetesImageVariable) == "":
+		t.Skip("machines boot, and " + kubernetesImageVariable + " names no image with kubeadm; or name a command that plays them: " + realmaas.DriveVariable)
+	}
+}
+
+// reach starts all managers for a MAAS of which nothing but its API is reached.
+func (l *life) reach(t *testing.T) {
+	t.Helper()
+	api, err := l.settings.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.api = api
+	l.distant = &distant{api: api, drive: l.settings.Drive, ours: l.ours, userData: map[string][]byte{}, off: map[string]bool{}}
+	l.site = l.distant
+	if l.settings.Drive.Plays() {
+		l.fly(t) // until the lent machines are given back
+	}
+	l.prepare(t)
+	if !l.settings.Drive.Plays() {
+		l.pace.patience, l.deadAfterSeconds = bootPatience, 120
+		l.start(t, nil)
+		return
+	}
+	l.start(t, &workload.Options{Site: l.distant, Elsewhere: true, Interval: looksEach(l.settings)})
+}
+
+// fly drives the guests that do not boot.
+func (l *life) fly(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(cancel)
+	none := func(realmaas.Machine) bool { return false } // of the lent ones is an LXD host
+	go realmaas.NewPilot(l.api, l.settings.Drive, l.ours, none, l.settings.Interval, func(why string) { fmt.Fprintln(os.Stderr, "drive:", why) }).Run(ctx)
+}
+
+// ours tells whether a machine is this run's: by its name, or because it is lent.
+func (l *life) ours(m realmaas.Machine) bool {
+	return strings.HasPrefix(m.Hostname, l.prefix) || lends(l.settings, m)
+}
+
+// isLent tells whether a machine is one of those that are lent.
+func (l *life) isLent(systemID string) bool {
+	for _, m := range l.lent {
+		if m.SystemID == systemID {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare looks at MAAS, and puts the lent machines into a resource pool of the run, so
+// that no cluster takes another one. In the end they are given back, and what has the
+// run's prefix is removed.
+func (l *life) prepare(t *testing.T) {
+	t.Helper()
+	l.lentPool = l.prefix + "lent"
+	t.Logf("all names begin with %s", l.prefix)
+	t.Cleanup(func() { l.clear(t) })
+	if l.distant != nil {
+		l.findPlace(t)
+	}
+	if _, err := l.api.Do(t.Context(), "POST", "resourcepools/", url.Values{"name": {l.lentPool}}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := l.api.Machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range l.settings.Machines {
+		m, err := realmaas.Find(all, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.StatusName != "Ready" || m.Owner != "" {
+			t.Fatalf("the lent machine %s is %s of %q, want Ready and nobody's", m.Hostname, m.StatusName, m.Owner)
+		}
+		l.lent = append(l.lent, m)
+		if err := l.api.Change(t.Context(), m.SystemID, url.Values{"pool": {l.lentPool}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// findPlace finds MAAS's own domain, and the resource pool of the VM host.
+func (l *life) findPlace(t *testing.T) {
+	t.Helper()
+	for _, d := range l.ask(t, "domains/") {
+		if isDefault, _ := d["is_default"].(bool); isDefault {
+			l.domain = fmt.Sprint(d["name"])
+		}
+	}
+	pool := func(of map[string]any) string {
+		named, _ := of["pool"].(map[string]any)
+		return fmt.Sprint(named["name"])
+	}
+	var hosts []map[string]any
+	err := l.api.Look(t.Context(), "vm-hosts/", &hosts)
+	var status *realmaas.StatusError
+	if err != nil && !(errors.As(err, &status) && status.Status == 410) {
+		t.Fatal(err)
+	}
+	for _, of := range append(hosts, l.ask(t, "machines/")...) {
+		if l.hostPool == "" && (of["name"] == l.vmHost || of["hostname"] == l.vmHost) {
+			l.hostPool = pool(of)
+		}
+	}
+	if l.domain == "" || l.hostPool == "" {
+		t.Fatalf("MAAS has the default domain %q, and the VM host %s is in the resource pool %q", l.domain, l.vmHost, l.hostPool)
+	}
+}

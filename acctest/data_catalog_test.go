@@ -1,0 +1,160 @@
+package acctest_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// TestAccDataCatalog reads what else MAAS has, and finds in it what a VM is made of.
+func TestAccDataCatalog(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	name := x.name()
+	output := func(name, value string) string {
+		return fmt.Sprintf("output %q {\n  value = %s\n}\n", name, value)
+	}
+	config := x.config(x.vm(name, `tags = ["tf-acc-a"]`, `zone = "az2"`, `pool = "kvm"`, x.deploy()) + `
+data "maaslxd_region" "it" {}
+data "maaslxd_images" "all" {}
+data "maaslxd_images" "none" { architecture = "vax" }
+data "maaslxd_zones" "all" {}
+data "maaslxd_pools" "all" {}
+data "maaslxd_domains" "all" {}
+data "maaslxd_subnets" "dhcp" { filter = { dhcp = true } }
+data "maaslxd_machines" "vm" {
+  filter     = { status = "deployed", zone = "az2", pool = "kvm", tags = ["tf-acc-a"], architecture = "amd64", min_cores = 1, min_memory_mib = 1024, virtual = true }
+  depends_on = [maaslxd_vm.test]
+}
+data "maaslxd_machines" "metal" {
+  filter     = { tags = ["tf-acc-a"], virtual = false }
+  depends_on = [maaslxd_vm.test]
+}
+` + output("image", fmt.Sprintf("contains(data.maaslxd_images.all.names, %q)", x.image)) +
+		output("zone", `contains(data.maaslxd_zones.all.names, maaslxd_vm.test.zone)`) +
+		output("pool", `contains(data.maaslxd_pools.all.names, maaslxd_vm.test.pool)`) +
+		output("domain", `contains(data.maaslxd_domains.all.names, maaslxd_vm.test.domain)`) +
+		output("subnet", `length(data.maaslxd_subnets.dhcp.subnets) > 0 && alltrue([for s in data.maaslxd_subnets.dhcp.subnets : s.cidr != "" && s.fabric != null && s.dhcp])`))
+	const region, vm = "data.maaslxd_region.it", "data.maaslxd_machines.vm"
+	checks := []statecheck.StateCheck{
+		read(region, "version", knownvalue.NotNull()), read(region, "administrator", knownvalue.Bool(true)), read(region, "username", knownvalue.NotNull()),
+		read("data.maaslxd_images.none", "images", knownvalue.ListSizeExact(0)), read("data.maaslxd_images.none", "default", knownvalue.Null()),
+		read(vm, "machines", knownvalue.ListSizeExact(1)), read(vm, "machines.0.hostname", text(name)), read(vm, "machines.0.status", text("Deployed")),
+		read(vm, "machines.0.power_state", text("on")), read(vm, "machines.0.virtual", knownvalue.Bool(true)), read(vm, "machines.0.zone", text("az2")),
+		read("data.maaslxd_machines.metal", "machines", knownvalue.ListSizeExact(0)),
+	}
+	composer := "maas"
+	if onLXD() {
+		composer = "lxd"
+	}
+	checks = append(checks, read(region, "composer", text(composer)))
+	for _, name := range []string{"image", "zone", "pool", "domain", "subnet"} {
+		checks = append(checks, statecheck.ExpectKnownOutputValue(name, knownvalue.Bool(true)))
+	}
+	story(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps:                    []resource.TestStep{{Config: config, ConfigStateChecks: checks}},
+	})
+}
+
+// TestAccDataCapacity tells what fits before a VM is made, and after.
+func TestAccDataCapacity(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit = 2 })
+	name := x.name()
+	sources := func(depends string) string {
+		return fmt.Sprintf(`
+data "maaslxd_capacity" "small" {
+  cores      = 4
+  memory_mib = 2048
+  disks      = [{ size_gb = 10, pool = "fast" }]
+  %[1]s
+}
+data "maaslxd_capacity" "large" {
+  cores      = 500
+  memory_mib = 2048
+  %[1]s
+}
+`, depends)
+	}
+	const small, large = "data.maaslxd_capacity.small", "data.maaslxd_capacity.large"
+	story(t, resource.TestCase{
+		ProtoV6ProviderFactories: providers,
+		CheckDestroy:             x.checkEmpty(name),
+		Steps: []resource.TestStep{
+			{
+				Config: x.config(sources("")),
+				ConfigStateChecks: []statecheck.StateCheck{
+					read(small, "vm_hosts.0.name", text("lxd1")), read(small, "vm_hosts.0.vms", number(4)), read(small, "vm_hosts.0.reason", knownvalue.Null()),
+					read(small, "vm_hosts.0.free_cores", number(16)), read(large, "vms", number(0)),
+					read(large, "vm_hosts.0.reason", knownvalue.StringRegexp(words("cores"))),
+				},
+			},
+			{
+				Config:            x.config(x.vm(name, `cores = 5`) + sources("depends_on = [maaslxd_vm.test]")),
+				ConfigStateChecks: []statecheck.StateCheck{read(small, "vm_hosts.0.vms", number(2)), read(small, "vm_hosts.0.free_cores", number(11))},
+			},
+		},
+	})
+}
+
+// TestAccDataCatalogBadInput wants one clear error each.
+func TestAccDataCatalogBadInput(t *testing.T) {
+	t.Parallel()
+	machines := func(filter string) string { return `data "maaslxd_machines" "x" { filter = { ` + filter + ` } }` }
+	cases := map[string]struct{ reason, config, want string }{
+		"Status":      {"A typo lists nothing.", machines(`status = "Redy"`), `filter.status value must be one of Ready Redy`},
+		"Zone":        {"A zone that is not there has not merely no machines.", machines(`zone = "nosuch"`), `filter = { zone = "nosuch" MAAS knows no zone "nosuch" Known`},
+		"Pool":        {"A pool, too.", machines(`pool = "nosuch"`), `MAAS knows no resource pool "nosuch"`},
+		"EmptyZone":   {"Empty is not absent.", machines(`zone = ""`), `filter.zone It is empty`},
+		"NoCores":     {"Less than one is no filter.", machines(`min_cores = 0`), `min_cores at least 1`},
+		"NullTag":     {"MAAS has no such tag.", machines(`tags = [null]`), `contains a null value`},
+		"EmptyTag":    {"Nor that one.", machines(`tags = [""]`), `filter.tags must be 1 to 256`},
+		"VID":         {"VLAN tags have twelve bits.", `data "maaslxd_subnets" "x" { filter = { vid = 5000 } }`, `filter.vid between 0 and 4094`},
+		"EmptyFabric": {"Empty is not absent.", `data "maaslxd_subnets" "x" { filter = { fabric = "" } }`, `filter.fabric It is empty`},
+		"NoSize":      {"What is asked for must be said.", `data "maaslxd_capacity" "x" { cores = 1 }`, `memory_mib is required`},
+		"NoCore":      {"A VM has one.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 0\n  memory_mib = 1024\n}", `cores between 1 and`},
+		"NullDisk":    {"A disk has a size.", `data "maaslxd_capacity" "x" { ` + "\n  cores = 1\n  memory_mib = 1024\n  disks = [null]\n}", `contains a null value`},
+		"EmptyArch":   {"Empty is not absent.", `data "maaslxd_images" "x" { architecture = "" }`, `architecture It is empty`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newTarget(t)
+			t.Log(tc.reason)
+			story(t, resource.TestCase{
+				ProtoV6ProviderFactories: providers,
+				Steps:                    []resource.TestStep{{Config: x.config(tc.config), ExpectError: words(tc.want)}},
+			})
+		})
+	}
+}
+
+// TestAccDataCatalogSharesLists reads each list ten times at once, and wants MAAS to be
+// asked once.
+func TestAccDataCatalogSharesLists(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	if x.sim != nil {
+		x.sim.AddFault(sim.Fault{Method: http.MethodGet, Path: "*", Kind: sim.FaultDelay, Delay: 200 * time.Millisecond})
+	}
+	config := ""
+	for _, kind := range []string{"zones", "pools", "domains", "subnets", "images"} {
+		config += fmt.Sprintf("data \"maaslxd_%s\" \"x\" {\n  count = 10\n}\n", kind)
+	}
+	w := newWorkspace(t, x.config(config))
+	w.run(t, "plan", "-no-color")
+	for _, route := range []string{"GET zones/", "GET resourcepools/", "GET domains/", "GET subnets/", "GET boot-resources/"} {
+		if n, counted := x.calls(t, route); counted && n != 1 {
+			t.Errorf("%s: %d calls for ten data sources, want 1", route, n)
+		}
+	}
+}

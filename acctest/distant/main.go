@@ -1,0 +1,188 @@
+// Distant runs a command beside a maassim in a process of its own, with the variables
+// by which the acceptance suite reaches a real MAAS:
+//
+//	distant maas|lxd COMMAND ARGUMENT…
+//
+// Nothing boots there: the script "drive" plays the guests. The world has other names
+// than the one of the tests, and a VM of an operator's, which must stay.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+)
+
+func main() {
+	// A Ctrl-C reaches the command as well, which may have to clean up: it is waited for.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(max(exit.ExitCode(), 1)) // killed by a signal is -1
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "distant:", err)
+		os.Exit(1)
+	}
+}
+
+// run starts the simulator, runs the command, and ends the simulator.
+func run(ctx context.Context, args []string) error {
+	if len(args) < 2 || args[0] != "maas" && args[0] != "lxd" {
+		return errors.New("usage: distant maas|lxd COMMAND ARGUMENT…")
+	}
+	dir, err := os.MkdirTemp("", "maaslxd-distant-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	key, err := fleetkey.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
+	if err != nil {
+		return err
+	}
+	model := world(args[0], key.Certificate)
+	s, err := start(ctx, dir, model)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	env, err := s.environment(ctx, args[0], dir, key, model.Hosts)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, args[1], args[2:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	return cmd.Run()
+}
+
+// simulator is a maassim that runs.
+type simulator struct {
+	cmd   *exec.Cmd
+	url   string
+	key   string
+	steer string
+}
+
+// accessLine is what a maassim prints first.
+var accessLine = regexp.MustCompile(`^export MAAS_API_URL=(\S+) MAAS_API_KEY=(\S+)`)
+
+// start builds a maassim and starts it.
+func start(ctx context.Context, dir string, model sim.Model) (*simulator, error) {
+	program, file := filepath.Join(dir, "maassim"), filepath.Join(dir, "model.json")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/maaslxd/maaslxd/acctest/maassim").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("cannot build maassim: %w\n%s", err, out)
+	}
+	text, err := json.Marshal(model)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	return launch(exec.Command(program, "-model", file)) //nolint:noctx // end stops it, once the command has ended
+}
+
+// launch starts a maassim, which says how it is reached. It is stopped where it does not.
+// Its process group is its own: a Ctrl-C is for the suite, which cleans up on it.
+func launch(cmd *exec.Cmd) (*simulator, error) {
+	cmd.Stderr = os.Stderr
+	keepApart(cmd)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &simulator{cmd: cmd}
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	access := accessLine.FindStringSubmatch(lines.Text())
+	if access == nil {
+		s.end()
+		return nil, fmt.Errorf("maassim does not say how it is reached, but %q", lines.Text())
+	}
+	s.url, s.key, s.steer = access[1], access[2], strings.TrimSuffix(access[1], "/MAAS")+"/_sim"
+	return s, nil
+}
+
+// end stops the simulator, which has a moment to end by itself.
+func (s *simulator) end() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(endTime, func() { _ = s.cmd.Process.Kill() })
+	defer kill.Stop()
+	_ = s.cmd.Wait()
+}
+
+// endTime is how long the simulator may take to end.
+const endTime = 5 * time.Second
+
+// servers are the LXDs that listen.
+func (s *simulator) servers(ctx context.Context) (all []sim.LXD, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.steer+"/lxd", nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return all, json.NewDecoder(res.Body).Decode(&all)
+}
+
+// environment are the variables by which the suite reaches the simulator, as it
+// reaches a real MAAS.
+func (s *simulator) environment(ctx context.Context, column, dir string, key fleetkey.Key, hosts []sim.HostModel) ([]string, error) {
+	servers, err := s.servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if column == "lxd" {
+		if err := s.note(ctx, hosts, servers); err != nil {
+			return nil, err
+		}
+	}
+	var addresses []string
+	for _, l := range servers {
+		addresses = append(addresses, l.Address)
+	}
+	var machines []string
+	for n := range lent {
+		machines = append(machines, fmt.Sprintf("metal%d", n+1))
+	}
+	drive, err := filepath.Abs("acctest/distant/drive")
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]string{"cert.pem": key.Certificate, "key.pem": key.Credentials.Key} {
+		if err := os.WriteFile(filepath.Join(dir, "lxd-"+name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return []string{
+		"MAAS_API_URL=" + s.url, "MAAS_API_KEY=" + s.key, "MAASLXD_ACC_COLUMN=" + column, "MAASLXD_ACC_ALIKE=yes",
+		"MAASLXD_ACC_VM_HOST=alpha", "MAASLXD_ACC_VM_HOST2=beta", "MAASLXD_ACC_ZONE=south", "MAASLXD_ACC_POOL=compute", "MAASLXD_ACC_IMAGE=ubuntu/noble",
+		"MAASLXD_ACC_LXD=" + strings.Join(addresses, ","), "MAASLXD_ACC_LXD_CERT=" + filepath.Join(dir, "lxd-cert.pem"), "MAASLXD_ACC_LXD_KEY=" + filepath.Join(dir, "lxd-key.pem"),
+		"MAASLXD_ACC_DRIVE=" + drive, "MAASLXD_ACC_MACHINES=" + strings.Join(machines, ","), "MAASLXD_ACC_POLL_INTERVAL=100ms", "MAASLXD_ACC_PARALLEL=8", "MAASSIM_STEER=" + s.steer,
+	}, nil
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLaunchFails leaves no process behind that does not say how it is reached: what says
+// something else, what says nothing, and what does not heed a signal.
+func TestLaunchFails(t *testing.T) {
+	t.Parallel()
+	for title, script := range map[string]string{
+		"Other": "echo hello; exec sleep 600", "Nothing": "exit 3", "Deaf": "trap '' TERM; echo hello; while :; do sleep 1; done",
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), "maassim")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // it is run
+				t.Fatal(err)
+			}
+			cmd := exec.Command(program) //nolint:noctx // launch ends it
+			if s, err := launch(cmd); err == nil || s != nil || !strings.Contains(err.Error(), "does not say how it is reached") {
+				t.Errorf("it is launched: %v", err)
+			}
+			if cmd.ProcessState == nil {
+				t.Error("it is left running")
+			}
+		})
+	}
+}

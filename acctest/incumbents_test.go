@@ -1,0 +1,187 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/cli"
+)
+
+// incumbents are the addresses of the providers that states are moved from, by the file
+// names of their stand-ins.
+var incumbents = map[string]string{"terraform-provider-maas": "canonical/maas", "terraform-provider-lxd": "terraform-lxd/lxd"}
+
+// incumbentBinaries builds the stand-ins once for all tests.
+var incumbentBinaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "maaslxd-incumbents-")
+	if err != nil {
+		return "", err
+	}
+	for name := range incumbents {
+		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, name), modulePath+"/acctest/incumbents")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("cannot build the stand-in for %s: %w\n%s", name, err, out)
+		}
+	}
+	return dir, nil
+})
+
+// besideIncumbents is a workspace in which the CLI finds their stand-ins, too.
+func besideIncumbents(t *testing.T) workspace {
+	t.Helper()
+	ours, err := providerBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := incumbentBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := emptyWorkspace(t)
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n", cli.ProviderSource, ours)
+	for _, source := range slices.Sorted(maps.Values(incumbents)) {
+		text += fmt.Sprintf("    %q = %q\n", source, theirs)
+	}
+	w.write(t, "cli.tfrc", text+"  }\n  direct {}\n}\n")
+	return w
+}
+
+// moves is a configuration that names the incumbents' providers, too.
+func (w workspace) moves(t *testing.T, config string) {
+	t.Helper()
+	w.write(t, "main.tf", fmt.Sprintf(`terraform {
+  required_providers {
+    maaslxd = { source = %q }
+    maas    = { source = "canonical/maas" }
+    lxd     = { source = "terraform-lxd/lxd" }
+  }
+}
+%s`, cli.ProviderSource, config))
+}
+
+// incumbent is a VM as an incumbent's state has it.
+type incumbent struct {
+	kind       string // such as "maas_instance"
+	label      string
+	attributes map[string]any
+}
+
+// incumbentState is a state file of the incumbents' VMs, one for each label of a kind.
+func incumbentState(t *testing.T, vms ...incumbent) string {
+	t.Helper()
+	type instance map[string]any
+	var resources []map[string]any
+	for _, vm := range vms {
+		source := incumbents["terraform-provider-maas"]
+		if strings.HasPrefix(vm.kind, "lxd_") {
+			source = incumbents["terraform-provider-lxd"]
+		}
+		one := instance{"index_key": vm.label, "schema_version": 0, "attributes": vm.attributes, "sensitive_attributes": []any{}, "private": "bnVsbA=="}
+		i := slices.IndexFunc(resources, func(r map[string]any) bool { return r["type"] == vm.kind })
+		if i < 0 {
+			resources = append(resources, map[string]any{
+				"mode": "managed", "type": vm.kind, "name": "vm", "instances": []instance{one},
+				"provider": fmt.Sprintf("provider[%q]", "registry.terraform.io/"+source),
+			})
+			continue
+		}
+		resources[i]["instances"] = append(resources[i]["instances"].([]instance), one)
+	}
+	raw, err := json.Marshal(map[string]any{
+		"version": 4, "terraform_version": "1.11.4", "serial": 7, "lineage": "6a1f3c9e-0000-4000-8000-00000000beef",
+		"outputs": map[string]any{}, "resources": resources, "check_results": nil,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// machineRecord is what an incumbent writes down of MAAS's record of a machine.
+type machineRecord struct {
+	SystemID  string                `json:"system_id"`
+	Hostname  string                `json:"hostname"`
+	FQDN      string                `json:"fqdn"`
+	Cores     int                   `json:"cpu_count"`
+	Memory    int                   `json:"memory"`
+	VMHost    struct{ Name string } `json:"pod"`
+	Interface []struct {
+		MAC string `json:"mac_address"`
+	} `json:"interface_set"`
+}
+
+// state is what an incumbent's resource of a kind writes down of a VM.
+func (m machineRecord) state(kind string) map[string]any {
+	switch kind {
+	case "maas_vm_host_machine":
+		return map[string]any{
+			"id": m.SystemID, "hostname": m.Hostname, "domain": "maas", "zone": "default", "pool": "default", "vm_host": m.VMHost.Name,
+			"cores": m.Cores, "memory": m.Memory, "pinned_cores": nil, "network_interfaces": []any{}, "storage_disks": []any{}, "timeouts": nil,
+		}
+	case "maas_instance":
+		return map[string]any{
+			"id": m.SystemID, "hostname": m.Hostname, "fqdn": m.FQDN, "zone": "default", "pool": "default", "tags": []any{"virtual"},
+			"cpu_count": m.Cores, "memory": m.Memory, "ip_addresses": []any{}, "network_interfaces": []any{}, "timeouts": nil,
+			"allocate_params": []any{map[string]any{"hostname": m.Hostname, "min_cpu_count": 0, "min_memory": 0, "pool": "", "tags": []any{}, "zone": "", "system_id": m.SystemID}},
+			"deploy_params":   []any{map[string]any{"distro_series": "noble", "enable_hw_sync": false, "hwe_kernel": "", "user_data": "", "ephemeral": false}},
+		}
+	default:
+		return map[string]any{
+			"name": m.Hostname, "type": "virtual-machine", "description": "", "image": nil, "ephemeral": false, "running": true, "wait_for_network": true,
+			"profiles": []any{"default"}, "device": []any{}, "file": []any{}, "execs": nil, "limits": map[string]any{}, "config": map[string]any{},
+			"project": nil, "remote": m.VMHost.Name, "target": nil, "ipv4_address": nil, "ipv6_address": nil, "mac_address": m.Interface[0].MAC,
+			"location": "none", "status": "Running", "timeouts": nil,
+		}
+	}
+}
+
+// machineRecords are MAAS's records of all machines, by hostname.
+func (x *target) machineRecords(t *testing.T) map[string]machineRecord {
+	t.Helper()
+	var list []machineRecord
+	if err := json.Unmarshal(x.call(t, "GET", "machines/", ""), &list); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]machineRecord{}
+	for _, m := range list {
+		all[m.Hostname] = m
+	}
+	return all
+}
+
+// composedAndDeployed has VMs made by MAAS, by name and host, as others do.
+func (x *target) composedAndDeployed(t *testing.T, hosts map[string]string) map[string]machineRecord {
+	t.Helper()
+	var list []struct {
+		ID   int
+		Name string
+	}
+	if err := json.Unmarshal(x.call(t, "GET", "vm-hosts/", ""), &list); err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	for _, h := range list {
+		numbers[h.Name] = h.ID
+	}
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", numbers[hosts[name]]), url.Values{"hostname": {name}, "cores": {"1"}, "memory": {"2048"}})
+	}
+	x.inside().Settle()
+	all := x.machineRecords(t)
+	for name := range hosts {
+		x.post(t, "machines/?op=allocate", url.Values{"system_id": {all[name].SystemID}})
+		x.post(t, "machines/"+all[name].SystemID+"/?op=deploy", url.Values{"distro_series": {"noble"}})
+	}
+	x.inside().Settle()
+	return x.machineRecords(t)
+}

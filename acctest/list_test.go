@@ -1,0 +1,208 @@
+package acctest_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// listResult is an object that a list resource found.
+type listResult struct {
+	Name     string
+	SystemID string
+	Resource map[string]tftypes.Value // nil unless it was asked for
+}
+
+// list asks a list resource over the provider's protocol, as "terraform query" does. It
+// returns the errors in one text.
+func (x *target) list(t *testing.T, resource string, config map[string]any, whole bool, limit int64) (found []listResult, failure string) {
+	t.Helper()
+	server, schemas := x.served(t)
+	lists, ok := server.(tfprotov6.ListResourceServer)
+	if !ok {
+		t.Fatal("the provider serves no lists")
+	}
+	asked := wholeConfig(t, schemas.ListResourceSchemas[resource], config)
+	stream, err := lists.ListResource(t.Context(), &tfprotov6.ListResourceRequest{TypeName: resource, Config: asked, IncludeResource: whole, Limit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for result := range stream.Results {
+		failure += texts(result.Diagnostics)
+		if result.Identity == nil {
+			continue
+		}
+		identity, err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"system_id": tftypes.String}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := listResult{Name: result.DisplayName, SystemID: attributeText(t, attributesOf(t, identity)["system_id"])}
+		if whole {
+			value, err := result.Resource.Unmarshal(schemas.ResourceSchemas[resource].ValueType())
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.Resource = attributesOf(t, value)
+		}
+		found = append(found, one)
+	}
+	return found, failure
+}
+
+func attributesOf(t *testing.T, v tftypes.Value) map[string]tftypes.Value {
+	t.Helper()
+	var out map[string]tftypes.Value
+	if err := v.As(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func attributeText(t *testing.T, v tftypes.Value) string {
+	t.Helper()
+	var out string
+	if err := v.As(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func namesOf(found []listResult) []string {
+	names := []string{}
+	for _, f := range found {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// TestAccListVMs lists VMs of a configuration and of nobody's, by all filters, and reads
+// of each what an import would.
+func TestAccListVMs(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	w := newWorkspace(t, x.config(x.vm("web", `tags = ["a", "b"]`, `zone = "az2"`, x.deploy())+
+		strings.ReplaceAll(x.onHost("lxd2", x.vm("db", `tags = ["a"]`, `zone = "az1"`)), `"test"`, `"other"`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	cases := map[string]struct {
+		config map[string]any
+		limit  int64
+		want   []string
+	}{
+		"All":       {want: []string{"db", "web"}},
+		"Host":      {config: map[string]any{"vm_host": "lxd2"}, want: []string{"db"}},
+		"Zone":      {config: map[string]any{"zone": "az2"}, want: []string{"web"}},
+		"Tags":      {config: map[string]any{"tags": []string{"a", "b"}}, want: []string{"web"}},
+		"Managed":   {config: map[string]any{"managed": true}, want: []string{"db", "web"}},
+		"Unmanaged": {config: map[string]any{"managed": false}, want: []string{}},
+		"Pool":      {config: map[string]any{"pool": "elsewhere"}, want: []string{}},
+		"Limit":     {limit: 1, want: []string{"db"}},
+	}
+	for title, tc := range cases {
+		found, failure := x.list(t, "maaslxd_vm", tc.config, false, tc.limit)
+		if diff := cmp.Diff(tc.want, namesOf(found)); diff != "" || failure != "" {
+			t.Errorf("%s: %s\nVMs (-want +got):\n%s", title, failure, diff)
+		}
+	}
+	if _, failure := x.list(t, "maaslxd_vm", map[string]any{"vm_host": "mars"}, false, 0); !words(`No such VM host MAAS knows no VM host "mars"`).MatchString(failure) {
+		t.Errorf("of an unknown VM host: %q", failure)
+	}
+	found, failure := x.list(t, "maaslxd_vm", map[string]any{"vm_host": x.host}, true, 0)
+	if failure != "" || len(found) != 1 {
+		t.Fatalf("%q, %v", failure, found)
+	}
+	vm := x.machine(t, "web")
+	got := map[string]string{}
+	for _, name := range []string{"id", "name", "vm_host", "zone", "status"} {
+		got[name] = attributeText(t, found[0].Resource[name])
+	}
+	if diff := cmp.Diff(map[string]string{"id": vm.SystemID, "name": "web", "vm_host": x.host, "zone": "az2", "status": "Deployed"}, got); diff != "" || found[0].SystemID != vm.SystemID {
+		t.Errorf("the VM %s (-want +got):\n%s", found[0].SystemID, diff)
+	}
+	for _, name := range []string{"cores", "memory_mib", "disks", "interfaces", "deploy", "tags"} {
+		if found[0].Resource[name].IsNull() {
+			t.Errorf("nothing is said of %s", name)
+		}
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccListVMHosts lists VM hosts, and reads of each what an import would.
+func TestAccListVMHosts(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Zone, m.Hosts[1].Zone = "az1", "az2" })
+	all, failure := x.list(t, "maaslxd_vm_host", nil, false, 0)
+	names := namesOf(all)
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"lxd1", "lxd2"}, names); diff != "" || failure != "" {
+		t.Errorf("%s\nVM hosts (-want +got):\n%s", failure, diff)
+	}
+	found, failure := x.list(t, "maaslxd_vm_host", map[string]any{"zone": "az2"}, true, 0)
+	if failure != "" || len(found) != 1 || found[0].Name != "lxd2" {
+		t.Fatalf("%q, %v", failure, namesOf(found))
+	}
+	if id, zone := attributeText(t, found[0].Resource["id"]), attributeText(t, found[0].Resource["zone"]); id != found[0].SystemID || zone != "az2" {
+		t.Errorf("it is %s in %s", id, zone)
+	}
+}
+
+// TestAccListQuery has the CLI list VMs and write their configuration, where it can. What
+// it writes imports them without any other change.
+func TestAccListQuery(t *testing.T) {
+	t.Parallel()
+	x := simulated(t) // a query of a real MAAS would import, and destroy, the VMs of others
+	name := x.name()
+	w := newWorkspace(t, x.config(x.vm(name)))
+	w.needs114(t)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "state", "rm", vmAddress)
+	w.configure(t, x.config(""))
+	w.write(t, "vms.tfquery.hcl", "list \"maaslxd_vm\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n  config {\n    managed = true\n  }\n}\n")
+	out := w.run(t, "query", "-no-color", "-generate-config-out=generated.tf")
+	if !strings.Contains(out, x.machine(t, name).SystemID) {
+		t.Errorf("the VM is not in:\n%s", out)
+	}
+	out = w.run(t, "plan", "-no-color")
+	if !words("1 to import, 0 to add, 0 to change, 0 to destroy").MatchString(unwrapped(out)) {
+		t.Errorf("the generated configuration does more than to import:\n%s\n%s", w.readFile(t, "generated.tf"), out)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccExampleLists has the CLI query by the examples of the list resources, where it can.
+func TestAccExampleLists(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Name = "kvm1" })
+	x.host = "kvm1"
+	name := x.name()
+	w := newWorkspace(t, x.config(x.vm(name)))
+	w.needs114(t)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for resource, want := range map[string]string{"maaslxd_vm": "", "maaslxd_vm_host": "kvm1"} {
+		w.take(t, "examples/list-resources/"+resource+"/list-resource.tfquery.hcl")
+		if out := w.run(t, "query", "-no-color"); !strings.Contains(out, want) || strings.Contains(out, name) {
+			t.Errorf("%s lists:\n%s", resource, out)
+		}
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// readFile is the text of a file of the workspace.
+func (w workspace) readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,48 @@
+package gomaas
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/canonical/gomaasclient/client"
+	"github.com/juju/gomaasapi/v2"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/clients/surface"
+)
+
+// api is the package of the client's interfaces.
+const api = "github.com/canonical/gomaasclient/api"
+
+// TestSurface wants each method of the client to be called by these tests.
+func TestSurface(t *testing.T) {
+	called, err := surface.Called(api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := surface.Methods(reflect.TypeFor[client.Client](), api)
+	if len(methods) < 200 {
+		t.Fatalf("only %d methods were found: %v", len(methods), methods)
+	}
+	for _, method := range methods {
+		if !called[method] {
+			t.Errorf("no test calls %s", method)
+		}
+	}
+	t.Logf("%d methods", len(methods))
+}
+
+// statusOf is the HTTP status of an error of the client, 0 for none.
+func statusOf(err error) int {
+	if answer, ok := gomaasapi.GetServerError(err); ok {
+		return answer.StatusCode
+	}
+	return 0
+}
+
+// bodyOf is what MAAS said in an error of the client.
+func bodyOf(err error) string {
+	if answer, ok := gomaasapi.GetServerError(err); ok {
+		return answer.BodyMessage
+	}
+	return ""
+}

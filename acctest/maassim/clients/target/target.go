@@ -1,0 +1,53 @@
+// Package target is the simulator that the clients of this module call. The
+// environment names it, as maassim prints it: MAAS_API_URL and MAAS_API_KEY.
+package target
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Fresh is the URL and the API key of the simulator, which is put back to its model.
+// It ends the test where the environment names none.
+func Fresh(t testing.TB) (url, key string) {
+	t.Helper()
+	url, key = os.Getenv("MAAS_API_URL"), os.Getenv("MAAS_API_KEY")
+	if url == "" || key == "" {
+		t.Fatal("MAAS_API_URL and MAAS_API_KEY are to name a simulator, which each test resets: start maassim, or run TestClients of acctest/maassim")
+	}
+	Steer(t, http.MethodPost, "reset", nil)
+	return url, key
+}
+
+// Steer sends a call of the simulator's own to /_sim/, and reads its answer into a
+// value, if there is one.
+func Steer(t testing.TB, method, path string, into any) {
+	t.Helper()
+	root := strings.TrimSuffix(strings.TrimSuffix(os.Getenv("MAAS_API_URL"), "/"), "/MAAS")
+	r, err := http.NewRequestWithContext(t.Context(), method, root+"/_sim/"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode/100 != 2 {
+		t.Fatalf("%s _sim/%s: %s: %s", method, path, answer.Status, body)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatal(err)
+	}
+}

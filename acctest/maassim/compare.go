@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+	"github.com/maaslxd/maaslxd/acctest/maassim/replay"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// compare replays the recordings of a folder and writes how they came out: a
+// line for each story and for all, and each cause of a first difference.
+func compare(dir string, model *sim.Model, w io.Writer) error {
+	stories, err := recording.Load(dir)
+	if err != nil {
+		return err
+	}
+	var outcomes []replay.Outcome
+	var all replay.Tally
+	for _, story := range stories {
+		o, err := play(story, model)
+		if err != nil {
+			return err
+		}
+		var one replay.Tally
+		one.Add(o)
+		all.Add(o)
+		fmt.Fprintf(w, "%s: %s\n", story.Name, one)
+		for _, line := range o.Inferred {
+			fmt.Fprintf(w, "      inferred: %s\n", line)
+		}
+		outcomes = append(outcomes, o)
+	}
+	if len(stories) > 1 {
+		fmt.Fprintf(w, "all: %s\n", all)
+	}
+	fmt.Fprintln(w, all.Basis())
+	replay.PrintCauses(w, outcomes)
+	return nil
+}
+
+// play replays a story. A recording may hold anything, so what the replay did not
+// foresee is a sentence, too.
+func play(story recording.Story, model *sim.Model) (o replay.Outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot replay %s: %v", story.Name, r)
+		}
+	}()
+	return replay.Play(story, model)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/record"
+)
+
+// recordBefore stands before a MAAS and records until ctx ends.
+func recordBefore(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	transport, err := upstream(o.caFile)
+	if err != nil {
+		return usageError{err}
+	}
+	proxy, err := record.New(o.before, o.record, transport, func(err error) { fmt.Fprintln(stderr, "maassim:", err) })
+	if err != nil {
+		return usageError{err}
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("cannot record: %w", err)
+	}
+	fmt.Fprintf(stdout, "export MAAS_API_URL=%s\n", proxy.URL(listener.Addr().String()))
+	fmt.Fprintf(stderr, "maassim: recording what goes to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.before, o.record)
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err = <-failed:
+		return fmt.Errorf("cannot record: %w", err)
+	case <-ctx.Done():
+	}
+	soon, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := server.Shutdown(soon); err != nil {
+		_ = server.Close() // what is still under way is not recorded
+	}
+	if err := proxy.Finish(); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "maassim: %d exchanges are in %s. Look through them before you give them away.\n", proxy.Written(), o.record)
+	return nil
+}
+
+// upstream is the way to the MAAS that is recorded. It trusts the system's
+// certificates and those of the file.
+func upstream(caFile string) (http.RoundTripper, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression, t.MaxIdleConnsPerHost = true, 100
+	if caFile == "" {
+		return t, nil
+	}
+	content, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("-ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("-ca: %w", errors.New("no certificate in "+caFile))
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return t, nil
+}

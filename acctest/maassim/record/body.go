@@ -1,0 +1,144 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+)
+
+// sentForm is the body of a request. It is fields or JSON; the problem says why
+// it is neither.
+type sentForm struct {
+	media   string
+	fields  url.Values
+	json    any
+	problem string
+}
+
+// form reads the body of a request.
+func (c *call) form() (f sentForm) {
+	kind := c.request.Header.Get("Content-Type")
+	media, parameters, err := mime.ParseMediaType(kind)
+	if f.media = media; err != nil && kind != "" {
+		f.media = "unknown"
+	}
+	body, problem := c.sent.content()
+	switch {
+	case c.sent.length() == 0:
+		return f
+	case problem != "":
+	case c.request.Header.Get("Content-Encoding") != "":
+		problem = "it is encoded"
+	case media == "application/x-www-form-urlencoded":
+		f.fields = rest.ParseQuery(string(body))
+	case media == "multipart/form-data":
+		f.fields, err = multipartForm(bytes.NewReader(body), parameters["boundary"])
+		problem = problemOf(err)
+	case media == "application/json":
+		f.json, err = decode(body)
+		problem = problemOf(err)
+	default:
+		problem = "its content type is none that MAAS reads"
+	}
+	f.problem = problem
+	return f
+}
+
+// problemOf says that a body cannot be read. It does not tell what stands in it.
+func problemOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "it cannot be read"
+}
+
+func multipartForm(body io.Reader, boundary string) (url.Values, error) {
+	if boundary == "" {
+		return nil, errors.New("no boundary")
+	}
+	form, reader := url.Values{}, multipart.NewReader(body, boundary)
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			if len(form) == 0 {
+				return nil, errors.New("no parts")
+			}
+			return form, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return nil, err
+		}
+		if strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
+			if content, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(content)), "")); err != nil {
+				return nil, err
+			}
+		}
+		if part.FileName() != "" || !utf8.Valid(content) {
+			content = fmt.Appendf(nil, "<%d BYTES>", len(content))
+		}
+		form.Add(part.FormName(), string(content))
+	}
+}
+
+// Longer texts are no messages. MAAS's messages of success are shorter still.
+const (
+	longestText    = 2048
+	longestMessage = 200
+)
+
+// content reads an answer: JSON, or a short text. The problem says why it is
+// neither.
+func (a answer) content() (text string, v *any, problem string) {
+	body, problem := a.body.content()
+	if problem == "" {
+		body, problem = unzipped(a.header.Get("Content-Encoding"), body)
+	}
+	if problem != "" {
+		return "", nil, problem
+	}
+	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	isText := media == "text/plain" || media == "text/html"
+	if media == "application/json" || isText && len(body) > 0 && strings.ContainsRune("{[", rune(body[0])) {
+		decoded, err := decode(body)
+		return "", &decoded, problemOf(err)
+	}
+	long := len(body) > longestText || len(body) > longestMessage && a.status < http.StatusBadRequest
+	if !isText || long || !utf8.Valid(body) {
+		return "", nil, "it is neither JSON nor a short text"
+	}
+	return string(body), nil, ""
+}
+
+// unzipped is a body as it was before it was compressed for the way.
+func unzipped(encoding string, body []byte) (plain []byte, problem string) {
+	switch {
+	case encoding == "" || encoding == "identity" || len(body) == 0:
+		return body, ""
+	case !strings.EqualFold(encoding, "gzip"):
+		return nil, "it is encoded"
+	}
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	plain, err = io.ReadAll(io.LimitReader(r, mostKept+1))
+	if err == nil && len(plain) > mostKept {
+		return nil, "it is too long"
+	}
+	return plain, problemOf(err)
+}

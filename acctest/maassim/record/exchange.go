@@ -1,0 +1,286 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+)
+
+// ofInterest are the headers of answers that are kept.
+var ofInterest = []string{"Content-Type", "Vary", "X-MAAS-API-Hash", "X-Frame-Options", "Content-Length", "WWW-Authenticate", "Allow", "Retry-After", "Location"}
+
+// answer is what a MAAS answered.
+type answer struct {
+	status int
+	header http.Header
+	body   *kept
+}
+
+// write masks an exchange that is over and writes it.
+func (p *Proxy) write(c *call, a answer) {
+	e := p.exchange(c, a)
+	if err := p.folder.write(e); err != nil {
+		p.log(fmt.Errorf("%s %s is not recorded: %w", c.request.Method, c.request.URL.Path, err))
+	}
+}
+
+// exchange is the recording of a call. All of it is masked twice: the first time
+// learns the names that the second one looks for.
+func (p *Proxy) exchange(c *call, a answer) recording.Exchange {
+	e := recording.Exchange{}
+	for range 2 {
+		e = recording.Exchange{Response: recording.Response{
+			Status: a.status, Reason: http.StatusText(a.status), Headers: map[string]string{},
+			Elapsed: float64(time.Since(c.started).Milliseconds()) / 1000,
+		}}
+		setting := p.request(c, &e)
+		for _, name := range ofInterest {
+			if value := a.header.Get(name); value != "" {
+				e.Response.Headers[name] = p.header(name, value)
+			}
+		}
+		p.response(c, &e, a, setting)
+	}
+	e.Name = nameOf(e)
+	if e.Request.Authenticated && p.nonAdmin(c, a.status, e) {
+		e.Name += recording.UserSuffix
+	}
+	return e
+}
+
+// hash is the form of X-MAAS-API-Hash. It tells the version of the API.
+var hash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+
+// header masks the value of a header.
+func (p *Proxy) header(name, value string) string {
+	switch {
+	case name == "X-MAAS-API-Hash" && hash.MatchString(value):
+		return value
+	case name == "Location":
+		target, err := url.Parse(value)
+		if err != nil {
+			return "<LOCATION>"
+		}
+		return p.path(target)
+	}
+	return p.mask.Text(value)
+}
+
+// note adds a sentence to an exchange's note.
+func note(e *recording.Exchange, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if e.Note != nil {
+		text = *e.Note + "; " + text
+	}
+	e.Note = &text
+}
+
+// request fills in what was asked, and gives the setting of MAAS that it is
+// about, if it is about one.
+func (p *Proxy) request(c *call, e *recording.Exchange) (setting string) {
+	r := c.request
+	e.Request = recording.Request{Method: r.Method, Query: map[string]any{}, Form: json.RawMessage("{}"), Authenticated: r.Header.Get("Authorization") != ""}
+	p.mask.credentials(r.Header.Get("Authorization"))
+	collection, query := collectionOf(r.URL.Path), rest.ParseQuery(r.URL.RawQuery)
+	f := c.form()
+	if f.media != "" {
+		media := mediaName(f.media)
+		e.Request.ContentType = &media
+	}
+	if f.problem != "" || collection == "" {
+		f.fields, f.json = nil, nil
+		e.Request.LeftOut = c.sent.length() > 0
+	}
+	if e.Request.LeftOut {
+		note(e, "a body of %d bytes is left out: %s", c.sent.length(), cmp.Or(f.problem, outside))
+	}
+	if collection == "maas" {
+		setting = query.Get("name") + f.fields.Get("name")
+	}
+	e.Request.Path = p.path(r.URL)
+	e.Request.Query = p.fields(collection, query, setting)
+	if op := query.Get("op"); op == "set_owner_data" || op == "set_workload_annotations" {
+		collection = "owner_data"
+	}
+	if f.json != nil {
+		e.Request.Form = encode(string(encode(p.mask.Body(collection, f.json))))
+	} else {
+		e.Request.Form = inOrder(p.fields(collection, f.fields, setting), c.sentNames())
+	}
+	return setting
+}
+
+// outside says why a body of another path than API 2.0's is not kept.
+const outside = "the path is none of API 2.0"
+
+// sentNames are the names of an urlencoded body's fields, in their order: some answers
+// of MAAS show it.
+func (c *call) sentNames() (names []string) {
+	body, _ := c.sent.content()
+	for pair := range strings.SplitSeq(string(body), "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && !slices.Contains(names, plain) {
+			names = append(names, plain)
+		}
+	}
+	return names
+}
+
+// inOrder encodes fields in the order of the names; those that it does not name come
+// last.
+func inOrder(fields map[string]any, names []string) json.RawMessage {
+	var out bytes.Buffer
+	for _, name := range slices.Concat(names, slices.Sorted(maps.Keys(fields))) {
+		value, has := fields[name]
+		if !has {
+			continue
+		}
+		delete(fields, name)
+		out.WriteString(map[bool]string{true: "{", false: ","}[out.Len() == 0])
+		out.Write(encode(name))
+		out.WriteByte(':')
+		out.Write(encode(value))
+	}
+	if out.Len() == 0 {
+		return json.RawMessage("{}")
+	}
+	out.WriteByte('}')
+	return out.Bytes()
+}
+
+// fields are the parameters of a query or form, masked: one value as a text,
+// several as a list.
+func (p *Proxy) fields(collection string, values url.Values, setting string) map[string]any {
+	out := map[string]any{}
+	for name, all := range values {
+		masked := make([]any, len(all))
+		for i, value := range all {
+			key := name
+			if name == "value" && setting != "" {
+				key = setting
+			}
+			masked[i] = p.mask.Field(collection, key, value)
+		}
+		shown := p.mask.Parameter(name, strings.Join(all, "") != "")
+		if out[shown] = masked; len(masked) == 1 {
+			out[shown] = masked[0]
+		}
+	}
+	return out
+}
+
+// path is the path of a request with the names in it masked. API 2.0 is where it
+// is in each recording, whatever stands before the MAAS.
+func (p *Proxy) path(u *url.URL) string {
+	whole := u.EscapedPath()
+	if _, below, found := strings.Cut(whole, apiPath); found {
+		whole = recording.APIRoot + below
+	}
+	parts := strings.Split(whole, "/")
+	before := ""
+	for i := range parts {
+		plain, err := url.PathUnescape(parts[i])
+		if err != nil {
+			plain = parts[i]
+		}
+		parts[i] = url.PathEscape(p.mask.Segment(before, plain))
+		before = plain
+	}
+	return strings.Join(parts, "/")
+}
+
+// apiPath is in the path of each request to API 2.0.
+const apiPath = "/api/2.0/"
+
+// response fills in what was answered.
+func (p *Proxy) response(c *call, e *recording.Exchange, a answer, setting string) {
+	collection := collectionOf(c.request.URL.Path)
+	text, v, problem := a.content()
+	switch {
+	case collection == "":
+		problem = outside
+	case isLeftOut(c.request.URL.Query().Get("op"), collection):
+		problem = "such answers hold secrets or scripts"
+	}
+	e.Response.Body = encode("")
+	switch {
+	case problem != "" && a.body.length() > 0:
+		e.Response.LeftOut = true
+		note(e, "an answer of %d bytes is left out: %s", a.body.length(), problem)
+	case v != nil && setting != "" && a.status < http.StatusBadRequest:
+		e.Response.IsJSON, e.Response.Body = true, encode(p.mask.Value(collection, setting, *v))
+	case v != nil && a.status >= http.StatusBadRequest:
+		e.Response.IsJSON, e.Response.Body = true, encode(p.mask.Refusal(*v))
+	case v != nil:
+		e.Response.IsJSON, e.Response.Body = true, encode(p.mask.Body(collection, *v))
+	case setting != "" && a.status < http.StatusBadRequest:
+		e.Response.Body = encode(p.mask.Field(collection, setting, text))
+	default:
+		e.Response.Body = encode(p.mask.Text(text))
+	}
+}
+
+// collectionOf is the last word of a path that names a collection, or empty for a
+// path that is none of API 2.0.
+func collectionOf(path string) string {
+	_, below, found := strings.Cut(path, apiPath)
+	if !found {
+		return ""
+	}
+	name := ""
+	for part := range strings.SplitSeq(below, "/") {
+		if namedRoutes[part] != "" || routeWords[part] || name == "" {
+			name = part
+		}
+	}
+	return cmp.Or(name, "/")
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameOf names an exchange's file by its request.
+func nameOf(e recording.Exchange) string {
+	words := []string{e.Request.Method}
+	for i, part := range e.Route() {
+		if i%2 == 0 {
+			words = append(words, part)
+		}
+	}
+	words = append(words, e.Op())
+	if e.Response.Status >= http.StatusBadRequest {
+		words = append(words, fmt.Sprint(e.Response.Status))
+	}
+	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
+}
+
+// nonAdmin tells whether the caller is known to be no admin.
+func (p *Proxy) nonAdmin(c *call, status int, e recording.Exchange) bool {
+	key := consumerKey.FindString(c.request.Header.Get("Authorization"))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var who struct {
+		Superuser *bool `json:"is_superuser"`
+	}
+	if e.Op() == "whoami" && json.Unmarshal(e.Response.Body, &who) == nil && who.Superuser != nil {
+		p.users[key] = *who.Superuser
+	}
+	admin, known := p.users[key]
+	if !known && status == http.StatusForbidden && strings.Contains(string(e.Response.Body), "admin") {
+		p.users[key] = false
+		return true
+	}
+	return known && !admin
+}
+
+var consumerKey = regexp.MustCompile(`oauth_consumer_key="?[^",&]+`)

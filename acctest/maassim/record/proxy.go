@@ -1,0 +1,202 @@
+// Package record is a proxy before a MAAS that keeps what is asked and answered,
+// in the form of package recording, with secrets, addresses and names made
+// neutral.
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+// mostKept is how much of a body is kept. A longer one is passed on whole, and
+// the recording says how long it was.
+const mostKept = 32 << 20
+
+// Proxy passes requests to a MAAS and writes each exchange into a folder. It may
+// serve many requests at a time.
+type Proxy struct {
+	upstream *url.URL
+	folder   *folder
+	mask     *Mask
+	reverse  *httputil.ReverseProxy
+	log      func(error)
+
+	mu    sync.Mutex
+	users map[string]bool // consumer key → is an admin
+
+	signature sync.Once // was told of
+}
+
+// New makes a proxy before the MAAS at an URL like https://maas.example:5443/MAAS
+// that writes into the folder dir, which must be empty: placeholders mean the same
+// in one run alone. Problems that keep an exchange from being written go to
+// report.
+func New(before, dir string, transport http.RoundTripper, report func(error)) (*Proxy, error) {
+	upstream, err := url.Parse(before)
+	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
+		return nil, fmt.Errorf("cannot record before %q: want an URL like http://maas.example:5240/MAAS", before)
+	}
+	folder, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{upstream: upstream, folder: folder, mask: NewMask(), log: report, users: map[string]bool{}}
+	p.reverse = &httputil.ReverseProxy{
+		Rewrite: p.rewrite, Transport: transport, ModifyResponse: p.answered, ErrorHandler: p.failed,
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	return p, nil
+}
+
+// URL is what a client takes for MAAS's address where the proxy listens there.
+func (p *Proxy) URL(address string) string {
+	return "http://" + address + strings.TrimSuffix(path.Clean("/"+p.upstream.Path), "/")
+}
+
+// Written is how many exchanges were written.
+func (p *Proxy) Written() int { return p.folder.count() }
+
+// call is an exchange that is under way.
+type call struct {
+	request *http.Request
+	sent    *kept
+	started time.Time
+}
+
+type callKey struct{}
+
+// ServeHTTP passes a request on, and keeps it with its answer.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{request: r.Clone(context.WithoutCancel(r.Context())), sent: &kept{}, started: time.Now()}
+	ctx := context.WithValue(r.Context(), callKey{}, c)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &tee{from: r.Body, to: c.sent, want: r.ContentLength}
+	}
+	p.reverse.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// rewrite aims a request at the MAAS. The path stays: clients name /MAAS.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL.Scheme, r.Out.URL.Host = p.upstream.Scheme, p.upstream.Host
+	if p.upstream.Scheme == "https" || !signsAddress(r.In) {
+		r.Out.Host = p.upstream.Host
+	}
+	r.Out.Header.Del("Expect") // the body is read at once
+}
+
+// signsAddress tells whether the signature of a request covers the address that
+// its client sees: then MAAS must see the same one.
+func signsAddress(r *http.Request) bool {
+	header := r.Header.Get("Authorization")
+	return strings.Contains(header, "oauth_signature_method") && !strings.Contains(header, "PLAINTEXT")
+}
+
+// tellOfSignature says once why a MAAS behind TLS refuses signed addresses.
+func (p *Proxy) tellOfSignature(c *call, status int) {
+	if status == http.StatusUnauthorized && p.upstream.Scheme == "https" && signsAddress(c.request) {
+		p.signature.Do(func() {
+			p.log(errors.New("a client signs the address of the recorder, and MAAS refuses it (401): record before MAAS's http address, or let the client sign with PLAINTEXT"))
+		})
+	}
+}
+
+// answered keeps an answer while it goes to the client, and writes the exchange
+// before the client knows that it is over.
+func (p *Proxy) answered(response *http.Response) error {
+	c, _ := response.Request.Context().Value(callKey{}).(*call)
+	if c == nil {
+		return errors.New("an answer without a request")
+	}
+	if location := response.Header.Get("Location"); strings.HasPrefix(location, p.upstream.Scheme+"://"+p.upstream.Host+"/") {
+		response.Header.Set("Location", strings.TrimPrefix(location, p.upstream.Scheme+"://"+p.upstream.Host))
+	}
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil // a websocket has no exchange
+	}
+	got := answer{response.StatusCode, response.Header.Clone(), &kept{}}
+	p.tellOfSignature(c, got.status)
+	response.Body = &tee{from: response.Body, to: got.body, want: -1, end: sync.OnceFunc(func() { p.write(c, got) })}
+	return nil
+}
+
+// failed answers 502 where the MAAS cannot be reached.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() == nil {
+		p.log(fmt.Errorf("%s %s was not answered: %w", r.Method, r.URL.Path, err))
+	}
+	http.Error(w, fmt.Sprintf("The recorder cannot reach the MAAS before which it stands: %v", err), http.StatusBadGateway)
+}
+
+// kept is the beginning of a body.
+type kept struct {
+	mu    sync.Mutex
+	start bytes.Buffer
+	size  int64
+	ended bool // it was read to its end
+}
+
+func (k *kept) add(b []byte, ended bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.size += int64(len(b))
+	k.ended = k.ended || ended
+	if room := mostKept - k.start.Len(); room > 0 {
+		k.start.Write(b[:min(room, len(b))])
+	}
+}
+
+func (k *kept) length() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.size
+}
+
+// content is the body. The problem says why it is not whole.
+func (k *kept) content() (body []byte, problem string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.size > mostKept:
+		return nil, "it is too long"
+	case !k.ended && k.size > 0:
+		return nil, "it broke off"
+	}
+	return bytes.Clone(k.start.Bytes()), ""
+}
+
+// tee keeps what is read, and says once when that ends.
+type tee struct {
+	from io.ReadCloser
+	to   *kept
+	want int64 // how long the body is, -1 if nobody said it
+	end  func()
+}
+
+// Read reads on, and keeps it.
+func (t *tee) Read(b []byte) (int, error) {
+	n, err := t.from.Read(b)
+	t.to.add(b[:n], errors.Is(err, io.EOF) || t.want >= 0 && t.to.length()+int64(n) == t.want)
+	if err != nil && t.end != nil {
+		t.end()
+	}
+	return n, err
+}
+
+// Close ends it, too: a client may go away in the middle.
+func (t *tee) Close() error {
+	if t.end != nil {
+		t.end()
+	}
+	return t.from.Close()
+}

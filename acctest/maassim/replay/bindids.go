@@ -1,0 +1,90 @@
+package replay
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+)
+
+// bindIDs finds the simulator's names of what a request names and no answer
+// before it showed: later answers tell whose it is.
+func (p *player) bindIDs(i int) {
+	route := p.exchanges[i].Route()
+	if len(route) >= 4 && route[0] == "nodes" && route[2] == "interfaces" {
+		p.bindInterface(route[1], route[3])
+		if id := p.exchanges[i].FormValues().Get("id"); p.exchanges[i].Op() == "unlink_subnet" && id != "" {
+			p.bindLink(route[1], route[3], id)
+		}
+	}
+}
+
+// bindNewcomer binds a machine that no answer showed before: MAAS made it from an
+// instance that it found, which has its name or its MAC address.
+func (p *player) bindNewcomer(s sighting) {
+	if p.match.bound["node"][s.ID] != "" || s.PodID == "" {
+		return
+	}
+	for _, i := range p.world.Instances() {
+		if i.MachineID == "" || p.match.taken["node"][i.MachineID] != "" {
+			continue
+		}
+		if s.Hostname == i.Name || s.MAC != "" && slices.Contains(i.MACs, s.MAC) {
+			p.bindNode(s.ID, i.MachineID)
+			return
+		}
+	}
+}
+
+// bindLink binds a link by its place among the interface's, as an answer before
+// lists them.
+func (p *player) bindLink(node, nic, recorded string) {
+	if p.match.bound["link"][recorded] != "" {
+		return
+	}
+	var have struct{ Links []struct{ ID json.Number } }
+	path := "nodes/" + p.match.translate("node", node) + "/interfaces/" + p.match.translate("interface", nic) + "/"
+	if !decodeBody(p.try(http.MethodGet, path, nil), &have) {
+		return
+	}
+	for _, body := range p.found.bodies {
+		for _, o := range objectsOf(body) {
+			links, _ := o["links"].([]any)
+			for at, link := range objectsOf(links) {
+				if textOf(link["id"]) == recorded && at < len(have.Links) {
+					p.match.bind("link", "", recorded, have.Links[at].ID.String())
+					return
+				}
+			}
+		}
+	}
+}
+
+// bindInterface binds the interface of a node by its place among the node's.
+func (p *player) bindInterface(node, recorded string) {
+	simNode, known := p.match.bound["node"][node]
+	if !known || p.match.bound["interface"][recorded] != "" {
+		return
+	}
+	var have []struct{ ID json.Number }
+	if !decodeBody(p.try(http.MethodGet, "nodes/"+simNode+"/interfaces/", nil), &have) {
+		return
+	}
+	at := max(0, slices.Index(p.found.recordedInterfaces(node), recorded))
+	if at < len(have) {
+		p.match.bind("interface", "", recorded, have[at].ID.String())
+	}
+}
+
+// recordedInterfaces are the ids of a node's interfaces, as some answer lists them.
+func (v *evidence) recordedInterfaces(node string) (all []string) {
+	for _, s := range v.sightings(node) {
+		list, _ := s.Body["interface_set"].([]any)
+		for _, o := range objectsOf(list) {
+			all = append(all, textOf(o["id"]))
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return nil
+}

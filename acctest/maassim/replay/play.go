@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// Play replays a story in a simulator of its own and compares. A nil model is
+// [WorldOf] the story. What the recording does not tell is inferred from its
+// answers. It waits as long as the story took, so call it in a bubble of
+// [synctest] or through [InVirtualTime].
+func Play(story recording.Story, model *sim.Model) (Outcome, error) {
+	o, err := play(story, model, hooks{})
+	if err != nil {
+		err = fmt.Errorf("cannot replay %s: %w", story.Name, err)
+	}
+	return o, err
+}
+
+// play replays a story in the time of its caller.
+func play(story recording.Story, model *sim.Model, known hooks) (Outcome, error) {
+	world, err := WorldOf(story)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if model != nil {
+		world = *model
+	}
+	if len(world.Hosts) == 0 {
+		return Outcome{}, errors.New("the world has no LXD: give the model a host")
+	}
+	exchanges, left := answeredByMAAS(story.Exchanges)
+	p, err := newPlayer(exchanges, world)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer p.world.Close()
+	p.hooks = known
+	p.run()
+	o := outcome(story.Name, exchanges, p.problems)
+	o.Inferred = p.notes
+	for i := range o.Comparisons {
+		o.Comparisons[i].Inferred = p.inferred[i]
+	}
+	if left > 0 {
+		o.Inferred = append(o.Inferred, fmt.Sprintf("%d exchanges are left out: a proxy answered in MAAS's place, or MAAS's own installation was broken", left))
+	}
+	return o, nil
+}
+
+// brokenSite is MAAS's word where its own installation is not whole.
+var brokenSite = regexp.MustCompile(`^"Failed to render preseed: `)
+
+// answeredByMAAS leaves out what a proxy before MAAS answered in its place, as one
+// does while MAAS starts, and what failed for MAAS's own installation, and counts it.
+func answeredByMAAS(all []recording.Exchange) (answered []recording.Exchange, left int) {
+	for _, e := range all {
+		isProxy := e.Response.Status == http.StatusBadGateway || e.Response.Status == http.StatusGatewayTimeout
+		if isProxy && strings.HasPrefix(e.Response.Headers["Content-Type"], "text/html") {
+			left++
+			continue
+		}
+		if !e.OK() && brokenSite.Match(e.Response.Body) {
+			left++
+			continue
+		}
+		answered = append(answered, e)
+	}
+	return answered, left
+}
+
+// InVirtualTime runs a function in a bubble of synctest, whose time passes as
+// soon as all in it wait, and ends the process with the code that it returns.
+// Hours of a story take a moment. Package testing offers bubbles to tests alone,
+// so the function runs as the only test of a process.
+func InVirtualTime(f func() int) {
+	os.Args = os.Args[:1] // package testing would read them
+	all := func(string, string) (bool, error) { return true, nil }
+	testing.Main(all, []testing.InternalTest{{Name: "InVirtualTime", F: func(t *testing.T) {
+		synctest.Test(t, func(*testing.T) { os.Exit(f()) })
+	}}}, nil, nil)
+}

@@ -1,0 +1,191 @@
+// Package replay sends recorded requests to the simulator, in their order, and
+// compares what it answers with what the genuine MAAS answered.
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+)
+
+// Problem is one difference between a recorded answer and the simulator's.
+type Problem struct {
+	Object string // the recorded resource_uri of what differs, or the request's path
+	Path   string // where in the object
+	At     string // where in the answer
+	Text   string
+	// Inferred tells that the difference rests on an inference: on state that the
+	// recording does not show.
+	Inferred bool
+}
+
+// String is the difference in one line.
+func (p Problem) String() string { return cmp.Or(p.At, p.Path) + ": " + p.Text }
+
+// Comparison is how an exchange came out.
+type Comparison struct {
+	Exchange recording.Exchange
+	Problems []Problem
+	// First are those of the problems that their objects did not show before:
+	// the others follow from them.
+	First []Problem
+	// Inferred tells that the exchange is about something that the replay inferred.
+	Inferred bool
+	// LeftOut tells that the request could not be sent: its body was not recorded.
+	LeftOut bool
+}
+
+// Whole tells that nothing differs.
+func (c Comparison) Whole() bool { return len(c.Problems) == 0 }
+
+// Outcome is how a story came out.
+type Outcome struct {
+	Story       string
+	Comparisons []Comparison
+	// Inferred says what the replay did between the exchanges, and why.
+	Inferred []string
+}
+
+// Sure tells whether some first difference rests on no inference.
+func (c Comparison) Sure() bool {
+	return slices.ContainsFunc(c.First, func(p Problem) bool { return !p.Inferred })
+}
+
+// Tally counts exchanges by how they came out. Whole has those that are
+// WholeInferred, too, and FirstHand those that are Sure: Sure ones rest on no
+// inference. LeftOut are not in All.
+type Tally struct{ All, Whole, WholeInferred, FirstHand, Sure, Following, LeftOut int }
+
+// Add counts the exchanges of a story too.
+func (t *Tally) Add(o Outcome) {
+	for _, c := range o.Comparisons {
+		if c.LeftOut {
+			t.LeftOut++
+			continue
+		}
+		t.All++
+		if c.Sure() {
+			t.Sure++
+		}
+		switch {
+		case c.Whole():
+			t.Whole++
+			if c.Inferred {
+				t.WholeInferred++
+			}
+		case len(c.First) > 0:
+			t.FirstHand++
+		default:
+			t.Following++
+		}
+	}
+}
+
+// WholeShare is the share of the exchanges without any difference, 0 to 1.
+func (t Tally) WholeShare() float64 { return float64(t.Whole) / float64(max(t.All, 1)) }
+
+// String is one line of figures.
+func (t Tally) String() string {
+	percent := func(n int) float64 { return 100 * float64(n) / float64(max(t.All, 1)) }
+	text := fmt.Sprintf("%d of %d exchanges reproduced (%.1f %%), %d differ first-hand (%.1f %%), %d follow from those (%.1f %%)",
+		t.Whole, t.All, percent(t.Whole), t.FirstHand, percent(t.FirstHand), t.Following, percent(t.Following))
+	if t.LeftOut > 0 {
+		text += fmt.Sprintf(", %d more were recorded without their bodies", t.LeftOut)
+	}
+	return text
+}
+
+// Basis is how much of it rests on inferences, in one line.
+func (t Tally) Basis() string {
+	return fmt.Sprintf("%d of the %d reproduced and %d of the %d first-hand differences rest on inferences", t.WholeInferred, t.Whole, t.FirstHand-t.Sure, t.FirstHand)
+}
+
+// outcome tells first-hand differences from those that follow.
+func outcome(story string, exchanges []recording.Exchange, problems [][]Problem) Outcome {
+	o := Outcome{Story: story}
+	seen := map[[2]string]bool{}
+	for i, e := range exchanges {
+		c := Comparison{Exchange: e, Problems: problems[i], LeftOut: e.Request.LeftOut}
+		for _, p := range problems[i] {
+			key := [2]string{p.Object, p.Path}
+			if !seen[key] {
+				c.First = append(c.First, p)
+			}
+		}
+		for _, p := range problems[i] {
+			seen[[2]string{p.Object, p.Path}] = true
+		}
+		o.Comparisons = append(o.Comparisons, c)
+	}
+	return o
+}
+
+// Cause is a kind of first difference: the same key of the same kind of object.
+type Cause struct {
+	Name    string
+	Count   int // exchanges that show it first-hand
+	Example string
+}
+
+// ids are the parts of a path that are names or numbers.
+var ids = regexp.MustCompile(`/(\d+|[a-z0-9]{6})(/|$)`)
+
+// Causes groups the first differences of stories, the most frequent first: those
+// that rest on an inference, or the others.
+func Causes(outcomes []Outcome, inferred bool) []Cause {
+	by := map[string]*Cause{}
+	for _, o := range outcomes {
+		for _, c := range o.Comparisons {
+			counted := map[string]bool{}
+			for _, p := range c.First {
+				if p.Inferred != inferred {
+					continue
+				}
+				object := strings.TrimPrefix(p.Object, recording.APIRoot)
+				for range 2 {
+					object = ids.ReplaceAllString(object, "/*$2")
+				}
+				name := object + " " + p.Path
+				if by[name] == nil {
+					by[name] = &Cause{Name: name, Example: fmt.Sprintf("%s/%s: %s", o.Story, c.Exchange, p)}
+				}
+				if !counted[name] {
+					by[name].Count++
+				}
+				counted[name] = true
+			}
+		}
+	}
+	var all []Cause
+	for _, c := range by {
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// PrintCauses writes each cause of a first difference with an example.
+func PrintCauses(w io.Writer, outcomes []Outcome) {
+	for _, group := range []struct {
+		title    string
+		inferred bool
+	}{
+		{"First differences, by cause:", false},
+		{"First differences that rest on state that the recording does not show, by cause:", true},
+	} {
+		causes := Causes(outcomes, group.inferred)
+		if len(causes) > 0 {
+			fmt.Fprintf(w, "\n%s\n", group.title)
+		}
+		for _, c := range causes {
+			fmt.Fprintf(w, "%4d  %s\n      %s\n", c.Count, c.Name, c.Example)
+		}
+	}
+}

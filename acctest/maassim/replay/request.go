@@ -1,0 +1,269 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
+)
+
+// served is what a simulated MAAS said.
+type served struct {
+	Status int
+	Header http.Header
+	Body   []byte
+
+	panicked any // what the simulator panicked with
+}
+
+// serveAhead is serve for another goroutine, where nobody could recover.
+func serveAhead(handler http.Handler, request *http.Request) (got served) {
+	defer func() {
+		if r := recover(); r != nil {
+			got.panicked = r
+		}
+	}()
+	return serve(handler, request)
+}
+
+func serve(handler http.Handler, request *http.Request) served {
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	result := recorder.Result()
+	body, _ := io.ReadAll(result.Body)
+	return served{Status: result.StatusCode, Header: result.Header, Body: body}
+}
+
+// rebuild makes a recorded request anew with the simulator's own names. The
+// unrecorded form takes the place of one whose parts were not kept.
+func (m *matcher) rebuild(e recording.Exchange, secrets pair, unrecorded map[string]any) (*http.Request, error) {
+	query := m.parameters(e, recording.Values(e.Request.Query))
+	target, err := url.Parse("http://maas.test" + m.request(e.Request.Path))
+	if err != nil {
+		return nil, err
+	}
+	target.RawQuery = query.Encode()
+	contentType, body, err := m.requestBody(e, secrets, unrecorded)
+	if err != nil {
+		return nil, err
+	}
+	request := httptest.NewRequest(e.Request.Method, target.String(), bytes.NewReader(body))
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	return request, nil
+}
+
+// parameters puts the simulator's names in place of recorded ones in a query or
+// form.
+func (m *matcher) parameters(e recording.Exchange, out url.Values) url.Values {
+	for name, all := range out {
+		for i := range all {
+			all[i] = m.parameter(all[i])
+			if in := idParameters[[2]string{e.Op(), name}]; in != "" {
+				all[i] = m.translate(in, all[i])
+			} else if in := rowParameters[name]; in != "" {
+				all[i] = m.translate(in, all[i])
+			}
+		}
+	}
+	return out
+}
+
+// idParameters are parameters of operations that are the id of a row.
+var idParameters = map[[2]string]space{
+	{"unlink_subnet", "id"}: "link", {"set_default_gateway", "link_id"}: "link",
+	{"query", "after"}: "event", {"query", "before"}: "event", {"delete_logical_volume", "id"}: "block device",
+	{"set_storage_layout", "root_device"}: "block device", {"set_storage_layout", "cache_device"}: "block device",
+}
+
+// rowParameters are those that name rows in each operation.
+var rowParameters = map[string]space{
+	"parent": "interface", "parents": "interface", "vlan": "VLAN", "subnet": "subnet", "fabric": "fabric",
+	"block_devices": "block device", "add_block_devices": "block device", "remove_block_devices": "block device",
+	"spare_devices": "block device", "add_spare_devices": "block device", "remove_spare_devices": "block device",
+	"cache_device": "block device", "backing_device": "block device", "cache_set": "cache set",
+	"partitions": "partition", "add_partitions": "partition", "remove_partitions": "partition",
+	"spare_partitions": "partition", "add_spare_partitions": "partition", "remove_spare_partitions": "partition",
+	"cache_partition": "partition", "backing_partition": "partition",
+}
+
+// requestBody renders the form in the content type that the recording used.
+func (m *matcher) requestBody(e recording.Exchange, secrets pair, unrecorded map[string]any) (contentType string, body []byte, err error) {
+	var form map[string]any
+	var raw string
+	if len(e.Request.Form) == 0 {
+		return "", nil, nil
+	}
+	if json.Unmarshal(e.Request.Form, &raw) == nil {
+		return e.Media(), []byte(secrets.fillText(raw)), nil
+	}
+	form, _ = e.Form()
+	media, _, _ := mime.ParseMediaType(e.Media())
+	if media == "multipart/form-data" {
+		return multipartBody(m.parameters(e, recording.Values(cmpForm(form, unrecorded))))
+	}
+	if len(form) == 0 && media == "" {
+		return "", nil, nil
+	}
+	values := m.parameters(e, recording.Values(secrets.fill(form)))
+	return "application/x-www-form-urlencoded", encodeInOrder(values, e.FormOrder()), nil
+}
+
+// encodeInOrder encodes fields in their recorded order, which some answers show.
+func encodeInOrder(values url.Values, names []string) []byte {
+	var pairs []string
+	for _, name := range names {
+		for _, value := range values[name] {
+			pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(value))
+		}
+	}
+	return []byte(strings.Join(pairs, "&"))
+}
+
+// fill puts a real pair in place of the placeholders of a form, also where a
+// value is itself JSON.
+func (s pair) fill(form map[string]any) map[string]any {
+	for name, value := range form {
+		if text, ok := value.(string); ok {
+			form[name] = s.fillText(text)
+		}
+	}
+	return form
+}
+
+func (s pair) fillText(text string) string {
+	secretOf := func(placeholder string) string {
+		if strings.Contains(placeholder, "CERTIFICATE") {
+			return s.certificate
+		}
+		return s.key
+	}
+	if pemPlaceholder.FindString(text) == text {
+		text = pemPlaceholder.ReplaceAllStringFunc(text, secretOf)
+	}
+	return quotedPlaceholder.ReplaceAllStringFunc(text, func(placeholder string) string {
+		quoted, _ := json.Marshal(secretOf(placeholder))
+		return string(quoted)
+	})
+}
+
+// A placeholder of a PEM block stands alone, or in JSON within a text. Recorders
+// other than ours leave words out.
+var (
+	pemPlaceholder    = regexp.MustCompile(`<(CERTIFICATE|(PRIVATE )?KEY)( PEM)?( \d+)?>`)
+	quotedPlaceholder = regexp.MustCompile(`"<(CERTIFICATE|(PRIVATE )?KEY)( PEM)?( \d+)?>"`)
+)
+
+// cmpForm is the recorded form, or the other one where nothing was recorded.
+func cmpForm(recorded, otherwise map[string]any) map[string]any {
+	if len(recorded) == 0 {
+		return otherwise
+	}
+	return recorded
+}
+
+func multipartBody(form url.Values) (string, []byte, error) {
+	var body bytes.Buffer
+	writer := multipart.NewWriter(&body)
+	for name, all := range form {
+		for _, value := range all {
+			part, err := writer.CreatePart(textproto.MIMEHeader{
+				"Content-Disposition": {fmt.Sprintf(`form-data; name="%s"`, name)},
+			})
+			if err != nil {
+				return "", nil, err
+			}
+			if _, err := part.Write([]byte(value)); err != nil {
+				return "", nil, err
+			}
+		}
+	}
+	err := writer.Close()
+	return writer.FormDataContentType(), body.Bytes(), err
+}
+
+// compare holds an answer against the recorded one and says what differs.
+func (m *matcher) compare(e recording.Exchange, got served) []Problem {
+	m.problems, m.subject = nil, subject{uri: e.Request.Path}
+	if got.Status != e.Response.Status {
+		m.report("status", "want %d, got %d %s", e.Response.Status, got.Status, brief(string(got.Body)))
+		return m.problems
+	}
+	if want, have := e.Response.Headers["Content-Type"], got.Header.Get("Content-Type"); want != have {
+		m.report("content type", "want %q, got %q", want, have)
+	}
+	for _, name := range []string{"WWW-Authenticate", "Retry-After"} {
+		if want, have := e.Response.Headers[name], got.Header.Get(name); want != have {
+			m.report(name, "want %q, got %q", want, have)
+		}
+	}
+	if want, have := e.Response.Headers["Allow"], got.Header.Get("Allow"); sortWords(want) != sortWords(have) {
+		m.report("Allow", "want %q, got %q", want, have)
+	}
+	m.compareBody(e, got)
+	return m.problems
+}
+
+func (m *matcher) compareBody(e recording.Exchange, got served) {
+	if e.Response.LeftOut {
+		return
+	}
+	recorded, err := recording.DecodeJSON(e.Response.Body)
+	if err != nil {
+		m.report("recording", "%v", err)
+		return
+	}
+	if e.Op() == "details" && bytes.HasPrefix(got.Body, []byte{byte(len(got.Body))}) {
+		m.compareDetails(recorded, got.Body)
+		return
+	}
+	if !e.Response.IsJSON {
+		text, _ := recorded.(string)
+		m.text("text", text, string(got.Body))
+		return
+	}
+	simulated, err := recording.DecodeJSON(got.Body)
+	if err != nil {
+		m.report("body", "want JSON, got %q: %v", brief(string(got.Body)), err)
+		return
+	}
+	m.body("$"+lastCollection(e.Request.Path), recorded, simulated)
+}
+
+// compareDetails holds only the names of a machine's details against the recorded
+// ones, in BSON: lldp and lshw tell of the hardware of the site.
+func (m *matcher) compareDetails(recorded any, got []byte) {
+	text, _ := recorded.(string)
+	for _, name := range []string{"lldp", "lshw"} {
+		if strings.Contains(text, "\x05"+name) != bytes.Contains(got, []byte("\x05"+name)) {
+			m.report("details", "%s is in one of both only", name)
+		}
+	}
+}
+
+// lastCollection is the last word of a path that is no id: it says what the
+// body's root holds.
+func lastCollection(path string) string {
+	name := ""
+	for _, part := range strings.Split(strings.TrimPrefix(path, "/MAAS/api/2.0/"), "/") {
+		if collections[part] != "" || name == "" {
+			name = part
+		}
+	}
+	return name
+}
+
+func sortWords(list string) string {
+	return sortQuery("?" + strings.ReplaceAll(strings.ReplaceAll(list, " ", ""), ",", "&"))
+}

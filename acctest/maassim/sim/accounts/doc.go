@@ -1,0 +1,3 @@
+// Package accounts has the operations on users and on what is theirs: API keys,
+// SSH keys and certificates.
+package accounts

@@ -1,0 +1,96 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// metalOnly is a MAAS with two bare machines.
+func metalOnly() sim.Model {
+	machine := sim.MachineModel{Cores: 8, MemoryMiB: 32768, DiskGB: 480}
+	one, two := machine, machine
+	one.Hostname, two.Hostname = "metal1", "metal2"
+	return sim.Model{Machines: []sim.MachineModel{one, two}, Zones: []string{"az1"}, Pools: []string{"blue"}}
+}
+
+// settled lets all end that is under way.
+func (c *caller) settled(id string) string {
+	for range 10 {
+		c.machine(id)
+	}
+	return fmt.Sprint(c.machine(id)["status_name"])
+}
+
+// TestRegisterVMHost: MAAS deploys a machine, sets LXD up on it, and registers it
+// before it says Deployed.
+func TestRegisterVMHost(t *testing.T) {
+	t.Parallel()
+	c := world(t, metalOnly())
+	id := c.idOf("metal1")
+	c.must("PUT", "machines/"+id+"/", "zone=az1", "pool=blue")
+	c.must("POST", "machines/?op=allocate", "system_id="+id)
+	c.must("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true")
+	if got := c.settled(id); got != "Deployed" {
+		t.Fatalf("the machine is %s, want Deployed", got)
+	}
+	hosts := c.call("GET", "vm-hosts/")
+	wantStatus(t, hosts, 200, `"name":"metal1"`)
+	wantStatus(t, hosts, 200, id)
+	host := c.must("GET", "vm-hosts/1/")
+	for what, want := range map[string]string{"zone": "az1", "pool": "blue"} {
+		if got := fmt.Sprint(host[what].(map[string]any)["name"]); got != want {
+			t.Errorf("the VM host's %s is %s, want that of the machine: %s", what, got, want)
+		}
+	}
+	if got := fmt.Sprint(c.must("GET", "vm-hosts/1/?op=parameters")["project"]); got != "maas" {
+		t.Errorf("the project is %s, want maas", got)
+	}
+	vm := c.must("POST", "vm-hosts/1/?op=compose", "hostname=vm1")
+	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+id), 400, "The following VM hosts must be removed first: metal1")
+	wantStatus(t, c.call("DELETE", "machines/"+fmt.Sprint(vm["system_id"])+"/"), 204, "")
+	wantStatus(t, c.call("DELETE", "vm-hosts/1/"), 204, "")
+	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+id), 200, id)
+	if got := c.settled(id); got != "Ready" {
+		t.Errorf("the machine is %s, want Ready", got)
+	}
+	if left := len(c.sim.LXDs()); left != 0 {
+		t.Errorf("%d LXDs are left after the release, want none", left)
+	}
+}
+
+// TestRegisterVMHostFails: a first boot that fails leaves the machine Deploying, for
+// MAAS waits for the LXD.
+func TestRegisterVMHostFails(t *testing.T) {
+	t.Parallel()
+	m := metalOnly()
+	m.Machines[0].FirstBoot = sim.BootFails
+	c := world(t, m)
+	id := c.idOf("metal1")
+	c.must("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true")
+	if got := c.settled(id); got != "Deploying" {
+		t.Errorf("the machine is %s, want Deploying", got)
+	}
+	wantStatus(t, c.call("GET", "vm-hosts/"), 200, "[]")
+}
+
+// TestReleaseMachines: several machines are given back by one call, or none.
+func TestReleaseMachines(t *testing.T) {
+	t.Parallel()
+	c := world(t, metalOnly())
+	one, two := c.idOf("metal1"), c.idOf("metal2")
+	wantStatus(t, c.call("POST", "machines/?op=release"), 200, "[]")
+	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one), 200, "[]") // Ready already
+	c.must("POST", "machines/?op=allocate", "system_id="+one)
+	c.must("POST", "machines/"+two+"/?op=commission")
+	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one, "machines=nobody"), 400, "Unknown machine(s): nobody.")
+	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one, "machines="+two), 409, "Machine(s) cannot be released in their current state: "+two+" ('Commissioning').")
+	if got := fmt.Sprint(c.machine(one)["status_name"]); got != "Allocated" {
+		t.Errorf("a machine of a call that was refused is %s, want Allocated", got)
+	}
+	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one, "comment=done"), 200, one)
+	if got := c.settled(one); got != "Ready" {
+		t.Errorf("the machine is %s, want Ready", got)
+	}
+}

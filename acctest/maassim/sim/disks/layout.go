@@ -1,0 +1,260 @@
+package disks
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
+)
+
+// layoutRoutes are the operations on a machine that are about its storage as a whole
+// (api/machines.py).
+var layoutRoutes = []request.Route{
+	{Method: http.MethodPost, Path: "machines/{id}/", Op: "set_storage_layout", Handle: request.OnMachine(request.Admin, setLayout)},
+	{Method: http.MethodPost, Path: "machines/{id}/", Op: "mount_special", Handle: request.OnMachine(request.Edit, mountSpecial)},
+	{Method: http.MethodPost, Path: "machines/{id}/", Op: "unmount_special", Handle: request.OnMachine(request.Edit, unmountSpecial)},
+}
+
+// Sizes of layouts (storage_layouts.py).
+const (
+	efiBytes  = 512 << 20
+	leastBoot = 512 << 20
+	leastRoot = 3 << 30
+)
+
+// leastDisk is the smallest boot disk of an image of VMware.
+var leastDisk = map[string]struct {
+	bytes int64
+	words string
+}{"vmfs6": {10 << 30, "Boot disk must be at least 10Gb."}, "vmfs7": {32 << 30, "Boot disk must be at least 32Gb."}}
+
+// setLayout replaces what lies on the disks.
+func setLayout(c *request.Call, m *world.Machine) rest.Reply {
+	layout := c.Field("storage_layout")
+	switch {
+	case m.Status != world.StatusReady:
+		return rest.Conflict("Cannot change the storage layout on a machine that is not Ready.")
+	case layout == "":
+		return rest.BadField("storage_layout", rest.MsgRequired)
+	case !slices.Contains(storage.Layouts, layout):
+		return rest.BadField("storage_layout", noChoice("storage_layout", layout, storage.Layouts))
+	}
+	boot := m.Storage.Boot()
+	if boot == nil {
+		return rest.BadText("Machine is missing a boot disk; no storage layout can be applied.")
+	}
+	f := newForm(c)
+	options := f.layout(layout, &m.Storage, boot)
+	if bad := f.refused(); bad != nil {
+		return *bad
+	}
+	return ofMachine(change(m, func() (any, *storage.Problem) {
+		sentence, bad := storage.LayOut(&m.Storage, layout, options)
+		if sentence != "" {
+			bad = &storage.Problem{Text: fmt.Sprintf("Failed to configure storage layout '%s': %s", layout, sentence)}
+		}
+		if bad != nil {
+			return nil, bad
+		}
+		return view.Machine(m), nil
+	}))
+}
+
+// ofMachine counts the machine that an answer shows.
+func ofMachine(rep rest.Reply) rest.Reply {
+	if rep.Status == http.StatusOK {
+		rep.Objects = 1
+	}
+	return rep
+}
+
+// noChoice is MAAS's sentence about a word that is none of some (utils/forms.py,
+// compose_invalid_choice_text).
+func noChoice(field, value string, choices []string) string {
+	return fmt.Sprintf("'%s' is not a valid %s.  It should be one of: '%s'.", value, field, strings.Join(choices, "', '"))
+}
+
+// layout reads the options of a layout and checks them against the boot disk.
+func (f form) layout(name string, s *storage.Storage, boot *storage.Disk) storage.Options {
+	o := storage.DefaultOptions()
+	o.Fallback = false
+	efi := int64(efiBytes)
+	o.BootSize = f.part("boot_size", boot.SizeBytes-efi, leastBoot, boot.SizeBytes-efi-leastRoot)
+	o.RootSize = f.part("root_size", boot.SizeBytes-efi, leastRoot, boot.SizeBytes-efi-leastBoot)
+	o.Root = f.rootDevice(s)
+	switch {
+	case o.RootSize > 0 && efi+o.BootSize+o.RootSize > boot.SizeBytes:
+		f.errs.Add("__all__", "Size of the boot partition and root partition are larger than the available space on the boot disk.")
+	case name == "lvm":
+		f.volume(&o, boot)
+	case name == "bcache":
+		f.cache(&o, s)
+	case boot.SizeBytes < leastDisk[name].bytes:
+		f.errs["boot_size"] = []string{leastDisk[name].words}
+	}
+	return o
+}
+
+func (f form) rootDevice(s *storage.Storage) *storage.Disk {
+	value := f.Field("root_device")
+	if value == "" {
+		return nil
+	}
+	var ids []string
+	for _, d := range s.Disks {
+		if strconv.Itoa(d.ID) == value {
+			return d
+		}
+		ids = append(ids, strconv.Itoa(d.ID))
+	}
+	f.errs.Add("root_device", noChoice("root_device", value, ids))
+	return nil
+}
+
+var percentage = regexp.MustCompile(`^\d+(\.\d*)?%$`)
+
+// share is a size, or a percentage of a whole (fields_storage.py). False: it is
+// neither, or was not given.
+func (f form) share(field string, whole int64) (int64, bool) {
+	text := strings.TrimSpace(f.Field(field))
+	if text == "" {
+		return 0, false
+	}
+	if percentage.MatchString(text) {
+		n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		return int64(math.Ceil(float64(whole) * (n / 100))), err == nil
+	}
+	n, isSize := sizeOf(text)
+	if !isSize {
+		f.errs.Add(field, rest.MsgInvalid)
+	}
+	return n, isSize
+}
+
+// part is the size of a part of a disk, within bounds.
+func (f form) part(field string, whole, least, most int64) int64 {
+	size, given := f.share(field, whole)
+	if given {
+		f.bound(field, size, least, most)
+	}
+	if len(f.errs[field]) > 0 {
+		return 0
+	}
+	return size
+}
+
+func (f form) bound(field string, size, least, most int64) {
+	if size < least {
+		f.errs.Add(field, fmt.Sprintf("Size is too small. Minimum size is %d.", least))
+	}
+	if size > most {
+		f.errs[field] = []string{fmt.Sprintf("Size is too large. Maximum size is %d.", most)}
+	}
+}
+
+// volume reads the options of a layout of volumes.
+func (f form) volume(o *storage.Options, boot *storage.Disk) {
+	for field, name := range map[string]*string{"vg_name": &o.VolumeGroup, "lv_name": &o.Volume} {
+		if text := f.text(field, false); text != "" {
+			*name = text
+		}
+	}
+	root := o.RootSize
+	if root == 0 {
+		root = boot.SizeBytes - efiBytes - o.BootSize
+	}
+	if size, given := f.share("lv_size", root); given {
+		f.bound("lv_size", size, leastRoot, root)
+		o.VolumeSize = size
+	}
+}
+
+// cache reads the options of a bcache. MAAS checks the cache device that is asked for
+// and then takes the one that it would have taken anyway.
+func (f form) cache(o *storage.Options, s *storage.Storage) {
+	if mode := f.choice("cache_mode", false, storage.Modes...); mode != "" {
+		o.CacheMode = mode
+	}
+	o.CacheWhole = f.truth("cache_no_part")
+	if value := f.Field("cache_device"); value != "" {
+		var ids []string
+		for _, d := range s.Disks {
+			if d != s.Boot() {
+				ids = append(ids, strconv.Itoa(d.ID))
+			}
+		}
+		if !slices.Contains(ids, value) {
+			f.errs.Add("cache_device", noChoice("cache_device", value, ids))
+		}
+	}
+	device, whole := storage.CacheChoice(s), int64(0)
+	if device != nil {
+		whole = device.SizeBytes
+	}
+	size, given := f.share("cache_size", whole)
+	switch {
+	case given && o.CacheWhole:
+		for _, field := range []string{"cache_size", "cache_no_part"} {
+			f.errs[field] = []string{"Cannot use cache_size and cache_no_part at the same time."}
+		}
+	case given && device != nil:
+		f.bound("cache_size", size, storage.LeastDisk, whole)
+		o.CacheSize = size
+	}
+}
+
+// storageless are the file systems that need no disk (forms/filesystem.py).
+var storageless = []string{"ramfs", "tmpfs"}
+
+// mountSpecial mounts a file system that needs no disk.
+func mountSpecial(c *request.Call, m *world.Machine) rest.Reply {
+	if !world.OneOf(m.Status, world.StatusReady, world.StatusAllocated) {
+		return rest.Conflict("Cannot mount the filesystem because the machine is not Ready or Allocated.")
+	}
+	f := newForm(c)
+	at, options := f.path("mount_point", true), f.text("mount_options", false)
+	fs := &storage.Filesystem{Fstype: f.choice("fstype", true, storageless...), Mount: &at, Options: &options, Acquired: m.Owner != nil}
+	if bad := f.refused(); bad != nil {
+		return *bad
+	}
+	return ofMachine(change(m, func() (any, *storage.Problem) {
+		if bad := m.Storage.Write(nil, fs); bad != nil {
+			return nil, bad
+		}
+		return view.Machine(m), nil
+	}))
+}
+
+func unmountSpecial(c *request.Call, m *world.Machine) rest.Reply {
+	if !world.OneOf(m.Status, world.StatusReady, world.StatusAllocated) {
+		return rest.Conflict("Cannot unmount the filesystem because the machine is not Ready or Allocated.")
+	}
+	f := newForm(c)
+	at := f.path("mount_point", true)
+	var mounted []*storage.Filesystem
+	for _, fs := range m.Storage.Special {
+		if *fs.Mount == at {
+			mounted = append(mounted, fs)
+		}
+	}
+	if len(f.errs) == 0 && len(mounted) == 0 {
+		f.errs.Add("mount_point", "No special filesystem is mounted at this path.")
+	}
+	if bad := f.refused(); bad != nil {
+		return *bad
+	}
+	if len(mounted) > 1 { // the copy of an acquired machine beside the original
+		return rest.InternalError(fmt.Sprintf("get() returned more than one Filesystem -- it returned %d!", len(mounted)))
+	}
+	m.Storage.Remove(mounted[0])
+	return ofMachine(rest.OK(view.Machine(m)))
+}

@@ -1,0 +1,226 @@
+// Package disks has the operations on a machine's block devices, partitions, volume
+// groups, RAIDs, bcaches and datastores.
+package disks
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
+)
+
+// Routes are these operations.
+func Routes() []request.Route {
+	return slices.Concat(layoutRoutes, diskRoutes, partitionRoutes, volumeRoutes, raidRoutes, bcacheRoutes, datastoreRoutes)
+}
+
+const (
+	allDisks = "nodes/{id}/blockdevices/"
+	oneDisk  = "nodes/{id}/blockdevices/{disk}/"
+	allParts = "nodes/{id}/blockdevices/{disk}/partitions/"
+	onePart  = "nodes/{id}/blockdevices/{disk}/partition/{part}"
+)
+
+// diskRoutes are those on block devices (api/blockdevices.py).
+var diskRoutes = []request.Route{
+	{Method: http.MethodGet, Path: allDisks, Handle: request.OnMachine(request.ViewAll, listDisks)},
+	{Method: http.MethodPost, Path: allDisks, Admin: true, Handle: request.OnMachine(request.Admin, createDisk)},
+	{Method: http.MethodGet, Path: oneDisk, Handle: onDisk(request.ViewAll, readDisk)},
+	{Method: http.MethodPut, Path: oneDisk, Handle: onDisk(request.Admin, updateDisk)},
+	{Method: http.MethodDelete, Path: oneDisk, Handle: onDisk(request.Admin, deleteDisk)},
+	{Method: http.MethodPost, Path: oneDisk, Op: "add_tag", Handle: onDisk(request.Admin, tagDisk)},
+	{Method: http.MethodPost, Path: oneDisk, Op: "remove_tag", Handle: onDisk(request.Admin, untagDisk)},
+	{Method: http.MethodPost, Path: oneDisk, Op: "set_boot_disk", Handle: onDisk(request.Admin, setBootDisk)},
+	{Method: http.MethodPost, Path: oneDisk, Op: "format", Handle: onDisk(request.Edit, contents("format", formatDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "unformat", Handle: onDisk(request.Edit, contents("unformat", unformatDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "mount", Handle: onDisk(request.Edit, contents("mount", mountDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "unmount", Handle: onDisk(request.Edit, contents("unmount", unmountDevice))},
+}
+
+// partitionRoutes are those on partitions (api/partitions.py).
+var partitionRoutes = []request.Route{
+	{Method: http.MethodGet, Path: allParts, Handle: onDisk(request.ViewAll, listPartitions)},
+	{Method: http.MethodPost, Path: allParts, Handle: onDisk(request.Admin, createPartition)},
+	{Method: http.MethodGet, Path: onePart, Handle: onPartition(request.ViewAll, readPartition)},
+	{Method: http.MethodDelete, Path: onePart, Handle: onDisk(request.Admin, deletePartition)},
+	{Method: http.MethodPost, Path: onePart, Op: "add_tag", Handle: onPartition(request.Admin, tagPartition)},
+	{Method: http.MethodPost, Path: onePart, Op: "remove_tag", Handle: onPartition(request.Admin, untagPartition)},
+	{Method: http.MethodPost, Path: onePart, Op: "format", Handle: onPartition(request.Edit, partContents("format", formatDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "unformat", Handle: onPartition(request.Edit, partContents("unformat", unformatDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "mount", Handle: onPartition(request.Edit, partContents("mount", mountDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "unmount", Handle: onPartition(request.Edit, partContents("unmount", unmountDevice))},
+}
+
+// onDisk looks up the block device of the path, by its id or its name
+// (get_block_device_or_404).
+func onDisk(need request.Permission, f func(*request.Call, *world.Machine, *storage.Disk) rest.Reply) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		m := c.World.Machines[c.Vars["id"]]
+		if m == nil {
+			return rest.NoObject("BlockDevice")
+		}
+		d := diskCalled(m, c.Vars["disk"])
+		switch {
+		case d == nil:
+			return rest.NoObject("BlockDevice")
+		case !c.May(need, m):
+			return rest.Forbidden()
+		}
+		return f(c, m, d)
+	}
+}
+
+func diskCalled(m *world.Machine, name string) *storage.Disk {
+	id, isNumber := whole(name)
+	for _, d := range m.Storage.All() {
+		if isNumber && d.ID == id || !isNumber && d.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+func whole(text string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	return n, err == nil
+}
+
+// onPartition looks up the partition of the path, by its id or its name. MAAS does
+// not mind whose it is, as long as the machine has it.
+func onPartition(need request.Permission, f func(*request.Call, *world.Machine, *storage.Partition) rest.Reply) func(*request.Call) rest.Reply {
+	return onDisk(need, func(c *request.Call, m *world.Machine, _ *storage.Disk) rest.Reply {
+		p := partitionCalled(m, c.Vars["part"])
+		if p == nil {
+			return nothing()
+		}
+		return f(c, m, p)
+	})
+}
+
+func partitionCalled(m *world.Machine, name string) *storage.Partition {
+	id, isNumber := whole(name)
+	for _, d := range m.Storage.All() {
+		for _, p := range d.Partitions() {
+			if isNumber && p.ID == id || !isNumber && d.Name+"-part"+strconv.Itoa(p.Index) == name {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// nothing is 404 without a word.
+func nothing() rest.Reply {
+	return rest.Reply{Status: http.StatusNotFound, Kind: rest.TypePlain, Header: rest.APIHeader()}
+}
+
+// refuse is how MAAS answers what a model refuses outside of its forms.
+func refuse(p *storage.Problem) rest.Reply {
+	if p.Field == "" {
+		return rest.BadText(p.Text)
+	}
+	return rest.BadModel(rest.FormErrors{p.Field: {p.Text}})
+}
+
+// change makes a change that is undone as a whole where it is refused.
+func change(m *world.Machine, f func() (any, *storage.Problem)) rest.Reply {
+	undo := storage.Mark(&m.Storage)
+	shown, bad := f()
+	if bad != nil {
+		undo()
+		return refuse(bad)
+	}
+	return rest.OK(shown)
+}
+
+// remove is change for what answers 204.
+func remove(m *world.Machine, f func() *storage.Problem) rest.Reply {
+	rep := change(m, func() (any, *storage.Problem) { return nil, f() })
+	if rep.Status == http.StatusOK {
+		return rest.Deleted()
+	}
+	return rep
+}
+
+// notReady is 409 unless the machine is Ready.
+func notReady(m *world.Machine, sentence string) *rest.Reply {
+	if m.Status == world.StatusReady {
+		return nil
+	}
+	bad := rest.Conflict(sentence)
+	return &bad
+}
+
+// listDisks shows the disks as the machine does, but for one key.
+func listDisks(_ *request.Call, m *world.Machine) rest.Reply {
+	views := []rest.Object{}
+	for _, d := range m.Storage.All() {
+		v := view.Disk(m, d)
+		delete(v, "firmware_version")
+		views = append(views, v)
+	}
+	return rest.OK(views)
+}
+
+func readDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
+	return rest.OK(view.Disk(m, d))
+}
+
+func deleteDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
+	if bad := notReady(m, "Cannot delete block device because the machine is not Ready."); bad != nil {
+		return *bad
+	}
+	return remove(m, func() *storage.Problem { return m.Storage.DeleteDisk(d) })
+}
+
+func tagDisk(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
+	return retagDisk(c, m, d, withTag)
+}
+
+func untagDisk(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
+	return retagDisk(c, m, d, withoutTag)
+}
+
+func retagDisk(c *request.Call, m *world.Machine, d *storage.Disk, how func([]string, string) []string) rest.Reply {
+	if bad := notReady(m, "Cannot update block device because the machine is not Ready."); bad != nil {
+		return *bad
+	}
+	if !c.Has("tag") {
+		return rest.BadText("No provided tag!")
+	}
+	d.Tags = how(d.Tags, c.Field("tag"))
+	return rest.OK(view.Disk(m, d))
+}
+
+func withTag(tags []string, tag string) []string {
+	if slices.Contains(tags, tag) {
+		return tags
+	}
+	return append(slices.Clone(tags), tag)
+}
+
+func withoutTag(tags []string, tag string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return t == tag })
+}
+
+func setBootDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
+	if bad := notReady(m, "Cannot set as boot disk because the machine is not Ready."); bad != nil {
+		return *bad
+	}
+	if !d.IsPhysical() {
+		return rest.BadText("Cannot set a virtual block device as the boot disk.")
+	}
+	m.Storage.BootDisk = d
+	return done()
+}
+
+// done is what MAAS says where there is nothing to show (rc.ALL_OK).
+func done() rest.Reply {
+	return rest.Reply{Status: http.StatusOK, Kind: rest.TypePlain, Header: rest.APIHeader(), Body: []byte("OK")}
+}

@@ -1,0 +1,58 @@
+package lifecycle
+
+import (
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
+)
+
+// Acquire gives a machine to a user (models/node.py, acquire). From then on the
+// file systems that it shows are copies, which a release removes.
+func Acquire(m *world.Machine, u *world.User, agentName, comment string) {
+	m.NoteRequest(u, "User acquiring node", "acquire", comment)
+	storage.Acquire(&m.Storage)
+	m.Owner, m.AgentName = u, agentName
+	setStatus(m, world.StatusAllocated)
+}
+
+// Deploy starts a deployment that was checked, of a machine that is Allocated.
+func Deploy(w *world.World, m *world.Machine, u *world.User, comment string) {
+	m.NoteRequest(u, "User starting deployment", "start", comment)
+	setStatus(m, world.StatusDeploying)
+	if !m.Ephemeral {
+		m.Installing = w.NextID("scriptset")
+	}
+	m.Log("Deploying", "")
+	m.Progress.Cancel()
+	if m.FirstBoot == world.BootReal && m.BMC == nil {
+		return // until it asks for its user-data
+	}
+	m.Progress = w.Later(w.Latency.Deploy, func() { PassDeployment(m) })
+}
+
+// PassDeployment is the good end of a deployment (models/node.py,
+// end_deployment).
+func PassDeployment(m *world.Machine) {
+	EndPower(m, "on")
+	if !m.Ephemeral {
+		m.Note("DEBUG", "Node installation", "'curtin' curtin command install", "cmd-install")
+		m.Note("DEBUG", "Script result", "/tmp/install.log changed status from 'Pending' to 'Running'", "")
+	}
+	m.Netboot = m.Ephemeral
+	m.SwapOn = makesSwap(m)
+	if m.RegisterHost != nil {
+		startHostBoot(m)
+		return
+	}
+	finishDeployment(m)
+	StartFirstBoot(m)
+}
+
+// finishDeployment calls a machine deployed.
+func finishDeployment(m *world.Machine) {
+	m.Log("Image Deployed", "deployed "+m.Osystem+"/"+m.Series+"/"+m.Architecture)
+	m.World.LastDeployed[m.Osystem+"/"+m.Series] = time.Now()
+	setStatus(m, world.StatusDeployed)
+	m.Log("Deployed", "")
+}

@@ -1,0 +1,79 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
+)
+
+// takeInventory writes what commissioning finds in the machine. With skip_storage
+// MAAS looks at no disk, and lays nothing out.
+func takeInventory(m *world.Machine, o CommissionOptions) {
+	if h := m.Hardware; h != nil {
+		m.Cores, m.MemoryMiB, m.Facts = h.Cores, h.MemoryMiB, h.Facts
+	}
+	if i := m.LXDInstance(); i != nil {
+		m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
+		m.Storage.Real = world.FoundDisks(i)
+	}
+	if o.KeepStorage {
+		return
+	}
+	storage.TakeInventory(&m.Storage)
+	LayOut(m)
+}
+
+// findPorts writes the ports that the machine has, and forgets all other interfaces
+// (builtin_scripts/network.py, update_node_interfaces).
+func findPorts(m *world.Machine) {
+	ports := slices.SortedFunc(slices.Values(m.Hardware.Ports), func(a, b world.Port) int { return cmp.Compare(a.Name, b.Name) })
+	var found []*world.NIC
+	for _, p := range ports {
+		i := slices.IndexFunc(m.NICs, func(n *world.NIC) bool { return n.Kind == "physical" && n.MAC == p.MAC })
+		var n *world.NIC
+		if i >= 0 {
+			n = m.NICs[i]
+		} else {
+			n = m.AddNIC(p.MAC, nil)
+		}
+		findPort(m, n, p)
+		found = append(found, n)
+	}
+	slices.SortFunc(found, func(a, b *world.NIC) int { return cmp.Compare(a.ID, b.ID) })
+	m.NICs = found
+}
+
+// findPort writes one. A port that is not plugged in is on no VLAN, and one whose VLAN
+// nobody knows is alone on a new one (update_physical_interface).
+func findPort(m *world.Machine, n *world.NIC, p world.Port) {
+	n.Name, n.Vendor, n.Product, n.Firmware = p.Name, p.Vendor, p.Product, p.Firmware
+	n.Speed, n.LinkSpeed, n.Down, n.Wire = p.Speed, p.LinkSpeed, p.Unplugged, p.Subnet
+	switch {
+	case p.Unplugged:
+		n.VLAN, n.Discovered = nil, nil
+	case p.Subnet != nil && slices.ContainsFunc(n.Discovered, func(d world.Discovery) bool { return d.Subnet == p.Subnet }):
+		n.VLAN = p.Subnet.VLAN
+	case p.Subnet != nil:
+		m.World.Learn(p.Subnet)
+		n.VLAN = p.Subnet.VLAN
+		n.Discovered = []world.Discovery{{ID: m.World.NextID("link"), Subnet: p.Subnet, IP: world.LeaseAddress(m.World, p.Subnet)}}
+	case n.VLAN == nil:
+		n.VLAN = world.LoneVLAN(m.World)
+	}
+}
+
+// LayOut applies the site's storage layout. Where it cannot be used the disks stay
+// blank (models/node.py, set_default_storage_layout).
+func LayOut(m *world.Machine) {
+	if m.Storage.Boot() == nil {
+		return
+	}
+	layout, _ := m.World.Site.Settings["default_storage_layout"].(string)
+	undo := storage.Mark(&m.Storage)
+	sentence, bad := storage.LayOut(&m.Storage, cmp.Or(layout, "flat"), storage.DefaultOptions())
+	if sentence != "" || bad != nil {
+		undo()
+	}
+}

@@ -1,0 +1,66 @@
+package lifecycle
+
+import (
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
+)
+
+// IsReleasable says whether a machine can be released (models/node.py,
+// RELEASABLE_STATUSES).
+func IsReleasable(m *world.Machine) bool {
+	return world.OneOf(m.Status,
+		world.StatusAllocated, world.StatusReserved, world.StatusBroken, world.StatusDeploying, world.StatusDeployed,
+		world.StatusFailedDeployment, world.StatusFailedDiskErasing, world.StatusFailedReleasing)
+}
+
+// Release starts to give a machine back (models/node.py, _release). One that is
+// off, or whose power nobody can ask for, is given back at once; another one
+// keeps its owner and its addresses until it is off. The power action is the
+// caller's.
+func Release(w *world.World, m *world.Machine) {
+	setStatus(m, world.StatusReleasing)
+	ClearDeployment(m)
+	m.AgentName = ""
+	storage.Release(&m.Storage)
+	wipeLXD(m)
+	m.Log("Releasing", "")
+	m.Progress.Cancel()
+	if m.PowerState == "off" || m.PowerType == "manual" && !m.Monitored {
+		finalizeRelease(m)
+		return
+	}
+	m.Progress = w.Later(w.Latency.Release, func() { passRelease(m) })
+}
+
+// ClearDeployment forgets what was installed.
+func ClearDeployment(m *world.Machine) {
+	m.Osystem, m.Series, m.Kernel, m.UserData = "", "", "", nil
+	m.Netboot, m.Ephemeral, m.Installing = true, false, 0
+	m.Boot.Cancel()
+	m.BootHeld = false
+}
+
+// passRelease is the end of a release that waited for the power.
+func passRelease(m *world.Machine) {
+	EndPower(m, "off")
+	finalizeRelease(m)
+}
+
+// finalizeRelease makes the machine Ready, or New if it never passed
+// commissioning; what allocate had composed is gone (models/node.py,
+// _finalize_release).
+func finalizeRelease(m *world.Machine) {
+	unbridge(m)
+	m.ReleaseAddresses()
+	if m.Dynamic {
+		RemoveVM(m.World, m)
+		return
+	}
+	after := world.StatusNew
+	if m.Commissioned && m.CommissioningStatus == ScriptsPassed {
+		after = world.StatusReady
+	}
+	setStatus(m, after)
+	m.Log("Released", "")
+	m.OwnerData = nil
+}

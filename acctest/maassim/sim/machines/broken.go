@@ -1,0 +1,50 @@
+package machines
+
+import (
+	"cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// markBroken needs the owner himself, even where an admin calls. It releases the
+// machine, which keeps its addresses until it is off.
+func markBroken(c *request.Call, m *world.Machine) rest.Reply {
+	if m.Owner == nil || m.Owner != c.User {
+		return rest.Forbidden()
+	}
+	m.NoteRequest(c.User, "User marking node broken", "mark broken", cmp.Or(c.Field("comment"), c.Field("error_description")))
+	was, releases := m.Status, lifecycle.IsReleasable(m)
+	if releases {
+		if bad := lifecycle.Refusal(c.World, m, "off"); bad != nil && m.PowerState != "off" {
+			return *bad
+		}
+		lifecycle.Release(c.World, m)
+	}
+	m.Progress.Cancel()
+	m.SetStatus(world.StatusBroken)
+	m.Owner, m.Previous = nil, was
+	rep := machineReply(m)
+	if releases && m.PowerState != "off" {
+		lifecycle.Power(m.World, m, "off")
+	}
+	return rep
+}
+
+// markFixed puts a machine back to where it was broken, for what that is
+// worth: nothing is installed on it any more.
+func markFixed(c *request.Call, m *world.Machine) rest.Reply {
+	if m.Status != world.StatusBroken {
+		return rest.Conflict("Can't mark a non-broken node as 'Ready'.")
+	}
+	m.NoteRequest(c.User, "User marking node fixed", "mark fixed", c.Field("comment"))
+	if m.Previous == world.StatusDeployed {
+		m.SetStatus(world.StatusDeployed)
+	} else {
+		m.SetStatus(world.StatusReady)
+	}
+	m.Osystem, m.Series, m.Kernel, m.Installing = "", "", "", 0
+	return machineReply(m)
+}

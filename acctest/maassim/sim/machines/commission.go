@@ -1,0 +1,225 @@
+package machines
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/hosts"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// commissionable are the statuses from which a machine can be commissioned
+// (node_action.py, Commission).
+var commissionable = []world.Status{world.StatusNew, world.StatusFailedCommissioning, world.StatusReady, world.StatusBroken}
+
+// testable are those in which it can be tested (node_action.py, Test).
+var testable = []world.Status{
+	world.StatusFailedCommissioning, world.StatusNew, world.StatusReady, world.StatusReserved, world.StatusAllocated,
+	world.StatusFailedDeployment, world.StatusDeployed, world.StatusMissing, world.StatusRetired, world.StatusBroken,
+	world.StatusRescueMode, world.StatusFailedReleasing, world.StatusFailedDiskErasing, world.StatusFailedEnteringRescueMode,
+	world.StatusFailedExitingRescueMode, world.StatusFailedTesting,
+}
+
+// commissionMachine starts commissioning; power follows once the call has
+// answered.
+func commissionMachine(c *request.Call, m *world.Machine) rest.Reply {
+	w := c.World
+	errs := rest.FormErrors{}
+	if !world.OneOf(m.Status, commissionable...) {
+		errs.Add("__all__", "Commission is not available because of the current state of the node.")
+	}
+	checkScripts(c, errs, "commissioning_scripts", append([]string{"none"}, commissioningChoices...))
+	checkScripts(c, errs, "testing_scripts", append([]string{"none"}, testingChoices...))
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	if m.PowerType == "" {
+		return unknownPowerType()
+	}
+	if bad := noEphemeralImage(w); bad != nil {
+		return *bad
+	}
+	action, old, options := wakeAction(m), m.Status, commissionOptions(c)
+	m.Query.Cancel()
+	lifecycle.Commission(w, m, c.User, options)
+	if !options.KeepNetwork {
+		m.Unlink()
+	}
+	return startOrRevert(c, m, action, old)
+}
+
+// startOrRevert answers a call that is to boot the machine, and then boots it.
+// Where MAAS cannot send that action, it undoes what the call had begun.
+func startOrRevert(c *request.Call, m *world.Machine, action string, old world.Status) rest.Reply {
+	if bad := lifecycle.Refusal(c.World, m, action); bad != nil {
+		lifecycle.RevertStart(m, c.User, old)
+		return *bad
+	}
+	rep := machineReply(m)
+	lifecycle.Power(c.World, m, action)
+	return rep
+}
+
+// noEphemeralImage is 400 where nothing is there that a machine could boot for
+// commissioning, for tests or to erase its disks.
+func noEphemeralImage(w *world.World) *rest.Reply {
+	if w.HasImage("ubuntu", w.DefaultSeries()) && w.Rack == world.OK {
+		return nil
+	}
+	bad := rest.BadText(hosts.NoCommissioningImage(w))
+	return &bad
+}
+
+// unknownPowerType is MAAS's answer about a machine whose power nobody set up.
+func unknownPowerType() rest.Reply {
+	return hosts.InternalError("Unconfigured power type. Please configure the power type and try again.")
+}
+
+// commissionOptions reads what a commissioning leaves out.
+func commissionOptions(c *request.Call) lifecycle.CommissionOptions {
+	return lifecycle.CommissionOptions{
+		KeepNetwork: rest.Truth(c.Field("skip_networking")),
+		KeepStorage: rest.Truth(c.Field("skip_storage")),
+		Untested:    slices.Contains(scriptNames(c, "testing_scripts"), "none"),
+	}
+}
+
+// The names and tags by which MAAS's own scripts are chosen
+// (metadataserver/builtin_scripts).
+var (
+	commissioningChoices = []string{
+		"20-maas-01-install-lldpd", "20-maas-02-dhcp-unconfigured-ifaces", "20-maas-03-machine-resources", "30-maas-01-bmc-config",
+		"40-maas-01-machine-config-hints", "50-maas-01-commissioning", "maas-capture-lldpd", "maas-get-fruid-api-data",
+		"maas-kernel-cmdline", "maas-list-modaliases", "maas-lshw", "maas-serial-ports", "maas-support-info",
+		"node", "bmc-config", "commissioning", "update_firmware", "configure_hba",
+	}
+	testingChoices = []string{
+		"smartctl-validate", "smartctl-short", "smartctl-long", "smartctl-conveyance", "memtester", "internet-connectivity",
+		"stress-ng-cpu-long", "stress-ng-cpu-short", "stress-ng-memory-long", "stress-ng-memory-short", "ntp", "badblocks",
+		"badblocks-destructive", "7z", "fio", "gateway-connectivity", "rack-controller-connectivity",
+		"commissioning", "storage", "cpu", "memory", "network", "internet", "ntp", "cpu-short", "memory-short", "destructive", "node",
+	}
+)
+
+// scriptNames are the scripts that a field names, repeated or with commas.
+func scriptNames(c *request.Call, field string) (names []string) {
+	if c.Field(field) == "" {
+		return nil
+	}
+	for _, value := range c.Form[field] {
+		names = append(names, strings.Split(value, ",")...)
+	}
+	return names
+}
+
+// checkScripts refuses scripts that MAAS does not have (forms/ephemeral.py).
+func checkScripts(c *request.Call, errs rest.FormErrors, field string, choices []string) {
+	for _, name := range scriptNames(c, field) {
+		if !slices.Contains(choices, name) {
+			errs.Add(field, rest.ChoiceProblem(name))
+			return
+		}
+	}
+}
+
+// testMachine runs tests without commissioning.
+func testMachine(c *request.Call, m *world.Machine) rest.Reply {
+	errs := rest.FormErrors{}
+	if !world.OneOf(m.Status, testable...) {
+		errs.Add("__all__", "Test is not available because of the current state of the node.")
+	}
+	checkScripts(c, errs, "testing_scripts", testingChoices)
+	if len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	switch {
+	case m.PowerType == "":
+		return unknownPowerType()
+	case m.Status == world.StatusNew && m.Commissioning == 0:
+		return rest.BadForm(rest.FormErrors{"__all__": {"Unable to start machine testing; this node has never been commissioned. Please use the 'Commission' action to commission & test this machine."}})
+	}
+	if bad := noEphemeralImage(c.World); bad != nil {
+		return *bad
+	}
+	action, old := wakeAction(m), m.Status
+	m.Query.Cancel()
+	lifecycle.StartTests(c.World, m, c.User)
+	return startOrRevert(c, m, action, old)
+}
+
+// overrideFailedTesting puts a machine whose tests failed back to work: Deployed
+// if something is installed on it.
+func overrideFailedTesting(c *request.Call, m *world.Machine) rest.Reply {
+	if m.Status != world.StatusFailedTesting {
+		return rest.Conflict("Unable to override node status. Node is not in 'Failed testing' status.")
+	}
+	m.NoteRequest(c.User, "User overrode 'Failed testing' status", "ignore failed tests", c.Field("comment"))
+	if m.Osystem != "" {
+		m.SetStatus(world.StatusDeployed)
+	} else {
+		m.SetStatus(world.StatusReady)
+	}
+	return machineReply(m)
+}
+
+// wakeAction is how MAAS boots a machine: one that is on, as far as it knows,
+// is cycled.
+func wakeAction(m *world.Machine) string {
+	if m.PowerState == "on" {
+		return "cycle"
+	}
+	return "on"
+}
+
+// abortWords are what MAAS calls the end of an operation that somebody aborts.
+var abortWords = map[world.Status]struct{ request, action, message string }{
+	world.StatusCommissioning: {"User aborting node commissioning", "abort commissioning", "Aborted commissioning"},
+	world.StatusTesting:       {"User aborting node testing", "abort testing", "Aborted testing"},
+	world.StatusDeploying:     {"User aborting deployment", "abort deploying", "Aborted deployment"},
+	world.StatusDiskErasing:   {"User aborting disk erase", "abort disk erasing", "Aborted disk erasing"},
+}
+
+// abortMachine answers with the old status; the new one shows with the next
+// read. While the power action that it must undo is in flight it fails, and
+// the machine keeps its status.
+func abortMachine(c *request.Call, m *world.Machine) rest.Reply {
+	words, possible := abortWords[m.Status]
+	if !possible {
+		return rest.Conflict(fmt.Sprintf("Cannot abort in current state: node %s is in state %s.", m.SystemID, m.Status))
+	}
+	if m.Status == world.StatusCommissioning {
+		m.Owner = nil
+	}
+	m.NoteRequest(c.User, words.request, words.action, c.Field("comment"))
+	m.Log(words.message, "")
+	after := afterAbort(m)
+	rep := machineReply(m)
+	lifecycle.AbortScripts(m)
+	if bad := lifecycle.Refusal(c.World, m, "off"); bad != nil {
+		return *bad
+	}
+	m.Progress.Cancel()
+	m.SetStatus(after)
+	lifecycle.Power(m.World, m, "off")
+	return rep
+}
+
+// afterAbort is where an abort leads to. Tests that followed a commissioning leave
+// a machine that can be used.
+func afterAbort(m *world.Machine) world.Status {
+	switch {
+	case m.Status == world.StatusCommissioning:
+		return world.StatusNew
+	case m.Status == world.StatusDeploying:
+		return world.StatusAllocated
+	case m.Status == world.StatusDiskErasing:
+		return world.StatusFailedDiskErasing
+	case m.Previous == world.StatusCommissioning:
+		return world.StatusReady
+	}
+	return m.Previous
+}

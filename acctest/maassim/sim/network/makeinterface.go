@@ -1,0 +1,53 @@
+package network
+
+import (
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// createInterface makes an interface of a kind (api/interfaces.py).
+func createInterface(action, kind string) func(*request.Call, *world.Machine) rest.Reply {
+	return func(c *request.Call, m *world.Machine) rest.Reply {
+		if !c.User.Admin {
+			return rest.Forbidden()
+		}
+		if bad := notChangeable(m, action); bad != nil {
+			return *bad
+		}
+		return saveInterface(newNICForm(c, m, kind))
+	}
+}
+
+// updateInterface changes what the form names; of a deployed machine that is what it
+// is known by, and what is plugged in.
+func updateInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
+	f := editNICForm(c, m, n)
+	if m.Status == world.StatusDeployed {
+		f.readName("")
+		f.readMAC(false)
+		f.readPlug()
+		return endInterface(f)
+	}
+	if bad := notChangeable(m, "update interface"); bad != nil {
+		return *bad
+	}
+	return saveInterface(f)
+}
+
+func saveInterface(f *nicForm) rest.Reply {
+	f.read()
+	return endInterface(f)
+}
+
+func endInterface(f *nicForm) rest.Reply {
+	if len(f.errs) > 0 {
+		return rest.BadForm(f.errs)
+	}
+	n, bad := f.save()
+	if bad != nil {
+		return *bad
+	}
+	return rest.OK(view.NICView(f.m, n))
+}

@@ -1,0 +1,285 @@
+package network
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// nicForm is what a caller says of an interface, new or not (forms/interface.py).
+type nicForm struct {
+	*request.Call
+	m    *world.Machine
+	was  *world.NIC // nil: it is a new one
+	n    *world.NIC // as it is to be
+	errs rest.FormErrors
+}
+
+// newNICForm is the form of an interface that is to be. Nothing is plugged into it, as
+// far as anybody said.
+func newNICForm(c *request.Call, m *world.Machine, kind string) *nicForm {
+	return &nicForm{c, m, nil, &world.NIC{Kind: kind, Params: rest.Object{}, Down: true}, rest.FormErrors{}}
+}
+
+// editNICForm is the form of an interface that is there.
+func editNICForm(c *request.Call, m *world.Machine, was *world.NIC) *nicForm {
+	n := *was
+	n.Params = maps.Clone(was.Params)
+	if n.Params == nil {
+		n.Params = rest.Object{}
+	}
+	return &nicForm{c, m, was, &n, rest.FormErrors{}}
+}
+
+func (f *nicForm) isNew() bool { return f.was == nil }
+
+// read reads the fields of the interface's kind.
+func (f *nicForm) read() {
+	f.readCommon()
+	switch f.n.Kind {
+	case "vlan":
+		f.readVLANKind()
+	case "bond":
+		f.readBond()
+	case "bridge":
+		f.readBridge()
+	default:
+		f.readPhysical()
+	}
+}
+
+// readCommon reads what every kind of interface takes. Of tags that a change does not
+// name MAAS keeps the last one: it hands the list to a field of one text.
+func (f *nicForm) readCommon() {
+	n := f.n
+	if f.Has("tags") {
+		n.Tags = rest.SplitTags(f.Form["tags"][len(f.Form["tags"])-1:])
+	} else if len(n.Tags) > 0 {
+		n.Tags = n.Tags[len(n.Tags)-1:]
+	}
+	if truth, known := maybe(f.Field("accept_ra")); known {
+		n.Params["accept-ra"] = truth
+	}
+	if mtu, given := f.number("mtu", leastMTU, -1); given {
+		n.Params["mtu"] = mtu
+	} else if f.Has("mtu") && f.Field("mtu") == "" {
+		delete(n.Params, "mtu")
+	}
+	if n.Kind != "physical" || f.m.Status != world.StatusDeployed {
+		f.readVLAN()
+	}
+	f.readPlug()
+}
+
+// readPlug reads whether something is plugged in, and how fast it is.
+func (f *nicForm) readPlug() {
+	n := f.n
+	if f.Has("link_connected") {
+		n.Down = !checked(f.Field("link_connected"))
+	}
+	if speed, given := f.number("interface_speed", 0, -1); given {
+		n.Speed = speed
+	}
+	speed, given := f.number("link_speed", 0, -1)
+	if !given {
+		speed = n.LinkSpeed
+	}
+	if n.Down && f.was != nil && f.was.Down && speed != 0 {
+		f.errs.Add("__all__", "link_speed cannot be set when link_connected is false.")
+	}
+	n.LinkSpeed = speed
+	if n.Down {
+		n.LinkSpeed = 0
+	}
+}
+
+// checked reads a checkbox, and maybe a field that may say nothing, as Django does.
+func checked(text string) bool {
+	return text != "" && !slices.Contains([]string{"false", "0"}, strings.ToLower(text))
+}
+
+func maybe(text string) (truth, known bool) {
+	switch strings.ToLower(text) {
+	case "true", "1":
+		return true, true
+	case "false", "0":
+		return false, true
+	}
+	return false, false
+}
+
+// number reads a whole number within bounds; most is none if negative.
+func (f *nicForm) number(field string, least, most int) (int, bool) {
+	text := strings.TrimSpace(f.Field(field))
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		f.errs.Add(field, rest.MsgWhole)
+	case n < least:
+		f.errs.Add(field, fmt.Sprintf("Ensure this value is greater than or equal to %d.", least))
+	case most >= 0 && n > most:
+		f.errs.Add(field, fmt.Sprintf("Ensure this value is less than or equal to %d.", most))
+	default:
+		return n, true
+	}
+	return 0, false
+}
+
+func (f *nicForm) readVLAN() {
+	text := f.Field("vlan")
+	if !f.Has("vlan") {
+		return
+	}
+	v := vlanWithID(f.World, text)
+	if v == nil && text != "" {
+		f.errs.Add("vlan", rest.InvalidChoice)
+		return
+	}
+	f.n.VLAN = v
+}
+
+// interfaceName is MAAS's form of an interface's name (models/interface.py,
+// INTERFACE_NAME_REGEXP).
+var interfaceName = regexp.MustCompile(`^[\pL\pN_.:-]+$`)
+
+// readName reads the name; one must be given for a new interface unless there is
+// one that MAAS would give.
+func (f *nicForm) readName(missing string) {
+	name := f.Field("name")
+	if name == "" {
+		name = f.n.Name
+	}
+	if name == "" {
+		name = missing
+	}
+	switch {
+	case name == "":
+		f.errs.Add("name", rest.MsgRequired)
+	case !interfaceName.MatchString(name):
+		f.errs.Add("name", rest.MsgInvalid)
+	default:
+		f.n.Name = name
+	}
+}
+
+// nameIsTaken says whether another interface of the machine has the name.
+func (f *nicForm) nameIsTaken() bool {
+	return slices.ContainsFunc(f.m.NICs, func(other *world.NIC) bool { return other != f.was && other.Name == f.n.Name })
+}
+
+// wantName refuses a name that is taken, in the words for disks and VLANs.
+func (f *nicForm) wantName() {
+	if len(f.errs["name"]) == 0 && f.nameIsTaken() {
+		f.errs["name"] = []string{fmt.Sprintf("Node %s (%s) already has an interface named '%s'.", f.m.SystemID, f.m.Hostname, f.n.Name)}
+	}
+}
+
+// wantRowName refuses it in those of the database.
+func (f *nicForm) wantRowName() {
+	if len(f.errs["name"]) == 0 && f.nameIsTaken() {
+		f.errs.Add("__all__", "Interface with this Node config and Name already exists.")
+	}
+}
+
+func (f *nicForm) readPhysical() {
+	f.readMAC(true)
+	if len(f.parents("parents")) > 0 {
+		f.errs.Add("parents", "A physical interface cannot have parents.")
+	}
+	f.readName(nextName(f.m))
+	f.wantName()
+}
+
+// readMAC reads the MAC address. Of physical interfaces there is one of each.
+func (f *nicForm) readMAC(required bool) {
+	text := strings.ToLower(f.Field("mac_address"))
+	if text == "" {
+		if required && f.n.MAC == "" {
+			f.errs.Add("mac_address", rest.MsgRequired)
+		}
+		return
+	}
+	if _, err := net.ParseMAC(text); err != nil {
+		f.errs.Add("mac_address", fmt.Sprintf("'%s' is not a valid MAC address.", f.Field("mac_address")))
+		return
+	}
+	f.n.MAC = text
+	if f.n.Kind != "physical" {
+		return
+	}
+	for _, other := range world.SortedMachines(f.World.Machines) {
+		for _, nic := range other.NICs {
+			if nic != f.was && nic.Kind == "physical" && nic.MAC == text {
+				f.errs.Add("mac_address", fmt.Sprintf("This MAC address is already in use by %s (%s) on %s.", nic.Name, nic.Kind, other.Hostname))
+				return
+			}
+		}
+	}
+}
+
+// nextName is the first of eth0, eth1, … after those in use (models/node.py,
+// get_next_ifname).
+func nextName(m *world.Machine) string {
+	next := 0
+	for _, n := range m.NICs {
+		if number, err := strconv.Atoi(strings.TrimPrefix(n.Name, "eth")); err == nil {
+			next = max(next, number+1)
+		}
+	}
+	return fmt.Sprintf("eth%d", next)
+}
+
+// parents finds interfaces of the machine by their ids.
+func (f *nicForm) parents(field string) (parents []*world.NIC) {
+	given := f.Form[field]
+	if len(given) == 0 {
+		given = f.Form["parents"] // which the form has; parent is copied to it
+	}
+	for _, text := range given {
+		if text == "" {
+			continue
+		}
+		i := slices.IndexFunc(f.m.NICs, func(n *world.NIC) bool { return strconv.Itoa(n.ID) == text })
+		if _, err := strconv.Atoi(text); err != nil {
+			f.errs.Add(field, fmt.Sprintf("“%s” is not a valid value.", text))
+			return nil
+		}
+		if i < 0 {
+			f.errs.Add(field, rest.ChoiceProblem(text))
+			return nil
+		}
+		if !slices.Contains(parents, f.m.NICs[i]) {
+			parents = append(parents, f.m.NICs[i])
+		}
+	}
+	slices.SortFunc(parents, func(a, b *world.NIC) int { return a.ID - b.ID })
+	return parents
+}
+
+// readParents reads parents where they are given; a new interface must have some.
+func (f *nicForm) readParents(field string) {
+	if f.isNew() || f.Has(field) {
+		f.n.Parents = f.parents(field)
+	}
+}
+
+// childrenOf are the interfaces of some kinds above another one, without this one.
+func (f *nicForm) childrenOf(p *world.NIC, kinds ...string) (children []*world.NIC) {
+	for _, n := range f.m.NICs {
+		if n != f.was && slices.Contains(n.Parents, p) && slices.Contains(kinds, n.Kind) {
+			children = append(children, n)
+		}
+	}
+	return children
+}

@@ -1,0 +1,248 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// createSubnet makes a subnet, on the default VLAN of the default fabric unless
+// the form says otherwise.
+func createSubnet(c *request.Call) rest.Reply {
+	n := &world.Subnet{VLAN: defaultVLAN(c.World)}
+	if bad := readSubnetForm(c, n, true); bad != nil {
+		return *bad
+	}
+	n.ID = c.World.NextID("subnet")
+	n.Name = cmp.Or(n.Name, c.Field("cidr")) // as it was written, host bits and all
+	c.World.Networks, c.World.Subnets = append(c.World.Networks, n), append(c.World.Subnets, n)
+	made := view.Subnet(n, c.World)
+	made["gateway_ip"] = n.Gateway // empty in this answer, and null in all later ones
+	return rest.OK(made)
+}
+
+func defaultVLAN(w *world.World) *world.VLAN {
+	if len(w.VLANs) == 0 {
+		f := world.NewFabric(w, "")
+		w.Fabrics = append(w.Fabrics, f)
+		return addVLAN(w, f)
+	}
+	return w.VLANs[0]
+}
+
+// updateSubnet leaves what the form does not name.
+func updateSubnet(c *request.Call) rest.Reply {
+	n, wrong := subnetInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	changed := *n
+	if bad := readSubnetForm(c, &changed, false); bad != nil {
+		return *bad
+	}
+	*n = changed
+	return rest.OK(view.Subnet(n, c.World))
+}
+
+// readSubnetForm reads what the form names into a subnet (forms/subnet.py).
+func readSubnetForm(c *request.Call, n *world.Subnet, isNew bool) *rest.Reply {
+	errs := rest.FormErrors{}
+	readCIDR(c, n, isNew, errs)
+	readSubnetVLAN(c, n, isNew, errs)
+	if c.Has("space") {
+		errs.Add("space", "Spaces may no longer be set on subnets. Set the space on the underlying VLAN.")
+	}
+	if c.Has("gateway_ip") {
+		n.Gateway = c.Field("gateway_ip")
+	}
+	if problem := gatewayProblem(n.CIDR, n.Gateway); problem != "" && len(errs["cidr"]) == 0 {
+		errs.Add("gateway_ip", problem)
+	}
+	readSubnetServers(c, n, errs)
+	readSubnetFlags(c, n, errs)
+	readBootArchitectures(c, n, errs)
+	n.Name = cmp.Or(c.Field("name"), n.Name)
+	if c.Has("description") {
+		n.Description = c.Field("description")
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	bad := rest.BadForm(errs)
+	return &bad
+}
+
+func readCIDR(c *request.Call, n *world.Subnet, isNew bool, errs rest.FormErrors) {
+	text := c.Field("cidr")
+	if text == "" {
+		if isNew {
+			errs.Add("cidr", rest.MsgRequired)
+		}
+		return
+	}
+	network, err := netip.ParsePrefix(text)
+	if err != nil {
+		errs.Add("cidr", "Required format: <network>/<prefixlen>.")
+		return
+	}
+	network = network.Masked()
+	isSame := func(other *world.Subnet) bool { return other.CIDR == network && other.ID != n.ID }
+	switch {
+	case network.Bits() == 0:
+		errs.Add("cidr", "Prefix length must be greater than 0.")
+	case slices.ContainsFunc(c.World.Subnets, isSame):
+		errs.Add("cidr", "Subnet with this Cidr already exists.")
+	case network.Addr().BitLen()-network.Bits() < 32-world.LeastNetwork:
+		errs.Add("cidr", "Only networks of at least 4 addresses are simulated.")
+	default:
+		n.CIDR = network
+	}
+}
+
+// readSubnetVLAN takes a VLAN by its id. A new subnet may name a fabric, a VID or
+// both in its place.
+func readSubnetVLAN(c *request.Call, n *world.Subnet, isNew bool, errs rest.FormErrors) {
+	if text := c.Field("vlan"); text != "" {
+		if v := vlanWithID(c.World, text); v != nil {
+			n.VLAN = v
+		} else {
+			errs.Add("vlan", rest.InvalidChoice)
+		}
+		return
+	}
+	if !isNew || c.Field("fabric") == "" && c.Field("vid") == "" {
+		return
+	}
+	f, where := n.VLAN.Fabric, "default fabric"
+	if text := c.Field("fabric"); text != "" {
+		if f = fabricCalled(c.World, text); f == nil {
+			errs.Add("fabric", rest.InvalidChoice)
+			return
+		}
+		where = "fabric name=" + f.Name
+	}
+	vid := c.Number("vid", 0)
+	for _, v := range world.VLANsOf(c.World, f) {
+		if v.VID == vid {
+			n.VLAN = v
+			return
+		}
+	}
+	errs.Add("vid", fmt.Sprintf("No VLAN with vid %d in %s.", vid, where))
+}
+
+func readSubnetServers(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
+	if !c.Has("dns_servers") {
+		return
+	}
+	n.DNSServers = nil
+	for _, values := range c.Form["dns_servers"] {
+		for _, text := range strings.FieldsFunc(values, func(r rune) bool { return r == ',' || r == ' ' }) {
+			if !isAddress(text) {
+				errs.Add("__all__", fmt.Sprintf("Invalid IP address: %s; provide a list of space-separated IP addresses", text))
+				return
+			}
+			n.DNSServers = append(n.DNSServers, text)
+		}
+	}
+}
+
+// rdnsModes are MAAS's: none, for whole networks, for small ones, too.
+const rdnsModes = 3
+
+// readSubnetFlags reads the flags. An update without allow_dns, allow_proxy or
+// managed sets each to true, as in MAAS.
+func readSubnetFlags(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
+	isOff := func(field string) bool { return c.Has(field) && !rest.Truth(c.Field(field)) }
+	n.ForbidsDNS, n.ForbidsProxy, n.IsUnmanaged = isOff("allow_dns"), isOff("allow_proxy"), isOff("managed")
+	if c.Has("active_discovery") {
+		n.IsActivelyLooked = rest.Truth(c.Field("active_discovery"))
+	}
+	if text := c.Field("rdns_mode"); text != "" {
+		mode, err := strconv.Atoi(text)
+		if err != nil || mode < 0 || mode >= rdnsModes {
+			errs.Add("rdns_mode", rest.ChoiceProblem(text))
+			return
+		}
+		n.RDNSMode = mode - (rdnsModes - 1)
+	}
+}
+
+// bootMethods are what a machine may boot by, with the numbers that DHCP has for them
+// (provisioningserver/boot).
+var bootMethods = map[string]string{
+	"00:00": "pxe", "00:07": "uefi_amd64_tftp", "00:09": "uefi_ebc_tftp", "00:0B": "uefi_arm64_tftp", "00:0C": "open-firmware_ppc64el",
+	"00:0E": "powernv", "00:10": "uefi_amd64_http", "00:13": "uefi_arm64_http", "00:1F": "s390x", "00:20": "s390x_partition", "ipxe": "ipxe",
+}
+
+// readBootArchitectures reads what a subnet's machines may not boot by, by its name
+// or number.
+func readBootArchitectures(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
+	if !c.Has("disabled_boot_architectures") {
+		return
+	}
+	n.DisabledBoot = nil
+	for _, value := range c.Form["disabled_boot_architectures"] {
+		for text := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+			name := bootMethods[strings.Replace(text, "0x", "00:", 1)]
+			for _, known := range bootMethods {
+				if known == text {
+					name = known
+				}
+			}
+			if name == "" {
+				errs.Add("disabled_boot_architectures", "Unknown boot architecture "+text)
+			} else if !slices.Contains(n.DisabledBoot, name) {
+				n.DisabledBoot = append(n.DisabledBoot, name)
+			}
+		}
+	}
+}
+
+func gatewayProblem(network netip.Prefix, text string) string {
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case text == "":
+	case err != nil:
+		return msgAddress
+	case !network.Contains(ip):
+		return "Gateway IP must be within CIDR range."
+	}
+	return ""
+}
+
+// deleteSubnet refuses one whose dynamic range DHCP serves (models/subnet.py).
+// Its links and ranges go with it.
+func deleteSubnet(c *request.Call) rest.Reply {
+	n, wrong := subnetInPath(c)
+	if wrong != nil {
+		return *wrong
+	}
+	w := c.World
+	isOwn := func(r *world.IPRange) bool { return r.Subnet == n }
+	if n.VLAN.DHCP && slices.ContainsFunc(w.Ranges, func(r *world.IPRange) bool { return isOwn(r) && r.Kind == "dynamic" }) {
+		return rest.BadText("Cannot delete a subnet that is actively servicing a dynamic IP range. (Delete the dynamic range or disable DHCP first.)")
+	}
+	w.Subnets = slices.DeleteFunc(w.Subnets, func(other *world.Subnet) bool { return other == n })
+	w.Ranges = slices.DeleteFunc(w.Ranges, isOwn)
+	w.Reserved = slices.DeleteFunc(w.Reserved, func(r *world.ReservedIP) bool { return r.Subnet == n })
+	for id, r := range w.Routes {
+		if r.Source == n || r.Destination == n {
+			delete(w.Routes, id)
+		}
+	}
+	for _, m := range w.Machines {
+		for _, nic := range m.NICs {
+			nic.Links = slices.DeleteFunc(nic.Links, func(l *world.Link) bool { return l.Subnet == n })
+		}
+	}
+	return rest.Deleted()
+}

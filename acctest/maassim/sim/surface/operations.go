@@ -1,0 +1,94 @@
+// Package surface knows every operation of MAAS's API 2.0 by version, and
+// answers those that nobody serves: 501 with a sentence.
+package surface
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
+)
+
+//go:embed operations.txt
+var operationsText string
+
+// Operation is one operation of MAAS's API.
+type Operation struct {
+	Method string
+	Path   string // "machines/{system_id}/"
+	Op     string // "" for the plain method
+
+	first, last string
+	removed     bool // answers 410 where VM hosts are gone
+}
+
+// String is the operation as the table and the answers name it.
+func (o Operation) String() string {
+	if o.Op == "" {
+		return o.Method + " " + o.Path
+	}
+	return o.Method + " " + o.Path + " op=" + o.Op
+}
+
+// In says whether a version has the operation.
+func (o Operation) In(version string) bool {
+	return versions.AtLeast(version, o.first) && versions.AtLeast(o.last, version)
+}
+
+// RemovedIn says whether the operation answers 410 Gone in a version.
+func (o Operation) RemovedIn(version string) bool { return o.removed && version == versions.Gone }
+
+// key is equal for one operation whatever its path's variables are called.
+func (o Operation) key() string { return keyOf(o.Method, o.Path, o.Op) }
+
+func keyOf(method, path, op string) string { return method + " " + Shape(path) + " " + op }
+
+var variable = regexp.MustCompile(`\{[^}]*\}`)
+
+// Shape is a path with unnamed variables: "machines/{}/".
+func Shape(path string) string { return variable.ReplaceAllString(path, "{}") }
+
+// Operations lists MAAS's operations in the order of their paths.
+func Operations() []Operation { return operations() }
+
+var operations = sync.OnceValue(func() []Operation {
+	var all []Operation
+	for line := range strings.Lines(operationsText) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		o, err := parseOperation(strings.Fields(line))
+		if err != nil {
+			panic(fmt.Sprintf("surface: operations.txt: %q: %v", line, err))
+		}
+		all = append(all, o)
+	}
+	return all
+})
+
+// parseOperation reads a line: method, path, op, versions and, perhaps, 410.
+func parseOperation(fields []string) (Operation, error) {
+	if len(fields) < 4 || len(fields) > 5 {
+		return Operation{}, fmt.Errorf("%d fields", len(fields))
+	}
+	o := Operation{Method: fields[0], Path: fields[1], Op: strings.TrimPrefix(fields[2], "-"), removed: len(fields) == 5}
+	if o.removed && fields[4] != "410" {
+		return Operation{}, fmt.Errorf("%q is not 410", fields[4])
+	}
+	if fields[3] == "*" {
+		o.first, o.last = versions.V34, versions.Gone
+		return o, nil
+	}
+	var isSpan bool
+	o.first, o.last, isSpan = strings.Cut(fields[3], "..")
+	if !isSpan {
+		o.last = o.first
+	}
+	if !versions.Known(o.first) || !versions.Known(o.last) {
+		return Operation{}, fmt.Errorf("%q are no versions", fields[3])
+	}
+	return o, nil
+}

@@ -1,0 +1,167 @@
+package surface
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+)
+
+// Router finds the resource of a path and a version: what is served, and 501
+// for the rest of MAAS's operations.
+type Router struct {
+	entries map[string][]entry       // by the first part of the path
+	served  map[string]request.Route // by the operation's key
+	routes  []request.Route
+}
+
+// entry is a route with the operation that it is; nil for one that MAAS does
+// not have, which tests alone bring.
+type entry struct {
+	request.Route
+	operation *Operation
+	shape     string // of the path
+}
+
+// aliases are other paths of a resource. MAAS takes partition and volume-group
+// with and without an s (LP:1715230), and a subnet by its CIDR.
+var aliases = map[string][]string{
+	"nodes/{}/blockdevices/{}/partition/{}": {"nodes/{system_id}/blockdevices/{device_id}/partitions/{id}"},
+	"nodes/{}/volume-group/{}/":             {"nodes/{system_id}/volume-groups/{id}/"},
+	"subnets/{}/":                           {"subnets/{id}/{bits}/"},
+}
+
+// NewRouter routes to what is served.
+func NewRouter(served []request.Route) *Router {
+	r := &Router{entries: map[string][]entry{}, served: map[string]request.Route{}, routes: served}
+	operations := map[string]*Operation{}
+	for _, o := range Operations() {
+		operations[o.key()] = &o
+		for _, alias := range aliases[Shape(o.Path)] {
+			operations[keyOf(o.Method, alias, o.Op)] = &o
+		}
+	}
+	for _, route := range served {
+		key := keyOf(route.Method, route.Path, route.Op)
+		r.served[key] = route
+		r.add(route, operations[key])
+	}
+	r.addUnserved()
+	return r
+}
+
+// addUnserved adds a 501 for each operation that is not served, and each of them
+// at its other paths.
+func (r *Router) addUnserved() {
+	for _, o := range Operations() {
+		route, isServed := r.served[o.key()]
+		if !isServed {
+			route = request.Route{Method: o.Method, Path: o.Path, Op: o.Op, Handle: notServed(o)}
+			r.add(route, &o)
+		}
+		for _, alias := range aliases[Shape(o.Path)] {
+			if _, isServed := r.served[keyOf(o.Method, alias, o.Op)]; !isServed {
+				route.Path = sameVariables(alias, route.Path)
+				r.add(route, &o)
+			}
+		}
+	}
+}
+
+func (r *Router) add(route request.Route, o *Operation) {
+	first, _, _ := strings.Cut(route.Path, "/")
+	r.entries[first] = append(r.entries[first], entry{route, o, Shape(route.Path)})
+}
+
+// Served says whether an operation is served.
+func (r *Router) Served(o Operation) bool {
+	_, served := r.served[o.key()]
+	return served
+}
+
+// Routes are the routes that are served.
+func (r *Router) Routes() []request.Route { return r.routes }
+
+// Unknown lists the served routes that MAAS has in no version.
+func (r *Router) Unknown() (unknown []request.Route) {
+	for _, entries := range r.entries {
+		for _, e := range entries {
+			if e.operation == nil {
+				unknown = append(unknown, e.Route)
+			}
+		}
+	}
+	return unknown
+}
+
+// notServed is the honest answer for an operation that MAAS has.
+func notServed(o Operation) func(*request.Call) rest.Reply {
+	return func(*request.Call) rest.Reply {
+		return rest.Refused(http.StatusNotImplemented, fmt.Sprintf("MAAS has %s, but the simulator does not serve it: see OPERATIONS.md.", o))
+	}
+}
+
+// At finds the resource of a path below /MAAS/api/2.0/ in a version. A path
+// without variables wins, as in MAAS's list of URLs. MAAS takes an op as the
+// end of a path, too: users/op-whoami; then it is returned.
+func (r *Router) At(version, path string) (found request.Resource, op string, ok bool) {
+	if found, ok = r.resource(version, path); ok {
+		return found, "", true
+	}
+	slash := strings.LastIndex(path, "/") + 1
+	op, isOp := strings.CutPrefix(path[slash:], "op-")
+	if !isOp {
+		return found, "", false
+	}
+	found, ok = r.resource(version, path[:slash])
+	return found, op, ok && found.HasOp(op)
+}
+
+func (r *Router) resource(version, path string) (found request.Resource, ok bool) {
+	var shape string // of what was found
+	first, _, _ := strings.Cut(path, "/")
+	for _, e := range r.entries[first] {
+		vars, matches := rest.MatchPath(e.Path, path)
+		if !matches || len(found.Routes) > 0 && e.shape != shape && len(vars) >= len(found.Vars) {
+			continue
+		}
+		route, exists := e.in(version)
+		switch {
+		case !exists:
+		case len(found.Routes) > 0 && e.shape == shape:
+			found.Routes = append(found.Routes, route)
+		default:
+			shape = e.shape
+			found = request.Resource{Pattern: e.Path, Vars: vars, Routes: []request.Route{route}}
+		}
+	}
+	return found, len(found.Routes) > 0
+}
+
+// in is the route in a version: none, as it is, or 410 for everybody.
+func (e entry) in(version string) (request.Route, bool) {
+	switch {
+	case e.operation == nil || e.operation.In(version):
+		return e.Route, true
+	case e.operation.RemovedIn(version):
+		gone := e.Route
+		gone.Admin, gone.Handle = false, func(*request.Call) rest.Reply { return request.Gone() }
+		return gone, true
+	}
+	return request.Route{}, false
+}
+
+// sameVariables gives an alias the variables of a path, by which the handler
+// asks for them.
+func sameVariables(alias, path string) string {
+	names := variable.FindAllString(path, -1)
+	return variable.ReplaceAllStringFunc(alias, func(own string) string {
+		if len(names) == 0 {
+			return own
+		}
+		own, names = names[0], names[1:]
+		return own
+	})
+}

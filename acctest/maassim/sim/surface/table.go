@@ -1,0 +1,54 @@
+package surface
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
+)
+
+// tableHead opens the table of operations.
+const tableHead = `# Operations of MAAS's API 2.0
+
+Generated from the routes of the simulator by ` + "`make generate`" + `: do not edit. The operations are those of
+[operations.txt](sim/surface/operations.txt), which names its sources.
+
+- **served**: answered from the simulated world.
+- **501**: answered *501 Not Implemented* with a sentence that names the operation.
+- *Versions* is where MAAS has the operation. Elsewhere its path is 404, its method 405 or its op 400, as in MAAS.
+- **410** in *gone* is *410 Gone*: MAAS keeps the path to say that VM hosts were removed.
+
+| operation | answer | versions |
+|---|---|---|
+`
+
+// Table is the table of operations as Markdown.
+func (r *Router) Table() string {
+	var b strings.Builder
+	b.WriteString(tableHead)
+	for _, o := range Operations() {
+		answer := "501"
+		if r.Served(o) {
+			answer = "served"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o, answer, o.span())
+	}
+	return b.String()
+}
+
+// span is in which versions the operation exists.
+func (o Operation) span() string {
+	text := o.first + " to " + o.last
+	switch {
+	case o.first == versions.V34 && o.last == versions.Gone:
+		text = "all"
+	case o.last == versions.Gone:
+		text = "from " + o.first
+	case o.first == o.last:
+		text = o.first
+	}
+	if o.removed {
+		text += "; gone: 410"
+	}
+	return text
+}

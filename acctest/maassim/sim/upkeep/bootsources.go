@@ -1,0 +1,235 @@
+package upkeep
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
+)
+
+var bootSourceRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "boot-sources/", Handle: forAdmins(listBootSources)},
+	{Method: http.MethodPost, Path: "boot-sources/", Handle: forAdmins(createBootSource)},
+	{Method: http.MethodGet, Path: "boot-sources/{id}/", Handle: forAdmins(onBootSource("id", readBootSource))},
+	{Method: http.MethodPut, Path: "boot-sources/{id}/", Handle: forAdmins(onBootSource("id", updateBootSource))},
+	{Method: http.MethodDelete, Path: "boot-sources/{id}/", Handle: forAdmins(onBootSource("id", deleteBootSource))},
+}
+
+var selectionRoutes = []request.Route{
+	{Method: http.MethodGet, Path: "boot-sources/{source}/selections/", Handle: forAdmins(onBootSource("source", listSelections))},
+	{Method: http.MethodPost, Path: "boot-sources/{source}/selections/", Handle: forAdmins(onBootSource("source", createSelection))},
+	{Method: http.MethodGet, Path: "boot-sources/{source}/selections/{id}/", Handle: forAdmins(onSelection(readSelection))},
+	{Method: http.MethodPut, Path: "boot-sources/{source}/selections/{id}/", Handle: forAdmins(onSelection(updateSelection))},
+	{Method: http.MethodDelete, Path: "boot-sources/{source}/selections/{id}/", Handle: forAdmins(onSelection(deleteSelection))},
+}
+
+// forAdmins is a resource that only administrators see: until 3.7 the whole
+// resource is theirs (api/support.py, AdminRestrictedResource), then each
+// operation asks for a permission that they have.
+func forAdmins(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		switch {
+		case c.User.Admin:
+			return f(c)
+		case versions.AtLeast(c.World.Version, versions.V38):
+			return rest.Forbidden()
+		}
+		return rest.Refused(http.StatusForbidden, "User is not allowed access to this API.")
+	}
+}
+
+func onBootSource(variable string, f func(*request.Call, *site.BootSource) rest.Reply) func(*request.Call) rest.Reply {
+	return func(c *request.Call) rest.Reply {
+		id, wrong := rest.Number(c.Vars[variable])
+		if wrong != nil {
+			return *wrong
+		}
+		s := c.World.Site.BootSources[id]
+		if s == nil {
+			return rest.NoObject("BootSource")
+		}
+		return f(c, s)
+	}
+}
+
+func viewBootSource(s *site.BootSource) rest.Object {
+	return rest.Object{
+		"id": s.ID, "url": s.URL, "keyring_filename": s.KeyringFile, "keyring_data": base64.StdEncoding.EncodeToString(s.Keyring),
+		"created": moment(s.Created), "updated": moment(s.Updated), "resource_uri": rest.URI("boot-sources", s.ID),
+	}
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") }
+
+func listBootSources(c *request.Call) rest.Reply {
+	views := []rest.Object{}
+	for _, s := range rest.Sorted(c.World.Site.BootSources) {
+		views = append(views, viewBootSource(s))
+	}
+	return rest.OK(views)
+}
+
+// fillBootSource is MAAS's form: a keyring is a file's name or its content, and
+// not both. An update keeps what it is not given.
+func fillBootSource(c *request.Call, s *site.BootSource) rest.FormErrors {
+	errs := rest.FormErrors{}
+	if c.Has("url") || s.URL == "" {
+		s.URL = strings.TrimSpace(c.Field("url"))
+	}
+	if c.Has("keyring_filename") {
+		s.KeyringFile = strings.TrimSpace(c.Field("keyring_filename"))
+	}
+	if c.Has("keyring_data") {
+		s.Keyring = []byte(c.Field("keyring_data"))
+	}
+	switch {
+	case s.URL == "":
+		errs.Add("url", rest.MsgRequired)
+	case !isURL(s.URL):
+		errs.Add("url", "Enter a valid URL.")
+	}
+	for _, other := range c.World.Site.BootSources {
+		if other.ID != s.ID && other.URL == s.URL {
+			errs.Add("url", "Boot source with this Url already exists.")
+		}
+	}
+	switch {
+	case s.KeyringFile == "" && len(s.Keyring) == 0:
+		errs.Add("__all__", "One of keyring_data or keyring_filename must be specified.")
+	case s.KeyringFile != "" && len(s.Keyring) > 0:
+		errs.Add("__all__", "Only one of keyring_filename or keyring_data can be specified.")
+	}
+	return errs
+}
+
+func createBootSource(c *request.Call) rest.Reply {
+	s := &site.BootSource{Created: time.Now(), Updated: time.Now(), Selections: map[int]*site.Selection{}}
+	if errs := fillBootSource(c, s); len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	s.ID = c.World.NextID("bootsource")
+	c.World.Site.BootSources[s.ID] = s
+	return rest.Created(viewBootSource(s))
+}
+
+func readBootSource(_ *request.Call, s *site.BootSource) rest.Reply {
+	return rest.OK(viewBootSource(s))
+}
+
+func updateBootSource(c *request.Call, s *site.BootSource) rest.Reply {
+	changed := *s
+	if errs := fillBootSource(c, &changed); len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	changed.Updated = time.Now()
+	*s = changed
+	return rest.OK(viewBootSource(s))
+}
+
+func deleteBootSource(c *request.Call, s *site.BootSource) rest.Reply {
+	delete(c.World.Site.BootSources, s.ID)
+	return rest.Deleted()
+}
+
+func onSelection(f func(*request.Call, *site.BootSource, *site.Selection) rest.Reply) func(*request.Call) rest.Reply {
+	return onBootSource("source", func(c *request.Call, s *site.BootSource) rest.Reply {
+		id, wrong := rest.Number(c.Vars["id"])
+		if wrong != nil {
+			return *wrong
+		}
+		if s.Selections[id] == nil {
+			return rest.NoObject("BootSourceSelection")
+		}
+		return f(c, s, s.Selections[id])
+	})
+}
+
+func viewSelection(s *site.BootSource, x *site.Selection) rest.Object {
+	return rest.Object{
+		"boot_source_id": s.ID, "id": x.ID, "os": x.OS, "release": x.Release,
+		"arches": rest.List(x.Arches), "subarches": rest.List(x.Subarches), "labels": rest.List(x.Labels),
+		"resource_uri": fmt.Sprintf("%sboot-sources/%d/selections/%d/", rest.APIRoot, s.ID, x.ID),
+	}
+}
+
+func listSelections(_ *request.Call, s *site.BootSource) rest.Reply {
+	views := []rest.Object{}
+	for _, x := range rest.Sorted(s.Selections) {
+		views = append(views, viewSelection(s, x))
+	}
+	return rest.OK(views)
+}
+
+// fillSelection is MAAS's form. What can be had of a source is every series of
+// Ubuntu that the simulator knows, for the architectures of the world.
+func fillSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.FormErrors {
+	errs := rest.FormErrors{}
+	for field, to := range map[string]*string{"os": &x.OS, "release": &x.Release} {
+		if c.Has(field) {
+			*to = strings.TrimSpace(c.Field(field))
+		}
+	}
+	for field, to := range map[string]*[]string{"arches": &x.Arches, "subarches": &x.Subarches, "labels": &x.Labels} {
+		if c.Has(field) {
+			*to = slices.Clone(c.Form[field])
+		}
+	}
+	_, known := world.Releases[x.Release]
+	if !known || x.OS != "" && x.OS != "ubuntu" {
+		errs.Add("os", fmt.Sprintf("OS %s with release %s has no available images for download", x.OS, x.Release))
+		return errs
+	}
+	for _, other := range s.Selections {
+		if other.ID != x.ID && other.OS == x.OS && other.Release == x.Release {
+			errs.Add("__all__", "Boot source selection with this Boot source, Os and Release already exists.")
+		}
+	}
+	if !slices.Contains(x.Arches, "*") && slices.ContainsFunc(x.Arches, func(a string) bool { return !slices.Contains(c.World.Architectures, a) }) {
+		errs.Add("arches", "No available images to download for "+pythonList(x.Arches))
+	}
+	return errs
+}
+
+// pythonList writes texts as Python shows a list of them.
+func pythonList(values []string) string {
+	if len(values) == 0 {
+		return "[]"
+	}
+	return "['" + strings.Join(values, "', '") + "']"
+}
+
+func createSelection(c *request.Call, s *site.BootSource) rest.Reply {
+	x := &site.Selection{}
+	if errs := fillSelection(c, s, x); len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	x.ID = c.World.NextID("bootsourceselection")
+	s.Selections[x.ID] = x
+	return rest.Created(viewSelection(s, x))
+}
+
+func readSelection(_ *request.Call, s *site.BootSource, x *site.Selection) rest.Reply {
+	return rest.OK(viewSelection(s, x))
+}
+
+func updateSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.Reply {
+	changed := *x
+	if errs := fillSelection(c, s, &changed); len(errs) > 0 {
+		return rest.BadForm(errs)
+	}
+	*x = changed
+	return rest.OK(viewSelection(s, x))
+}
+
+func deleteSelection(_ *request.Call, s *site.BootSource, x *site.Selection) rest.Reply {
+	delete(s.Selections, x.ID)
+	return rest.Deleted()
+}

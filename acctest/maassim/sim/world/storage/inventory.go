@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Found is a disk as a machine itself shows it when it is commissioned.
+type Found struct {
+	Name, Model, Serial, IDPath string
+	SizeBytes                   int64
+	BlockSize                   int
+	Tags                        []string
+	Firmware                    *string
+}
+
+// AsFound are the disks that MAAS knows, as commissioning would find them.
+func AsFound(s *Storage) (found []Found) {
+	for _, d := range s.Disks {
+		found = append(found, Found{d.Name, d.Model, d.Serial, d.IDPath, d.SizeBytes, d.BlockSize, slices.Clone(d.Tags), d.Firmware})
+	}
+	return found
+}
+
+// TakeInventory writes what commissioning found. A disk that MAAS knows by its
+// serial number, or else by its path, keeps its id; one that is not there any more
+// goes (builtin_scripts/hooks.py, _update_node_physical_block_devices).
+func TakeInventory(s *Storage) {
+	if s.Real == nil {
+		return
+	}
+	before := slices.Clone(s.Disks)
+	var now []*Disk
+	for _, f := range s.Real {
+		if f.SizeBytes <= LeastDisk {
+			continue
+		}
+		i := slices.IndexFunc(before, func(d *Disk) bool {
+			return f.Serial != "" && d.Serial == f.Serial || f.Serial == "" && d.IDPath == f.IDPath
+		})
+		var d *Disk
+		if i >= 0 {
+			d = before[i]
+			before = slices.Delete(before, i, i+1)
+		} else {
+			d = &Disk{ID: s.Host.NextID("blockdevice")}
+		}
+		d.Name, d.Model, d.Serial, d.IDPath, d.Firmware = f.Name, f.Model, f.Serial, f.IDPath, f.Firmware
+		d.SizeBytes, d.BlockSize, d.Tags = f.SizeBytes, cmp.Or(f.BlockSize, leastBlock), slices.Clone(f.Tags)
+		now = append(now, d)
+	}
+	if slices.Contains(before, s.BootDisk) {
+		s.BootDisk = nil
+	}
+	slices.SortFunc(now, func(a, b *Disk) int { return cmp.Compare(a.ID, b.ID) })
+	s.Disks = now
+}
+
+// Acquire copies the file systems that a user may make, for the one that the machine
+// is acquired for (models/node.py, _create_acquired_filesystems).
+func Acquire(s *Storage) {
+	Release(s)
+	for _, d := range s.Devices() {
+		for _, f := range slices.Clone(d.content().Filesystems) {
+			if slices.Contains(Formats, f.Fstype) {
+				d.content().Filesystems = append(d.content().Filesystems, acquired(s, f))
+			}
+		}
+	}
+	for _, f := range slices.Clone(s.Special) {
+		s.Special = append(s.Special, acquired(s, f))
+	}
+}
+
+func acquired(s *Storage, f *Filesystem) *Filesystem {
+	twin := *f
+	s.written++
+	twin.ID, twin.Acquired = s.written, true
+	return &twin
+}
+
+// Release removes the copies.
+func Release(s *Storage) {
+	isCopy := func(f *Filesystem) bool { return f.Acquired }
+	s.Special = slices.DeleteFunc(s.Special, isCopy)
+	for _, d := range s.Devices() {
+		d.content().Filesystems = slices.DeleteFunc(d.content().Filesystems, isCopy)
+	}
+}
+
+// Mark remembers all, and returns what puts it back: what MAAS's database does with
+// a change that is refused midway.
+func Mark(s *Storage) (undo func()) {
+	root := *s
+	root.Disks, root.Virtual, root.Special = slices.Clone(s.Disks), slices.Clone(s.Virtual), slices.Clone(s.Special)
+	var undos []func()
+	for _, d := range s.All() {
+		undos = append(undos, markDisk(d))
+	}
+	for _, f := range s.filesystems() {
+		was := *f
+		undos = append(undos, func() { *f = was })
+		if g := f.Group; g != nil {
+			named := *g
+			undos = append(undos, func() { *g = named })
+		}
+	}
+	return func() {
+		*s = root
+		for _, undo := range undos {
+			undo()
+		}
+	}
+}
+
+func markDisk(d *Disk) (undo func()) {
+	was := *d
+	was.Filesystems = slices.Clone(d.Filesystems)
+	var table Table
+	var parts []Partition
+	if d.Table != nil {
+		table = Table{d.Table.Type, slices.Clone(d.Table.Partitions)}
+		for _, p := range d.Table.Partitions {
+			kept := *p
+			kept.Filesystems = slices.Clone(p.Filesystems)
+			parts = append(parts, kept)
+		}
+	}
+	return func() {
+		*d = was
+		if d.Table != nil {
+			*d.Table = table
+			for i, p := range table.Partitions {
+				*p = parts[i]
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package storage
+
+import "slices"
+
+// Layouts are the layouts that MAAS has (storage_layouts.py). Their order is
+// chance: MAAS has them in a set.
+var Layouts = []string{"bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"}
+
+// Options are what a caller says of a layout; zero is MAAS's choice.
+type Options struct {
+	Root                *Disk // where the root partition goes, nil: the boot disk
+	BootSize, RootSize  int64
+	VolumeGroup, Volume string
+	VolumeSize          int64
+	CacheMode           string
+	CacheSize           int64
+	CacheWhole          bool // without a partition
+	Fallback            bool // flat, where a bcache has no cache device
+}
+
+// DefaultOptions are MAAS's choices, for a layout that nobody asked for.
+func DefaultOptions() Options {
+	return Options{VolumeGroup: "vgroot", Volume: "lvroot", CacheMode: "writethrough", Fallback: true}
+}
+
+// ClearAll removes what lies on the disks, and all that is made of them
+// (models/node.py, _clear_full_storage_configuration).
+func ClearAll(s *Storage) {
+	s.Special, s.Virtual = nil, nil
+	for _, d := range s.Disks {
+		d.Table, d.Filesystems = nil, nil
+	}
+}
+
+// NoCache is why a bcache cannot be laid out.
+const NoCache = "Node doesn't have an available cache device to setup bcache."
+
+// NoCustom is why the layout of a commissioning script cannot be: none left one.
+const NoCustom = "No custom storage layout configuration found"
+
+// LayOut replaces all that lies on the disks by a layout. The sentence is why it
+// cannot be used on the machine.
+func LayOut(s *Storage, name string, o Options) (sentence string, bad *Problem) {
+	ClearAll(s)
+	switch name {
+	case "flat":
+		return "", layFlat(s, o)
+	case "lvm":
+		return "", layVolumes(s, o)
+	case "bcache":
+		return layBcache(s, o)
+	case "custom":
+		return NoCustom, nil
+	case "vmfs6", "vmfs7":
+		return "", layDatastore(s, name, o)
+	}
+	return "", nil
+}
+
+// layBasics makes what the layouts have in common: what the machine boots from, and
+// the root partition (create_basic_layout).
+func layBasics(s *Storage, o Options) (root *Partition, bad *Problem) {
+	boot := s.Boot()
+	if bad := s.addTable(boot); bad != nil {
+		return nil, bad
+	}
+	uefi, arch := s.Host.BootsByUEFI(), s.Host.Arch()
+	if uefi && arch != "ppc64el" {
+		if bad := addMounted(s, boot, efiBytes, "fat32", "efi", "/boot/efi"); bad != nil {
+			return nil, bad
+		}
+	}
+	size := o.BootSize
+	if !uefi && arch == "arm64" && size == 0 {
+		size = leastBoot
+	}
+	if size > 0 {
+		if bad := addMounted(s, boot, size, "ext4", "boot", "/boot"); bad != nil {
+			return nil, bad
+		}
+	}
+	on := boot
+	if o.Root != nil {
+		on = o.Root
+	}
+	return s.AddPartition(on, sizeOrAll(o.RootSize), false, "")
+}
+
+func sizeOrAll(size int64) *int64 {
+	if size == 0 {
+		return nil
+	}
+	return &size
+}
+
+func addMounted(s *Storage, d *Disk, size int64, fstype, label, mount string) *Problem {
+	p, bad := s.AddPartition(d, &size, true, "")
+	if bad != nil {
+		return bad
+	}
+	return s.Write(p, &Filesystem{Fstype: fstype, Label: &label, Mount: &mount})
+}
+
+func writeRoot(s *Storage, d Device) *Problem {
+	return s.Write(d, &Filesystem{Fstype: "ext4", Label: Text("root"), Mount: Text("/")})
+}
+
+func layFlat(s *Storage, o Options) *Problem {
+	root, bad := layBasics(s, o)
+	if bad != nil {
+		return bad
+	}
+	return writeRoot(s, root)
+}
+
+func layVolumes(s *Storage, o Options) *Problem {
+	root, bad := layBasics(s, o)
+	if bad != nil {
+		return bad
+	}
+	g := &Group{Kind: VolumeGroup, Name: o.VolumeGroup}
+	if bad := MakeGroup(s, g, []Device{root}, nil); bad != nil {
+		return bad
+	}
+	volume, bad := AddVolume(s, g, o.Volume, "", sizeOrAll(o.VolumeSize))
+	if bad != nil {
+		return bad
+	}
+	return writeRoot(s, volume)
+}
+
+// bestCache is the smallest disk that is an SSD, beside the boot disk.
+func bestCache(s *Storage) (best *Disk) {
+	for _, d := range s.Disks {
+		if d != s.Boot() && slices.Contains(d.Tags, "ssd") && (best == nil || d.SizeBytes < best.SizeBytes) {
+			best = d
+		}
+	}
+	return best
+}
+
+// CacheChoice is the device that a bcache layout would cache with, nil for none.
+func CacheChoice(s *Storage) *Disk { return bestCache(s) }
+
+func layBcache(s *Storage, o Options) (sentence string, bad *Problem) {
+	cacheDisk := bestCache(s)
+	switch {
+	case cacheDisk == nil && o.Fallback:
+		return "", layFlat(s, o)
+	case cacheDisk == nil:
+		return NoCache, nil
+	case o.BootSize == 0:
+		o.BootSize = bcacheBoot
+	}
+	root, bad := layBasics(s, o)
+	if bad != nil {
+		return "", bad
+	}
+	var cache Device = cacheDisk
+	if !o.CacheWhole {
+		if cache, bad = s.AddPartition(cacheDisk, sizeOrAll(o.CacheSize), false, ""); bad != nil {
+			return "", bad
+		}
+	}
+	set, bad := AddCache(s, cache)
+	if bad != nil {
+		return "", bad
+	}
+	g := &Group{Kind: Bcache, Name: NextName(s, "bcache"), CacheMode: o.CacheMode, Cache: set}
+	if bad := MakeGroup(s, g, []Device{root}, nil); bad != nil {
+		return "", bad
+	}
+	return "", writeRoot(s, Made(s, g)[0])
+}
+
+// basePart is a partition of VMware's image. One without a size is the datastore's.
+type basePart struct {
+	index int
+	size  int64
+}
+
+// vmfsParts are the partitions of the images, in the order of their rows; the first
+// one is bootable.
+var vmfsParts = map[string][]basePart{
+	"vmfs6": {{1, 3 << 20}, {2, 4 << 30}, {3, 0}, {5, 249 << 20}, {6, 249 << 20}, {7, 109 << 20}, {8, 285 << 20}, {9, 2560 << 20}},
+	"vmfs7": {{1, 100 << 20}, {5, 4095 << 20}, {6, 4095 << 20}, {7, 25662832128}, {8, 0}},
+}
+
+// lastBase is the last partition that belongs to the image.
+var lastBase = map[string]int{"vmfs6": 9, "vmfs7": 7}
+
+func layDatastore(s *Storage, name string, o Options) *Problem {
+	d := s.Boot()
+	if o.Root != nil {
+		d = o.Root
+	}
+	if bad := s.addTable(d); bad != nil {
+		return bad
+	}
+	var store *Partition
+	for i, part := range vmfsParts[name] {
+		p := s.addPart(d, part.index, part.size, i == 0, "")
+		if part.size == 0 {
+			store = p
+		}
+	}
+	store.SizeBytes = down(s.room(d))
+	if o.RootSize > 0 {
+		if store.SizeBytes < down(o.RootSize) {
+			return &Problem{"size", "Partition cannot be saved; not enough free space on the block device."}
+		}
+		store.SizeBytes = down(o.RootSize)
+	}
+	return AddDatastore(s, &Group{Name: "datastore1"}, []Device{store})
+}
+
+// AddDatastore makes a datastore of partitions.
+func AddDatastore(s *Storage, g *Group, parts []Device) *Problem {
+	g.Kind = Datastore
+	if bad := MakeGroup(s, g, parts, nil); bad != nil {
+		return bad
+	}
+	return s.Write(Made(s, g)[0], &Filesystem{Fstype: Datastore, Mount: Text("/vmfs/volumes/" + g.Name)})
+}
+
+// VMFSDisk is the disk on which an image of VMware lies, and which; nil for none
+// (VMFS6StorageLayout.is_layout).
+func VMFSDisk(s *Storage, layout string) *Disk {
+	base := vmfsParts[layout]
+	for _, d := range s.Disks {
+		parts := d.Partitions()
+		if d.Table == nil || d.Table.Type != "GPT" || len(parts) < len(base) {
+			continue
+		}
+		isIt := true
+		for i, part := range base[:len(base)-1] {
+			isIt = isIt && parts[i].Bootable == (i == 0) && (part.size == 0 || parts[i].SizeBytes == part.size)
+		}
+		if isIt {
+			return d
+		}
+	}
+	return nil
+}
+
+// IsVMFSBase says whether a partition belongs to an image of VMware.
+func IsVMFSBase(s *Storage, p *Partition) bool {
+	for layout, last := range lastBase {
+		if VMFSDisk(s, layout) == p.Disk && p.Index <= last {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,171 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Sizes of MAAS's models, in bytes.
+const (
+	unit          = 4 << 20 // to which partitions and volumes are rounded down
+	tableBytes    = 5 << 20 // of each partition table (models/partitiontable.py)
+	grubBytes     = 1 << 20 // for a boot without UEFI
+	prepBytes     = 8 << 20 // for ppc64el
+	LeastDisk     = 4 << 20
+	LeastPart     = unit
+	raidOverhead  = 128 << 10
+	largestMBR    = (1<<32-1)*512 - 1<<20
+	efiBytes      = 512 << 20
+	leastBoot     = 512 << 20
+	leastRoot     = 3 << 30
+	bcacheBoot    = 1 << 30
+	leastBlock    = 512
+	LeastBlock    = leastBlock
+	volumeBlock   = 4096
+	raidBlock     = 512
+	datastoreUnit = 1024
+)
+
+// down is a size rounded down to the unit, as Python divides.
+func down(size int64) int64 {
+	n := size / unit
+	if size < 0 && size%unit != 0 {
+		n--
+	}
+	return n * unit
+}
+
+// overhead is what a partition table takes of a disk (models/partitiontable.py,
+// get_overhead_size).
+func (s *Storage) overhead() int64 {
+	switch {
+	case s.Host.Arch() == "ppc64el":
+		return tableBytes + prepBytes
+	case s.Host.Arch() == "amd64" && !s.Host.BootsByUEFI():
+		return tableBytes + grubBytes
+	}
+	return tableBytes
+}
+
+// tableUsed is what a partition table and its partitions take.
+func (s *Storage) tableUsed(d *Disk) int64 {
+	used := s.overhead()
+	for _, p := range d.Partitions() {
+		used += p.SizeBytes
+	}
+	return used
+}
+
+// Used is what is taken of a block device.
+func (s *Storage) Used(d *Disk) int64 {
+	switch {
+	case s.Effective(d) != nil:
+		return d.SizeBytes
+	case d.Table != nil:
+		return s.tableUsed(d)
+	}
+	return 0
+}
+
+// Available is what partitions can still take of it.
+func (s *Storage) Available(d *Disk) int64 {
+	if s.Effective(d) != nil {
+		return 0
+	}
+	return s.room(d)
+}
+
+func (s *Storage) room(d *Disk) int64 { return down(d.SizeBytes - s.tableUsed(d)) }
+
+// UsedFor says what a device is used for (utils/storage.py, used_for).
+func (s *Storage) UsedFor(d Device) string {
+	if f := s.Effective(d); f != nil {
+		return use(s, f)
+	}
+	disk, isDisk := d.(*Disk)
+	if !isDisk || disk.Table == nil {
+		return "Unused"
+	}
+	plural := ""
+	if len(disk.Table.Partitions) > 1 {
+		plural = "s"
+	}
+	return fmt.Sprintf("%s partitioned with %d partition%s", disk.Table.Type, len(disk.Table.Partitions), plural)
+}
+
+func use(s *Storage, f *Filesystem) string {
+	switch {
+	case f.Mount != nil:
+		return f.Fstype + " formatted filesystem mounted at " + *f.Mount
+	case f.Fstype == partOfVolumes:
+		return "LVM volume for " + f.Group.Name
+	case f.Fstype == partOfRAID:
+		return fmt.Sprintf("Active %s device for %s", f.Group.Kind, f.Group.Name)
+	case f.Fstype == spareOfRAID:
+		return fmt.Sprintf("Spare %s device for %s", f.Group.Kind, f.Group.Name)
+	case f.Fstype == cacheOfBcache:
+		return "Cache device for " + CacheName(s, f.Cache)
+	case f.Fstype == backOfBcache:
+		return "Backing device for " + f.Group.Name
+	case f.Fstype == Datastore && f.Group != nil:
+		return "VMFS extent for " + f.Group.Name
+	}
+	return "Unmounted " + f.Fstype + " formatted filesystem"
+}
+
+// GroupSize is the size of a group (models/filesystemgroup.py, get_size).
+func GroupSize(s *Storage, g *Group) int64 {
+	parts := Members(s, g)
+	if len(parts) == 0 {
+		return 0
+	}
+	total, least, active := int64(0), parts[0].Device.Size(), int64(0)
+	for _, p := range parts {
+		total, least = total+p.Device.Size(), min(least, p.Device.Size())
+		if p.Fstype == partOfRAID {
+			active++
+		}
+	}
+	switch g.Kind {
+	case VolumeGroup:
+		return (total/unit - int64(len(parts))) * unit
+	case "raid-0":
+		return total - raidOverhead*int64(len(parts))
+	case "raid-1":
+		return least - raidOverhead
+	case "raid-5":
+		return least*(active-1) - raidOverhead
+	case "raid-6":
+		return least*(active-2) - raidOverhead
+	case "raid-10":
+		return least*active/2 - raidOverhead
+	}
+	return total // of a bcache's one backing device, or of a datastore
+}
+
+// VolumesSize is what the logical volumes of a volume group take.
+func VolumesSize(s *Storage, g *Group) (n int64) {
+	for _, d := range Made(s, g) {
+		n += d.SizeBytes
+	}
+	return n
+}
+
+// FreeSize is what is left of it.
+func FreeSize(s *Storage, g *Group) int64 { return GroupSize(s, g) - VolumesSize(s, g) }
+
+// Human is a size as people read it, in units of a thousand
+// (utils/converters.py, human_readable_bytes).
+func Human(size int64) string {
+	value, units := float64(size), strings.Fields("bytes kB MB GB TB PB EB ZB")
+	for _, u := range units {
+		if value < 1000 && value > -1000 {
+			if u == "bytes" {
+				return fmt.Sprintf("%.0f bytes", value)
+			}
+			return fmt.Sprintf("%.1f %s", value, u)
+		}
+		value /= 1000
+	}
+	return fmt.Sprintf("%.1f YB", value)
+}

@@ -1,0 +1,160 @@
+package realmaas
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client asks MAAS as a script of an operator would.
+type Client struct {
+	url string
+	key [3]string // consumer, token, secret
+
+	// HTTP sends the requests.
+	HTTP *http.Client
+	// Pause is the time before a look is repeated.
+	Pause time.Duration
+}
+
+// looks is how often a look is tried while MAAS is away.
+const looks = 5
+
+// maxAnswer bounds what is read of an answer: a region of 10,000 machines has less.
+const maxAnswer = 512 << 20
+
+// NewClient is a client for a MAAS at a URL, with an API key of three parts.
+func NewClient(address, apiKey string) (*Client, error) {
+	parts := strings.Split(apiKey, ":")
+	if len(parts) != 3 {
+		return nil, errors.New("the API key has not three parts with colons between them")
+	}
+	address = strings.TrimSuffix(address, "/")
+	if !strings.HasSuffix(address, "/MAAS") {
+		address += "/MAAS"
+	}
+	return &Client{
+		url: address + "/api/2.0/", key: [3]string(parts),
+		HTTP: &http.Client{Timeout: 3 * time.Minute}, Pause: 2 * time.Second,
+	}, nil
+}
+
+// Trust makes the client trust these certificates besides the system's, in PEM, where
+// MAAS is called over https. An empty text adds none.
+func (c *Client) Trust(certificates string) error {
+	if certificates == "" {
+		return nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM([]byte(certificates)) {
+		return errors.New("there is no certificate in the PEM text")
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	c.HTTP.Transport = transport
+	return nil
+}
+
+// StatusError is an answer that is no success. Its text has no body of a 401, which
+// may hold the secret of the API key.
+type StatusError struct {
+	Method, Path string
+	Status       int
+	Body         string
+}
+
+// Error names the call and the answer.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s %s: %d %s %s", e.Method, e.Path, e.Status, http.StatusText(e.Status), e.Body)
+}
+
+// IsGone tells whether MAAS says that it does not have what it was asked for: nothing
+// else that goes wrong means so.
+func IsGone(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == http.StatusNotFound
+}
+
+// Look reads what is at a path into a value. It tries again after a 502, a 503 and an
+// error of the transport, and after nothing else.
+func (c *Client) Look(ctx context.Context, path string, into any) error {
+	var body []byte
+	var err error
+	for try := range looks {
+		if try > 0 {
+			if waitErr := Wait(ctx, c.Pause); waitErr != nil {
+				return errors.Join(waitErr, err)
+			}
+		}
+		if body, err = c.Do(ctx, http.MethodGet, path, nil); err == nil || !isPassing(err) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("GET %s: cannot read the answer: %w", path, err)
+	}
+	return nil
+}
+
+// isPassing tells whether a look may succeed if it is repeated.
+func isPassing(err error) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return true // no answer came
+	}
+	return status.Status == http.StatusBadGateway || status.Status == http.StatusServiceUnavailable
+}
+
+// Do sends one request, once, and returns what MAAS answers to it.
+func (c *Client) Do(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	if method != http.MethodGet {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	req.Header.Set("Authorization", fmt.Sprintf(
+		`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="%x", oauth_timestamp="%d"`,
+		c.key[0], c.key[1], c.key[2], rand.Uint64(), time.Now().Unix()))
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return nil, err
+	case res.StatusCode == http.StatusUnauthorized:
+		return nil, &StatusError{method, path, res.StatusCode, "the API key is refused"}
+	case res.StatusCode/100 != 2:
+		return nil, &StatusError{method, path, res.StatusCode, string(body)}
+	}
+	return body, nil
+}
+
+// Wait pauses, or returns an error where ctx ends before.
+func Wait(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}

@@ -1,0 +1,227 @@
+package realmaas_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+)
+
+// lentWorld has a machine to lend, a VM host, and what an operator has.
+func lentWorld() sim.Model {
+	return sim.Model{
+		Zones: []string{"north", "south"}, Pools: []string{"lab"}, Tags: []string{"rack", "tf-acc-0001-a", "web"},
+		Hosts:    []sim.HostModel{{Name: "alpha", Cores: 8, MemoryMiB: 32768}},
+		Latency:  sim.Latency{Commission: 100 * time.Millisecond, Release: 50 * time.Millisecond}, // many looks long
+		Machines: []sim.MachineModel{{Hostname: "node", Zone: "north", Tags: []string{"rack"}}, {Hostname: "web", Status: "Deployed"}, {Hostname: "tf-acc-0001-metal"}},
+	}
+}
+
+// open is a client for a simulated MAAS.
+func open(t *testing.T, m sim.Model) (*realmaas.Client, *sim.Server) {
+	t.Helper()
+	s := sim.Start(t, m)
+	c, err := realmaas.NewClient(s.URL, s.APIKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+// TestGiveBack makes a lent machine Ready again whatever its state is.
+func TestGiveBack(t *testing.T) {
+	t.Parallel()
+	statuses := []string{
+		"Ready", "New", "Commissioning", "Failed commissioning", "Testing", "Failed testing", "Allocated", "Deploying", "Deployed",
+		"Failed deployment", "Releasing failed", "Failed disk erasing", "Broken", "Rescue mode", "Failed to enter rescue mode", "Failed to exit rescue mode",
+	}
+	for _, status := range statuses {
+		for _, locked := range []bool{false, true} {
+			t.Run(strings.ReplaceAll(status, " ", "")+map[bool]string{true: "Locked"}[locked], func(t *testing.T) {
+				t.Parallel()
+				c, s := open(t, lentWorld())
+				was := find(t, c, "node")
+				zone, pool, name, tags := "south", "lab", "moved", []string{"web"}
+				err := s.EditMachine("node", sim.MachineEdit{StatusName: &status, Locked: &locked, Zone: &zone, Pool: &pool, Hostname: &name, Tags: &tags})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				if err := c.GiveBack(ctx, was, 10*time.Millisecond); err != nil {
+					t.Fatal(err)
+				}
+				is := find(t, c, "node")
+				is.PowerState, is.Cores, is.MemoryMiB, is.StatusMessage = was.PowerState, was.Cores, was.MemoryMiB, was.StatusMessage
+				is.IPAddresses = was.IPAddresses
+				is.Tags = slices.DeleteFunc(is.Tags, func(tag string) bool { return !slices.Contains(was.Tags, tag) })
+				if diff := cmp.Diff(said(was.Interfaces), said(is.Interfaces)); diff != "" {
+					t.Errorf("its links are not as they were (-was +is):\n%s", diff)
+				}
+				is.Interfaces = was.Interfaces // commissioning makes the links anew
+				if diff := cmp.Diff(was, is); diff != "" {
+					t.Errorf("it is not as it was (-was +is):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestGiveBackWaits ends with its ctx where MAAS does not come to an end, and names
+// the machine and its status.
+func TestGiveBackWaits(t *testing.T) {
+	t.Parallel()
+	c, s := open(t, lentWorld())
+	was, erasing := find(t, c, "node"), "Disk erasing"
+	if err := s.EditMachine("node", sim.MachineEdit{StatusName: &erasing}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := c.GiveBack(ctx, was, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "node") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestGiveBackCommissions lets a commissioning end that it has begun, also where that takes
+// many looks.
+func TestGiveBackCommissions(t *testing.T) {
+	t.Parallel()
+	m := lentWorld()
+	m.Latency.Commission = 300 * time.Millisecond
+	c, s := open(t, m)
+	was, failed := find(t, c, "node"), "Failed commissioning"
+	if err := s.EditMachine("node", sim.MachineEdit{StatusName: &failed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.GiveBack(t.Context(), was, 10*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Journal().Count("POST machines/{id}/ commission"); n != 1 {
+		t.Errorf("it is commissioned %d times", n)
+	}
+}
+
+// TestGiveBackTellsRefusal tells why MAAS does not give a machine back, besides that
+// it took too long.
+func TestGiveBackTellsRefusal(t *testing.T) {
+	t.Parallel()
+	c, s := open(t, lentWorld())
+	was, deployed := find(t, c, "node"), "Deployed"
+	if err := s.EditMachine("node", sim.MachineEdit{StatusName: &deployed}); err != nil {
+		t.Fatal(err)
+	}
+	s.AddFault(sim.Fault{Method: http.MethodPost, Path: "machines/*/", Op: "release", Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err := c.GiveBack(ctx, was, 10*time.Millisecond)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "release: 503") || !strings.Contains(err.Error(), "node") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestGiveBackKnowsNoWay names a status from which no operation leads back.
+func TestGiveBackKnowsNoWay(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"Missing", "Retired", "Reserved"} {
+		c, s := open(t, lentWorld())
+		was := find(t, c, "node")
+		if err := s.EditMachine("node", sim.MachineEdit{StatusName: &status}); err != nil {
+			t.Skipf("maassim has no status %s: %v", status, err)
+		}
+		if err := c.GiveBack(t.Context(), was, time.Millisecond); err == nil || !strings.Contains(err.Error(), status) {
+			t.Errorf("of %s it ends with %v", status, err)
+		}
+	}
+}
+
+// TestGiveBackInterfaces takes a bridge off, and gives the NIC below it the links back
+// that it had.
+func TestGiveBackInterfaces(t *testing.T) {
+	t.Parallel()
+	for _, link := range []url.Values{
+		nil, // as commissioning has left it
+		{"mode": {"STATIC"}, "ip_address": {"10.77.0.5"}}, {"mode": {"DHCP"}}, {"mode": {"LINK_UP"}}, {"mode": {"AUTO"}},
+	} {
+		t.Run("Link"+link.Get("mode"), func(t *testing.T) {
+			t.Parallel()
+			m := lentWorld()
+			m.Subnets = []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}}
+			c, s := open(t, m)
+			if link != nil {
+				relink(t, c, find(t, c, "node"), link)
+			}
+			was := find(t, c, "node")
+			if err := c.AddBridge(t.Context(), was.SystemID, "br0"); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(find(t, c, "node").Interfaces); n != len(was.Interfaces)+1 {
+				t.Errorf("it has %d interfaces, and had %d", n, len(was.Interfaces))
+			}
+			if err := c.Operate(t.Context(), was.SystemID, "deploy", nil); err != nil {
+				t.Fatal(err)
+			}
+			s.Settle()
+			if err := c.GiveBack(t.Context(), was, time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(said(was.Interfaces), said(find(t, c, "node").Interfaces)); diff != "" {
+				t.Errorf("the links are not as they were (-was +is):\n%s", diff)
+			}
+			calls := len(s.Journal().Calls)
+			if err := c.GiveBack(t.Context(), was, time.Millisecond); err != nil || len(s.Journal().Calls) != calls+1 {
+				t.Errorf("given back again it takes %d calls, want a look alone (%v)", len(s.Journal().Calls)-calls, err)
+			}
+		})
+	}
+}
+
+// relink gives the only NIC of a machine another link.
+func relink(t *testing.T, c *realmaas.Client, m realmaas.Machine, link url.Values) {
+	t.Helper()
+	nic := m.Interfaces[0]
+	path := fmt.Sprintf("nodes/%s/interfaces/%d/", m.SystemID, nic.ID)
+	link.Set("subnet", fmt.Sprint(nic.Links[0].Subnet.ID))
+	for _, l := range nic.Links {
+		if _, err := c.Do(t.Context(), http.MethodPost, path+"?op=unlink_subnet", url.Values{"id": {fmt.Sprint(l.ID)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Do(t.Context(), http.MethodPost, path+"?op=link_subnet", link); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// said are the links of interfaces, in words.
+func said(all []realmaas.Interface) (lines []string) {
+	for _, i := range all {
+		for _, l := range i.Links {
+			lines = append(lines, i.Name+" "+l.String())
+		}
+	}
+	return lines
+}
+
+// find is the machine of a hostname.
+func find(t *testing.T, c *realmaas.Client, hostname string) realmaas.Machine {
+	t.Helper()
+	all, err := c.Machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := realmaas.Find(all, hostname)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,152 @@
+package realmaas
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	lxd "github.com/canonical/lxd/client"
+)
+
+// Inventory lists what a MAAS has, a line each, for a comparison of before and after:
+// machines with their status, owner, place, tags and links; VM hosts; zones, resource
+// pools, domains and tags; DNS resources, reserved addresses and ranges of addresses.
+func (c *Client) Inventory(ctx context.Context) ([]string, error) {
+	machines, err := c.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, m := range machines {
+		lines = append(lines, m.inventory()...)
+	}
+	hosts, err := c.VMHosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
+		lines = append(lines, "VM host "+h.Name)
+	}
+	for _, list := range []string{"zones/", "resourcepools/", "domains/", "tags/"} {
+		var all []named
+		if err := c.Look(ctx, list, &all); err != nil {
+			return nil, err
+		}
+		for _, o := range all {
+			lines = append(lines, list+o.Name)
+		}
+	}
+	addresses, err := c.addresses(ctx)
+	return append(lines, addresses...), err
+}
+
+// inventory are the lines of a machine.
+func (m Machine) inventory() []string {
+	lines := []string{fmt.Sprintf("machine %s: %s of %q in zone %s and pool %s", m.Hostname, m.StatusName, m.Owner, m.Zone.Name, m.Pool.Name)}
+	for _, tag := range m.Tags {
+		lines = append(lines, TaggedLine(m.Hostname, tag))
+	}
+	for _, i := range m.Interfaces {
+		links := make([]string, len(i.Links))
+		for n, l := range i.Links {
+			links[n] = l.String()
+		}
+		slices.Sort(links)
+		lines = append(lines, fmt.Sprintf("machine %s: %s %s %s", m.Hostname, i.Type, i.Name, strings.Join(links, ", ")))
+	}
+	return lines
+}
+
+// TaggedLine is the line of an inventory for a tag of a machine.
+func TaggedLine(hostname, tag string) string {
+	return fmt.Sprintf("machine %s has the tag %s", hostname, tag)
+}
+
+// addresses are the lines of the DNS resources, reserved addresses and ranges.
+func (c *Client) addresses(ctx context.Context) (lines []string, err error) {
+	var records []struct {
+		FQDN string `json:"fqdn"`
+	}
+	if err := c.Look(ctx, "dnsresources/", &records); err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		lines = append(lines, "DNS resource "+r.FQDN)
+	}
+	var addresses []struct {
+		IP   string `json:"ip"`
+		Kind string `json:"alloc_type_name"`
+	}
+	if err := c.Look(ctx, "ipaddresses/?all=true", &addresses); err != nil {
+		return nil, err
+	}
+	for _, a := range addresses {
+		if a.Kind == "User reserved" { // the others are those of interfaces
+			lines = append(lines, "reserved address "+a.IP)
+		}
+	}
+	var ranges []struct {
+		Start string `json:"start_ip"`
+		End   string `json:"end_ip"`
+		Type  string `json:"type"`
+	}
+	if err := c.Look(ctx, "ipranges/", &ranges); err != nil {
+		return nil, err
+	}
+	for _, r := range ranges {
+		lines = append(lines, fmt.Sprintf("range %s to %s, %s", r.Start, r.End, r.Type))
+	}
+	return lines, nil
+}
+
+// Inventory lists what the LXD has, a line each: its projects with their instances,
+// profiles and custom volumes, its networks, and the certificates that it trusts.
+// Images are not listed.
+func (l LXD) Inventory(ctx context.Context) ([]string, error) {
+	s, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Disconnect()
+	lines, err := inventoryOf(s)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look into the LXD at %s: %w", l.Address, err)
+	}
+	for n, line := range lines {
+		lines[n] = fmt.Sprintf("LXD at %s: %s", l.Address, line)
+	}
+	return lines, nil
+}
+
+// inventoryOf are the lines without the address of the LXD.
+func inventoryOf(s lxd.InstanceServer) (lines []string, err error) {
+	certificates, err := s.GetCertificateFingerprints()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range certificates {
+		lines = append(lines, "trusts certificate "+c)
+	}
+	networks, err := s.GetNetworkNames()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range networks {
+		lines = append(lines, "network "+n)
+	}
+	projects, err := s.GetProjects()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range projects {
+		lines = append(lines, "project "+p.Name)
+		for _, path := range p.UsedBy {
+			path, _, _ = strings.Cut(path, "?")
+			if !strings.HasPrefix(path, "/1.0/images/") { // LXD deletes these by itself
+				lines = append(lines, fmt.Sprintf("project %s: %s", p.Name, strings.TrimPrefix(path, "/1.0/")))
+			}
+		}
+	}
+	return lines, nil
+}

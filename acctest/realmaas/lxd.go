@@ -1,0 +1,224 @@
+package realmaas
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	lxd "github.com/canonical/lxd/client"
+	"github.com/canonical/lxd/shared/api"
+)
+
+// LXD looks into one LXD, with a client certificate that it trusts.
+type LXD struct {
+	Address, Certificate, Key string
+	// Fingerprint is the SHA-256 of the certificate that the LXD shows, in hexadecimal.
+	// An LXD that shows another one is not asked, nor told, anything. Empty: any will do.
+	Fingerprint string
+}
+
+// Instance is a VM that an LXD has.
+type Instance struct {
+	Address   string // of the LXD
+	Project   string
+	Name      string
+	Cores     int
+	MemoryMiB int64
+	Running   bool
+	MACs      []string
+}
+
+// Pin is the LXD with the fingerprint of the certificate that it shows now, unless it
+// has one already: so one run speaks with one LXD.
+func (l LXD) Pin(ctx context.Context) (LXD, error) {
+	if l.Fingerprint != "" {
+		return l, nil
+	}
+	address, err := url.Parse(l.Address)
+	if err != nil {
+		return l, fmt.Errorf("cannot reach the LXD at %s: %w", l.Address, err)
+	}
+	note := func(state tls.ConnectionState) error {
+		l.Fingerprint = fingerprint(state)
+		return nil
+	}
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, VerifyConnection: note, MinVersion: tls.VersionTLS12}} //nolint:gosec // LXD signs its own certificate: it is noted
+	c, err := dialer.DialContext(ctx, "tcp", address.Host)
+	if err != nil {
+		return l, fmt.Errorf("cannot reach the LXD at %s: %w", l.Address, err)
+	}
+	return l, c.Close()
+}
+
+// fingerprint is the SHA-256 of the certificate that a server shows, as LXD prints it.
+func fingerprint(state tls.ConnectionState) string {
+	if len(state.PeerCertificates) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// check refuses a server that does not show the certificate of the fingerprint.
+func (l LXD) check(state tls.ConnectionState) error {
+	if is := fingerprint(state); l.Fingerprint != "" && is != l.Fingerprint {
+		return fmt.Errorf("it shows the certificate %s, want %s", is, l.Fingerprint)
+	}
+	return nil
+}
+
+// transporter is a transport, as LXD's client wants it wrapped.
+type transporter struct{ http.RoundTripper }
+
+// Transport is the transport that is wrapped.
+func (t transporter) Transport() *http.Transport { return t.RoundTripper.(*http.Transport) }
+
+// connect reaches the LXD. LXD signs its own certificate, so its fingerprint is compared.
+func (l LXD) connect(ctx context.Context) (lxd.InstanceServer, error) {
+	s, err := lxd.ConnectLXDWithContext(ctx, l.Address, &lxd.ConnectionArgs{
+		TLSClientCert: l.Certificate, TLSClientKey: l.Key, InsecureSkipVerify: true, SkipGetServer: true,
+		TransportWrapper: func(t *http.Transport) lxd.HTTPTransporter {
+			t.TLSClientConfig.VerifyConnection = l.check
+			return transporter{t}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot look into the LXD at %s: %w", l.Address, err)
+	}
+	return s, nil
+}
+
+// Instances lists the VMs of all projects.
+func (l LXD) Instances(ctx context.Context) ([]Instance, error) {
+	s, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Disconnect()
+	projects, err := s.GetProjectNames()
+	if err != nil {
+		return nil, fmt.Errorf("cannot look into the LXD at %s: %w", l.Address, err)
+	}
+	var all []Instance
+	for _, project := range projects {
+		instances, err := s.UseProject(project).GetInstances(api.InstanceTypeVM)
+		if err != nil {
+			return nil, fmt.Errorf("cannot look into project %s of the LXD at %s: %w", project, l.Address, err)
+		}
+		for _, i := range instances {
+			all = append(all, l.instance(i, project))
+		}
+	}
+	return all, nil
+}
+
+// Bridge is the name of its first bridge, managed or not. It is an error where it has
+// none.
+func (l LXD) Bridge(ctx context.Context) (string, error) {
+	s, err := l.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer s.Disconnect()
+	networks, err := s.GetNetworks()
+	if err != nil {
+		return "", fmt.Errorf("cannot list the networks of the LXD at %s: %w", l.Address, err)
+	}
+	for _, n := range networks {
+		if n.Type == "bridge" {
+			return n.Name, nil
+		}
+	}
+	return "", fmt.Errorf("the LXD at %s has no bridge", l.Address)
+}
+
+// StoragePools lists the names of its storage pools.
+func (l LXD) StoragePools(ctx context.Context) ([]string, error) {
+	s, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Disconnect()
+	names, err := s.GetStoragePoolNames()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the storage pools of the LXD at %s: %w", l.Address, err)
+	}
+	return names, nil
+}
+
+// instance is what matters of an instance.
+func (l LXD) instance(i api.Instance, project string) Instance {
+	out := Instance{Address: l.Address, Project: project, Name: i.Name, Running: i.StatusCode == api.Running}
+	out.Cores, _ = strconv.Atoi(i.ExpandedConfig["limits.cpu"]) // a set of cores is none
+	memory := i.ExpandedConfig["limits.memory"]
+	if bytes, err := strconv.ParseInt(strings.TrimSuffix(memory, "B"), 10, 64); err == nil {
+		out.MemoryMiB = bytes >> 20
+	} else if mib, found := strings.CutSuffix(memory, "MiB"); found {
+		out.MemoryMiB, _ = strconv.ParseInt(mib, 10, 64)
+	}
+	for key, value := range i.ExpandedConfig {
+		if strings.HasPrefix(key, "volatile.") && strings.HasSuffix(key, ".hwaddr") && strings.Count(value, ":") == 5 {
+			out.MACs = append(out.MACs, value)
+		}
+	}
+	for _, device := range i.ExpandedDevices {
+		if mac := device["hwaddr"]; mac != "" {
+			out.MACs = append(out.MACs, mac)
+		}
+	}
+	slices.Sort(out.MACs)
+	out.MACs = slices.Compact(out.MACs)
+	return out
+}
+
+// stopSeconds is how long LXD may take to stop or to delete a VM.
+const stopSeconds = 120
+
+// Remove stops and deletes the VM of a name in a project. One that is gone is fine.
+func (l LXD) Remove(ctx context.Context, project, name string) error {
+	s, err := l.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Disconnect()
+	s = s.UseProject(project)
+	if op, err := s.UpdateInstanceState(name, api.InstanceStatePut{Action: "stop", Force: true, Timeout: -1}, ""); err == nil {
+		_, _, _ = s.GetOperationWait(op.Get().ID, stopSeconds) // it may be off already
+	}
+	op, err := s.DeleteInstance(name)
+	if err == nil {
+		_, _, err = s.GetOperationWait(op.Get().ID, stopSeconds)
+	}
+	if err != nil && !api.StatusErrorCheck(err, http.StatusNotFound) {
+		return fmt.Errorf("cannot remove instance %s of project %s of the LXD at %s: %w", name, project, l.Address, err)
+	}
+	return nil
+}
+
+// Sweep removes the VMs whose names begin with the prefix, of all projects, and
+// returns what it removed.
+func (l LXD) Sweep(ctx context.Context, prefix string) (removed []string, err error) {
+	if prefix == "" {
+		return nil, fmt.Errorf("cannot sweep the LXD at %s without a prefix", l.Address)
+	}
+	all, err := l.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range all {
+		if !strings.HasPrefix(i.Name, prefix) {
+			continue
+		}
+		err = errors.Join(err, l.Remove(ctx, i.Project, i.Name))
+		removed = append(removed, "instance "+i.Name)
+	}
+	return removed, err
+}

@@ -1,0 +1,226 @@
+package realmaas_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+)
+
+// script is a drive command that notes how it is called, and steers a simulator.
+func script(t *testing.T, steer string) (command, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	command, log = filepath.Join(dir, "drive"), filepath.Join(dir, "log")
+	text := fmt.Sprintf("#!/bin/sh\necho $1 >> %s\ncase $1 in *failed) end=fail ;; *) end=finish ;; esac\ncurl -sf -X POST -d '{}' %s/machines/$2/$end\n", log, steer)
+	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return command, log
+}
+
+// TestPilot drives what is the run's through its transitions, each once: not what a
+// story holds, otherwise where a story wants so, and no machine of anybody else.
+func TestPilot(t *testing.T) {
+	t.Parallel()
+	m := lentWorld()
+	m.Latency = sim.Latency{Commission: time.Hour, Deploy: time.Hour, FirstBoot: time.Hour}
+	c, s := open(t, m)
+	command, log := script(t, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
+	ours := func(m realmaas.Machine) bool { return strings.HasPrefix(m.Hostname, "tf-acc-0001-") }
+	p := realmaas.NewPilot(c, realmaas.Drive{Command: command}, ours, ours, 20*time.Millisecond, func(text string) { t.Log(text) })
+	p.Hold("tf-acc-0001-held")
+	p.End("tf-acc-0001-bad", realmaas.Commissioned, realmaas.CommissioningFailed)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go p.Run(ctx)
+	for _, name := range []string{"good", "bad", "held"} {
+		compose(t, c, "tf-acc-0001-"+name)
+	}
+	compose(t, c, "web-1")
+	becomes(t, c, map[string]string{
+		"tf-acc-0001-good": "Ready", "tf-acc-0001-bad": "Failed commissioning", "tf-acc-0001-held": "Commissioning", "web-1": "Commissioning",
+	})
+	p.Release("tf-acc-0001-held")
+	if err := c.Operate(ctx, find(t, c, "tf-acc-0001-good").SystemID, "deploy", nil); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, c, map[string]string{"tf-acc-0001-good": "Deployed", "tf-acc-0001-held": "Ready", "web-1": "Commissioning"})
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := strings.Count(string(text), "\n")
+		if strings.Contains(string(text), "booted") && calls == 5 {
+			return
+		}
+		if time.Now().After(end) || calls > 5 {
+			t.Fatalf("want three machines commissioned, one of them deployed and booted, got:\n%s", text)
+		}
+	}
+}
+
+// TestPilotGoesOn: a command that hangs holds up no other machine, and ends by its limit;
+// one that fails is called again, also booted; an order is kept until it is carried out.
+func TestPilotGoesOn(t *testing.T) {
+	t.Parallel()
+	m := lentWorld()
+	m.Latency = sim.Latency{Commission: time.Hour, Deploy: time.Hour, FirstBoot: time.Hour}
+	c, s := open(t, m)
+	good, hung := "tf-acc-0001-good", "tf-acc-0001-hung"
+	for _, name := range []string{hung, good} {
+		compose(t, c, name)
+	}
+	ids := map[string]string{good: find(t, c, good).SystemID, hung: find(t, c, hung).SystemID}
+	dir := t.TempDir()
+	command := filepath.Join(dir, "the drive") // of which the name has a space
+	// Each verb fails at its first call; what hangs has a child that keeps its output.
+	text := fmt.Sprintf("#!/bin/sh\nif [ $2 = %s ]; then sleep 600; fi\necho $1 >> '%s/log'\n"+
+		"if [ ! -e '%s/'$1 ]; then touch '%s/'$1; exit 1; fi\ncurl -sf -X POST -d '{}' %s/machines/$2/finish\n",
+		ids[hung], dir, dir, dir, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
+	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	var reported atomic.Int64
+	ours := func(m realmaas.Machine) bool { return strings.HasPrefix(m.Hostname, "tf-acc-0001-") }
+	p := realmaas.NewPilot(c, realmaas.Drive{Command: command}, ours, ours, 20*time.Millisecond, func(text string) { reported.Add(1); t.Log(text) })
+	p.Again, p.Limit = 100*time.Millisecond, 2*time.Second
+	p.End(good, realmaas.Commissioned, realmaas.CommissioningFailed)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { p.Run(ctx); close(ended) }()
+	defer func() { cancel(); <-ended }()
+	becomes(t, c, map[string]string{good: "Ready"}) // the simulator finishes it whatever the verb is
+	if err := c.Operate(ctx, ids[good], "deploy", nil); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, c, map[string]string{good: "Deployed", hung: "Commissioning"})
+	want := "commissioning-failed commissioning-failed deployed deployed booted booted "
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(string(text), "\n", " "); got == want && reported.Load() >= 4 {
+			return // three verbs failed once, and what hangs was killed
+		} else if time.Now().After(end) || len(got) > len(want) {
+			t.Fatalf("%d failures are reported; the calls are %s\nwant %s", reported.Load(), got, want)
+		}
+	}
+}
+
+// TestPilotStale: a list of machines that was under way while a command ended is not
+// taken for news. The machine would be driven again by what it has behind it.
+func TestPilotStale(t *testing.T) {
+	t.Parallel()
+	m := lentWorld()
+	m.Latency = sim.Latency{Commission: time.Hour}
+	c, s := open(t, m)
+	const name = "tf-acc-0001-good"
+	compose(t, c, name)
+	dir := t.TempDir()
+	command, log, ended := filepath.Join(dir, "drive"), filepath.Join(dir, "log"), filepath.Join(dir, "ended")
+	// The command ends once a list is on its way.
+	text := fmt.Sprintf("#!/bin/sh\necho $1 >> %[1]s\nwhile [ ! -e %[2]s ]; do sleep 0.01; done\ncurl -sf -X POST -d '{}' %[3]s/machines/$2/finish\n",
+		log, ended, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
+	if err := os.WriteFile(command, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	site, err := url.Parse(strings.TrimSuffix(s.URL, "/MAAS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(site)
+	var after atomic.Int64 // lists that were asked for after the command had ended
+	proxy.ModifyResponse = func(*http.Response) error {
+		if _, err := os.Stat(log); err != nil {
+			return nil
+		}
+		if _, err := os.Stat(ended); err == nil {
+			after.Add(1)
+			return nil
+		}
+		if err := os.WriteFile(ended, nil, 0o600); err != nil {
+			return err
+		}
+		becomes(t, c, map[string]string{name: "Ready"})
+		time.Sleep(500 * time.Millisecond) // the command ends, too
+		return nil
+	}
+	front := httptest.NewServer(proxy)
+	defer front.Close()
+	late, err := realmaas.NewClient(front.URL+"/MAAS", s.APIKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := func(m realmaas.Machine) bool { return m.Hostname == name }
+	p := realmaas.NewPilot(late, realmaas.Drive{Command: command}, ours, ours, 20*time.Millisecond, func(text string) { t.Log(text) })
+	p.Again = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	finished := make(chan struct{})
+	go func() { p.Run(ctx); close(finished) }()
+	defer func() { cancel(); <-finished }()
+	for end := time.Now().Add(20 * time.Second); after.Load() < 3; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the pilot does not look at the machines any more")
+		}
+	}
+	if calls, err := os.ReadFile(log); err != nil || string(calls) != "commissioned\n" {
+		t.Errorf("%v: the command was called for %q", err, calls)
+	}
+}
+
+// compose makes a VM on the only VM host.
+func compose(t *testing.T, c *realmaas.Client, name string) {
+	t.Helper()
+	if _, err := c.Do(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// becomes waits until machines have these statuses.
+func becomes(t *testing.T, c *realmaas.Client, want map[string]string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		wrong := ""
+		for name, status := range want {
+			if m := find(t, c, name); m.StatusName != status {
+				wrong = name + " is " + m.StatusName + ", not " + status
+			}
+		}
+		if wrong == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(wrong)
+		}
+	}
+}
+
+// TestDriveFails tells what the command said.
+func TestDriveFails(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "drive")
+	if err := os.WriteFile(command, []byte("#!/bin/sh\necho no such guest >&2\nexit 3\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	_, err := realmaas.Drive{Command: command}.Run(t.Context(), realmaas.Deployed, "abc")
+	if err == nil || !strings.Contains(err.Error(), "no such guest") || !strings.Contains(err.Error(), "deployed abc") {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := (realmaas.Drive{}).Run(t.Context(), realmaas.Deployed, "abc"); err == nil {
+		t.Error("without a command it is no error")
+	}
+}

@@ -1,0 +1,89 @@
+package realmaas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Sweep removes from MAAS what is a run's: VMs by [Machine.BelongsTo], and VM hosts, tags,
+// zones, resource pools and domains whose names begin with the prefix. It returns what it
+// removed. It never touches anything else, nor the machines of these system ids, which
+// are lent to the run: a story may have given one a name with the prefix. An empty prefix
+// is an error, as all begins with it.
+func (c *Client) Sweep(ctx context.Context, prefix string, lent ...string) (removed []string, err error) {
+	if prefix == "" {
+		return nil, errors.New("cannot sweep without a prefix")
+	}
+	removed, err = c.sweepMachines(ctx, prefix, lent)
+	hosts, hostsErr := c.VMHosts(ctx)
+	err = errors.Join(err, hostsErr)
+	for _, h := range hosts {
+		if strings.HasPrefix(h.Name, prefix) {
+			err = errors.Join(err, c.remove(ctx, fmt.Sprintf("vm-hosts/%d/", h.ID)))
+			removed = append(removed, "VM host "+h.Name)
+		}
+	}
+	for _, kind := range []struct{ what, list, one string }{
+		{"tag", "tags/", "tags/"}, {"zone", "zones/", "zones/"}, {"resource pool", "resourcepools/", ""}, {"domain", "domains/", ""},
+	} {
+		swept, sweepErr := c.sweepNamed(ctx, prefix, kind.what, kind.list, kind.one)
+		removed, err = append(removed, swept...), errors.Join(err, sweepErr)
+	}
+	return removed, err
+}
+
+// sweepMachines removes VMs. A machine without a VM host may be one that an operator
+// enlisted, so its power must be LXD's.
+func (c *Client) sweepMachines(ctx context.Context, prefix string, lent []string) (removed []string, err error) {
+	machines, err := c.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range machines {
+		if slices.Contains(lent, m.SystemID) || !m.BelongsTo(prefix) || m.VMHost == nil && m.PowerType != "lxd" {
+			continue
+		}
+		if m.Locked {
+			err = errors.Join(err, c.Operate(ctx, m.SystemID, "unlock", nil))
+		}
+		err = errors.Join(err, c.remove(ctx, "machines/"+url.PathEscape(m.SystemID)+"/"))
+		removed = append(removed, "machine "+m.Hostname)
+	}
+	return removed, err
+}
+
+// sweepNamed removes what a list names so. Pools and domains are called by number.
+func (c *Client) sweepNamed(ctx context.Context, prefix, what, list, byName string) (removed []string, err error) {
+	var all []struct {
+		ID   int    `json:"id"`
+		Name string `json:"name"`
+	}
+	if err := c.Look(ctx, list, &all); err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		if !strings.HasPrefix(o.Name, prefix) {
+			continue
+		}
+		path := byName + url.PathEscape(o.Name) + "/"
+		if byName == "" {
+			path = fmt.Sprintf("%s%d/", map[string]string{"resourcepools/": "resourcepool/", "domains/": "domains/"}[list], o.ID)
+		}
+		err = errors.Join(err, c.remove(ctx, path))
+		removed = append(removed, what+" "+o.Name)
+	}
+	return removed, err
+}
+
+// remove deletes what is at a path. What is gone already is fine.
+func (c *Client) remove(ctx context.Context, path string) error {
+	if _, err := c.Do(ctx, http.MethodDelete, path, nil); err != nil && !IsGone(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package acctest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+)
+
+// undoing is what a run has done to a MAAS that is not its own, and is to take back.
+type undoing struct {
+	mu    sync.Mutex
+	steps []undoStep
+}
+
+// undoStep takes one thing back.
+type undoStep struct {
+	what string
+	act  func(context.Context) error
+}
+
+// undoTime is how long one step may take.
+const undoTime = 20 * time.Minute
+
+// push puts a step on the stack.
+func (u *undoing) push(what string, act func(context.Context) error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.steps = append(u.steps, undoStep{what, act})
+}
+
+// run takes all back, the last first, each step once. One that fails does not keep the
+// others from being run.
+func (u *undoing) run() (err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for len(u.steps) > 0 {
+		step := u.steps[len(u.steps)-1]
+		u.steps = u.steps[:len(u.steps)-1]
+		ctx, cancel := context.WithTimeout(context.Background(), undoTime)
+		if stepErr := step.act(ctx); stepErr != nil {
+			err = errors.Join(err, fmt.Errorf("cannot %s: %w", step.what, stepErr))
+		}
+		cancel()
+	}
+	return err
+}
+
+// ending is why no more stories begin, once that is so.
+type ending struct {
+	once  sync.Once
+	begun chan struct{} // is closed then
+	why   string
+}
+
+// begin lets no more stories begin.
+func (e *ending) begin(why string) {
+	e.once.Do(func() { e.why = why; close(e.begun) })
+}
+
+// reason is why, empty as long as stories begin.
+func (e *ending) reason() string {
+	select {
+	case <-e.begun:
+		return "no story begins any more: " + e.why
+	default:
+		return ""
+	}
+}
+
+// endingSignals end a run, and it cleans up: also where its terminal is closed.
+var endingSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+
+// endTime is how long stories may go on that are under way when the run is to end.
+const endTime = time.Hour
+
+// watch lets no more stories begin once the run is interrupted, or its deadline is over.
+// The stories that are under way go on, and clean up. At a second signal, or after
+// [endTime], the run ends as it is, and takes back what it has done.
+func (s *site) watch(signals <-chan os.Signal, deadline <-chan time.Time, exit func(int)) {
+	why := "the run is interrupted"
+	select {
+	case <-signals:
+	case <-deadline:
+		why = fmt.Sprintf("the %s of %s are over", s.Deadline, realmaas.DeadlineVariable)
+	}
+	s.ending.begin(why)
+	fmt.Println(s.ending.reason() + "; those that are under way end, and clean up. A second Ctrl-C ends them at once.")
+	select {
+	case <-signals:
+	case <-time.After(endTime):
+	}
+	fmt.Println("the run ends in the middle of stories; what it has done is taken back")
+	exit(s.close(1))
+}
+
+// closeSite takes back what the run has done, and tells whether all is as it was.
+func closeSite(code int) int {
+	if theSite == nil {
+		return code
+	}
+	return theSite.close(code)
+}
+
+// close is the code to exit with.
+func (s *site) close(code int) int {
+	var err error
+	if reason := s.ending.reason(); reason != "" {
+		err = errors.New(reason)
+	}
+	if err = errors.Join(err, s.undo.run()); err == nil {
+		return code
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Println("FAIL: " + strings.TrimSuffix(line, "\n"))
+	}
+	return max(code, 1)
+}
+
+// giveBack gives back machines, all at once.
+func (s *site) giveBack(ctx context.Context, lent []realmaas.Machine) error {
+	errs := make([]error, len(lent))
+	var back sync.WaitGroup
+	for n, m := range lent {
+		back.Go(func() { errs[n] = s.client.GiveBack(ctx, m, min(s.Interval, 2*time.Second)) })
+	}
+	back.Wait()
+	return errors.Join(errs...)
+}
+
+// inventory is what MAAS and the LXDs have.
+func (s *site) inventory(ctx context.Context) ([]string, error) {
+	lines, err := s.client.Inventory(ctx)
+	for _, l := range s.LXDs {
+		found, lxdErr := l.Inventory(ctx)
+		lines, err = append(lines, found...), errors.Join(err, lxdErr)
+	}
+	return lines, err
+}
+
+// compare tells what is not as it was. What MAAS or the provider have left in an LXD, but
+// for instances, is printed and is no error: MAAS makes projects, and leaves volumes.
+func (s *site) compare(ctx context.Context) (err error) {
+	after, err := s.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	for _, line := range difference(s.before, after, s.staysBehind) {
+		if what, isNew := strings.CutPrefix(line, "new: LXD at "); isNew && !strings.Contains(what, ": instances/") {
+			fmt.Println("left in the LXD at " + what)
+			continue
+		}
+		err = errors.Join(err, errors.New(line))
+	}
+	return err
+}
+
+// staysBehind tells whether something new is left by design: tags of MAAS and the
+// product, and those that a VM host has, of which MAAS made no tag before.
+func (s *site) staysBehind(line string) bool {
+	_, tag, found := strings.Cut(line, " has the tag ")
+	if !found {
+		tag, found = strings.CutPrefix(line, "tags/")
+	}
+	return found && (slices.Contains([]string{"virtual", "pod-console-logging", s.given["rack1"]}, tag) || strings.HasPrefix(tag, "maaslxd-"))
+}
+
+// difference is what one list has and the other has not.
+func difference(before, after []string, staysBehind func(string) bool) (lines []string) {
+	for _, line := range before {
+		if !slices.Contains(after, line) {
+			lines = append(lines, "gone: "+line)
+		}
+	}
+	for _, line := range after {
+		if !slices.Contains(before, line) && !staysBehind(line) {
+			lines = append(lines, "new: "+line)
+		}
+	}
+	return lines
+}
+
+// sweep removes from MAAS and the LXDs what begins with a prefix, but no machine that
+// is lent.
+func (s *site) sweep(ctx context.Context, prefix string) ([]string, error) {
+	removed, err := s.client.Sweep(ctx, prefix, s.kept...)
+	for _, l := range s.LXDs {
+		swept, lxdErr := l.Sweep(ctx, prefix)
+		removed, err = append(removed, swept...), errors.Join(err, lxdErr)
+	}
+	return removed, err
+}

@@ -1,0 +1,282 @@
+package acctest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+)
+
+// lendingSite is a MAAS of somebody's, on a simulator: machines that are lent, a VM, and
+// an LXD that can be looked into.
+func lendingSite(t *testing.T, inLXD bool) (*site, *sim.Server) {
+	t.Helper()
+	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sim.Start(t, sim.Model{
+		Zones: []string{"north"}, Images: []string{"ubuntu/noble"}, Subnets: []sim.SubnetModel{{Name: "wire", CIDR: "10.77.0.0/24", DHCP: true}},
+		Hosts: []sim.HostModel{{Name: "alpha", Cores: 16, MemoryMiB: 65536, Zone: "north", TrustedCertificates: []string{key.Certificate}}},
+		Machines: []sim.MachineModel{
+			{Hostname: "metal1", Cores: 8, MemoryMiB: 32768, Tags: []string{"rack"}}, {Hostname: "metal2", Cores: 8, MemoryMiB: 32768},
+			{Hostname: "web", Status: "Deployed"},
+		},
+		LXDListen: sim.LXDListenAuto,
+	})
+	settings := realmaas.Settings{
+		URL: s.URL, Key: s.APIKey(), VMHost: "alpha", Image: "ubuntu/noble", Machines: []string{"metal1", "metal2"}, Project: "default",
+		Interval: 20 * time.Millisecond, Parallel: 2, Deadline: time.Hour,
+		LXDs: []realmaas.LXD{{Address: "https://" + s.LXDs()[0].Address, Certificate: key.Certificate, Key: key.Credentials.Key}},
+	}
+	if inLXD {
+		settings.VMHost = "none-yet"
+	}
+	return newSite(settings, inLXD), s
+}
+
+// asBefore fails a test where a site is not as it was.
+func asBefore(t *testing.T, s *site) {
+	t.Helper()
+	after, err := s.inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := difference(s.before, after, s.staysBehind); len(lines) > 0 || len(s.before) == 0 {
+		t.Errorf("MAAS is not as it was:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+// TestSiteOpenFails takes back what the opening of a site has done, wherever it fails: a
+// zone, a pool, a lent machine with a bridge that is Deployed.
+func TestSiteOpenFails(t *testing.T) {
+	t.Parallel()
+	status := func(method, path, op string) sim.Fault {
+		return sim.Fault{Method: method, Path: path, Op: op, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}
+	}
+	cases := map[string]struct {
+		fault sim.Fault
+		inLXD bool
+		does  string // a call that the opening makes before it fails
+	}{
+		"Pool":      {status("POST", "resourcepools/", ""), false, "POST zones/"},
+		"Images":    {status("GET", "boot-resources/", ""), false, "POST resourcepools/"},
+		"Networks":  {status("GET", "subnets/", ""), false, "POST resourcepools/"},
+		"Link":      {status("POST", "nodes/*/interfaces/*/", "link_subnet"), true, "POST nodes/{id}/interfaces/ create_bridge"},
+		"Allocate":  {status("POST", "machines/", "allocate"), true, "POST nodes/{id}/interfaces/{nic}/ link_subnet"},
+		"Deploy":    {status("POST", "machines/*/", "deploy"), true, "POST machines/ allocate"},
+		"Deployed":  {sim.Fault{Method: "POST", Path: "machines/*/", Op: "deploy", When: sim.After, Kind: sim.FaultReset}, true, "POST machines/ allocate"},
+		"OwnerData": {status("POST", "machines/*/", "set_owner_data"), true, "POST machines/{id}/ deploy"},
+		"Tag":       {status("POST", "tags/*/", "update_nodes"), true, "POST machines/{id}/ deploy"},
+		"InLXD":     {status("GET", "boot-resources/", ""), true, "POST machines/{id}/ deploy"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			s, maas := lendingSite(t, tc.inLXD)
+			tc.fault.Nth = 1
+			maas.AddFault(tc.fault)
+			if err := s.open(t.Context()); err == nil {
+				t.Fatal("it opens")
+			}
+			if maas.Journal().Count(tc.does) == 0 {
+				t.Errorf("it fails before %s", tc.does)
+			}
+			if err := s.undo.run(); err != nil {
+				t.Errorf("what it has done is not taken back: %v", err)
+			}
+			asBefore(t, s)
+		})
+	}
+}
+
+// TestSiteOpenInterrupted ends the opening with its ctx: a deployment may take an hour.
+func TestSiteOpenInterrupted(t *testing.T) {
+	t.Parallel()
+	s, maas := lendingSite(t, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for maas.Journal().Count("POST machines/{id}/ deploy") == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	maas.AddFault(sim.Fault{Method: "POST", Path: "machines/*/", Op: "deploy", Kind: sim.FaultDelay, Delay: 300 * time.Millisecond})
+	if err := s.open(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
+	}
+	if err := s.undo.run(); err != nil {
+		t.Errorf("what it has done is not taken back: %v", err)
+	}
+	asBefore(t, s)
+}
+
+// TestSiteUndo takes back all, the last first and once, also where a step fails.
+func TestSiteUndo(t *testing.T) {
+	t.Parallel()
+	var u undoing
+	var done []string
+	for _, what := range []string{"first", "second", "third"} {
+		u.push(what, func(context.Context) error {
+			if done = append(done, what); what != "first" {
+				return errors.New("no")
+			}
+			return nil
+		})
+	}
+	err := u.run()
+	if err == nil || !strings.Contains(err.Error(), "cannot second: no") || !strings.Contains(err.Error(), "cannot third: no") {
+		t.Errorf("it ends with %v", err)
+	}
+	if err := u.run(); err != nil || !slices.Equal(done, []string{"third", "second", "first"}) {
+		t.Errorf("it did %q, %v", done, err)
+	}
+}
+
+// TestSiteEnds lets no story begin after a signal or at the deadline. A second signal
+// takes back what the run has done, in the middle of stories.
+func TestSiteEnds(t *testing.T) {
+	t.Parallel()
+	for title, deadline := range map[string]bool{"Interrupted": false, "Deadline": true} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			s, maas := lendingSite(t, false)
+			if err := s.open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if reason := s.ending.reason(); reason != "" {
+				t.Fatal(reason)
+			}
+			signals, over, code := make(chan os.Signal, 2), make(chan time.Time, 1), make(chan int, 1)
+			go s.watch(signals, over, func(c int) { code <- c })
+			s.await(t) // a story begins
+			if err := s.client.Operate(t.Context(), s.lent[0].SystemID, "deploy", nil); err != nil {
+				t.Fatal(err)
+			}
+			if deadline {
+				over <- time.Now()
+			} else {
+				signals <- os.Interrupt
+			}
+			<-s.ending.begun
+			for what, begin := range map[string]func(*testing.T){"story": s.await, "lent": func(t *testing.T) { s.idle = make(chan []realmaas.Machine); s.lend(t) }} {
+				t.Run(what, func(t *testing.T) {
+					t.Cleanup(func() {
+						if !t.Skipped() {
+							t.Error("a story begins")
+						}
+					})
+					s.lending.Do(func() {})
+					begin(t)
+				})
+			}
+			signals <- os.Interrupt
+			if got := <-code; got != 1 {
+				t.Errorf("it exits with %d", got)
+			}
+			asBefore(t, s)
+			if got := s.close(0); got != 1 || maas.Journal().Count("POST machines/{id}/ release") == 0 {
+				t.Errorf("a run that was ended exits with %d", got)
+			}
+		})
+	}
+}
+
+// TestSiteCompares tells what is gone, what is left, and what of it is so by design.
+func TestSiteCompares(t *testing.T) {
+	t.Parallel()
+	s, maas := lendingSite(t, false)
+	if err := s.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []sim.Instance{{Host: "alpha", Project: "maas", Name: "left"}} {
+		if err := maas.AddInstance(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tags := []string{"virtual"}
+	if err := maas.EditMachine("metal1", sim.MachineEdit{Tags: &tags}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.compare(t.Context())
+	if err == nil {
+		t.Fatal("it finds no difference")
+	}
+	for _, want := range []string{"gone: machine metal1 has the tag rack", "project maas: instances/left"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in %v", want, err)
+		}
+	}
+	for _, not := range []string{"virtual", "profiles/", "project maas\n"} {
+		if strings.Contains(err.Error()+"\n", not) {
+			t.Errorf("want no %q in %v", not, err)
+		}
+	}
+}
+
+// TestSiteAlone acts while no other story is under way, also where two want to at once.
+func TestSiteAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(realmaas.Settings{Parallel: 3}, false)
+	var mu sync.Mutex
+	under, alone := 0, 0
+	count := func(n *int, by int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if *n += by; alone > 1 || alone == 1 && under > 0 {
+			t.Errorf("%d act alone, and %d are under way", alone, under)
+		}
+	}
+	var stories sync.WaitGroup
+	for n := range 12 {
+		stories.Go(func() {
+			s.slots <- struct{}{}
+			defer func() { <-s.slots }()
+			if n%4 == 0 {
+				s.alone(func() { count(&alone, 1); time.Sleep(5 * time.Millisecond); count(&alone, -1) })
+				return
+			}
+			count(&under, 1)
+			time.Sleep(2 * time.Millisecond)
+			count(&under, -1)
+		})
+	}
+	stories.Wait()
+	if len(s.slots) != 0 {
+		t.Errorf("%d slots are not given back", len(s.slots))
+	}
+}
+
+// TestSiteWords takes the names of a site for the words that they stand for, and for no
+// others: the second lent machine is not the first.
+func TestSiteWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(realmaas.Settings{}, false)
+	s.given = map[string]string{"lxd1": "alpha", "lxd2": "", "example.org": "lab.example"}
+	s.standsFor.Store("metal1", "node1")
+	s.standsFor.Store("metal2", "node2")
+	s.addresses.Store("192.0.2.7", "10.77.0.10")
+	cases := []struct {
+		word, name string
+		want       bool
+	}{
+		{"node1", "metal1", true}, {"node2", "metal2", true}, {"node1", "metal2", false}, {"lxd1", "metal1", false},
+		{"lxd1", "alpha", true}, {"lxd2", "", false}, {"web", runPrefix() + "7-web", true}, {"web", "tf-acc-zzzz-7-web", false},
+		{"db", runPrefix() + "7-web", false}, {"10.77.0.10", "192.0.2.7", true}, {"10.77.0.11", "192.0.2.7", false},
+	}
+	for _, tc := range cases {
+		if got := s.isCalled(tc.word, tc.name); got != tc.want {
+			t.Errorf("that %q is called %q is %v, want %v", tc.word, tc.name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,620 @@
+package acctest_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/acctest/realmaas"
+)
+
+// targets counts those of a run, for their prefixes.
+var targets atomic.Int64
+
+// namings are those of the tests, by name: a workspace translates what its CLI says.
+var namings sync.Map
+
+// namingOf is that of a test or of the test that it is in; nil on the simulator.
+func namingOf(t *testing.T) *naming {
+	for name := t.Name(); name != ""; {
+		if n, ok := namings.Load(name); ok {
+			return n.(*naming)
+		}
+		end := strings.LastIndex(name, "/")
+		if end < 0 {
+			return nil
+		}
+		name = name[:end]
+	}
+	return nil
+}
+
+// target is the site as one test uses it. What the test leaves is removed after it.
+func (s *site) target(t *testing.T) *target {
+	t.Helper()
+	inColumn(t)
+	if reason := reasonFor(t.Name(), notOnSite); reason != "" {
+		t.Skip("runs only on the simulator: " + reason)
+	}
+	if s.lacks != "" {
+		t.Skip(s.lacks)
+	}
+	if onLXD() && len(s.LXDs) == 0 {
+		t.Skipf("VMs are made in LXD, and %s names none", realmaas.LXDVariable)
+	}
+	s.await(t)
+	x := &target{
+		url: s.URL, key: s.Key, t: t, host: s.VMHost, zone: s.Zone, pool: s.Pool, image: s.Image,
+		names: &naming{prefix: fmt.Sprintf("%s%d-", runPrefix(), targets.Add(1)), given: maps.Clone(s.given), made: map[string]string{}},
+	}
+	x.names.told = func(name string) {
+		x.own.add(name)
+		if x.holding && s.pilot != nil {
+			s.pilot.Hold(name)
+		}
+	}
+	x.names.address = s.freeAddress
+	x.own.add(x.names.prefix)
+	namings.Store(t.Name(), x.names)
+	t.Log("story on the MAAS at " + s.URL)
+	t.Cleanup(func() {
+		namings.Delete(t.Name())
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		for _, prefix := range x.own.list() {
+			removed, err := s.sweep(ctx, prefix)
+			if err != nil {
+				t.Errorf("cannot remove what the test left: %v", err)
+			}
+			for _, what := range removed {
+				t.Log("removed after the test: " + what)
+			}
+		}
+	})
+	return x
+}
+
+// await lets a story begin once fewer than so many are under way. Stories that wait for
+// machines do not count, so that they do not hold up the others.
+func (s *site) await(t *testing.T) {
+	if namingOf(t) != nil {
+		return // the test has begun, or the one that it is a case of
+	}
+	if s.ending.reason() == "" {
+		select {
+		case s.slots <- struct{}{}:
+			t.Cleanup(func() { <-s.slots })
+		case <-s.ending.begun:
+		}
+	}
+	if reason := s.ending.reason(); reason != "" {
+		t.Skip(reason)
+	}
+}
+
+// alone acts while no other story is under way. The story that calls it gives its slot
+// away until then, so that two of them do not wait for each other.
+func (s *site) alone(act func()) {
+	<-s.slots
+	s.single.Lock()
+	defer s.single.Unlock()
+	for range cap(s.slots) {
+		s.slots <- struct{}{}
+	}
+	defer func() {
+		for range cap(s.slots) - 1 {
+			<-s.slots
+		}
+	}()
+	act()
+}
+
+// amongItsHosts acts while no other story has VM hosts that placement could choose, too.
+func (x *target) amongItsHosts(act func()) {
+	if x.sim != nil {
+		act()
+		return
+	}
+	theSite.alone(act)
+}
+
+// standsFor says which of the simulated world's words stand for those of an example.
+func (x *target) standsFor(words map[string]string) {
+	if x.names == nil {
+		return
+	}
+	for word, other := range words {
+		x.names.given[word] = x.names.given[other]
+	}
+}
+
+// leaveOut notes a step that a test leaves out here, and why. The summary lists it.
+func leaveOut(t *testing.T, step, reason string) {
+	t.Helper()
+	t.Logf("step left out: %s: %s", step, reason)
+}
+
+// inside is the simulator, for what breaks MAAS, or looks inside: on a real one, the
+// test is skipped.
+func (x *target) inside() *sim.Server {
+	if x.sim == nil {
+		x.t.Skip("it breaks MAAS, or looks inside, from here on")
+	}
+	return x.sim
+}
+
+// look lists the machines that are a matter of this test: its own, those that were
+// lent, and hosts.
+func (x *target) look(ctx context.Context) ([]sim.Machine, error) {
+	if x.sim != nil {
+		return x.sim.Machines(), nil
+	}
+	all, err := theSite.client.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hosted := map[string]string{} // VM hosts of this test, by system id
+	if len(x.lent) > 0 && !onLXD() {
+		hosts, err := theSite.client.VMHosts(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hosts {
+			if x.isOurs(h.Name) {
+				hosted[h.Host.SystemID] = x.names.wordOf(h.Name)
+			}
+		}
+	}
+	var found []sim.Machine
+	for _, m := range all {
+		if x.isOurs(m.Hostname) || slices.ContainsFunc(x.lent, func(l realmaas.Machine) bool { return l.SystemID == m.SystemID }) {
+			v := x.view(m)
+			v.HostedHosts = hosted[m.SystemID]
+			found = append(found, v)
+		}
+	}
+	return found, nil
+}
+
+// isOurs tells whether this test made what has a name.
+func (x *target) isOurs(name string) bool {
+	return slices.ContainsFunc(x.own.list(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// prefixes are those of the names of what a test makes.
+type prefixes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *prefixes) add(prefix string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.ContainsFunc(p.all, func(other string) bool { return strings.HasPrefix(prefix, other) }) {
+		p.all = append(p.all, prefix)
+	}
+}
+
+func (p *prefixes) list() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+// view is a machine in the words of the tests.
+func (x *target) view(m realmaas.Machine) sim.Machine {
+	out := sim.Machine{
+		SystemID: m.SystemID, Hostname: x.names.wordOf(m.Hostname, "node1", "node2"), StatusName: m.StatusName, StatusMessage: m.StatusMessage,
+		Description: x.names.back(m.Description), Owner: m.Owner, PowerState: m.PowerState, Zone: x.names.wordOf(m.Zone.Name, "az1", "az2"),
+		Pool: x.names.wordOf(m.Pool.Name, "kvm"), Domain: m.Domain.Name, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
+		IPAddresses: m.IPAddresses, OwnerData: m.OwnerData, Locked: m.Locked,
+	}
+	for _, tag := range m.Tags {
+		out.Tags = append(out.Tags, x.names.wordOf(tag, "rack1"))
+	}
+	if m.VMHost != nil {
+		out.Host = x.names.wordOf(m.VMHost.Name, "lxd1", "lxd2")
+	}
+	if m.Series != "" {
+		out.Image = m.OSystem + "/" + m.Series
+	}
+	return out
+}
+
+// machines are those that [target.look] finds. A MAAS that cannot be asked fails the
+// test: it is not taken as having none.
+func (x *target) machines() []sim.Machine {
+	all, err := x.look(context.Background())
+	if err != nil {
+		x.t.Error(err) // it may be called by a case of the test, which cannot end this one
+	}
+	return all
+}
+
+// lxdsSeen tells whether the LXDs can be looked into.
+func (x *target) lxdsSeen() bool { return x.sim != nil || len(theSite.LXDs) > 0 }
+
+// instances are the test's own in the LXDs. Where those cannot be looked into, the
+// machines that MAAS has stand for them, and that is logged.
+func (x *target) instances() []sim.Instance {
+	if x.sim != nil {
+		return x.sim.Instances()
+	}
+	if !x.lxdsSeen() {
+		leaveOut(x.t, "look into LXD", realmaas.LXDVariable+" names none; MAAS's machines are counted")
+		var out []sim.Instance
+		for _, m := range x.machines() {
+			if m.Host != "" {
+				out = append(out, sim.Instance{Host: m.Host, Name: m.Hostname, Cores: m.Cores, MemoryMiB: m.MemoryMiB})
+			}
+		}
+		return out
+	}
+	var out []sim.Instance
+	seen := map[string]bool{}
+	for name, l := range x.servers() {
+		all, err := l.Instances(context.Background())
+		if err != nil {
+			x.t.Error(err)
+		}
+		for _, i := range all {
+			if key := i.Name + " " + strings.Join(i.MACs, " "); x.isOurs(i.Name) && !seen[key] {
+				seen[key] = true
+				out = append(out, sim.Instance{
+					Host: name, Project: i.Project, Name: x.names.wordOf(i.Name), Cores: i.Cores,
+					MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs,
+				})
+			}
+		}
+	}
+	return out
+}
+
+// servers are the LXDs to look into, by the tests' words for them: those that the
+// environment names, and those of lent machines that are hosts now.
+func (x *target) servers() iter.Seq2[string, realmaas.LXD] {
+	return func(yield func(string, realmaas.LXD) bool) {
+		for n, l := range theSite.LXDs {
+			if !yield(fmt.Sprintf("lxd%d", n+1), l) {
+				return
+			}
+		}
+		if len(x.lent) == 0 {
+			return
+		}
+		for _, m := range x.machines() {
+			address := m.OwnerData["maaslxd-address"]
+			if address == "" || m.StatusName != "Deployed" {
+				continue
+			}
+			if !strings.HasPrefix(address, "https://") {
+				address = "https://" + address
+			}
+			if !yield(m.Hostname, realmaas.LXD{Address: address, Certificate: x.pair().Certificate, Key: x.pair().Key}) {
+				return
+			}
+		}
+	}
+}
+
+// calls counts the calls of a route. Counted is false where nobody counts them, which
+// is logged.
+func (x *target) calls(t *testing.T, route string) (n int, counted bool) {
+	t.Helper()
+	if x.sim == nil {
+		leaveOut(t, "count the calls of "+route, "a real MAAS keeps no journal of them")
+		return 0, false
+	}
+	return x.sim.Journal().Count(route), true
+}
+
+// wantRoom wants no VM host to have been promised more than it has.
+func (x *target) wantRoom(t *testing.T) {
+	t.Helper()
+	if x.sim == nil {
+		leaveOut(t, "look for VM hosts that were promised more than they have", "MAAS keeps no record of what was")
+		return
+	}
+	for _, excess := range x.sim.Overcommits() {
+		t.Error(excess)
+	}
+}
+
+// holds keeps the test's machines in their transitions until [target.finish] ends
+// them, or [target.goesOn]. Where machines boot, they take minutes, and nothing holds them.
+func (x *target) holds() {
+	x.holding = true
+	if x.sim == nil && theSite.pilot != nil {
+		for _, m := range x.lent {
+			theSite.pilot.Hold(m.Hostname)
+			x.t.Cleanup(func() { theSite.pilot.Release(m.Hostname) })
+		}
+	}
+}
+
+// hold keeps a machine of the test in its transitions, as [target.holds] does for all.
+func (x *target) hold(name string) {
+	if x.sim == nil && theSite.pilot != nil {
+		there, _ := x.names.there(name)
+		theSite.pilot.Hold(there)
+		x.t.Cleanup(func() { theSite.pilot.Release(there) })
+	}
+}
+
+// deploying waits until a machine that is held is Deploying. The commissioning of a VM is
+// ended before; bare metal goes through none.
+func (x *target) deploying(t *testing.T, name string) {
+	t.Helper()
+	there, _ := x.names.there(name)
+	isMetal := slices.ContainsFunc(x.lent, func(m realmaas.Machine) bool { return m.Hostname == there })
+	if x.sim == nil && !isMetal {
+		x.finish(t, name, "Commissioning")
+	}
+	x.when(t, name, "Deploying", func(sim.Machine) {})
+}
+
+// goesOn lets the test's machines go on.
+func (x *target) goesOn(names ...string) {
+	x.holding = false
+	if x.sim == nil && theSite.pilot != nil {
+		for _, name := range names {
+			there, _ := x.names.there(name)
+			theSite.pilot.Release(there)
+		}
+	}
+}
+
+// needDrive skips a test whose transitions end as it wants, where they cannot.
+func (x *target) needDrive(t *testing.T) {
+	t.Helper()
+	if x.sim == nil && theSite.pilot == nil {
+		t.Skipf("its transitions fail when it wants, and %s names no command that does it", realmaas.DriveVariable)
+	}
+}
+
+// end ends the transition of a machine, well or badly.
+func (x *target) end(t *testing.T, m sim.Machine, well bool) {
+	t.Helper()
+	if x.sim != nil {
+		act := func() error { return x.sim.Finish(m.SystemID) }
+		if !well {
+			act = func() error { return x.sim.Fail(m.SystemID, "disk on fire") }
+		}
+		if err := act(); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	if theSite.pilot == nil {
+		return // it boots, and ends by itself
+	}
+	verb := realmaas.Commissioned
+	switch {
+	case m.StatusName == "Deploying" && well:
+		verb = realmaas.Deployed
+	case m.StatusName == "Deploying":
+		verb = realmaas.DeploymentFailed
+	case !well:
+		verb = realmaas.CommissioningFailed
+	}
+	if _, err := theSite.Drive.Run(context.Background(), verb, m.SystemID); err != nil {
+		t.Error(err)
+	}
+}
+
+// burning are the words of a failure, where the simulator says why it is one. Scripts of
+// a commissioning only fail (metadataserver/api.py, signal).
+func (x *target) burning(during, text string) string {
+	if x.sim == nil || during == "Commissioning" {
+		return text
+	}
+	return text + " disk on fire"
+}
+
+// change edits a machine on a real MAAS as an operator would, by its API.
+func (x *target) change(t *testing.T, name string, e sim.MachineEdit) {
+	t.Helper()
+	m := x.machine(t, name)
+	form := url.Values{}
+	set := func(field string, value *string) {
+		if value != nil {
+			there, _ := x.names.there(*value)
+			form.Set(field, there)
+		}
+	}
+	set("hostname", e.Hostname)
+	set("zone", e.Zone)
+	set("pool", e.Pool)
+	set("domain", e.Domain)
+	if e.Description != nil {
+		form.Set("description", *e.Description)
+	}
+	var err error
+	if len(form) > 0 {
+		err = theSite.client.Change(t.Context(), m.SystemID, form)
+	}
+	if err == nil && e.Tags != nil {
+		err = x.retag(t.Context(), m.SystemID, *e.Tags)
+	}
+	if err == nil && e.Locked != nil {
+		err = theSite.client.Operate(t.Context(), m.SystemID, map[bool]string{true: "lock", false: "unlock"}[*e.Locked], nil)
+	}
+	if err == nil && (e.StatusName != nil || e.PowerState != nil || e.OwnerData != nil) {
+		t.Skip("it sets what MAAS lets nobody set")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// retag gives a machine other tags.
+func (x *target) retag(ctx context.Context, systemID string, words []string) error {
+	m, err := theSite.client.Machine(ctx, systemID)
+	if err != nil {
+		return err
+	}
+	var tags []string
+	for _, word := range words {
+		tags = append(tags, x.names.tag(word))
+	}
+	for _, tag := range m.Tags {
+		if tag == "virtual" || tag == "pod-console-logging" || tag == x.names.given["rack1"] {
+			tags = append(tags, tag)
+		}
+	}
+	slices.Sort(tags)
+	return theSite.client.SetTags(ctx, m, slices.Compact(tags))
+}
+
+// deleteMachine deletes a VM as an operator would: where MAAS did not make it, its
+// instance, too.
+func (x *target) deleteMachine(t *testing.T, name string) {
+	t.Helper()
+	m := x.machine(t, name)
+	if x.sim != nil {
+		if err := x.sim.DeleteMachine(m.SystemID); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if _, err := theSite.client.Do(t.Context(), "DELETE", "machines/"+m.SystemID+"/", nil); err != nil {
+		t.Fatal(err)
+	}
+	if !onLXD() {
+		return
+	}
+	for _, l := range x.servers() {
+		all, err := l.Instances(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range all {
+			if i.Name == x.called(t, name) {
+				if err := l.Remove(t.Context(), i.Project, i.Name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// called is the name that this MAAS has for a word of the tests.
+func (x *target) called(t *testing.T, word string) string {
+	t.Helper()
+	name, ok := x.names.there(word)
+	if !ok {
+		t.Skip(missing(word))
+	}
+	return name
+}
+
+// refreshHost presses Refresh of the VM host. On a real MAAS that may do harm to what is
+// not the suite's: then the step is left out.
+func (x *target) refreshHost(t *testing.T) {
+	t.Helper()
+	if x.sim != nil {
+		if err := x.sim.RefreshHost(x.host); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	theSite.alone(func() {
+		why, err := theSite.client.WhyNotRefresh(t.Context(), x.hostID(t), theSite.LXDs)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case why != "":
+			leaveOut(t, "refresh the VM host", why)
+		default:
+			x.post(t, fmt.Sprintf("vm-hosts/%d/?op=refresh", x.hostID(t)), nil)
+		}
+	})
+}
+
+// hostID is the number that MAAS gives the target's VM host.
+func (x *target) hostID(t *testing.T) int {
+	t.Helper()
+	if x.sim != nil {
+		return 1
+	}
+	hosts, err := theSite.client.VMHosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hosts {
+		if h.Name == x.host {
+			return h.ID
+		}
+	}
+	t.Fatalf("MAAS has no VM host %s", x.host)
+	return 0
+}
+
+// onHost is a resource of the target's host, on another one.
+func (x *target) onHost(word, body string) string {
+	return strings.Replace(body, fmt.Sprintf("%q", x.host), fmt.Sprintf("%q", word), 1)
+}
+
+// cores is the check of a number of cores, which is so many times that of the machine
+// node1. Where guests are played, another machine's LXD may answer for it.
+func (x *metalTarget) cores(times int64) knownvalue.Check {
+	switch {
+	case x.sim != nil:
+		return knownvalue.Int64Exact(8 * times)
+	case !theSite.Drive.Plays():
+		return knownvalue.Int64Exact(int64(x.lent[0].Cores) * times)
+	}
+	return knownvalue.Int64Func(func(n int64) error {
+		if n < times {
+			return fmt.Errorf("%d is no number of cores", n)
+		}
+		return nil
+	})
+}
+
+// putKey puts the key of the fleet beside a ledger: stories run at once, and hosts of
+// one MAAS that trust several keys would be a fleet that is split.
+func (s *site) putKey(t *testing.T, file string) {
+	t.Helper()
+	if len(s.LXDs) == 0 {
+		return // one story with machines at a time makes its own
+	}
+	l := s.LXDs[0]
+	text := strings.TrimSpace(l.Certificate) + "\n" + strings.TrimSpace(l.Key) + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// named puts names in the place of words in a form that is sent to MAAS.
+func (x *target) named(form string) string {
+	values, err := url.ParseQuery(form)
+	if err != nil || x.names == nil {
+		return form
+	}
+	for field, words := range values {
+		for n, word := range words {
+			switch {
+			case field == "hostname" || field == "name":
+				words[n] = x.names.make(word)
+			case field == "tag":
+				words[n] = x.names.tag(word)
+			case (field == "zone" || field == "pool") && x.names.knows(word):
+				words[n], _ = x.names.there(word)
+			}
+		}
+	}
+	return values.Encode()
+}

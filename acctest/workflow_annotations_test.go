@@ -1,0 +1,50 @@
+package acctest_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestAccWorkflowAnnotations annotates a VM, beside an operator who annotates it, too: his
+// keys stay, ours come back after a release, and go with their lines.
+func TestAccWorkflowAnnotations(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	name := x.name()
+	vm := func(line string) string { return x.config(x.vm(name, line, x.deploy())) }
+	w := newWorkspace(t, x.config(x.vm(name, `annotations = { app = "web" }`)))
+	w.refuses(t, `A VM that is not deployed cannot be annotated Add deploy`, "plan", "-no-color")
+	w.configure(t, vm(`annotations = { "maaslxd-key" = "x" }`))
+	w.refuses(t, `Keys that begin with "maaslxd-" are marks`, "plan", "-no-color")
+	operated := func(key, value string) {
+		t.Helper()
+		x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=set_workload_annotations", map[string][]string{key: {value}})
+	}
+	apply := func(line, action string, want map[string]string) {
+		t.Helper()
+		w.configure(t, vm(line))
+		if got := joined(w.actions(t)); got != action {
+			t.Errorf("the plan of %s wants %s, not %s", line, got, action)
+		}
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.run(t, "plan", "-detailed-exitcode", "-no-color")
+		if diff := cmp.Diff(want, x.machine(t, name).OwnerData, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: owner data (-want +got):\n%s", line, diff)
+		}
+	}
+	type data = map[string]string
+	const two = `annotations = { app = "web", "team.example" = "a b" }`
+	apply(two, "create", data{"app": "web", "team.example": "a b"})
+	operated("theirs", "z")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	operated("app", "db")
+	apply(two, "update", data{"app": "web", "team.example": "a b", "theirs": "z"})
+	apply(`annotations = { app = "db" }`, "update", data{"app": "db", "theirs": "z"})
+	x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=release", nil)
+	x.until(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
+	apply(`annotations = { app = "db" }`, "update", data{"app": "db"})
+	apply(``, "update", nil)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}

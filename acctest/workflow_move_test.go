@@ -1,0 +1,249 @@
+package acctest_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// movedBlock moves all of an incumbent's resource "vm" to maaslxd_vm.NAME.
+func movedBlock(kind, name string) string {
+	return fmt.Sprintf("moved {\n  from = %s.vm\n  to   = maaslxd_vm.%s\n}\n", kind, name)
+}
+
+// forgotten takes an incumbent's resource "vm" out of the state, and destroys nothing.
+func forgotten(kind string) string {
+	return fmt.Sprintf("removed {\n  from = %s.vm\n  lifecycle {\n    destroy = false\n  }\n}\n", kind)
+}
+
+// movedVMs is a resource of VMs, by name and host, as they were composed and deployed.
+func movedVMs(label string, hosts map[string]string) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		fmt.Fprintf(&text, "    %s = %q\n", name, hosts[name])
+	}
+	return fmt.Sprintf(`resource "maaslxd_vm" %q {
+  for_each = {
+%s  }
+  name    = each.key
+  vm_host = each.value
+  deploy  = { image = "ubuntu/noble" }
+}
+`, label, text.String())
+}
+
+// changes are the calls that change anything, by route, with how often each was made.
+func changes(j sim.Journal) map[string]int {
+	made := map[string]int{}
+	for _, r := range j.Routes {
+		if !strings.HasPrefix(r.Route, "GET ") {
+			made[r.Route] = r.Calls
+		}
+	}
+	return made
+}
+
+// TestAccWorkflowMoveFleet moves 200 VMs on 20 hosts from both incumbents. The first apply
+// writes marks and nothing else, the second plan is empty, and the VMs go back unchanged.
+func TestAccWorkflowMoveFleet(t *testing.T) {
+	t.Parallel()
+	x := simulated(t, func(m *sim.Model) {
+		m.Latency, m.Hosts = sim.Latency{}, nil
+		for n := range 20 {
+			m.Hosts = append(m.Hosts, sim.HostModel{Name: fmt.Sprintf("kvm%02d", n), Cores: 32, MemoryMiB: 65536})
+		}
+	})
+	theirs := map[string]map[string]string{"maas_vm_host_machine": {}, "lxd_instance": {}}
+	all := map[string]string{}
+	for n := range 200 {
+		name, host := fmt.Sprintf("vm%03d", n), fmt.Sprintf("kvm%02d", n%20)
+		theirs[[]string{"maas_vm_host_machine", "lxd_instance"}[n%2]][name], all[name] = host, host
+	}
+	made := x.composedAndDeployed(t, all)
+	var vms []incumbent
+	for kind, names := range theirs {
+		for name := range names {
+			vms = append(vms, incumbent{kind, name, made[name].state(kind)})
+			if kind == "maas_vm_host_machine" {
+				vms = append(vms, incumbent{"maas_instance", name, made[name].state("maas_instance")})
+			}
+		}
+	}
+	w := besideIncumbents(t)
+	w.write(t, "terraform.tfstate", incumbentState(t, vms...))
+	body := movedVMs("maas", theirs["maas_vm_host_machine"]) + movedVMs("lxd", theirs["lxd_instance"])
+	w.moves(t, x.config(body+movedBlock("maas_vm_host_machine", "maas")+movedBlock("lxd_instance", "lxd")+forgotten("maas_instance")))
+	x.inside().ResetJournal()
+	out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
+	if !words("0 added, 200 changed, 0 destroyed").MatchString(out) {
+		t.Errorf("want each VM changed in place:\n%s", out)
+	}
+	marks := map[string]int{"PUT machines/{id}/": 200, "POST tags/": 1} // the tag is the mark of this MAAS
+	if diff := cmp.Diff(marks, changes(x.inside().Journal())); diff != "" {
+		t.Errorf("calls that write (-want +got):\n%s", diff)
+	}
+	w.settled(t)
+	if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
+		t.Errorf("machines (-before +after):\n%s", diff)
+	}
+	w.configure(t, x.config(strings.NewReplacer("maas_vm_host_machine.vm", "maaslxd_vm.maas", "lxd_instance.vm", "maaslxd_vm.lxd").Replace(
+		forgotten("maas_vm_host_machine")+forgotten("lxd_instance"))))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
+		t.Errorf("machines after the way back (-before +after):\n%s", diff)
+	}
+}
+
+// TestAccWorkflowMoveThenChange moves a VM, changes it in place, and destroys it: it is
+// as much ours as one that was imported.
+func TestAccWorkflowMoveThenChange(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"maas_instance", "maas_vm_host_machine", "lxd_instance"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			hosts := map[string]string{"web": "lxd1"}
+			made := x.composedAndDeployed(t, hosts)["web"]
+			w := besideIncumbents(t)
+			w.write(t, "terraform.tfstate", incumbentState(t, incumbent{kind, "web", made.state(kind)}))
+			config := movedVMs("vm", hosts) + movedBlock(kind, "vm")
+			w.moves(t, x.config(strings.Replace(config, "  vm_host =", "  tags = [\"moved\"]\n  vm_host =", 1)))
+			out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
+			if !words("0 added, 1 changed, 0 destroyed").MatchString(out) {
+				t.Errorf("want one change in place:\n%s", out)
+			}
+			w.settled(t)
+			if m := x.machine(t, "web"); m.SystemID != made.SystemID || !slices.Contains(m.Tags, "moved") {
+				t.Errorf("it is %+v", m)
+			}
+			if n := x.inside().Journal().Count(deployRoute); n != 1 {
+				t.Errorf("it was deployed %d times", n)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkEmpty("web")(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAccWorkflowMoveRefused moves what is no VM of this MAAS, or not for certain: the
+// plan says so, and neither MAAS nor the state changes.
+func TestAccWorkflowMoveRefused(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, kind string
+		changed      map[string]any // attributes of the state
+		flags        []string
+		want         string
+	}{
+		"OtherMAAS":  {reason: "A VM that seems to be gone is not made anew.", kind: "maas_instance", changed: map[string]any{"id": "zzzzzz"}, want: "MAAS knows no machine zzzzzz"},
+		"BareMetal":  {reason: "An instance of a machine that is no VM.", kind: "maas_instance", changed: map[string]any{"id": "metal"}, want: "is not a VM on a VM host"},
+		"OtherMAC":   {reason: "Another instance of the same name.", kind: "lxd_instance", changed: map[string]any{"mac_address": "00:16:3e:ff:ff:ff"}, want: "MAAS knows 0 machines web with the MAC address"},
+		"OtherName":  {reason: "An instance that MAAS does not know.", kind: "lxd_instance", changed: map[string]any{"name": "stray", "mac_address": nil}, want: "MAAS knows 0 machines stray"},
+		"Project":    {reason: "An instance in another project.", kind: "lxd_instance", changed: map[string]any{"project": "elsewhere"}, want: `and the instance in "elsewhere"`},
+		"Container":  {reason: "MAAS makes none.", kind: "lxd_instance", changed: map[string]any{"type": "container"}, want: "is a container"},
+		"Unseen":     {reason: "By a state that says nothing all would change.", kind: "maas_instance", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
+		"UnseenGone": {reason: "Nor is it destroyed unseen.", kind: "maas_instance", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t, func(m *sim.Model) {
+				m.Machines = append(m.Machines, sim.MachineModel{Hostname: "metal", Cores: 4, MemoryMiB: 8192})
+			})
+			hosts := map[string]string{"web": "lxd1"}
+			attributes := x.composedAndDeployed(t, hosts)["web"].state(tc.kind)
+			maps.Copy(attributes, tc.changed)
+			if attributes["id"] == "metal" {
+				attributes["id"] = x.machine(t, "metal").SystemID
+			}
+			w := besideIncumbents(t)
+			w.write(t, "terraform.tfstate", incumbentState(t, incumbent{tc.kind, "web", attributes}))
+			w.moves(t, x.config(movedVMs("vm", hosts)+movedBlock(tc.kind, "vm")))
+			x.inside().ResetJournal()
+			cmd, out := w.command(t.Context(), append([]string{"plan", "-no-color"}, tc.flags...)...)
+			if err := cmd.Run(); err == nil || !strings.Contains(unwrapped(out.String()), tc.want) {
+				t.Errorf("%s\nwant %q, got %v:\n%s", tc.reason, tc.want, err, out)
+			}
+			for route, calls := range changes(x.inside().Journal()) {
+				t.Errorf("%s\n%s was called %d times", tc.reason, route, calls)
+			}
+		})
+	}
+}
+
+// guideBlock is the configuration in the guide that begins with a comment of that title.
+func guideBlock(t *testing.T, title string) string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/guides/migrating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fence := range configurations.FindAllStringSubmatch(string(page), -1) {
+		if text, found := strings.CutPrefix(fence[1], "# "+title+"\n"); found {
+			return text
+		}
+	}
+	t.Fatalf("the guide has no configuration %q", title)
+	return ""
+}
+
+// configurations are the Terraform blocks of a page.
+var configurations = regexp.MustCompile("(?s)```terraform\n(.*?)```")
+
+// TestAccWorkflowMoveGuide does what the guide says, there and both ways back.
+func TestAccWorkflowMoveGuide(t *testing.T) {
+	t.Parallel()
+	move := guideBlock(t, "Move the VMs")
+	resourceAlone, _, _ := strings.Cut(move, "moved {")
+	cases := map[string]struct {
+		reason, body string
+		kinds        []string
+	}{
+		"MAAS": {reason: "One VM is two resources.", body: move, kinds: []string{"maas_vm_host_machine", "maas_instance"}},
+		"LXD":  {reason: "By name and MAC address.", body: resourceAlone + guideBlock(t, "Move instances of LXD"), kinds: []string{"lxd_instance"}},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			made := x.composedAndDeployed(t, map[string]string{"web": "lxd1", "db": "lxd2"})
+			var vms []incumbent
+			for _, kind := range tc.kinds {
+				vms = append(vms, incumbent{kind, "web", made["web"].state(kind)}, incumbent{kind, "db", made["db"].state(kind)})
+			}
+			w := besideIncumbents(t)
+			w.write(t, "terraform.tfstate", incumbentState(t, vms...))
+			w.write(t, "before.tfstate", w.run(t, "state", "pull"))
+			w.moves(t, x.config(tc.body))
+			if out := unwrapped(w.run(t, "plan", "-no-color")); !words("0 to add").MatchString(out) || !words("0 to destroy").MatchString(out) {
+				t.Errorf("%s\nthe plan does more than to move:\n%s", tc.reason, out)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.configure(t, x.config(resourceAlone)) // without the old providers
+			w.settled(t)
+			w.configure(t, x.config(guideBlock(t, "Give the VMs back")))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if got := w.run(t, "state", "list"); strings.TrimSpace(got) != "" {
+				t.Errorf("%s\nthe state still has %s", tc.reason, got)
+			}
+			w.moves(t, x.config(""))
+			w.run(t, "state", "push", "-force", "before.tfstate")
+			if got := strings.Fields(w.run(t, "state", "list")); len(got) != len(vms) {
+				t.Errorf("%s\nthe state pushed has %q", tc.reason, got)
+			}
+			if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
+				t.Errorf("%s\nmachines (-before +after):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

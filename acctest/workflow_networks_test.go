@@ -1,0 +1,153 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// seenLink is a link of an interface as MAAS tells it, without what it chooses itself.
+type seenLink struct{ Mode, Subnet, IP string }
+
+// linksOf are the links of a machine's interfaces, in the order of their ids. An address
+// that was not asked for is left out.
+func (x *target) linksOf(t *testing.T, name string, fixed ...string) (links [][]seenLink) {
+	t.Helper()
+	var m struct {
+		Interfaces []struct {
+			Links []struct {
+				Mode   string `json:"mode"`
+				IP     string `json:"ip_address"`
+				Subnet struct {
+					Name string `json:"name"`
+				} `json:"subnet"`
+			} `json:"links"`
+		} `json:"interface_set"`
+	}
+	if err := json.Unmarshal(x.call(t, http.MethodGet, "machines/"+x.machine(t, name).SystemID+"/", ""), &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range m.Interfaces {
+		var seen []seenLink
+		for _, l := range i.Links {
+			if !slices.Contains(fixed, l.IP) {
+				l.IP = ""
+			}
+			seen = append(seen, seenLink{l.Mode, l.Subnet.Name, l.IP})
+		}
+		links = append(links, seen)
+	}
+	return links
+}
+
+// dualStack gives the VLAN of a subnet a space, and an IPv6 subnet besides. It returns the
+// name of its fabric.
+func (x *target) dualStack(t *testing.T, subnet, space, second, cidr string) (fabric string) {
+	t.Helper()
+	var subnets []struct {
+		Name string `json:"name"`
+		VLAN struct {
+			ID     int    `json:"id"`
+			Fabric string `json:"fabric"`
+		} `json:"vlan"`
+	}
+	if err := json.Unmarshal(x.call(t, http.MethodGet, "subnets/", ""), &subnets); err != nil {
+		t.Fatal(err)
+	}
+	x.post(t, "spaces/", url.Values{"name": {space}})
+	for _, s := range subnets {
+		if s.Name == subnet {
+			id := strconv.Itoa(s.VLAN.ID)
+			x.call(t, http.MethodPut, "vlans/"+id+"/", url.Values{"space": {space}}.Encode())
+			x.post(t, "subnets/", url.Values{"name": {second}, "cidr": {cidr}, "vlan": {id}})
+			return s.VLAN.Fabric
+		}
+	}
+	t.Fatalf("MAAS has no subnet %s", subnet)
+	return ""
+}
+
+// TestAccWorkflowNetworks chooses the networks of a VM by space, fabric and VLAN, gives an
+// interface a second address of IPv6, and another one none. A typo leaves the VM as it is.
+func TestAccWorkflowNetworks(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	fabric := x.dualStack(t, "lan", "dmz", "lan6", "fd00:77::/64")
+	const name = "web"
+	const v6 = "fd00:77::10"
+	second := fmt.Sprintf(`addresses = [{ subnet = "lan6", ip = %q }]`, v6)
+	vm := func(eth0, eth1 string) string {
+		return x.config(x.vm(name, fmt.Sprintf(`interfaces = { eth0 = { %s }, eth1 = { %s } }`, eth0, eth1), x.deploy()))
+	}
+	const dark = `subnet = "dark", mode = "link_up"`
+	w := newWorkspace(t, vm(`space = "dmz", `+second, dark))
+	applied := func(want [][]seenLink) {
+		t.Helper()
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.run(t, "plan", "-detailed-exitcode", "-no-color")
+		if diff := cmp.Diff(want, x.linksOf(t, name, v6)); diff != "" {
+			t.Errorf("links (-want +got):\n%s", diff)
+		}
+	}
+	planned := func(eth0, eth1, action string) {
+		t.Helper()
+		w.configure(t, vm(eth0, eth1))
+		if got := joined(w.actions(t)); got != action {
+			t.Errorf("the plan of %s and %s wants %s, not %s", eth0, eth1, got, action)
+		}
+	}
+	up := []seenLink{{"link_up", "", ""}} // as commissioning leaves it
+	applied([][]seenLink{{{"auto", "lan", ""}, {"static", "lan6", v6}}, up})
+	made := x.machine(t, name)
+	planned(fmt.Sprintf(`vlan = 0, fabric = %q, mode = "auto", `, fabric)+second, dark, "update")
+	applied([][]seenLink{{{"auto", "lan", ""}, {"static", "lan6", v6}}, up})
+	for typo, want := range map[string]string{
+		`fabric = "fabrik"`:              `MAAS knows no fabric "fabrik" Known: ` + fabric,
+		`space = "DMZ"`:                  `MAAS knows no space "DMZ" Did you mean "dmz"`,
+		`vlan = 4000`:                    `MAAS knows no VLAN "4000" Known: 0`,
+		`subnet = "dark", space = "dmz"`: `subnet dark is not in space dmz`,
+		`vlan = 0`:                       `subnets are on VLAN 0 Name one by subnet`,
+		`subnet = "lan", addresses = [{ subnet = "dark" }]`:               `addresses is on another VLAN than 10.77.0.0/24`,
+		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `MAAS has no other address beside DHCP`,
+	} {
+		w.configure(t, vm(typo, dark))
+		w.refusedPlan(t, "Cannot replace VM web "+want)
+	}
+	if m := x.machine(t, name); m.SystemID != made.SystemID {
+		t.Errorf("the VM is another one now: %+v", m)
+	}
+	planned(`subnet = "lan", mode = "dhcp", `+second, dark, "delete,create")
+	applied([][]seenLink{{{"dhcp", "lan", ""}, {"static", "lan6", v6}}, up})
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccWorkflowNetworksContradict wants each contradiction told before MAAS is asked.
+func TestAccWorkflowNetworksContradict(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	cases := map[string]struct{ reason, eth0, want string }{
+		"NoNetwork":     {"An interface must be somewhere.", `mode = "auto"`, `eth0 names no network Give a subnet`},
+		"UnknownMode":   {"MAAS has four modes.", `subnet = "lan", mode = "bootp"`, `mode value must be one of "auto" "dhcp" "static" "link_up"`},
+		"DHCPWithIP":    {"DHCP gives the address.", `subnet = "lan", mode = "dhcp", ip = "10.77.0.42"`, `mode dhcp has no fixed address, and 10.77.0.42 is given`},
+		"UpWithMore":    {"An interface that is only up has no addresses.", `subnet = "lan", mode = "link_up", addresses = [{ subnet = "lan" }]`, `is only up has no addresses`},
+		"NothingIsOn":   {"MAAS deploys nothing without an address.", `subnet = "lan", mode = "link_up"`, `no interface gets an address`},
+		"AddressTwice":  {"Two links cannot share one.", `subnet = "lan", ip = "10.77.0.42", addresses = [{ subnet = "lan", ip = "10.77.0.42" }]`, `10.77.0.42 is the address of eth0 already`},
+		"NoAddresses":   {"An empty list says nothing.", `subnet = "lan", addresses = []`, `addresses list must contain at least 1`},
+		"HugeVLAN":      {"A tag has 12 bits.", `vlan = 4095`, `vlan value must be between 0 and 4094`},
+		"EmptySpace":    {"No space is called so.", `space = ""`, `space It is empty`},
+		"AddressSlip":   {"No address at all.", `subnet = "lan", addresses = [{ subnet = "lan", ip = "ten" }]`, `not an IP address`},
+		"NoSubnetThere": {"A further address is in a subnet.", `subnet = "lan", addresses = [{ ip = "10.77.0.42" }]`, `attribute "subnet" is required`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			w := newWorkspace(t, x.config(x.vm("web", fmt.Sprintf(`interfaces = { eth0 = { %s } }`, tc.eth0), x.deploy())))
+			w.refuses(t, tc.want, "plan", "-no-color")
+		})
+	}
+}

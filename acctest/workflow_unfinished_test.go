@@ -1,0 +1,39 @@
+package acctest_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestAccWorkflowUnfinishedFails: a job that wants all or nothing fails where a VM is not
+// finished in time. Nothing is lost: the state has the VM, and who untaints it goes on
+// with it. Else the next plan replaces it.
+func TestAccWorkflowUnfinishedFails(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t, endless)
+	x.holds()
+	name := x.name()
+	w := newWorkspace(t, x.configWith(fmt.Sprintf("poll_interval = %q\n  on_unfinished = \"error\"", x.interval()), x.vm(name, x.deploy(), enough)))
+	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+	if err := cmd.Run(); err == nil || !words("Error: VM "+name+" is not finished: Commissioning timeouts.create terraform untaint").MatchString(unwrapped(out.String())) {
+		t.Fatalf("want an apply that fails and says what to do, got %v:\n%s", err, out)
+	}
+	if got := w.run(t, "plan", "-no-color"); !words("maaslxd_vm.test is tainted must be replaced").MatchString(got) {
+		t.Errorf("want the plan to replace it, got:\n%s", got)
+	}
+	id := x.machine(t, name).SystemID
+	w.run(t, "untaint", "maaslxd_vm.test")
+	go x.finish(t, name, "Commissioning", "Deploying")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if m := x.machine(t, name); m.SystemID != id || m.StatusName != "Deployed" {
+		t.Errorf("want %s Deployed, got %s, which is %s", id, m.SystemID, m.StatusName)
+	}
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+		t.Errorf("the VM was composed %d times", n)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkEmpty(name)(nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"errors"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/placement"
+)
+
+// MaxCapacity bounds how many VMs are counted on one host.
+const MaxCapacity = 1000
+
+// HostCapacity is how many VMs of one need a host has room for.
+type HostCapacity struct {
+	Host
+	VMs int // at most MaxCapacity
+	// Misfit is why there is room for none, in placement's words; empty: there is.
+	Misfit string
+}
+
+// Capacity says of each host how many VMs of the need it has room for, one after the other,
+// as placement judges it, and why none. What the ledger has promised is taken.
+func (f Fleet) Capacity(need placement.Need) ([]HostCapacity, error) {
+	list := make([]HostCapacity, 0, len(f.Hosts))
+	for _, h := range f.Hosts {
+		vms, misfit, err := h.capacity(need)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, HostCapacity{Host: h, VMs: vms, Misfit: misfit})
+	}
+	return list, nil
+}
+
+// capacity places VMs on the host until there is no room.
+func (h Host) capacity(need placement.Need) (vms int, misfit string, err error) {
+	p := h.placeable()
+	need.HugePages = need.HugePages && h.TellsHugePages()
+	for ; vms < MaxCapacity; vms++ {
+		found, err := placement.Fit([]placement.Host{p}, need)
+		if none, ok := errors.AsType[*placement.FitError](err); ok {
+			if vms == 0 {
+				misfit = string(none.Misfits()[0].Reason) + ": " + none.Misfits()[0].Detail
+			}
+			return vms, misfit, nil
+		}
+		if err != nil {
+			return 0, "", engine.PlacementError("a VM", err)
+		}
+		take(&p, need, found[0])
+	}
+	return vms, "", nil
+}
+
+// placeable is the host as placement sees it, less what the ledger has promised.
+func (h Host) placeable() placement.Host {
+	p := h.PlacementHost()
+	p.Cores.Used += h.Cores.Left(h.CPUOvercommit) - h.FreeCores
+	p.MemoryMiB.Used += h.MemoryMiB.Left(h.MemoryOvercommit) - h.FreeMemoryMiB
+	return p
+}
+
+// take puts a VM of the need on the host.
+func take(p *placement.Host, need placement.Need, c placement.Candidate) {
+	p.Cores.Used += int64(need.Cores)
+	p.MemoryMiB.Used += need.MemoryMiB
+	if need.HugePages {
+		p.HugePagesMiB.Used += need.MemoryMiB
+	}
+	for _, share := range c.Storage {
+		for n := range p.StoragePools {
+			if p.StoragePools[n].Name == share.Pool {
+				p.StoragePools[n].FreeBytes -= share.TakeBytes
+			}
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
+)
+
+// network sees that MAAS has the wanted bonds, VLAN interfaces and bridges on the
+// allocated machine, with their links. What is there already is looked up; what is made
+// is noted in the machine's description first, so that the release takes it away.
+func (h *bridges) network(ctx context.Context, m engine.Machine, want *engine.NetworkSpec) (engine.Machine, error) {
+	plan, err := h.planNetwork(ctx, m, want)
+	if err != nil {
+		return m, err
+	}
+	if plan.hasLeftovers(m) { // of an earlier wish, or an earlier life
+		if m, err = h.RestoreNetwork(ctx, m); err != nil {
+			return m, err
+		}
+	}
+	if m, err = h.NoteNetwork(ctx, m, plan.made(), plan.nics()); err != nil {
+		return m, err
+	}
+	for _, i := range plan.interfaces {
+		if m, err = h.makeInterface(ctx, m, i); err != nil {
+			return m, err
+		}
+	}
+	for _, i := range plan.interfaces {
+		if m, err = h.linkInterface(ctx, m, i); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// makeInterface makes an interface that is not there yet.
+func (h *bridges) makeInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
+	if childOf(m, i.Name) != nil {
+		return m, nil
+	}
+	child := engine.NewChild{Kind: i.Kind, Name: i.Name, MTU: i.MTU, Bond: i.Bond}
+	if i.Kind == engine.ChildVLAN {
+		child.VLAN = i.vlan
+	}
+	for _, p := range i.below {
+		child.Parents = append(child.Parents, idOf(m, p))
+	}
+	if err := h.Metal.CreateChild(ctx, m.SystemID, child); err != nil {
+		return m, fmt.Errorf("cannot make %s %s on %s: %w", i.Kind, i.Name, m.Hostname, h.JudgeRefusal(ctx, m, err))
+	}
+	h.Log.InfoContext(ctx, "made interface", "kind", i.Kind, "interface", i.Name, "name", m.Hostname, "system_id", m.SystemID)
+	m, err := h.Machines.Machine(ctx, m.SystemID)
+	if err == nil && childOf(m, i.Name) == nil {
+		err = fmt.Errorf("MAAS does not show %s of %s yet: %w", i.Name, m.Hostname, engine.ErrBusy)
+	}
+	return m, err
+}
+
+// linkInterface gives an interface its links, unless it has them.
+func (h *bridges) linkInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
+	have := childOf(m, i.Name)
+	if have == nil {
+		return m, fmt.Errorf("MAAS does not show %s of %s yet: %w", i.Name, m.Hostname, engine.ErrBusy)
+	}
+	if i.hasLinks(m, have.Links) {
+		return m, nil
+	}
+	for n, l := range i.links {
+		l.Beside = n > 0
+		if err := h.Machines.LinkTo(ctx, m.SystemID, have.ID, l); err != nil {
+			return m, h.linkError(ctx, m, i, n, err)
+		}
+	}
+	return h.Machines.Machine(ctx, m.SystemID)
+}
+
+// linkError says why MAAS did not link an interface.
+func (h *bridges) linkError(ctx context.Context, m engine.Machine, i plannedInterface, n int, err error) error {
+	l := i.links[n]
+	err = h.JudgeRefusal(ctx, m, err)
+	if n < len(i.Links) && l.IP != "" && (errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrInvalid)) {
+		return h.LinkError(ctx, i.LinkField(n)+".ip", l.Subnet, i.Links[n].IP, m, err)
+	}
+	return fmt.Errorf("cannot link %s of %s to %s: %w", i.Name, m.Hostname, l.Subnet.CIDR, err)
+}
+
+// networkPlan is a wanted network on a certain machine.
+type networkPlan struct {
+	machine    engine.Machine // without what we made on it
+	interfaces []plannedInterface
+}
+
+// plannedInterface is one whose parents and subnets were found.
+type plannedInterface struct {
+	engine.NetworkInterface
+	below  []string // names of its parents
+	vlan   int      // id of its VLAN
+	fabric string
+	there  *engine.ChildInterface // made by others; nil: it is for us to make
+	links  []engine.NewLink       // none: those that it has
+	// taken are the links that a bond takes from its interfaces, for a bridge on it.
+	taken []engine.InterfaceLink
+}
+
+// made are the names of what is for us to make.
+func (p networkPlan) made() []string {
+	var names []string
+	for _, i := range p.interfaces {
+		if i.there == nil {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// nics are the physical interfaces that change, as they are without us.
+func (p networkPlan) nics() []engine.MachineInterface {
+	return slices.DeleteFunc(slices.Clone(p.machine.Interfaces), func(nic engine.MachineInterface) bool {
+		return !slices.ContainsFunc(p.interfaces, func(i plannedInterface) bool { return i.there == nil && slices.Contains(i.below, nic.Name) })
+	})
+}
+
+// hasLeftovers tells whether we made something on the machine that is not wanted, or not
+// so.
+func (p networkPlan) hasLeftovers(m engine.Machine) bool {
+	for _, name := range machine.MadeByUs(m) {
+		have := childOf(m, name)
+		n := slices.IndexFunc(p.interfaces, func(i plannedInterface) bool { return i.Name == name })
+		if have != nil && (n < 0 || p.interfaces[n].differs(*have) != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// differs says in what an interface that is there is another one; empty: it is the one.
+func (i plannedInterface) differs(have engine.ChildInterface) string {
+	parents, wanted := slices.Sorted(slices.Values(have.Parents)), slices.Sorted(slices.Values(i.below))
+	differ := func(want, is, missing string) bool {
+		if is == "" {
+			is = missing
+		}
+		return want != "" && want != is
+	}
+	switch {
+	case have.Kind != i.Kind:
+		return fmt.Sprintf("is a %s", have.Kind)
+	case !slices.Equal(parents, wanted):
+		return fmt.Sprintf("is on %v", parents)
+	case i.Kind == engine.ChildVLAN && have.VLAN != i.vlan:
+		return fmt.Sprintf("is on VLAN %d of %s", have.VID, have.Fabric)
+	case differ(i.Bond.Mode, have.Bond.Mode, "balance-rr"):
+		return "has the mode " + have.Bond.Mode
+	case differ(i.Bond.LACPRate, have.Bond.LACPRate, "fast"):
+		return "has the LACP rate " + have.Bond.LACPRate
+	case differ(i.Bond.HashPolicy, have.Bond.HashPolicy, "layer2"):
+		return "has the hash policy " + have.Bond.HashPolicy
+	case i.MTU != 0 && have.MTU != i.MTU:
+		return fmt.Sprintf("has the MTU %d", have.MTU)
+	}
+	return ""
+}
+
+// hasLinks tells whether the links of an interface are those that are wanted.
+func (i plannedInterface) hasLinks(m engine.Machine, have []engine.InterfaceLink) bool {
+	addressed := slices.DeleteFunc(slices.Clone(have), func(l engine.InterfaceLink) bool { return !isAddressed(l) })
+	if len(i.links) == 0 {
+		return true
+	}
+	if i.links[0].Mode == engine.LinkUp {
+		return len(addressed) == 0
+	}
+	if len(addressed) != len(i.links) {
+		return false
+	}
+	for _, want := range i.links {
+		fits := func(l engine.InterfaceLink) bool {
+			return l.Mode == want.Mode && l.Subnet == want.Subnet.CIDR && (want.IP == "" || l.IP == want.IP)
+		}
+		if !slices.ContainsFunc(addressed, fits) || want.DefaultGateway && !slices.Contains(m.Gateways, want.Subnet.Gateway) {
+			return false
+		}
+	}
+	return true
+}
+
+// childOf finds a bond, VLAN interface or bridge of the machine, nil if there is none.
+func childOf(m engine.Machine, name string) *engine.ChildInterface {
+	if n := slices.IndexFunc(m.Children, func(c engine.ChildInterface) bool { return c.Name == name }); n >= 0 {
+		return &m.Children[n]
+	}
+	return nil
+}
+
+// idOf is the id of an interface of the machine, 0 if there is none of the name.
+func idOf(m engine.Machine, name string) int {
+	if c := childOf(m, name); c != nil {
+		return c.ID
+	}
+	for _, i := range m.Interfaces {
+		if i.Name == name {
+			return i.ID
+		}
+	}
+	return 0
+}

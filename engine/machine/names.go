@@ -1,0 +1,64 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// remove implements Kind.Delete.
+func (b *Kind) remove(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
+	b.leaveName(ref, "")
+	res, err := b.Delete(ctx, ref)
+	if res.Done {
+		b.region.NamesLeft.EndLeave(ref.SystemID, ref.Key, b.Now())
+	}
+	return res, err
+}
+
+// leaveName notes that this process renames or gives back a machine.
+func (b *Kind) leaveName(ref engine.Ref, to engine.Key) {
+	if ref.SystemID != "" && to != ref.Key {
+		b.region.NamesLeft.BeginLeave(ref.SystemID, string(ref.Key), string(to), b.Now())
+	}
+}
+
+// waitForName waits with a machine whose key another one has and is about to leave.
+// The cause is why it cannot be made now, nil before it was tried.
+func (b *Kind) waitForName(ref engine.Ref, want engine.MachineSpec, cause error) (engine.Result[engine.BareMetal], bool) {
+	if ref.SystemID != "" || !want.AwaitName {
+		return engine.Result[engine.BareMetal]{}, false
+	}
+	_, waits := b.region.NamesLeft.Leaver(string(ref.Key), b.Now())
+	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
+		waits = b.region.NamesLeft.KeepWaiting(ref.Key, b.Now())
+	}
+	return engine.Result[engine.BareMetal]{
+		After: region.NameLook, Reason: "WaitingForName", Message: fmt.Sprintf("the machine that is called %s is being renamed or given back", ref.Name),
+	}, waits
+}
+
+// end writes into the machine that it has reached what was wanted, and, where it got
+// another name, its new key, so that the former one is free for another machine.
+func (b *Kind) end(ctx context.Context, ref engine.Ref, want engine.MachineSpec, res engine.Result[engine.BareMetal]) (engine.Result[engine.BareMetal], error) {
+	data := map[string]string{}
+	if !ref.Finished && !res.Object.Finished {
+		data[engine.KeyData], data[engine.StateData] = string(ref.Key), want.FinishedState()
+	}
+	if ref.CurrentKey() != ref.Key {
+		if len(data) == 0 && !res.Object.Ours {
+			return res, engine.NotOursError(res.Object.Machine, "rename")
+		}
+		data[engine.KeyData], data[engine.FormerData] = string(ref.CurrentKey()), string(ref.Key)
+	}
+	m, err := b.Annotate(ctx, res.Object.Machine, data)
+	if err != nil {
+		return res, err
+	}
+	b.region.NamesLeft.EndLeave(m.SystemID, ref.Key, b.Now())
+	res.Object = AsBareMetal(m, ref.CurrentKey())
+	return res, nil
+}

@@ -1,0 +1,70 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Commission commissions a machine that nobody has, without hardware tests, and waits until
+// it is Ready. It refuses a machine that is deployed, or on its way to that: commissioning
+// is for machines on which nothing runs.
+func Commission(ctx context.Context, machines engine.Machines, systemID string) error {
+	begun := false
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+		m, err := machines.Machine(ctx, systemID)
+		if err != nil {
+			return engine.Result[engine.Machine]{}, err
+		}
+		res := engine.Result[engine.Machine]{
+			Object: m, SystemID: systemID, After: engine.LookAgain, Changed: machines.Changed(ctx, m),
+			Reason: "Commissioning", Message: fmt.Sprintf("%s is %s", m.Hostname, m.StatusName),
+		}
+		switch phase := m.Status.Phase(); {
+		case !begun && m.Owner != "" && m.Status != engine.StatusCommissioning:
+			return res, checkCommission(m)
+		case phase == engine.PhaseCommissioning && m.Status != engine.StatusNew:
+			begun = true
+			return res, nil
+		case begun && phase == engine.PhaseReady:
+			res.Done = true
+			return res, nil
+		case begun && phase == engine.PhaseFailed:
+			return res, &engine.Refusal{
+				Message: fmt.Sprintf("%s ended in the state %q: %s", m.Hostname, m.StatusName, m.StatusMessage),
+				Hint:    "Look at the results of its scripts in MAAS.", Err: engine.ErrInvalid,
+			}
+		case begun:
+			return res, nil
+		}
+		if err := checkCommission(m); err != nil {
+			return res, err
+		}
+		if err := machines.Commission(ctx, systemID); err != nil {
+			return res, fmt.Errorf("cannot commission %s: %w", m.Hostname, err)
+		}
+		begun, res.After = true, time.Second
+		return res, nil
+	})
+	return err
+}
+
+// checkCommission refuses a machine that somebody has, and one that is on its way
+// elsewhere. While a machine is commissioned, MAAS makes whoever began that its owner.
+func checkCommission(m engine.Machine) error {
+	if m.Owner != "" {
+		return &engine.SpecError{
+			Field: "machine", Message: fmt.Sprintf("%s is %s, and is not commissioned while %s has it", m.Hostname, m.StatusName, m.Owner),
+			Hint: "Release the machine first.", Err: engine.ErrConflict,
+		}
+	}
+	if phase := m.Status.Phase(); phase != engine.PhaseReady && phase != engine.PhaseFailed && m.Status != engine.StatusNew {
+		return &engine.SpecError{
+			Field: "machine", Message: fmt.Sprintf("%s is %s, and cannot be commissioned", m.Hostname, m.StatusName),
+			Hint: "Wait until it is Ready, or bring it there in MAAS.", Err: engine.ErrConflict,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+// Package operate is what an operator does by hand to a machine that is there already: turn
+// it on or off, commission it again, have MAAS look at a VM host. It makes and removes
+// nothing.
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// The powers that TurnPower brings about.
+const (
+	PowerOn    = "on"
+	PowerOff   = "off"
+	PowerCycle = "cycle" // off, if it is on, and then on
+)
+
+// TurnPower turns a machine on or off, and waits until its power driver says so. The word
+// of the driver counts: MAAS's own is old where a guest turned itself off.
+func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, power string) error {
+	if power == PowerCycle {
+		if err := TurnPower(ctx, machines, m, PowerOff); err != nil {
+			return err
+		}
+		power = PowerOn
+	}
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+		return turn(ctx, machines, m, power)
+	})
+	return err
+}
+
+// turn asks for the power, and asks MAAS for the other one.
+func turn(ctx context.Context, machines engine.Machines, m engine.Machine, power string) (engine.Result[engine.Machine], error) {
+	res := engine.Result[engine.Machine]{
+		Object: m, SystemID: m.SystemID, After: engine.Shortly,
+		Reason: "Turning" + power, Message: fmt.Sprintf("%s is being turned %s", m.Hostname, power),
+	}
+	state, err := machines.Power(ctx, m.SystemID)
+	switch {
+	case err != nil:
+		return res, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+	case state == power:
+		res.Done = true
+		return res, nil
+	case state != PowerOn && state != PowerOff:
+		return res, &engine.Error{
+			Type: engine.HostUnavailable, Host: m.HostName, Message: fmt.Sprintf("the power driver of %s does not say whether it is on, but %q", m.Hostname, state),
+			Hint: "Check the power parameters of the machine in MAAS. For a VM, check that its VM host answers.",
+		}
+	}
+	change := machines.PowerOn
+	if power == PowerOff {
+		change = machines.PowerOff
+	}
+	if err := change(ctx, m.SystemID); err != nil && !errors.Is(err, engine.ErrUnavailable) { // which is another action in flight
+		return res, fmt.Errorf("cannot turn %s %s: %w", m.Hostname, power, err)
+	}
+	return res, nil
+}

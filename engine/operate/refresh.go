@@ -1,0 +1,41 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// VMHosts lists the VM hosts, and has MAAS look at one.
+type VMHosts interface {
+	Hosts(ctx context.Context) ([]engine.VMHost, error)
+	Refresh(ctx context.Context, host engine.VMHost) error
+}
+
+// RefreshHost has MAAS list the storage pools and the VMs of a VM host anew. The name is
+// the host's, its id, or the system id of its machine.
+func RefreshHost(ctx context.Context, hosts VMHosts, name string) error {
+	all, err := hosts.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, h := range all {
+		if h.AnswersTo(name) {
+			return refresh(ctx, hosts, h)
+		}
+		names = append(names, h.Name)
+	}
+	return engine.UnknownNameError("vm_host", "VM host", name, names)
+}
+
+// refresh refuses a host of which MAAS keeps no record.
+func refresh(ctx context.Context, hosts VMHosts, h engine.VMHost) error {
+	if !h.MAASMakesVMs() {
+		return &engine.SpecError{
+			Field: "vm_host", Message: "MAAS keeps no record of what is on VM host " + h.Name, Err: engine.ErrGone,
+			Hint: "Its LXD is asked each time, so there is nothing to refresh. Take the action out.",
+		}
+	}
+	return hosts.Refresh(ctx, h)
+}

@@ -1,0 +1,67 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// settleAnnotations writes the annotations that are wanted and not there, and removes those
+// that were wanted before. MAAS lets only the user do that whom the machine belongs to.
+func (v *upkeep) settleAnnotations(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	changes := map[string]string{}
+	for _, key := range want.RemovedAnnotations {
+		if _, has := m.OwnerData[key]; has {
+			changes[key] = ""
+		}
+	}
+	for key, value := range want.Annotations {
+		delete(changes, key)
+		if m.OwnerData[key] != value {
+			changes[key] = value
+		}
+	}
+	switch {
+	case len(changes) == 0:
+		return m, nil
+	case m.Status != engine.StatusDeployed && len(want.Annotations) == 0:
+		return m, nil // MAAS removes them with what is deployed
+	case m.Status != engine.StatusDeployed:
+		return m, &engine.SpecError{
+			Field: "annotations", Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
+			Hint: "Bring the VM back to Deployed in MAAS and apply again, or leave annotations out.", Err: engine.ErrConflict,
+		}
+	}
+	m, err := v.unlockToChange(ctx, want, m)
+	if err != nil {
+		return m, err
+	}
+	return v.annotate(ctx, m, changes)
+}
+
+// annotate sends changes of the owner data of a VM that is Deployed.
+func (v *upkeep) annotate(ctx context.Context, m engine.Machine, changes map[string]string) (engine.Machine, error) {
+	err := v.Metal.Annotate(ctx, m.SystemID, changes)
+	switch {
+	case errors.Is(err, engine.ErrConflict):
+		return m, &engine.Refusal{
+			Message: fmt.Sprintf("cannot annotate %s, which belongs to the MAAS user %q", m.Hostname, m.Owner),
+			Hint:    "MAAS lets only that user annotate it: use an API key of that user.", Err: engine.ErrConflict,
+		}
+	case err != nil:
+		return m, fmt.Errorf("cannot annotate %s: %w", m.Hostname, err)
+	}
+	after := map[string]string{}
+	for key, value := range m.OwnerData {
+		after[key] = value
+	}
+	for key, value := range changes {
+		if after[key] = value; value == "" {
+			delete(after, key)
+		}
+	}
+	m.OwnerData = after
+	return m, nil
+}

@@ -1,0 +1,133 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// resizeOrStop gives a finished VM its size. One that runs, and has to be stopped for that,
+// is turned off where the spec lets it: then it is not settled yet.
+func (v *upkeep) resizeOrStop(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
+	err := v.resize(ctx, key, want, m)
+	if err == nil {
+		return m, true, nil
+	}
+	_, runs := errors.AsType[*engine.RunningError](err)
+	switch {
+	case runs && want.Power == "off":
+		m, _, err = v.turn(ctx, want, m, "off")
+		return m, false, err
+	case runs && want.MayStop:
+		m, err = v.stopToResize(ctx, want, m)
+		return m, false, err
+	case engine.IsTerminal(err) && m.OwnerData[engine.RestartData] != "":
+		return m, false, errors.Join(err, v.restart(ctx, m))
+	}
+	return m, false, err
+}
+
+// stopToResize turns a VM off that runs. A note on the machine says first that it is to run
+// again: the run that stops it may not be the one that goes on, and for a while MAAS shows
+// the power of before.
+func (v *upkeep) stopToResize(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	if m.Status != engine.StatusDeployed {
+		return m, cannotTurnError(m, "off")
+	}
+	m, err := v.unlockToChange(ctx, want, m)
+	if err != nil {
+		return m, err
+	}
+	if m.OwnerData[engine.RestartData] == "" {
+		if m, err = v.noteRestart(ctx, m, "yes"); err != nil {
+			return m, err
+		}
+	}
+	v.Log.InfoContext(ctx, "stopping VM to change its size", "name", m.Hostname, "system_id", m.SystemID)
+	m, _, err = v.turn(ctx, want, m, "off")
+	return m, err
+}
+
+// noteRestart writes or removes the note that a VM is to be turned on again.
+func (v *upkeep) noteRestart(ctx context.Context, m engine.Machine, value string) (engine.Machine, error) {
+	return v.annotate(ctx, m, map[string]string{engine.RestartData: value})
+}
+
+// restart begins to turn a VM on that was stopped for a change which cannot be made.
+func (v *upkeep) restart(ctx context.Context, m engine.Machine) error {
+	graced, cancel := engine.WithGrace(ctx)
+	defer cancel()
+	if err := v.Machines.PowerOn(graced, m.SystemID); err != nil {
+		return fmt.Errorf("%s was turned off to change its size, and cannot be turned on again: %w", m.Hostname, err)
+	}
+	return nil
+}
+
+// settlePower brings the power of a finished VM to what is wanted, or on where it was
+// turned off for a change of its size.
+func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
+	power, noted := want.Power, m.OwnerData[engine.RestartData] != ""
+	if power == "" && noted {
+		power = "on"
+	}
+	if power == "" || m.PowerState == power && !noted {
+		return m, true, nil
+	}
+	m, settled, err := v.turn(ctx, want, m, power)
+	if err != nil || !settled || !noted {
+		return m, settled, err
+	}
+	if m, err = v.unlockToChange(ctx, want, m); err != nil {
+		return m, false, err
+	}
+	m, err = v.noteRestart(ctx, m, "")
+	return m, err == nil, err
+}
+
+// turn asks LXD for the power of a VM, as MAAS's word is old where the guest turned itself
+// off, and asks MAAS for the other one. It tells whether the VM has the power already.
+func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine, power string) (engine.Machine, bool, error) {
+	if m.Status != engine.StatusDeployed && (power == "on" || m.Status != engine.StatusReady) {
+		return m, false, cannotTurnError(m, power)
+	}
+	state, err := v.Machines.Power(ctx, m.SystemID)
+	switch {
+	case err != nil:
+		return m, false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+	case state != "on" && state != "off":
+		return m, false, &engine.Error{
+			Type: engine.HostUnavailable, Host: m.HostName, Message: fmt.Sprintf("the LXD of %s does not say whether it is on", m.Hostname),
+			Hint: "Bring the host back, and apply again.",
+		}
+	}
+	m.PowerState = state
+	if state == power {
+		return m, true, nil
+	}
+	if m, err = v.unlockToChange(ctx, want, m); err != nil {
+		return m, false, err
+	}
+	switchPower := v.Machines.PowerOn
+	if power == "off" {
+		switchPower = v.Machines.PowerOff
+	}
+	err = switchPower(ctx, m.SystemID)
+	switch {
+	case errors.Is(err, engine.ErrUnavailable): // another action is in flight: look again
+	case err != nil:
+		return m, false, fmt.Errorf("cannot turn %s %s: %w", m.Hostname, power, err)
+	default:
+		v.Log.InfoContext(ctx, "turning VM on or off", "power", power, "name", m.Hostname, "system_id", m.SystemID)
+	}
+	return m, false, nil
+}
+
+// cannotTurnError says that a VM is in no state in which its power is anybody's but MAAS's.
+func cannotTurnError(m engine.Machine, power string) error {
+	return &engine.SpecError{
+		Field: "power_state", Message: fmt.Sprintf("%s is not turned %s while it is %s", m.Hostname, power, m.StatusName),
+		Hint: "Wait until the VM is Deployed, or bring it back to that in MAAS, and apply again.", Err: engine.ErrConflict,
+	}
+}

@@ -1,0 +1,6 @@
+# The DNS domains.
+data "maaslxd_domains" "all" {}
+
+output "domains" {
+  value = data.maaslxd_domains.all.names
+}

@@ -1,0 +1,10 @@
+# terraform query -generate-config-out=vms.tf writes what imports these VMs.
+list "maaslxd_vm" "unmanaged" {
+  provider         = maaslxd
+  include_resource = true
+
+  config {
+    vm_host = "kvm1"
+    managed = false
+  }
+}

@@ -1,0 +1,9 @@
+# terraform query -generate-config-out=hosts.tf writes what imports these VM hosts.
+list "maaslxd_vm_host" "az1" {
+  provider         = maaslxd
+  include_resource = true
+
+  config {
+    zone = "az1"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = maaslxd_machine.db
+  id = "node1"
+}

@@ -1,0 +1,77 @@
+// Package actions is the provider's actions: what is done to an object once, when a user or
+// a lifecycle asks for it, and is part of no state.
+package actions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/action"
+	"github.com/hashicorp/terraform-plugin-framework/action/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// configuredAction is what the actions have in common.
+type configuredAction struct {
+	client *client.Client
+}
+
+// Configure takes what the provider hands over.
+func (a *configuredAction) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
+	a.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
+}
+
+// invoke lets an action ask the backend within its time. What fails is in the diagnostics.
+func (a *configuredAction) invoke(ctx context.Context, doing string, limits timeouts.Value, usual time.Duration, diags *diag.Diagnostics, act func(context.Context, *client.Backend) error) {
+	limited, cancel := values.WithTimeout(ctx, limits.Invoke, usual, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	b, err := a.client.Use()
+	if err == nil {
+		err = act(limited, b)
+	}
+	switch {
+	case err == nil:
+	case limited.Err() != nil:
+		diags.AddError("Cannot "+doing, diagnostics.StoppedWaiting(limited.Err(), "timeouts.invoke")+" What MAAS has begun goes on; what would have come after it does not. Look at the machine in MAAS."+diagnostics.Paragraph(diagnostics.Text(err)))
+	default:
+		diagnostics.Report(diags, doing, err)
+	}
+}
+
+// onMachine lets an action act on the machine of a name.
+func onMachine(name string, act func(context.Context, *client.Backend, engine.Machine) error) func(context.Context, *client.Backend) error {
+	return func(ctx context.Context, b *client.Backend) error {
+		m, err := b.MachineNamed(ctx, name)
+		if err != nil {
+			return fmt.Errorf("machine: %w", err)
+		}
+		return act(ctx, b, m)
+	}
+}
+
+// machineAttribute names a machine.
+func machineAttribute(which string) schema.Attribute {
+	return schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: which + ": its system id, hostname or FQDN in MAAS, such as `maaslxd_vm.web.id`.",
+		Validators:          []validator.String{values.NotEmpty()},
+	}
+}
+
+// timeoutsAttribute says how long an action may take.
+func timeoutsAttribute(ctx context.Context, usual string) schema.Attribute {
+	return timeouts.AttributesWithOpts(ctx, timeouts.Opts{
+		InvokeDescription: "How long the action may take, as a duration such as `15m`. Default `" + usual + "`.",
+	})
+}

@@ -1,0 +1,74 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/action"
+	"github.com/hashicorp/terraform-plugin-framework/action/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/operate"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+)
+
+// powerTimeout is said in the schema, too.
+const powerTimeout = 10 * time.Minute
+
+var _ action.ActionWithConfigure = (*powerAction)(nil)
+
+// NewPower makes the action maaslxd_power.
+func NewPower() action.Action { return &powerAction{} }
+
+// powerAction is the action maaslxd_power.
+type powerAction struct{ configuredAction }
+
+type powerModel struct {
+	Machine  types.String   `tfsdk:"machine"`
+	Power    types.String   `tfsdk:"power"`
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+}
+
+// Metadata names the action.
+func (a *powerAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_power"
+}
+
+// Schema names a machine, and the power that it gets.
+func (a *powerAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Turns a VM or a machine of MAAS on or off, or off and on again, and waits until its power driver says so. " +
+			"A guest is not asked to shut down where MAAS's power driver does not ask it. A VM host that is turned off takes its VMs with it. " +
+			"To keep a VM on or off, set `power_state` of `maaslxd_vm`.",
+		Attributes: map[string]schema.Attribute{
+			"machine": machineAttribute("VM or machine to turn on or off"),
+			"power": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "`on`, `off` or `cycle`. `cycle` turns the machine off, if it is on, and then on. " +
+					"Only a machine that somebody has in MAAS can be turned on.",
+				Validators: []validator.String{stringvalidator.OneOf(operate.PowerOn, operate.PowerOff, operate.PowerCycle)},
+			},
+			"timeouts": timeoutsAttribute(ctx, "10m"),
+		},
+	}
+}
+
+// Invoke changes the power.
+func (a *powerAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
+	var m powerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	power := m.Power.ValueString()
+	a.invoke(ctx, fmt.Sprintf("turn machine %s %s", m.Machine.ValueString(), power), m.Timeouts, powerTimeout, &resp.Diagnostics,
+		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("power %s: %s (%s)", power, found.Hostname, found.SystemID)})
+			return operate.TurnPower(ctx, b.Machines, found, power)
+		}))
+}

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// SameSubnet tells whether two texts name one subnet, by its name or its CIDR, of those
+// that list finds. Where MAAS cannot be asked, only equal texts do.
+func SameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had types.String) bool {
+	if want.Equal(had) {
+		return true
+	}
+	if want.IsUnknown() || had.IsNull() {
+		return false
+	}
+	all, err := list(ctx)
+	if err != nil {
+		return false
+	}
+	wanted, found := subnetOf(all, want.ValueString())
+	before, known := subnetOf(all, had.ValueString())
+	return found && known && wanted.ID == before.ID
+}
+
+// subnetOf finds the one subnet of a CIDR or a name. Names need not be unique.
+func subnetOf(all []engine.Subnet, text string) (engine.Subnet, bool) {
+	var named []engine.Subnet
+	for _, s := range all {
+		if s.CIDR == text {
+			return s, true
+		}
+		if s.Name == text {
+			named = append(named, s)
+		}
+	}
+	if len(named) != 1 {
+		return engine.Subnet{}, false
+	}
+	return named[0], true
+}
+
+// Subnets lists the subnets of MAAS for a plan.
+func (c *Client) Subnets(ctx context.Context) ([]engine.Subnet, error) {
+	b, err := c.Use()
+	if err != nil {
+		return nil, err
+	}
+	look, cancel := context.WithTimeout(ctx, ReadTimeout)
+	defer cancel()
+	return b.Names.Subnets(look)
+}

@@ -1,0 +1,68 @@
+// Package functions is the provider's functions. They ask nobody: what they return depends
+// on their arguments alone.
+package functions
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+
+	"github.com/maaslxd/maaslxd/engine/providerid"
+)
+
+var _ function.Function = (*providerIDFunction)(nil)
+
+// NewProviderID makes the function provider_id.
+func NewProviderID() function.Function { return &providerIDFunction{} }
+
+// providerIDFunction is the function provider_id.
+type providerIDFunction struct{}
+
+// The kinds of machines, and the forms of their providerIDs.
+const (
+	kindVM      = "vm"
+	kindMachine = "machine"
+)
+
+var forms = map[string]providerid.Form{kindVM: providerid.LXD, kindMachine: providerid.BareMetal}
+
+// Metadata names the function.
+func (f *providerIDFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "provider_id"
+}
+
+// Definition is what the function takes and returns.
+func (f *providerIDFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "providerID of a Kubernetes Node on a machine of MAAS",
+		MarkdownDescription: "The providerID by which Kubernetes and Cluster API know the Node on a machine of MAAS, as the Cluster API provider of this project " +
+			"writes it: `maas-lxd://ZONE/SYSTEM_ID` of a VM, `maas://ZONE/SYSTEM_ID` of bare metal.",
+		Parameters: []function.Parameter{
+			function.StringParameter{
+				Name: "kind", MarkdownDescription: "`vm` or `machine`.",
+				Validators: []function.StringParameterValidator{stringvalidator.OneOf(kindVM, kindMachine)},
+			},
+			function.StringParameter{Name: "zone", MarkdownDescription: "Availability zone of the machine, such as `maaslxd_vm.x.zone`."},
+			function.StringParameter{Name: "system_id", MarkdownDescription: "MAAS's id of the machine, such as `maaslxd_vm.x.id`."},
+		},
+		Return: function.StringReturn{},
+	}
+}
+
+// Run writes the providerID.
+func (f *providerIDFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var kind, zone, systemID string
+	if resp.Error = req.Arguments.Get(ctx, &kind, &zone, &systemID); resp.Error != nil {
+		return
+	}
+	id, err := providerid.New(forms[kind], zone, systemID)
+	switch {
+	case err == nil:
+		resp.Error = resp.Result.Set(ctx, id.String())
+	case zone == "":
+		resp.Error = function.NewArgumentFuncError(1, "the zone is empty. Give the availability zone of the machine")
+	default:
+		resp.Error = function.NewArgumentFuncError(2, err.Error()+". Give the id of the machine, such as 4y3h7n")
+	}
+}

@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+var _ list.ListResourceWithConfigure = (*hostList)(nil)
+
+// NewList makes the list resource maaslxd_vm_host: the VM hosts that MAAS has, to be
+// imported.
+func NewList() list.ListResource { return &hostList{} }
+
+// hostList is the list resource maaslxd_vm_host. It reads each host as the resource does.
+type hostList struct{ hostResource }
+
+// hostListModel says which hosts to list; what is null matches all.
+type hostListModel struct {
+	Zone types.String `tfsdk:"zone"`
+	Pool types.String `tfsdk:"pool"`
+	Tags types.List   `tfsdk:"tags"`
+}
+
+// ListResourceConfigSchema says how the list is narrowed.
+func (l *hostList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The LXD VM hosts of MAAS, whoever registered them, for `terraform query`. An import of one takes it over as it is. " +
+			"A VM host that MAAS has never reached has no machine, and is not listed.",
+		Attributes: map[string]schema.Attribute{
+			"zone": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VM hosts in this availability zone."},
+			"pool": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VM hosts in this resource pool."},
+			"tags": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only VM hosts with all of these tags."},
+		},
+	}
+}
+
+// List lists the VM hosts.
+func (l *hostList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	var m hostListModel
+	diags := req.Config.Get(ctx, &m)
+	b, found := l.matching(ctx, m, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(h engine.VMHost) list.ListResult { return l.result(ctx, b, req, h) })
+}
+
+// matching are the VM hosts that the filter lets through.
+func (l *hostList) matching(ctx context.Context, m hostListModel, diags *diag.Diagnostics) (*client.Backend, []engine.VMHost) {
+	if diags.HasError() {
+		return nil, nil
+	}
+	b, err := l.client.Use()
+	var all []engine.VMHost
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+		defer cancel()
+		all, err = b.Inventory.Hosts(limited)
+	}
+	if err != nil {
+		diagnostics.Report(diags, "list the VM hosts", err)
+	}
+	return b, slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return h.MachineID == "" || !m.matches(h) })
+}
+
+func (m hostListModel) matches(h engine.VMHost) bool {
+	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, h.Zone, h.Pool, h.Tags)
+}
+
+// result is one VM host: its identity, and all that an import would read of it where that
+// is wanted.
+func (l *hostList) result(ctx context.Context, b *client.Backend, req list.ListRequest, host engine.VMHost) list.ListResult {
+	result := req.NewListResult(ctx)
+	diags := &result.Diagnostics
+	result.DisplayName = host.Name
+	values.SaveIdentity(ctx, result.Identity, host.MachineID, diags)
+	if !req.IncludeResource {
+		return result
+	}
+	diags.Append(result.Resource.SetAttribute(ctx, path.Root("id"), types.StringValue(host.MachineID))...)
+	diags.Append(result.Resource.SetAttribute(ctx, path.Root("vm_host_id"), values.OptionalID(host.ID))...)
+	var state hostState
+	diags.Append(result.Resource.Get(ctx, &state)...)
+	if diags.HasError() {
+		return result
+	}
+	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	n := hostNotes{Imported: true}
+	seen, err := l.look(limited, b, state, &n)
+	if err != nil {
+		diagnostics.Report(diags, "read VM host "+host.Name, err)
+		return result
+	}
+	n = n.seen(seen)
+	state.refresh(ctx, seen, diags)
+	state.imported(ctx, seen, endpointOf(limited, b, seen, diags), n.Foreign, diags)
+	diags.Append(result.Resource.Set(ctx, &state)...)
+	return result
+}

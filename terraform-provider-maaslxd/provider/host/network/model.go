@@ -1,0 +1,121 @@
+// Package network is the attribute network of a VM host: bonds, VLAN interfaces and
+// bridges that MAAS makes on its machine.
+package network
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+type networkModel struct {
+	Bonds   types.Map `tfsdk:"bonds"`
+	VLANs   types.Map `tfsdk:"vlans"`
+	Bridges types.Map `tfsdk:"bridges"`
+}
+
+type bondModel struct {
+	Interfaces types.List   `tfsdk:"interfaces"`
+	Mode       types.String `tfsdk:"mode"`
+	LACPRate   types.String `tfsdk:"lacp_rate"`
+	HashPolicy types.String `tfsdk:"xmit_hash_policy"`
+	MTU        types.Int64  `tfsdk:"mtu"`
+	Links      types.List   `tfsdk:"links"`
+}
+
+type vlanModel struct {
+	Parent types.String `tfsdk:"parent"`
+	VLAN   types.Int64  `tfsdk:"vlan"`
+	MTU    types.Int64  `tfsdk:"mtu"`
+	Links  types.List   `tfsdk:"links"`
+}
+
+type bridgeModel struct {
+	Parent types.String `tfsdk:"parent"`
+	MTU    types.Int64  `tfsdk:"mtu"`
+	Links  types.List   `tfsdk:"links"`
+}
+
+type linkModel struct {
+	Mode           types.String `tfsdk:"mode"`
+	Subnet         types.String `tfsdk:"subnet"`
+	IP             types.String `tfsdk:"ip"`
+	DefaultGateway types.Bool   `tfsdk:"default_gateway"`
+}
+
+var (
+	linksType = types.ListType{ElemType: types.ObjectType{AttrTypes: map[string]attr.Type{
+		"mode": types.StringType, "subnet": types.StringType, "ip": types.StringType, "default_gateway": types.BoolType,
+	}}}
+	bondType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"interfaces": types.ListType{ElemType: types.StringType}, "mode": types.StringType, "lacp_rate": types.StringType,
+		"xmit_hash_policy": types.StringType, "mtu": types.Int64Type, "links": linksType,
+	}}
+	vlanType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"parent": types.StringType, "vlan": types.Int64Type, "mtu": types.Int64Type, "links": linksType,
+	}}
+	bridgeType = types.ObjectType{AttrTypes: map[string]attr.Type{"parent": types.StringType, "mtu": types.Int64Type, "links": linksType}}
+)
+
+// Type is the type of the attribute.
+var Type = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"bonds": types.MapType{ElemType: bondType}, "vlans": types.MapType{ElemType: vlanType}, "bridges": types.MapType{ElemType: bridgeType},
+}}
+
+// Spec is what the attribute asks of the engine; nil where it is null, or something in it
+// is not known yet.
+func Spec(ctx context.Context, o types.Object, diags *diag.Diagnostics) *engine.NetworkSpec {
+	if o.IsNull() || !values.KnownThroughout(ctx, o) {
+		return nil
+	}
+	m := values.Decode[networkModel](ctx, o, diags)
+	if m == nil {
+		return nil
+	}
+	spec := &engine.NetworkSpec{Bonds: map[string]engine.BondSpec{}, VLANs: map[string]engine.VLANSpec{}, Bridges: map[string]engine.NetworkBridgeSpec{}}
+	for name, b := range values.DecodeMap[bondModel](ctx, m.Bonds, diags) {
+		bond := engine.BondSpec{
+			BondMode:        engine.BondMode{Mode: b.Mode.ValueString(), LACPRate: b.LACPRate.ValueString(), HashPolicy: b.HashPolicy.ValueString()},
+			NetworkSettings: settings(ctx, b.MTU, b.Links, diags),
+		}
+		for _, i := range b.Interfaces.Elements() {
+			if name, ok := i.(types.String); ok {
+				bond.Interfaces = append(bond.Interfaces, name.ValueString())
+			}
+		}
+		spec.Bonds[name] = bond
+	}
+	for name, v := range values.DecodeMap[vlanModel](ctx, m.VLANs, diags) {
+		spec.VLANs[name] = engine.VLANSpec{Parent: v.Parent.ValueString(), VID: int(v.VLAN.ValueInt64()), NetworkSettings: settings(ctx, v.MTU, v.Links, diags)}
+	}
+	for name, b := range values.DecodeMap[bridgeModel](ctx, m.Bridges, diags) {
+		spec.Bridges[name] = engine.NetworkBridgeSpec{Parent: b.Parent.ValueString(), NetworkSettings: settings(ctx, b.MTU, b.Links, diags)}
+	}
+	return spec
+}
+
+func settings(ctx context.Context, mtu types.Int64, links types.List, diags *diag.Diagnostics) engine.NetworkSettings {
+	s := engine.NetworkSettings{MTU: int(mtu.ValueInt64())}
+	if links.IsNull() || links.IsUnknown() {
+		return s
+	}
+	var all []*linkModel
+	diags.Append(links.ElementsAs(ctx, &all, false)...)
+	for _, l := range all {
+		if l == nil { // refused by a validator
+			continue
+		}
+		link := engine.LinkSpec{Mode: l.Mode.ValueString(), Subnet: l.Subnet.ValueString(), DefaultGateway: l.DefaultGateway.ValueBool()}
+		if ip, err := netip.ParseAddr(l.IP.ValueString()); err == nil {
+			link.IP = ip
+		}
+		s.Links = append(s.Links, link)
+	}
+	return s
+}

@@ -1,0 +1,106 @@
+package network
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Attribute is network; replaces ends its description.
+func Attribute(replaces string) schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Network of the machine in MAAS, in the place of `bridge`: bonds, VLAN interfaces and bridges, keyed by the names of the interfaces, of at most " +
+			"15 characters. MAAS makes them before the machine is deployed, and they go when it is released: its NICs then have what they had before. An interface that the machine " +
+			"has in MAAS already is used as it is, and stays; it must be as it is described. VMs join the bridges, unless `lxd.networks` says otherwise. " +
+			"The plan checks names, VLANs, subnets and addresses against MAAS." + replaces,
+		Attributes: map[string]schema.Attribute{
+			"bonds": interfaces("Bonds of physical interfaces. The interfaces must be connected to one VLAN in MAAS.", bondAttributes()),
+			"vlans": interfaces("VLAN interfaces, such as `bond0.100`.", map[string]schema.Attribute{
+				"parent": parent("NIC or bond below it: the name of a NIC, its MAC address, or the name of a bond."),
+				"vlan": schema.Int64Attribute{
+					Required: true, Validators: []validator.Int64{int64validator.Between(1, engine.MaxVID)},
+					MarkdownDescription: fmt.Sprintf("Tag of the VLAN, 1 to %d. MAAS must have a subnet on that VLAN, in the fabric of the parent.", engine.MaxVID),
+				},
+			}),
+			"bridges": interfaces("Bridges that VMs join. At least one, and one of them on a VLAN where MAAS serves DHCP, from which VMs boot. "+
+				"With several, none of them called `br0`, `lxd.profile.network` says which one instances join by default.", map[string]schema.Attribute{
+				"parent": parent("Interface below it: the name of a NIC, its MAC address, or the name of a bond or VLAN interface."),
+			}),
+		},
+	}
+}
+
+// interfaces is a map of interfaces with the attributes that all have, and some more.
+func interfaces(description string, own map[string]schema.Attribute) schema.Attribute {
+	attributes := map[string]schema.Attribute{
+		"mtu": schema.Int64Attribute{
+			Optional: true, Validators: []validator.Int64{int64validator.Between(engine.MinMTU, engine.MaxMTU)},
+			MarkdownDescription: fmt.Sprintf("MTU in bytes, %d to %d, and not more than that of the interface below it. Default: that of its VLAN in MAAS. "+
+				"MAAS makes what is below it as large.", engine.MinMTU, engine.MaxMTU),
+		},
+		"links": linksAttribute(),
+	}
+	maps.Copy(attributes, own)
+	return schema.MapNestedAttribute{
+		Optional: true, MarkdownDescription: description, Validators: []validator.Map{mapvalidator.NoNullValues()},
+		NestedObject: schema.NestedAttributeObject{Attributes: attributes},
+	}
+}
+
+func parent(description string) schema.Attribute {
+	return schema.StringAttribute{Required: true, MarkdownDescription: description, Validators: []validator.String{values.NotEmpty()}}
+}
+
+func bondAttributes() map[string]schema.Attribute {
+	word := func(description string, words []string) schema.Attribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.OneOf(words...)}}
+	}
+	return map[string]schema.Attribute{
+		"interfaces": schema.ListAttribute{
+			Required: true, ElementType: types.StringType, MarkdownDescription: "NICs that it joins, by name or MAC address.",
+			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.NoNullValues(), listvalidator.ValueStringsAre(values.NotEmpty())},
+		},
+		"mode":      word("Mode: `balance-rr`, `active-backup`, `balance-xor`, `broadcast`, `802.3ad` (LACP), `balance-tlb` or `balance-alb`. Default: MAAS's, `balance-rr`.", engine.BondModes),
+		"lacp_rate": word("How often LACP is spoken: `fast`, each second, or `slow`, each 30 seconds. Only for the mode `802.3ad`. Default: MAAS's, `fast`.", engine.BondLACPRates),
+		"xmit_hash_policy": word("What chooses the interface of a packet: `layer2`, `layer2+3`, `layer3+4`, `encap2+3` or `encap3+4`. Only for the modes `802.3ad`, "+
+			"`balance-xor` and `balance-tlb`. Default: MAAS's, `layer2`.", engine.BondHashPolicies),
+	}
+}
+
+func linksAttribute() schema.Attribute {
+	return schema.ListNestedAttribute{
+		Optional:   true,
+		Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.NoNullValues()},
+		MarkdownDescription: "Addresses of the interface, each on a subnet of its VLAN. Default: a bridge takes over the links of what is below it, or gets an address of the " +
+			"only subnet on its VLAN; a bond or VLAN interface gets none.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"mode": schema.StringAttribute{
+				Required: true, Validators: []validator.String{stringvalidator.OneOf(engine.LinkModes...)},
+				MarkdownDescription: "`auto`: MAAS assigns an address when it deploys. `static`: the one of `ip`. `dhcp`: the machine asks a DHCP server. `link_up`: none; the only link then.",
+			},
+			"subnet": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{values.NotEmpty()},
+				MarkdownDescription: "Subnet: its name in MAAS, or its CIDR. Not for `link_up`, and required else.",
+			},
+			"ip": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{values.IPAddress("the mode auto lets MAAS choose")},
+				MarkdownDescription: "Address of a `static` link, which must be free, and outside of MAAS's dynamic ranges.",
+			},
+			"default_gateway": schema.BoolAttribute{
+				Optional:            true,
+				MarkdownDescription: "Make the gateway of the subnet that of the machine, for `auto` and `static`. At most one link has it. Default `false`: MAAS chooses.",
+			},
+		}},
+	}
+}

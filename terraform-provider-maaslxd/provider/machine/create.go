@@ -1,0 +1,129 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Create takes and deploys a machine, or goes on with one that an earlier run began. A
+// machine that is on its way when waiting ends goes to the state with a warning, and the
+// next apply goes on. One that will not get there goes to the state with an error, and so
+// tainted, unless nothing was installed on it: then it is given back.
+func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan, config machineModel
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	checkChoice(config, diags) // what was unknown is known by now
+	spec := plan.spec(ctx, config, diags)
+	spec.AwaitName = true
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, createTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	name := plan.Name.ValueString()
+	doing := "create machine " + name
+	b, m, err := r.create(wait, name, spec)
+	switch outcomeOf(wait, m, err) {
+	case diagnostics.NothingCreated:
+		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+		return
+	case diagnostics.Resumable:
+		reportCreateUnfinished(wait, r.client, diags, m, err)
+	case diagnostics.Unusable:
+		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+		if m.Status.Phase() == engine.PhaseAllocated {
+			r.giveBack(ctx, b, m, plan, diags)
+			return
+		}
+	case diagnostics.CreateSucceeded:
+	}
+	plan.fill(m)
+	save(ctx, &resp.State, resp.Identity, plan, diags)
+	writeNotes(ctx, resp.Private, r.firstNotes(ctx, config, m, err != nil, diags), diags)
+}
+
+// firstNotes are the notes of a machine that was made of a configuration.
+func (r *machineResource) firstNotes(ctx context.Context, config machineModel, m engine.BareMetal, pending bool, diags *diag.Diagnostics) notes {
+	n := notes{
+		Key: r.client.MachineKey(config.Name.ValueString()), MAAS: r.client.MarkMAAS(ctx, diags), Pending: pending,
+		Image: m.Image, Kernel: m.Kernel,
+	}
+	if d := config.deploy(ctx, diags); d != nil {
+		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
+	}
+	return n
+}
+
+func (r *machineResource) create(ctx context.Context, name string, spec engine.MachineSpec) (*client.Backend, engine.BareMetal, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return nil, engine.BareMetal{}, err
+	}
+	// Asked before anything is made, and outside of Wait and its patience.
+	if _, err := b.Catalog.Capabilities(ctx); err != nil {
+		return b, engine.BareMetal{}, err
+	}
+	if err := r.client.KeepOwner(); err != nil {
+		return b, engine.BareMetal{}, err
+	}
+	key := r.client.MachineKey(name)
+	if err := r.client.Claim(key, "machine "+name); err != nil {
+		return b, engine.BareMetal{}, err
+	}
+	release, err := r.client.HoldLease(ctx, b, key, "machine", name)
+	if err != nil {
+		return b, engine.BareMetal{}, err
+	}
+	defer release()
+	m, err := engine.Wait(ctx, b.Metal.Steps(engine.Ref{Key: key, Name: name}, spec))
+	return b, m, err
+}
+
+// outcomeOf judges how waiting for a machine within ctx ended.
+func outcomeOf(ctx context.Context, m engine.BareMetal, err error) diagnostics.Outcome {
+	return diagnostics.OutcomeOf(ctx, m.SystemID, err, func(err error) bool { return hopeless(m, err) })
+}
+
+// hopeless tells whether the error says that this very machine will not get there. A key of
+// MAAS that was revoked, or a proxy's page, say nothing of it. Once it is Deployed nothing
+// does.
+func hopeless(m engine.BareMetal, err error) bool {
+	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy, engine.ErrForbidden}
+	_, refused := errors.AsType[*engine.Refusal](err)
+	_, misspelled := errors.AsType[*engine.SpecError](err)
+	return m.Status.Phase() != engine.PhaseDeployed && (refused || misspelled) &&
+		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
+}
+
+// giveBack undoes a create that failed.
+func (r *machineResource) giveBack(ctx context.Context, b *client.Backend, m engine.BareMetal, plan machineModel, diags *diag.Diagnostics) {
+	name := plan.Name.ValueString()
+	ref := engine.Ref{Key: r.client.MachineKey(name), Name: name, SystemID: m.SystemID}
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, deleteTimeout, diags)
+	defer cancel()
+	if err := release(wait, b, ref); err != nil && !diagnostics.IsGone(err) {
+		diagnostics.Report(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
+	}
+}
+
+// reportCreateUnfinished says that a create stopped waiting, and what comes next.
+func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, m engine.BareMetal, err error) {
+	why := diagnostics.Explain(err)
+	if ctx.Err() != nil {
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + diagnostics.Paragraph(diagnostics.Text(err))
+	}
+	c.ReportUnfinished(diags, "The machine is kept in the state as "+m.SystemID, fmt.Sprintf("Machine %s is not finished: %s", m.Hostname, m.StatusName), why)
+}

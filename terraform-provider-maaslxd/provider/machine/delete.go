@@ -1,0 +1,65 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Delete gives the machine back: it is Ready and nobody's then. One that is gone already is
+// no error.
+func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state machineModel
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	n := readNotes(ctx, req.Private, diags)
+	wait, cancel := values.WithTimeout(ctx, state.Timeouts.Delete, deleteTimeout, diags)
+	defer cancel()
+	ref := r.ref(state, n)
+	ref.Release = engine.Release{Erase: values.Erase(ctx, state.Release, diags)}
+	if diags.HasError() {
+		return
+	}
+	name := state.Name.ValueString()
+	err := r.remove(wait, ref, n)
+	switch {
+	case err == nil || diagnostics.IsGone(err):
+	case wait.Err() != nil:
+		diags.AddError(fmt.Sprintf("Machine %s is not given back yet", name),
+			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
+				diagnostics.StoppedWaiting(wait.Err(), "timeouts.delete"), diagnostics.Paragraph(diagnostics.Text(err))))
+	default:
+		diagnostics.Report(diags, fmt.Sprintf("delete machine %s (%s)", name, state.ID.ValueString()), err)
+	}
+}
+
+// remove releases a machine of the MAAS that the notes know.
+func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n notes) error {
+	b, err := r.client.Use()
+	if err != nil {
+		return err
+	}
+	if _, err := b.RequireMAAS(ctx, n.MAAS); err != nil {
+		return err
+	}
+	if n.Foreign { // without a mark, it would not be taken for ours
+		if _, err := engine.Wait(ctx, b.Metal.Steps(ref, engine.MachineSpec{Machine: ref.SystemID, Adopt: true, Inherit: true})); err != nil {
+			return err
+		}
+	}
+	return release(ctx, b, ref)
+}
+
+func release(ctx context.Context, b *client.Backend, ref engine.Ref) error {
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
+		return b.Metal.Delete(ctx, ref)
+	})
+	return err
+}

@@ -1,0 +1,68 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+const importUsage = "Import a machine by its system id (\"4y3h7n\"), its hostname (\"node1\") or its FQDN (\"node1.example.com\")."
+
+// ImportState finds the machine; the Read that follows fills in the state.
+func (r *machineResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	diags := &resp.Diagnostics
+	id := values.ImportID(ctx, req, diags)
+	if diags.HasError() {
+		return
+	}
+	find, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	m, err := r.find(find, strings.TrimSpace(id))
+	if err != nil {
+		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		return
+	}
+	if why := notImportable(m); why != "" {
+		diags.AddError(fmt.Sprintf("Cannot import %q", id), fmt.Sprintf("Machine %s (%s) %s", m.Hostname, m.SystemID, why))
+		return
+	}
+	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(m.SystemID))...)
+	values.SaveIdentity(ctx, resp.Identity, m.SystemID, diags)
+	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
+}
+
+// find looks for a machine by system id first, then by name.
+func (r *machineResource) find(ctx context.Context, id string) (engine.Machine, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	if id == "" {
+		return engine.Machine{}, fmt.Errorf("no machine is named. %s", importUsage)
+	}
+	return b.MachineNamed(ctx, id)
+}
+
+// notImportable says why a machine is no maaslxd_machine, "" if it may be one.
+func notImportable(m engine.Machine) string {
+	marked := strings.Contains(string(m.MarkedBy()), "/"+client.MachineKeyName(""))
+	switch {
+	case m.ShowsVMHost():
+		return "is a VM. Import it as a maaslxd_vm."
+	case slices.Contains(m.Tags, engine.HostTag):
+		return "is an LXD host. Import it as a maaslxd_vm_host."
+	case !marked && !isInstalled(m):
+		return fmt.Sprintf("is %s, and nothing is installed on it. Deploy it with a maaslxd_machine that names it, which needs no import.", m.StatusName)
+	}
+	return ""
+}

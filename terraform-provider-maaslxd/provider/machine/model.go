@@ -1,0 +1,68 @@
+package machine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// machineModel is a maaslxd_machine as Terraform holds it: configuration, plan or state.
+type machineModel struct {
+	ID            types.String   `tfsdk:"id"`
+	Name          types.String   `tfsdk:"name"`
+	Machine       types.String   `tfsdk:"machine"`
+	Selector      types.Object   `tfsdk:"selector"`
+	Interfaces    types.Map      `tfsdk:"interfaces"`
+	Deploy        types.Object   `tfsdk:"deploy"`
+	Release       types.Object   `tfsdk:"release"`
+	Hostname      types.String   `tfsdk:"hostname"`
+	FQDN          types.String   `tfsdk:"fqdn"`
+	Zone          types.String   `tfsdk:"zone"`
+	Pool          types.String   `tfsdk:"pool"`
+	Architecture  types.String   `tfsdk:"architecture"`
+	Cores         types.Int64    `tfsdk:"cores"`
+	MemoryMiB     types.Int64    `tfsdk:"memory_mib"`
+	IPAddresses   types.List     `tfsdk:"ip_addresses"`
+	Status        types.String   `tfsdk:"status"`
+	StatusMessage types.String   `tfsdk:"status_message"`
+	Timeouts      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// interfaceModel is an interface with a fixed address.
+type interfaceModel struct {
+	NIC    types.String `tfsdk:"nic"`
+	Subnet types.String `tfsdk:"subnet"`
+	IP     types.String `tfsdk:"ip"`
+}
+
+var interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"nic": types.StringType, "subnet": types.StringType, "ip": types.StringType,
+}}
+
+// interfaces decodes the interfaces; nil if there are none or they are not known.
+func (m machineModel) interfaces(ctx context.Context, diags *diag.Diagnostics) map[string]interfaceModel {
+	return values.DecodeMap[interfaceModel](ctx, m.Interfaces, diags)
+}
+
+// deploy decodes what to install; nil if that is not said or not known.
+func (m machineModel) deploy(ctx context.Context, diags *diag.Diagnostics) *values.Deployment {
+	return values.Decode[values.Deployment](ctx, m.Deploy, diags)
+}
+
+// labels are those of interfaces, sorted.
+func labels(interfaces map[string]interfaceModel) []string {
+	return slices.Sorted(maps.Keys(interfaces))
+}
+
+// named is what names the machine of a state.
+func (m machineModel) named() client.NamedMachine {
+	return client.NamedMachine{Object: "machine " + m.Name.ValueString(), By: m.Machine, ID: m.ID, Hostname: m.Hostname}
+}

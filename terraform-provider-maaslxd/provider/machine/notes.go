@@ -1,0 +1,98 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// notesKey is where the notes are in the private state of a machine.
+const notesKey = "machine"
+
+// notes are what the provider remembers of a machine besides its state. They hold no
+// secret.
+type notes struct {
+	// Key that the machine is known by. It changes with its name.
+	Key engine.Key `json:"key,omitempty"`
+	// Pending: an apply stopped waiting before everything was done.
+	Pending bool `json:"pending,omitempty"`
+	// Imported: what it was installed with is not known as a whole, so the configuration
+	// is believed.
+	Imported bool `json:"imported,omitempty"`
+	// Foreign: it carries no mark of anybody's yet. The next apply marks it.
+	Foreign bool `json:"foreign,omitempty"`
+	// MAAS is the mark of the MAAS that the machine is in.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the machine was installed with.
+	UserData values.UserDataNotes `json:"user_data,omitzero"`
+	// Image and Kernel that are installed, by MAAS's word; empty: not known.
+	Image  string `json:"image,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+}
+
+// markOf is the key that a machine is marked with; empty: with none.
+func markOf(m engine.BareMetal) engine.Key { return engine.Key(m.OwnerData[engine.KeyData]) }
+
+// isUnread tells of notes that no look has filled yet: those of an import.
+func (n notes) isUnread() bool { return n.Key == "" && !n.Foreign }
+
+// seen brings the notes up to date with what was seen of the machine.
+func (n notes) seen(m engine.BareMetal) notes {
+	n.Image, n.Kernel = m.Image, m.Kernel
+	mark := markOf(m)
+	if mark != "" && n.Key != "" && engine.Key(m.OwnerData[engine.FormerData]) == n.Key { // a run died after it had renamed the machine
+		n.Key = mark
+	}
+	if n.Key == "" {
+		n.Key, n.Foreign = mark, mark == ""
+	}
+	if mark != "" && mark == n.Key {
+		n.Pending, n.Foreign = !m.Finished, false
+	}
+	return n
+}
+
+// gone tells whether what the notes are of is not there any more: the machine was released,
+// and perhaps deployed anew by someone else, which takes the marks off.
+func (n notes) gone(m engine.BareMetal) bool {
+	if n.Foreign {
+		return !isInstalled(m.Machine)
+	}
+	return markOf(m) != n.Key
+}
+
+// isInstalled tells whether something is, or was to be, on the machine's disks.
+func isInstalled(m engine.Machine) bool {
+	switch m.Status.Phase() {
+	case engine.PhaseDeployed, engine.PhaseFailed, engine.PhaseOther:
+		return true
+	default:
+		return false
+	}
+}
+
+// finished are the notes of a machine that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n notes) finished(key engine.Key, m engine.BareMetal, deployed *values.Deployment) notes {
+	out := notes{Key: key, MAAS: n.MAAS, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel}
+	if deployed != nil && (n.Imported || n.Pending) {
+		out.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	return out
+}
+
+// installed tells what the machine was installed with.
+func (n notes) installed() values.InstallNotes {
+	return values.InstallNotes{UserData: n.UserData, Image: n.Image, Kernel: n.Kernel, Imported: n.Imported}
+}
+
+func readNotes(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) notes {
+	return values.ReadNotes[notes](ctx, private, notesKey, "machine", diags)
+}
+
+func writeNotes(ctx context.Context, private values.PrivateWriter, n notes, diags *diag.Diagnostics) {
+	values.WriteNotes(ctx, private, notesKey, "machine", n, diags)
+}

@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// ModifyPlan says what replaces the machine, plans to go on with what an apply left
+// unfinished, and looks in MAAS whether the plan can be carried out.
+func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		r.planDestroy(ctx, req, resp)
+		return
+	}
+	p := machinePlan{diags: &resp.Diagnostics, machine: r.client.Machine, subnets: r.client.Subnets}
+	p.diags.Append(req.Config.Get(ctx, &p.config)...)
+	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
+	if !req.State.Raw.IsNull() {
+		p.state = new(machineModel)
+		p.diags.Append(req.State.Get(ctx, p.state)...)
+		p.notes = readNotes(ctx, req.Private, p.diags)
+	}
+	if p.diags.HasError() {
+		return
+	}
+	if p.state != nil {
+		p.decide(ctx)
+		p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
+		resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
+	}
+	if p.diags.HasError() {
+		return
+	}
+	p.again = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags)
+	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
+		r.client.CheckMAAS(ctx, p.notes.MAAS, "change machine "+p.state.Name.ValueString(), p.diags)
+	}
+	if !p.diags.HasError() {
+		r.check(ctx, p)
+	}
+}
+
+// planDestroy refuses a destroy in another MAAS than that of the state.
+func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
+	var name types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
+	n := readNotes(ctx, req.Private, &resp.Diagnostics)
+	r.client.CheckMAAS(ctx, n.MAAS, "destroy machine "+name.ValueString(), &resp.Diagnostics)
+}
+
+// machinePlan is a plan being made.
+type machinePlan struct {
+	config  machineModel
+	state   *machineModel // nil for a machine that is to be taken
+	plan    machineModel
+	notes   notes
+	replace path.Paths
+	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
+	machine func(ctx context.Context, systemID string) (engine.Machine, error)
+	subnets func(context.Context) ([]engine.Subnet, error)
+	diags   *diag.Diagnostics
+}
+
+func (p *machinePlan) decide(ctx context.Context) {
+	p.planReplacement(ctx)
+	if p.notes.Pending || p.notes.Foreign {
+		p.planWork()
+		p.planAnew()
+	}
+	if len(p.replace) == 0 {
+		values.WarnSelectorStays(p.state.Selector, p.plan.Selector, "a machine is taken", p.state.Name, p.state.Hostname, p.diags)
+	}
+}
+
+// planWork marks as unknown what changes while a machine is deployed.
+func (p *machinePlan) planWork() {
+	p.plan.Status, p.plan.StatusMessage = types.StringUnknown(), types.StringUnknown()
+	p.plan.IPAddresses = types.ListUnknown(types.StringType)
+}
+
+// planAnew replaces a machine that MAAS gave up before it was finished: to go on with it
+// would only fail again.
+func (p *machinePlan) planAnew() {
+	status := p.state.Status.ValueString()
+	if !p.notes.Pending || !diagnostics.MAASGaveUp(status) {
+		return
+	}
+	p.replace.Append(path.Root("status"))
+	p.diags.AddAttributeWarning(path.Root("status"), "The machine will be replaced", fmt.Sprintf(
+		"Machine %s ended in the state %q before it was finished. There is nothing to go on with, so it is released and one is deployed anew.",
+		p.state.Hostname.ValueString(), status))
+}

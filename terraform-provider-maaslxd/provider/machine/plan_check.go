@@ -1,0 +1,53 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// check looks in MAAS whether a plan can be carried out, before it gives a machine back:
+// whether the machine, image, kernel, subnets, zone and pool are there, and whether the
+// machine can become what is wanted. What changes in place names nothing in MAAS.
+func (r *machineResource) check(ctx context.Context, p machinePlan) {
+	b, err := r.client.Use()
+	if err != nil || !r.client.Run.ChecksPlans() {
+		return
+	}
+	var ref engine.Ref
+	var doing string
+	switch {
+	case p.state == nil:
+		name := p.plan.Name.ValueString()
+		ref, doing = engine.Ref{Key: r.client.MachineKey(name), Name: name}, "create"
+	case len(p.replace) > 0:
+		ref, doing = r.ref(*p.state, p.notes), "replace"
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	defer cancel()
+	v := client.Verdict{What: "machine " + p.plan.Name.ValueString(), Doing: doing, Run: &r.client.Run, Diags: p.diags}
+	v.Report(b.Metal.Check(ctx, ref, p.knownSpec(ctx)), func() bool { return p.again || stands(ctx, b, ref) })
+}
+
+// knownSpec is the spec of a plan as far as the user has said it. Where it is not known
+// which machine is meant, none is looked for.
+func (p machinePlan) knownSpec(ctx context.Context) engine.MachineSpec {
+	spec := p.plan.spec(ctx, p.config, new(diag.Diagnostics))
+	if p.config.Machine.IsUnknown() || !values.KnownThroughout(ctx, p.config.Selector) {
+		return engine.MachineSpec{}
+	}
+	return spec
+}
+
+// stands tells whether the machine that a plan would make is there, finished: then Terraform
+// replaces one that it holds for tainted.
+func stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
+	m, err := b.Metal.Observe(ctx, ref)
+	return err == nil && m.Ours && m.Finished
+}

@@ -1,0 +1,103 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// object is a machine, or an object in it, as Terraform's JSON has it.
+type object = providertest.Object
+
+// A machine as it is configured, and its state after an apply.
+var (
+	configured = object{"name": "db-1", "machine": "node1"}
+	deployed   = object{
+		"id": "4y3h7n", "name": "db-1", "machine": "node1", "hostname": "node1", "fqdn": "node1.maas", "zone": "az1", "pool": "default",
+		"architecture": "amd64/generic", "cores": 8, "memory_mib": 8192, "ip_addresses": []string{"10.0.0.5"}, "status": "Deployed",
+	}
+	finished = notes{Key: "default/machines/db-1", Image: "ubuntu/noble", Kernel: "ga-24.04"}
+)
+
+func address(ip string) object { return object{"eth0": object{"ip": ip}} }
+
+func TestPlanOfChanges(t *testing.T) {
+	t.Parallel()
+	work := []string{"ip_addresses", "status", "status_message"}
+	deploy := func(o object) object { return object{"deploy": o} }
+	cases := map[string]struct {
+		reason   string
+		config   object
+		state    object
+		notes    notes
+		replaces []string
+		unknown  []string
+		warnings int
+	}{
+		"Nothing":      {reason: "What is as it is configured is left alone."},
+		"InPlace":      {reason: "The state and the mark keep these.", config: object{"name": "db-2", "release": object{"erase": "quick"}}},
+		"MachineID":    {reason: "It is the same machine.", config: object{"machine": "4y3h7n"}},
+		"MachineFQDN":  {reason: "It is the same machine.", config: object{"machine": "node1.maas"}},
+		"OtherMachine": {reason: "It is another one.", config: object{"machine": "node2"}, replaces: []string{"machine"}, warnings: 1},
+		"BySelector":   {reason: "A selector takes what was chosen.", config: object{"machine": nil, "selector": object{"tags": []string{"a"}}}},
+		"OtherSelector": {
+			reason: "It is looked at when a machine is taken.", config: object{"machine": nil, "selector": object{"min_cores": 2}},
+			state: object{"machine": nil, "selector": object{"min_cores": 4}}, warnings: 1,
+		},
+		"ImageNamed": {reason: "It is what MAAS installed.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
+		"Image":      {reason: "It is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
+		"Kernel":     {reason: "It is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
+		"DeployGone": {reason: "What is installed stays.", state: deploy(object{"image": "ubuntu/noble"})},
+		"UserData": {
+			reason: "It runs at the first boot.", config: deploy(object{"user_data_wo_version": 2}),
+			state: deploy(object{"user_data_wo_version": 1}), replaces: []string{"deploy"}, warnings: 1,
+		},
+		"FirstVersionOfOldData": {
+			reason: "It ran without a number.", config: deploy(object{"user_data_wo_version": 1}),
+			notes: notes{Key: finished.Key, UserData: values.UserDataNotes{Ran: true}},
+		},
+		"Address": {
+			reason: "It is given before the deployment.", config: object{"interfaces": address("10.0.0.9")}, replaces: []string{"interfaces"}, warnings: 1,
+		},
+		"OtherAddress": {
+			reason: "It is given before the deployment.", config: object{"interfaces": address("10.0.0.9")}, state: object{"interfaces": address("10.0.0.8")},
+			replaces: []string{"interfaces"}, warnings: 1,
+		},
+		"AddressByAnotherLabel": {
+			reason: "Labels are the configuration's own.", config: object{"interfaces": object{"lan": object{"ip": "10.0.0.9"}}},
+			state: object{"interfaces": object{"eth0": object{"ip": "10.0.0.9", "nic": "eth0", "subnet": "lan"}}},
+		},
+		"AddressGone": {reason: "It is kept.", state: object{"interfaces": address("10.0.0.9")}},
+		"Unmarked":    {reason: "The next apply marks it.", notes: notes{Foreign: true, Imported: true}, unknown: work},
+		"Pending": {
+			reason: "An apply stopped waiting.", state: object{"status": "Deploying"}, notes: notes{Key: finished.Key, Pending: true}, unknown: work,
+		},
+		"GivenUp": {
+			reason: "There is nothing to go on with.", state: object{"status": "Failed deployment"}, notes: notes{Key: finished.Key, Pending: true},
+			unknown: work, replaces: []string{"status"}, warnings: 1,
+		},
+		"FailedLater": {reason: "What ran once is left alone.", state: object{"status": "Failed deployment"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if cmp.Equal(tc.notes, notes{}) {
+				tc.notes = finished
+			}
+			p := providertest.Serve(t, NewResource).Plan(configured.With(tc.config), deployed.With(tc.state), map[string]any{notesKey: tc.notes})
+			if diff := cmp.Diff(tc.replaces, p.Replaces(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nreplaces (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.unknown, p.Unknown(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
+			}
+			if got := len(p.Diagnostics); got != tc.warnings {
+				t.Errorf("%s\nwant %d diagnostics, got %v", tc.reason, tc.warnings, p.Diagnostics)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Read makes the state say what MAAS says. A machine that is gone, or was released, leaves
+// the state, so that the plan makes it again.
+func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state machineModel
+	diags := &resp.Diagnostics
+	diags.Append(req.State.Get(ctx, &state)...)
+	values.SaveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a machine that is gone, too
+	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	object := "machine " + state.Name.ValueString()
+	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
+	b := r.client.UseToRead(object, doing, diags)
+	if b == nil {
+		return
+	}
+	r.client.Run.NoteRead()
+	n := readNotes(ctx, req.Private, diags)
+	m, err := r.look(look, b, state, &n)
+	switch {
+	case diagnostics.IsGone(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		diagnostics.Report(diags, doing, err)
+		return
+	}
+	imported := n.isUnread()
+	if n = n.seen(m); n.gone(m) {
+		warnReleased(object, m, diags)
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	n.Imported = n.Imported || imported
+	state.refreshRead(ctx, m, n, imported, diags)
+	save(ctx, &resp.State, resp.Identity, state, diags)
+	writeNotes(ctx, resp.Private, n, diags)
+}
+
+// refreshRead brings the state up to date with what was seen of the machine, and warns of
+// what no plan mends.
+func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n notes, imported bool, diags *diag.Diagnostics) {
+	m.refresh(seen)
+	if imported {
+		m.imported(ctx, seen, n.Key, diags)
+	}
+	warnFailed(seen, diags)
+}
+
+// look observes the machine of a state, and notes in which MAAS it is.
+func (r *machineResource) look(ctx context.Context, b *client.Backend, state machineModel, n *notes) (engine.BareMetal, error) {
+	ref := r.ref(state, *n)
+	b.NoteNamed(ctx, n.MAAS, ref.Key)
+	m, err := b.Metal.Observe(ctx, ref)
+	if err != nil && !diagnostics.IsGone(err) {
+		return m, err
+	}
+	var otherMAAS error
+	ours := err == nil && markOf(m) != "" && markOf(m) == n.Key
+	if n.MAAS, otherMAAS = b.KnownMAAS(ctx, n.MAAS, n.isUnread(), ours); otherMAAS != nil {
+		err = otherMAAS
+	}
+	return m, err
+}
+
+// warnReleased tells that somebody has released the machine.
+func warnReleased(object string, m engine.BareMetal, diags *diag.Diagnostics) {
+	diags.AddWarning(object+" is not there any more", fmt.Sprintf(
+		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. It is planned to be made anew.", m.Hostname, m.StatusName))
+}
+
+// warnFailed passes on what MAAS says of a machine that it gave up.
+func warnFailed(m engine.BareMetal, diags *diag.Diagnostics) {
+	if m.Status.Phase() != engine.PhaseFailed {
+		return
+	}
+	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` deploys a machine anew."
+	if m.StatusMessage != "" {
+		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", m.StatusMessage, detail)
+	}
+	diags.AddWarning(fmt.Sprintf("Machine %s is in state %q", m.Hostname, m.StatusName), detail)
+}

@@ -1,0 +1,71 @@
+// Package machine is the resource maaslxd_machine: bare metal that MAAS deploys without
+// LXD, which the engine's kind Machine makes.
+package machine
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// How long each verb waits for a machine unless timeouts says otherwise. They are said in
+// the schema's descriptions too.
+const (
+	createTimeout = 60 * time.Minute
+	updateTimeout = 10 * time.Minute
+	deleteTimeout = 30 * time.Minute
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*machineResource)(nil)
+	_ resource.ResourceWithIdentity       = (*machineResource)(nil)
+	_ resource.ResourceWithImportState    = (*machineResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*machineResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*machineResource)(nil)
+)
+
+// NewResource makes the resource maaslxd_machine.
+func NewResource() resource.Resource { return &machineResource{} }
+
+// machineResource is maaslxd_machine. Its verbs have a file each.
+type machineResource struct {
+	client *client.Client
+}
+
+// Metadata names the resource.
+func (r *machineResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_machine"
+}
+
+// IdentitySchema is that of a machine.
+func (r *machineResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = machineIdentitySchema()
+}
+
+// Configure takes what the provider hands over.
+func (r *machineResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
+}
+
+// ref names the machine of a state. The key is the one that it was made by, however it is
+// called now.
+func (r *machineResource) ref(state machineModel, n notes) engine.Ref {
+	key := n.Key
+	if key == "" {
+		key = r.client.MachineKey(state.Name.ValueString())
+	}
+	return engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
+}
+
+// save writes the state of a machine that is there.
+func save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m machineModel, diags *diag.Diagnostics) {
+	diags.Append(state.Set(ctx, &m)...)
+	values.SaveIdentity(ctx, identity, m.ID.ValueString(), diags)
+}

@@ -1,0 +1,35 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+func TestSchemaImplementation(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	if diags := machineSchema(ctx).ValidateImplementation(ctx); diags.HasError() {
+		t.Error(providertest.Describe(diags))
+	}
+	if diags := machineIdentitySchema().ValidateImplementation(ctx); diags.HasError() {
+		t.Error(providertest.Describe(diags))
+	}
+}
+
+// TestModelTypes holds the Go types of nested attributes to the schema's.
+func TestModelTypes(t *testing.T) {
+	t.Parallel()
+	attributes := machineSchema(t.Context()).Attributes
+	for name, want := range map[string]interface{ String() string }{
+		"deploy": values.DeploymentType, "interfaces": types.MapType{ElemType: interfaceType},
+	} {
+		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
+			t.Errorf("%s (-schema +model):\n%s", name, diff)
+		}
+	}
+}

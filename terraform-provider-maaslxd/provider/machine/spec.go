@@ -1,0 +1,38 @@
+package machine
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// spec turns a plan into what the engine is to bring about. The configuration adds what a
+// plan does not hold, the user-data.
+func (m machineModel) spec(ctx context.Context, config machineModel, diags *diag.Diagnostics) engine.MachineSpec {
+	spec := engine.MachineSpec{
+		Machine: m.Machine.ValueString(), Select: values.Selector(ctx, m.Selector, diags),
+		Interfaces: fixedAddresses(m.interfaces(ctx, diags)), Deploy: &engine.Deployment{},
+	}
+	if d := config.deploy(ctx, diags); d != nil {
+		spec.Deploy = d.Spec()
+	}
+	return spec
+}
+
+// fixedAddresses are those of interfaces whose address is known.
+func fixedAddresses(interfaces map[string]interfaceModel) []engine.FixedAddress {
+	var all []engine.FixedAddress
+	for _, label := range labels(interfaces) {
+		i := interfaces[label]
+		ip, err := netip.ParseAddr(i.IP.ValueString())
+		if err != nil {
+			continue // unknown, or refused by its validator
+		}
+		all = append(all, engine.FixedAddress{Name: label, NIC: i.NIC.ValueString(), Subnet: i.Subnet.ValueString(), IP: ip})
+	}
+	return all
+}

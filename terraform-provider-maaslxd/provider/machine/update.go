@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Update gives the machine another name, marks an imported one, and goes on with what was
+// left unfinished. An error here taints nothing: the next apply goes on.
+func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, config, state machineModel
+	r.client.Run.Begin()
+	diags := &resp.Diagnostics
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	diags.Append(req.State.Get(ctx, &state)...)
+	n := readNotes(ctx, req.Private, diags)
+	spec := plan.changedSpec(ctx, config, state, n, diags)
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
+	defer cancel()
+	if diags.HasError() {
+		return
+	}
+	ref := r.ref(state, n)
+	ref.NewKey = client.RenamedKey(ref.Key, client.MachineKeyName(plan.Name.ValueString()))
+	ref.Finished = !n.Pending && !n.Foreign
+	m, err := r.update(wait, ref, spec, n.MAAS)
+	if m.SystemID != "" {
+		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
+	}
+	if err == nil {
+		plan.fill(m)
+		save(ctx, &resp.State, resp.Identity, plan, diags)
+		writeNotes(ctx, resp.Private, n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags)), diags)
+		return
+	}
+	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update machine %s (%s)", plan.Name.ValueString(), state.ID.ValueString()), "Machine "+plan.Name.ValueString(), err)
+	if m.SystemID != "" {
+		state.refresh(m)
+		save(ctx, &resp.State, resp.Identity, state, diags)
+		writeNotes(ctx, resp.Private, n.seen(m), diags)
+	}
+}
+
+// changedSpec is what an existing machine is to be. One that carries no mark yet is taken
+// over as it is, and is this configuration's to release from then on.
+func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n notes, diags *diag.Diagnostics) engine.MachineSpec {
+	if n.Foreign {
+		return engine.MachineSpec{Machine: state.ID.ValueString(), Adopt: true, Inherit: true}
+	}
+	return m.spec(ctx, config, diags)
+}
+
+// update brings the machine to the spec, in the MAAS of the known mark.
+func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engine.MachineSpec, known string) (engine.BareMetal, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return engine.BareMetal{}, err
+	}
+	if _, err := b.RequireMAAS(ctx, known); err != nil {
+		return engine.BareMetal{}, err
+	}
+	if !ref.Finished { // a create of another configuration must not take it for left
+		release, err := r.client.HoldLease(ctx, b, ref.Key, "machine", ref.Name)
+		if err != nil {
+			return engine.BareMetal{}, err
+		}
+		defer release()
+	}
+	return engine.Wait(ctx, b.Metal.Steps(ref, spec))
+}
+
+// patience allows a machine that is still on its way the time of a create.
+func patience(plan machineModel) time.Duration {
+	if plan.Status.IsUnknown() {
+		return createTimeout
+	}
+	return updateTimeout
+}

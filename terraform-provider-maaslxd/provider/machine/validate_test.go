@@ -1,0 +1,56 @@
+package machine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestBadConfiguration wants one error at the attribute, with a way out, and no call.
+func TestBadConfiguration(t *testing.T) {
+	t.Parallel()
+	nics := func(o object) object { return object{"interfaces": o} }
+	cases := map[string]struct {
+		reason   string
+		config   object
+		at, says string // empty: it is good
+	}{
+		"Named":     {reason: "A machine is named."},
+		"Selected":  {reason: "Any will do.", config: object{"machine": nil, "selector": object{}}},
+		"Both":      {"One choice is enough.", object{"selector": object{}}, "selector", "Leave one of them out"},
+		"Neither":   {"Nothing says which one.", object{"machine": nil}, "machine", "selector = {} takes any"},
+		"NoMachine": {"An empty name names nothing.", object{"machine": ""}, "machine", "leave the attribute out"},
+		"NoName":    {"The mark is made of it.", object{"name": ""}, "name", "must be 1 to 63"},
+		"SlashName": {"It would be another object's key.", object{"name": "vm-hosts/a"}, "name", "must be 1 to 63"},
+		"LongName":  {"MAAS takes no longer one.", object{"name": strings.Repeat("a", 64)}, "name", "must be 1 to 63"},
+		"Image":     {"It is no name of an image.", object{"deploy": object{"image": "a/b/c"}}, "deploy.image", "ubuntu/noble"},
+		"Kernel":    {"It is empty.", object{"deploy": object{"kernel": " "}}, "deploy.kernel", "leave the attribute out"},
+		"HugeData": {
+			"It would not arrive.", object{"deploy": object{"user_data_wo": strings.Repeat("a", engine.MaxUserDataBytes+1), "user_data_wo_version": 1}},
+			"deploy.user_data_wo", "#include",
+		},
+		"Unversioned": {"Later changes go unseen.", object{"deploy": object{"user_data_wo": "a"}}, "deploy.user_data_wo", "Set user_data_wo_version"},
+		"Erase":       {"MAAS knows three ways.", object{"release": object{"erase": "shred"}}, "release.erase", `"quick"`},
+		"Cores":       {"Zero is not the same as absent.", object{"machine": nil, "selector": object{"min_cores": 0}}, "selector.min_cores", "at least 1"},
+		"Tag":         {"MAAS takes no such tag.", object{"machine": nil, "selector": object{"tags": []string{"a b"}}}, "selector.tags", "letters, digits"},
+		"NoAddress":   {"It is none.", nics(object{"eth0": object{"ip": "10.0.0.0/24"}}), "interfaces.eth0.ip", "leave the interface out"},
+		"Elsewhere":   {"The subnet is another.", nics(object{"eth0": object{"ip": "10.1.0.9", "subnet": "10.0.0.0/24"}}), "interfaces.eth0.ip", "not in 10.0.0.0/24"},
+		"Twice":       {"One address, one interface.", nics(object{"a": object{"ip": "10.0.0.9"}, "b": object{"ip": "10.0.0.9"}}), "interfaces.b.ip", `interface "a" too`},
+		"Label":       {"It is shown in messages.", nics(object{"ETH 0": object{"ip": "10.0.0.9"}}), "interfaces.ETH 0", "must be 1 to 32"},
+		"Empty":       {"No interface is none.", nics(object{}), "interfaces", "at least 1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := providertest.Serve(t, NewResource).Validate(configured.With(tc.config))
+			if tc.says == "" && len(got) == 0 {
+				return
+			}
+			if tc.says == "" || len(got) != 1 || !strings.HasPrefix(providertest.Path(got[0]), tc.at) || !strings.Contains(got[0].Detail, tc.says) {
+				t.Errorf("%s\nwant %q at %s, got %+v", tc.reason, tc.says, tc.at, got)
+			}
+		})
+	}
+}

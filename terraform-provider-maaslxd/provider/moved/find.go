@@ -1,0 +1,96 @@
+package moved
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+)
+
+// title names the VM in a message.
+func (m VM) title() string {
+	if m.SystemID != "" {
+		return "machine " + m.SystemID
+	}
+	return "instance " + m.Name
+}
+
+// Find looks for the VM and returns its system id. A VM that is not there is an error
+// and is not planned anew: more likely the provider asks another MAAS.
+func (m VM) Find(ctx context.Context, b *client.Backend, diags *diag.Diagnostics) (string, error) {
+	found, err := m.machine(ctx, b)
+	if err == nil {
+		err = m.check(ctx, b, found)
+	}
+	if err == nil && m.SystemID == "" && m.MAC == "" {
+		diags.AddWarning(fmt.Sprintf("VM %s was taken over by its name alone", m.Name), fmt.Sprintf(
+			"The state of the %s tells no MAC address. MAAS has one machine of that name, %s. See that it is the one before you apply.", m.Kind, found.SystemID))
+	}
+	return found.SystemID, err
+}
+
+// machine is MAAS's record of the VM.
+func (m VM) machine(ctx context.Context, b *client.Backend) (engine.Machine, error) {
+	if m.SystemID != "" {
+		found, err := b.Machines.Machine(ctx, m.SystemID)
+		if errors.Is(err, engine.ErrNotFound) {
+			err = m.refusal("MAAS knows no machine %s", m.SystemID)
+		}
+		return found, err
+	}
+	named, err := b.Machines.MachinesNamed(ctx, m.Name)
+	if err != nil {
+		return engine.Machine{}, err
+	}
+	with := ""
+	if m.MAC != "" {
+		named = slices.DeleteFunc(slices.Clone(named), func(n engine.Machine) bool { return !m.hasMAC(n) })
+		with = " with the MAC address " + m.MAC
+	}
+	if len(named) != 1 {
+		return engine.Machine{}, m.refusal("MAAS knows %d machines %s%s, and one is wanted", len(named), m.Name, with)
+	}
+	return named[0], nil
+}
+
+// hasMAC tells whether a machine has an interface with the MAC address of the VM.
+func (m VM) hasMAC(found engine.Machine) bool {
+	return slices.ContainsFunc(found.Interfaces, func(i engine.MachineInterface) bool { return strings.EqualFold(i.MAC, m.MAC) })
+}
+
+// check wants the machine to be a VM, and in the LXD project that the state names.
+func (m VM) check(ctx context.Context, b *client.Backend, found engine.Machine) error {
+	if found.HostID == 0 {
+		_, err := b.Inventory.HostOf(ctx, found)
+		if errors.Is(err, engine.ErrConflict) {
+			err = m.refusal("Machine %s (%s) is not a VM on a VM host of MAAS", found.Hostname, found.SystemID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.Project == "" {
+		return nil
+	}
+	project, err := b.Inventory.ProjectOf(ctx, found)
+	if err == nil && project != m.Project {
+		err = m.refusal("Machine %s (%s) is in the LXD project %q, and the instance in %q", found.Hostname, found.SystemID, project, m.Project)
+	}
+	return err
+}
+
+// refusal says why the VM cannot be taken over, and the way out.
+func (m VM) refusal(format string, args ...any) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf(format, args...),
+		Hint: "Nothing was changed. Take the moved block out, and the " + m.Kind + " is what it was. If MAAS has the VM by another name, " +
+			"remove the resource from the state with a removed block, and import the VM. " + ImportUsage,
+		Err: engine.ErrConflict,
+	}
+}

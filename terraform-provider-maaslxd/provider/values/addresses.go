@@ -1,0 +1,34 @@
+package values
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// CheckAddresses refuses a fixed address outside of its subnet, where the subnet is given
+// as a CIDR, and one address for two interfaces. They are those of the labels in the
+// attribute interfaces.
+func CheckAddresses(labels []string, of func(label string) (subnet, ip types.String), diags *diag.Diagnostics) {
+	owner := map[netip.Addr]string{}
+	for _, label := range labels {
+		network, address := of(label)
+		ip, err := netip.ParseAddr(address.ValueString())
+		if err != nil {
+			continue // absent, unknown, or refused by its own validator
+		}
+		at := path.Root("interfaces").AtMapKey(label).AtName("ip")
+		if other, taken := owner[ip]; taken {
+			diags.AddAttributeError(at, "Address used twice",
+				fmt.Sprintf("%s is the address of interface %q too. Give each its own, or leave one out.", ip, other))
+		}
+		owner[ip] = label
+		if subnet, err := netip.ParsePrefix(network.ValueString()); err == nil && !subnet.Contains(ip) {
+			diags.AddAttributeError(at, "Address outside of its subnet",
+				fmt.Sprintf("%s is not in %s. Choose an address in it, or leave ip out to let MAAS assign one.", ip, subnet))
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package values
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Conform gives a value that somebody wrote down a type, as Terraform does with what is
+// given to an attribute: attributes that are left out are null, a tuple may be a list, an
+// object a map. The error says where, by at, what does not fit. Functions need it: Terraform
+// lets their objects leave nothing out.
+func Conform(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
+	if d, ok := v.(types.Dynamic); ok {
+		v = d.UnderlyingValue()
+	}
+	switch {
+	case v == nil || v.IsNull():
+		return t.ValueFromTerraform(ctx, tftypes.NewValue(t.TerraformType(ctx), nil))
+	case v.IsUnknown():
+		return t.ValueFromTerraform(ctx, tftypes.NewValue(t.TerraformType(ctx), tftypes.UnknownValue))
+	}
+	switch t := t.(type) {
+	case types.ObjectType:
+		return conformObject(ctx, at, v, t)
+	case types.MapType:
+		return conformMap(ctx, at, v, t)
+	case types.ListType:
+		elements, ok := elementsOf(v)
+		if !ok {
+			return nil, unfit(at, "a list")
+		}
+		for n, e := range elements {
+			fit, err := Conform(ctx, fmt.Sprintf("%s[%d]", at, n), e, t.ElemType)
+			if err != nil {
+				return nil, err
+			}
+			elements[n] = fit
+		}
+		return types.ListValueMust(t.ElemType, elements), nil
+	}
+	return conformPrimitive(at, v, t)
+}
+
+func conformMap(ctx context.Context, at string, v attr.Value, t types.MapType) (attr.Value, error) {
+	members, ok := membersOf(v)
+	if !ok {
+		return nil, unfit(at, "a map")
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		fit, err := Conform(ctx, fmt.Sprintf("%s[%q]", at, key), members[key], t.ElemType)
+		if err != nil {
+			return nil, err
+		}
+		members[key] = fit
+	}
+	return types.MapValueMust(t.ElemType, members), nil
+}
+
+// conformObject refuses attributes that there are none of, which are typos.
+func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectType) (attr.Value, error) {
+	members, ok := membersOf(v)
+	if !ok {
+		return nil, unfit(at, "an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if t.AttrTypes[name] == nil {
+			return nil, fmt.Errorf("%s has no attribute %q. Known: %s", at, name, strings.Join(slices.Sorted(maps.Keys(t.AttrTypes)), ", "))
+		}
+	}
+	fitting := make(map[string]attr.Value, len(t.AttrTypes))
+	for name, of := range t.AttrTypes {
+		fit, err := Conform(ctx, at+"."+name, members[name], of)
+		if err != nil {
+			return nil, err
+		}
+		fitting[name] = fit
+	}
+	return types.ObjectValueMust(t.AttrTypes, fitting), nil
+}
+
+// conformPrimitive converts as Terraform does: "4" and 4 are the same to it.
+func conformPrimitive(at string, v attr.Value, t attr.Type) (attr.Value, error) {
+	text, ok := textOf(v)
+	if !ok {
+		return nil, unfit(at, "a single value")
+	}
+	switch t.(type) {
+	case basetypes.StringType:
+		return types.StringValue(text), nil
+	case basetypes.BoolType:
+		if text == "true" || text == "false" {
+			return types.BoolValue(text == "true"), nil
+		}
+		return nil, unfit(at, "true or false")
+	case basetypes.Int64Type:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return types.Int64Value(n), nil
+		}
+		return nil, unfit(at, "a whole number")
+	}
+	return nil, fmt.Errorf("%s is of a type that cannot be given: %s", at, t)
+}
+
+func unfit(at, want string) error { return fmt.Errorf("%s must be %s", at, want) }
+
+// membersOf are the parts of an object or a map.
+func membersOf(v attr.Value) (map[string]attr.Value, bool) {
+	switch v := v.(type) {
+	case types.Object:
+		return v.Attributes(), true
+	case types.Map:
+		return v.Elements(), true
+	}
+	return nil, false
+}
+
+// elementsOf are those of a list, a set or a tuple.
+func elementsOf(v attr.Value) ([]attr.Value, bool) {
+	switch v := v.(type) {
+	case types.List:
+		return v.Elements(), true
+	case types.Set:
+		return v.Elements(), true
+	case types.Tuple:
+		return v.Elements(), true
+	}
+	return nil, false
+}
+
+// textOf writes a single value as Terraform would.
+func textOf(v attr.Value) (string, bool) {
+	switch v := v.(type) {
+	case types.String:
+		return v.ValueString(), true
+	case types.Bool:
+		return strconv.FormatBool(v.ValueBool()), true
+	case types.Number:
+		return wholeOrFloat(v.ValueBigFloat()), true
+	}
+	return "", false
+}
+
+func wholeOrFloat(f *big.Float) string {
+	if f.IsInt() {
+		return f.Text('f', 0)
+	}
+	return f.Text('g', -1)
+}

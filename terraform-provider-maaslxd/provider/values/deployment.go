@@ -1,0 +1,103 @@
+package values
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Deployment is what is installed on a machine, as attributes say it.
+type Deployment struct {
+	Image             types.String `tfsdk:"image"`
+	Kernel            types.String `tfsdk:"kernel"`
+	UserDataWO        types.String `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+}
+
+// DeploymentType is the type of the attribute deploy.
+var DeploymentType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"image": types.StringType, "kernel": types.StringType,
+	"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
+}}
+
+// Spec is what the engine is to install.
+func (d Deployment) Spec() *engine.Deployment {
+	return &engine.Deployment{Image: d.Image.ValueString(), Kernel: d.Kernel.ValueString(), UserData: []byte(d.UserDataWO.ValueString())}
+}
+
+// InstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
+// and a kernel; null where it tells no image.
+func InstalledDeployment(ctx context.Context, image, kernel string, diags *diag.Diagnostics) types.Object {
+	if image == "" {
+		return types.ObjectNull(DeploymentType.AttrTypes)
+	}
+	return Encode(ctx, DeploymentType, Deployment{Image: types.StringValue(image), Kernel: OptionalString(kernel)}, diags)
+}
+
+// DeploymentTexts are the descriptions of the attribute deploy that differ from one
+// resource to the other.
+type DeploymentTexts struct{ Deploy, Image, UserData, Version string }
+
+// DeploymentAttribute says what to install.
+func DeploymentAttribute(text DeploymentTexts) schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: text.Deploy,
+		Attributes: map[string]schema.Attribute{
+			"image": schema.StringAttribute{Optional: true, MarkdownDescription: text.Image, Validators: []validator.String{Image()}},
+			"kernel": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Kernel to install, such as `ga-24.04`. Default: MAAS's default for the image.",
+				Validators:          []validator.String{NotEmpty()},
+			},
+			"user_data_wo": schema.StringAttribute{
+				Optional: true, WriteOnly: true, MarkdownDescription: text.UserData, Validators: []validator.String{UserDataSize()},
+			},
+			"user_data_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: text.Version},
+		},
+	}
+}
+
+// InstallNotes tell what a machine was installed with.
+type InstallNotes struct {
+	UserData UserDataNotes
+	// Image and Kernel by MAAS's word, such as "ubuntu/noble" and "ga-24.04"; empty: not
+	// known.
+	Image, Kernel string
+	// Imported: what was never told is believed.
+	Imported bool
+}
+
+// ReinstallReason says why what is installed has to be installed anew, "" if it has
+// not. The state and the configuration are those of the attribute deploy.
+func (n InstallNotes) ReinstallReason(ctx context.Context, state, config types.Object, diags *diag.Diagnostics) string {
+	had, want := deploymentOf(ctx, state, diags), deploymentOf(ctx, config, diags)
+	// What the configuration named neither then nor now is still installed.
+	image, kernel := cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel)
+	switch {
+	case config.IsUnknown():
+		return "deploy is not known yet"
+	case want.Image.IsUnknown() || IsSet(want.Image) && !SameImage(want.Image.ValueString(), image):
+		return "deploy.image changes"
+	case want.Kernel.IsUnknown() || IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(n.Imported && had.Kernel.IsNull()):
+		return "deploy.kernel changes"
+	case n.UserData.WantsNew(want.UserDataWOVersion, had.UserDataWOVersion, n.Imported):
+		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
+	}
+	return ""
+}
+
+// deploymentOf is what is to be installed; nothing said is all nulls.
+func deploymentOf(ctx context.Context, o types.Object, diags *diag.Diagnostics) Deployment {
+	if d := Decode[Deployment](ctx, o, diags); d != nil {
+		return *d
+	}
+	return Deployment{}
+}

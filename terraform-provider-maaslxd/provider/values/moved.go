@@ -1,0 +1,62 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// The providers that states may be moved from. That for MAAS was maas/maas up to 2.2.0.
+var (
+	ProvidersOfMAAS = []string{"canonical/maas", "maas/maas"}
+	ProvidersOfLXD  = []string{"terraform-lxd/lxd"}
+)
+
+// IsMoveFrom tells whether a state is of one of the providers, from whatever registry.
+func IsMoveFrom(req resource.MoveStateRequest, providers []string) bool {
+	_, provider, found := strings.Cut(req.SourceProviderAddress, "/")
+	return found && slices.Contains(providers, provider)
+}
+
+// MovedStrings reads attributes of a state that is moved here. What it lacks is "". All
+// versions of the incumbents' providers write schema version 0; another one may mean
+// something else by the same names.
+func MovedStrings(req resource.MoveStateRequest, names ...string) (map[string]string, error) {
+	if req.SourceSchemaVersion != 0 {
+		return nil, fmt.Errorf("its state has the schema version %d, and only 0 is known", req.SourceSchemaVersion)
+	}
+	if req.SourceRawState == nil {
+		return nil, errors.New("it has no state")
+	}
+	attributes := map[string]tftypes.Type{}
+	for _, name := range names {
+		attributes[name] = tftypes.String
+	}
+	raw, err := req.SourceRawState.UnmarshalWithOpts(
+		tftypes.Object{AttributeTypes: attributes},
+		tfprotov6.UnmarshalOpts{ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true}},
+	)
+	var values map[string]tftypes.Value
+	if err == nil {
+		err = raw.As(&values)
+	}
+	if err != nil {
+		return nil, errors.New("its state cannot be read")
+	}
+	texts := map[string]string{}
+	for name, value := range values {
+		var text *string
+		if err := value.As(&text); err != nil {
+			return nil, fmt.Errorf("its state does not say %s", name)
+		}
+		if text != nil {
+			texts[name] = *text
+		}
+	}
+	return texts, nil
+}

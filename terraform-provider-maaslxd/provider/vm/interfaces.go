@@ -1,0 +1,228 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// seenInterfaces are the interfaces of a VM whose configuration names none, as
+// MAAS shows them: by MAAS's names, with the subnet of each, and the address
+// where it is a fixed one. Null where that could not be configured so, because
+// an interface is in no subnet.
+func seenInterfaces(ctx context.Context, found []engine.MachineInterface, diags *diag.Diagnostics) types.Map {
+	interfaces := map[string]interfaceModel{}
+	for n, label := range interfaceLabels(found) {
+		i := slices.IndexFunc(found[n].Links, func(l engine.InterfaceLink) bool { return l.Subnet != "" && l.Mode != engine.LinkUp })
+		if i < 0 {
+			i = slices.IndexFunc(found[n].Links, func(l engine.InterfaceLink) bool { return l.Subnet != "" })
+		}
+		if i < 0 {
+			return types.MapNull(interfaceType)
+		}
+		link := found[n].Links[i]
+		m := interfaceModel{
+			Subnet: types.StringValue(link.Subnet), MACAddress: types.StringValue(found[n].MAC), IPAddresses: values.StringList(values.LinkedIPs(found[n])),
+		}
+		m.Mode, m.IP = seenLink(link)
+		m.Addresses = seenAddresses(ctx, slices.Delete(slices.Clone(found[n].Links), i, i+1), diags)
+		interfaces[label] = m
+	}
+	if len(interfaces) == 0 {
+		return types.MapNull(interfaceType)
+	}
+	return values.EncodeMap(ctx, interfaceType, interfaces, diags)
+}
+
+// interfaceLabels are MAAS's names where they sort as MAAS does, else eth0, eth1,
+// …: the order of the labels is that of the interfaces.
+func interfaceLabels(found []engine.MachineInterface) []string {
+	labels := make([]string, len(found))
+	named := map[string]interfaceModel{}
+	valid := true
+	for n, i := range found {
+		labels[n] = i.Name
+		named[i.Name] = interfaceModel{}
+		valid = valid && values.IsLabel(i.Name)
+	}
+	if valid && slices.Equal(labels, interfaceOrder(named)) {
+		return labels
+	}
+	for n := range found {
+		labels[n] = fmt.Sprintf("eth%d", n)
+	}
+	return labels
+}
+
+// seenLink is the mode of a link where it is not the default one, and its fixed address.
+func seenLink(l engine.InterfaceLink) (mode, ip types.String) {
+	switch l.Mode {
+	case engine.LinkStatic:
+		return types.StringNull(), values.OptionalString(l.IP)
+	case engine.LinkDHCP, engine.LinkUp:
+		return types.StringValue(l.Mode), types.StringNull()
+	}
+	return types.StringNull(), types.StringNull()
+}
+
+// seenAddresses are the addresses of an interface besides its first one, null for none.
+func seenAddresses(ctx context.Context, links []engine.InterfaceLink, diags *diag.Diagnostics) types.List {
+	var seen []addressModel
+	for _, l := range links {
+		if l.Subnet == "" || l.Mode == engine.LinkUp {
+			continue
+		}
+		a := addressModel{Subnet: types.StringValue(l.Subnet)}
+		a.Mode, a.IP = seenLink(l)
+		seen = append(seen, a)
+	}
+	if len(seen) == 0 {
+		return types.ListNull(addressType)
+	}
+	list, ds := types.ListValueFrom(ctx, addressType, seen)
+	diags.Append(ds...)
+	return list
+}
+
+// addresses decodes the further addresses of an interface; nil if there are none or they
+// are not known.
+func (i interfaceModel) addresses(ctx context.Context) []addressModel {
+	var list []addressModel
+	if i.Addresses.IsNull() || i.Addresses.IsUnknown() || i.Addresses.ElementsAs(ctx, &list, false).HasError() {
+		return nil
+	}
+	return list
+}
+
+// network is what chooses the subnet; nothing as long as a part of it is not known.
+func (i interfaceModel) network() engine.Network {
+	if i.Subnet.IsUnknown() || i.VLAN.IsUnknown() || i.Fabric.IsUnknown() || i.Space.IsUnknown() {
+		return engine.Network{}
+	}
+	n := engine.Network{Subnet: i.Subnet.ValueString(), Fabric: i.Fabric.ValueString(), Space: i.Space.ValueString()}
+	if !i.VLAN.IsNull() {
+		vid := int(i.VLAN.ValueInt64())
+		n.VID = &vid
+	}
+	return n
+}
+
+// interfaceSpecs are the interfaces as the engine wants them, in their order.
+func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) []engine.Interface {
+	var out []engine.Interface
+	for _, label := range interfaceOrder(interfaces) {
+		i := interfaces[label]
+		n := i.network()
+		spec := engine.Interface{Name: label, Subnet: n.Subnet, VID: n.VID, Fabric: n.Fabric, Space: n.Space, IP: addressOf(i.IP), Mode: i.Mode.ValueString()}
+		for _, a := range i.addresses(ctx) {
+			if values.IsSet(a.Subnet) {
+				spec.Addresses = append(spec.Addresses, engine.InterfaceAddress{Subnet: a.Subnet.ValueString(), IP: addressOf(a.IP), Mode: a.Mode.ValueString()})
+			}
+		}
+		out = append(out, spec)
+	}
+	return out
+}
+
+// addressOf is the zero Addr for null: a validator has checked the rest.
+func addressOf(ip types.String) netip.Addr {
+	addr, _ := netip.ParseAddr(ip.ValueString())
+	return addr
+}
+
+// checkInterfaces refuses interfaces that contradict themselves. Those that are not known
+// throughout are looked at later.
+func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostics) {
+	interfaces := config.interfaces(ctx, diags)
+	checkAddresses(interfaces, diags)
+	if diags.HasError() || !values.KnownThroughout(ctx, config.Interfaces) {
+		return
+	}
+	for _, i := range interfaces {
+		if i.hasInvalidValue(ctx) {
+			return // its validator says so
+		}
+	}
+	err := engine.ValidateInterfaces(interfaceSpecs(ctx, interfaces), !config.Deploy.IsNull() && !config.Deploy.IsUnknown())
+	if err != nil {
+		diagnostics.Report(diags, "make interfaces of VM "+config.Name.ValueString(), err)
+	}
+}
+
+// hasInvalidValue tells whether a validator of one attribute refuses it.
+func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
+	texts, modes, ips := []types.String{i.Subnet, i.Fabric, i.Space}, []types.String{i.Mode}, []types.String{i.IP}
+	for _, a := range i.addresses(ctx) {
+		texts, modes, ips = append(texts, a.Subnet), append(modes, a.Mode), append(ips, a.IP)
+		if a.Mode.ValueString() == engine.LinkUp {
+			return true
+		}
+	}
+	return slices.ContainsFunc(texts, func(s types.String) bool { return !s.IsNull() && strings.TrimSpace(s.ValueString()) == "" }) ||
+		slices.ContainsFunc(modes, func(s types.String) bool { return !s.IsNull() && !slices.Contains(engine.LinkModes, s.ValueString()) }) ||
+		slices.ContainsFunc(ips, func(s types.String) bool { return !s.IsNull() && !addressOf(s).IsValid() })
+}
+
+// sameNetwork tells whether an interface stays in its subnet. Where MAAS cannot be asked,
+// only equal texts do.
+func (p *vmPlan) sameNetwork(ctx context.Context, want, had interfaceModel) bool {
+	wanted, before := want.network(), had.network()
+	switch {
+	case want.Subnet.Equal(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space):
+		return true
+	case wanted.IsEmpty() || before.IsEmpty():
+		return false
+	}
+	all, err := p.subnets(ctx)
+	if err != nil {
+		return false
+	}
+	to, found := wanted.Choose(all)
+	from, known := before.Choose(all)
+	return found && known && to.ID == from.ID
+}
+
+// sameAddresses compares the addresses of an interface. A line that was removed, of the
+// mode or of the further addresses, changes nothing.
+func (p *vmPlan) sameAddresses(ctx context.Context, want, had interfaceModel) bool {
+	switch {
+	case !want.IP.Equal(had.IP), !sameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
+		return false
+	case want.Addresses.IsNull():
+		return true
+	}
+	wanted, before := want.addresses(ctx), had.addresses(ctx)
+	if len(wanted) != len(before) {
+		return false
+	}
+	for n, w := range wanted {
+		b := before[n]
+		if !client.SameSubnet(ctx, p.subnets, w.Subnet, b.Subnet) || !w.IP.Equal(b.IP) || !sameMode(w.Mode, b.Mode, b.IP) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameMode tells whether a mode is that of an address which had another one, or none.
+func sameMode(want, had, ip types.String) bool {
+	switch {
+	case want.IsNull() || want.Equal(had):
+		return true
+	case !had.IsNull():
+		return false
+	case ip.IsNull():
+		return want.ValueString() == engine.LinkAuto
+	}
+	return want.ValueString() == engine.LinkStatic
+}

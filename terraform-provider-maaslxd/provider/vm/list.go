@@ -1,0 +1,127 @@
+package vm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+var _ list.ListResourceWithConfigure = (*vmList)(nil)
+
+// NewList makes the list resource maaslxd_vm: the VMs that MAAS has, to be imported.
+func NewList() list.ListResource { return &vmList{} }
+
+// vmList is the list resource maaslxd_vm. It reads each VM as the resource does.
+type vmList struct{ vmResource }
+
+// vmListModel says which VMs to list; what is null matches all.
+type vmListModel struct {
+	VMHost  types.String `tfsdk:"vm_host"`
+	Zone    types.String `tfsdk:"zone"`
+	Pool    types.String `tfsdk:"pool"`
+	Tags    types.List   `tfsdk:"tags"`
+	Managed types.Bool   `tfsdk:"managed"`
+}
+
+// ListResourceConfigSchema says how the list is narrowed.
+func (l *vmList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The VMs on the VM hosts of MAAS, whoever made them, for `terraform query`. An import of one takes it over as it is.",
+		Attributes: map[string]schema.Attribute{
+			"vm_host": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs on this VM host: its name or id, or the system id of its machine."},
+			"zone":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs in this availability zone."},
+			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs in this resource pool."},
+			"tags":    schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only VMs with all of these tags."},
+			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only VMs with a mark of this provider. `false`: only VMs without one, which nothing manages yet."},
+		},
+	}
+}
+
+// List lists the VMs. MAAS is asked once for all; only a query for whole resources reads
+// each VM by itself.
+func (l *vmList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	var m vmListModel
+	diags := req.Config.Get(ctx, &m)
+	b, found := l.matching(ctx, m, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(vm fleet.VM) list.ListResult { return l.result(ctx, b, req, vm) })
+}
+
+// matching are the VMs that the filter lets through, sorted by name.
+func (l *vmList) matching(ctx context.Context, m vmListModel, diags *diag.Diagnostics) (*client.Backend, []fleet.VM) {
+	if diags.HasError() {
+		return nil, nil
+	}
+	const doing = "list the VMs"
+	b, err := l.client.Use()
+	if err != nil {
+		diagnostics.Report(diags, doing, err)
+		return nil, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	all, err := b.Fleet(limited)
+	if err != nil {
+		diagnostics.Report(diags, doing, err)
+		return nil, nil
+	}
+	if all.Unseen != nil {
+		diags.AddWarning("VMs may be missing", diagnostics.Explain(all.Unseen))
+	}
+	hosts := map[string]bool{}
+	for _, h := range all.Hosts {
+		if m.VMHost.IsNull() || h.AnswersTo(m.VMHost.ValueString()) {
+			hosts[h.HostKey] = true
+		}
+	}
+	if len(hosts) == 0 && !m.VMHost.IsNull() {
+		diags.AddAttributeError(path.Root("vm_host"), "No such VM host", fmt.Sprintf("MAAS knows no VM host %s.", m.VMHost))
+	}
+	return b, slices.DeleteFunc(slices.Clone(all.VMs), func(vm fleet.VM) bool { return !m.matches(vm) || !m.VMHost.IsNull() && !hosts[vm.HostKey] })
+}
+
+func (m vmListModel) matches(vm fleet.VM) bool {
+	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, vm.Zone, vm.Pool, vm.Tags) &&
+		(m.Managed.IsNull() || m.Managed.ValueBool() == (vm.Key != ""))
+}
+
+// result is one VM: its identity, and all that an import would read of it where that is
+// wanted.
+func (l *vmList) result(ctx context.Context, b *client.Backend, req list.ListRequest, vm fleet.VM) list.ListResult {
+	result := req.NewListResult(ctx)
+	diags := &result.Diagnostics
+	result.DisplayName = vm.Hostname
+	values.SaveIdentity(ctx, result.Identity, vm.SystemID, diags)
+	if !req.IncludeResource {
+		return result
+	}
+	diags.Append(result.Resource.SetAttribute(ctx, path.Root("id"), types.StringValue(vm.SystemID))...)
+	var state vmModel
+	diags.Append(result.Resource.Get(ctx, &state)...)
+	if diags.HasError() {
+		return result
+	}
+	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	n := notes{Imported: true, Key: vm.Key}
+	seen, err := b.VMs.Observe(limited, engine.Ref{Key: cmp.Or(vm.Key, l.client.VMKey(vm.Hostname)), Name: vm.Hostname, SystemID: vm.SystemID, Guessed: vm.Key == ""})
+	if err != nil {
+		diagnostics.Report(diags, "read VM "+vm.Hostname, err)
+		return result
+	}
+	l.refreshRead(limited, b, &state, &n, seen, diags)
+	diags.Append(result.Resource.Set(ctx, &state)...)
+	return result
+}

@@ -1,0 +1,123 @@
+package vm
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/moved"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestMoveState takes over states of other providers' VMs.
+func TestMoveState(t *testing.T) {
+	t.Parallel()
+	const maas, lxd = "registry.terraform.io/canonical/maas", "registry.terraform.io/terraform-lxd/lxd"
+	cases := map[string]struct {
+		reason, source, kind, state string
+		version                     int64
+		want                        *moved.VM // nil: an error
+		id                          string
+		said                        string // of the diagnostics
+	}{
+		"VMHostMachine": {reason: "Whatever else is in it.", source: maas, kind: "maas_vm_host_machine", state: `{"id":"4y3h7n","cores":2,"network_interfaces":[]}`,
+			want: &moved.VM{Kind: "maas_vm_host_machine", SystemID: "4y3h7n"}, id: "4y3h7n"},
+		"Instance": {reason: "The deployment of a machine.", source: maas, kind: "maas_instance", state: `{"id":"4y3h7n","deploy_params":[{"user_data":"x"}]}`,
+			want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
+		"FormerName": {reason: "The provider's name up to 2.2.0, from another registry.", source: "registry.opentofu.org/maas/maas", kind: "maas_instance",
+			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
+		"LXD": {reason: "Its name and its MAC address tell it.", source: lxd, kind: "lxd_instance",
+			state: `{"name":"web","type":"virtual-machine","project":"maas","remote":"h1","mac_address":"00:16:3e:00:00:01","running":true}`,
+			want:  &moved.VM{Kind: "lxd_instance", Name: "web", Project: "maas", MAC: "00:16:3e:00:00:01"}, id: "web"},
+		"LXDByName": {reason: "LXD told no address, and the provider's configuration names the project.", source: lxd, kind: "lxd_instance",
+			state: `{"name":"web","type":"virtual-machine","project":null}`, want: &moved.VM{Kind: "lxd_instance", Name: "web"}, id: "web"},
+		"Container":    {reason: "MAAS makes none.", source: lxd, kind: "lxd_instance", state: `{"name":"web","type":"container"}`, said: "nstance web is a container"},
+		"TypeLacking":  {reason: "LXD's default.", source: lxd, kind: "lxd_instance", state: `{"name":"web"}`, said: "nstance web is a container"},
+		"NoName":       {reason: "A state of nothing.", source: lxd, kind: "lxd_instance", state: `{"type":"virtual-machine"}`, said: "import the VM"},
+		"NoID":         {reason: "A state of nothing.", source: maas, kind: "maas_instance", state: `{"hostname":"web"}`, said: "import the VM"},
+		"NumberAsID":   {reason: "A state that nobody can read.", source: maas, kind: "maas_instance", state: `{"id":["4y3h7n"]}`, said: "import the VM"},
+		"NoJSON":       {reason: "A state that nobody can read.", source: maas, kind: "maas_instance", state: `{`, said: "import the VM"},
+		"OtherVersion": {reason: "It may mean something else.", source: maas, kind: "maas_instance", version: 1, state: `{"id":"4y3h7n"}`, said: "schema version 1, and only 0 is known"},
+		"OtherKind":    {reason: "No VM.", source: maas, kind: "maas_machine", state: `{"id":"4y3h7n"}`, said: "Unable to Move Resource State"},
+		"OtherOwner":   {reason: "No provider of MAAS.", source: "registry.terraform.io/notcanonical/maas", kind: "maas_instance", state: `{"id":"4y3h7n"}`, said: "Unable to Move Resource State"},
+		"Crossed":      {reason: "MAAS's provider has no such kind.", source: maas, kind: "lxd_instance", state: `{"name":"web","type":"virtual-machine"}`, said: "Unable to Move Resource State"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := providertest.Serve(t, NewResource)
+			resp, err := r.Server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
+				SourceProviderAddress: tc.source, SourceTypeName: tc.kind, SourceSchemaVersion: tc.version, TargetTypeName: "maaslxd_vm",
+				SourceState: &tfprotov6.RawState{JSON: []byte(tc.state)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said strings.Builder
+			for _, d := range resp.Diagnostics {
+				said.WriteString(d.Summary + " " + d.Detail)
+			}
+			if (tc.said == "") != (said.Len() == 0) || !strings.Contains(said.String(), tc.said) {
+				t.Fatalf("%s\nwant %q, got %q", tc.reason, tc.said, said.String())
+			}
+			if tc.want == nil {
+				return
+			}
+			if diff := cmp.Diff(notes{Imported: true, Moved: tc.want}, privateNotes(t, resp.TargetPrivate)); diff != "" {
+				t.Errorf("%s\nnotes (-want +got):\n%s", tc.reason, diff)
+			}
+			if got := movedID(t, r, resp.TargetState); got != tc.id {
+				t.Errorf("%s\nthe id is %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+// privateNotes are the notes in a private state as the protocol carries it.
+func privateNotes(t *testing.T, private []byte) notes {
+	t.Helper()
+	var keys map[string][]byte
+	if err := json.Unmarshal(private, &keys); err != nil {
+		t.Fatal(err)
+	}
+	var n notes
+	if err := json.Unmarshal(keys[notesKey], &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// movedID is the id in a state.
+func movedID(t *testing.T, r *providertest.Resource, state *tfprotov6.DynamicValue) (id string) {
+	t.Helper()
+	value, err := state.Unmarshal(r.Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attributes map[string]tftypes.Value
+	if err := value.As(&attributes); err != nil {
+		t.Fatal(err)
+	}
+	if err := attributes["id"].As(&id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestPlanMovedUnseen refuses to plan by a moved state that was not refreshed:
+// each attribute would seem to change, and the VM would be replaced.
+func TestPlanMovedUnseen(t *testing.T) {
+	t.Parallel()
+	state := providertest.Object{"id": "4y3h7n"}
+	config := providertest.Object{"name": "web", "vm_host": "lxd1"}
+	p := providertest.Serve(t, NewResource).Plan(config, state, map[string]any{
+		notesKey: notes{Imported: true, Moved: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}},
+	})
+	if len(p.Diagnostics) != 1 || !strings.Contains(p.Diagnostics[0].Detail, "Plan without -refresh=false") {
+		t.Errorf("want one error, got %v", p.Diagnostics)
+	}
+}

@@ -1,0 +1,85 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+)
+
+// The values of power_state.
+const (
+	powerRunning = "running"
+	powerStopped = "stopped"
+)
+
+// powerOf is MAAS's word for each value of power_state, and powerState the way back.
+var (
+	powerOf    = map[string]string{powerRunning: "on", powerStopped: "off"}
+	powerState = map[string]string{"on": powerRunning, "off": powerStopped}
+)
+
+// checkPower refuses power for a VM that has none to be turned.
+func checkPower(config vmModel, deploy *deployModel, diags *diag.Diagnostics) {
+	if config.Power.ValueString() == powerRunning && config.Deploy.IsNull() {
+		diags.AddAttributeError(path.Root("power_state"), "A VM that is not deployed cannot be turned on",
+			"MAAS turns on only what is deployed. Add deploy, or leave power_state out.")
+	}
+	if deploy == nil || !deploy.Ephemeral.ValueBool() {
+		return
+	}
+	const why = "A VM that runs from memory (deploy.ephemeral) loses all when it is turned off. Leave one of them out."
+	if config.Power.ValueString() != "" {
+		diags.AddAttributeError(path.Root("power_state"), "A VM that runs from memory is not turned off or on", why)
+	}
+	if config.MayStop.ValueBool() {
+		diags.AddAttributeError(path.Root("allow_stopping_for_update"), "A VM that runs from memory is not stopped", why)
+	}
+}
+
+// turnsPower tells whether the power of a VM in this phase is the configuration's affair.
+func turnsPower(vm engine.VM) bool {
+	phase := vm.Status.Phase()
+	return phase == engine.PhaseDeployed || phase == engine.PhaseReady
+}
+
+// askPower asks for the power of a VM whose configuration says it, where MAAS does not
+// know. Without an answer it stays unknown.
+func (r *vmResource) askPower(ctx context.Context, state vmModel, vm *engine.VM) {
+	if state.Power.IsNull() || !turnsPower(*vm) || powerState[vm.PowerState] != "" {
+		return
+	}
+	if power, err := r.power(ctx, vm.SystemID); err == nil {
+		vm.PowerState = power
+	}
+}
+
+// refreshPower notes the power of a VM whose configuration says it.
+func (m *vmModel) refreshPower(vm engine.VM) {
+	if now := powerState[vm.PowerState]; !m.Power.IsNull() && turnsPower(vm) && now != "" {
+		m.Power = types.StringValue(now)
+	}
+}
+
+// planRestart goes on with an update that turned the VM off, and was cut off.
+func (p *vmPlan) planRestart() {
+	p.plan.Status = types.StringUnknown()
+	p.diags.AddAttributeWarning(path.Root("status"), "The VM is turned on again", fmt.Sprintf(
+		"An update turned %s off to change its size, and was cut off. This plan goes on with it.", p.state.Name.ValueString()))
+}
+
+// power asks whether a VM is on.
+func (r *vmResource) power(ctx context.Context, systemID string) (string, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	defer cancel()
+	return b.Machines.Power(ctx, systemID)
+}

@@ -1,0 +1,50 @@
+package vm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// TestProtectedPlans refuses the plans that would destroy a protected VM.
+func TestProtectedPlans(t *testing.T) {
+	t.Parallel()
+	protected := deployedState.With(object{"deletion_protection": true})
+	missing := protected.With(object{"status": "Instance missing"})
+	cases := map[string]struct {
+		reason string
+		config object // nil: a destroy
+		state  object
+		says   string
+	}{
+		"Destroy":     {"What is protected stays.", nil, protected, "is not destroyed"},
+		"Replaced":    {"A replacement destroys, too.", deployedConfig.With(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
+		"BothAtOnce":  {"The lock is on the VM that would be destroyed.", deployedConfig.With(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
+		"LineRemoved": {"So it is where the line goes.", deployedConfig.With(object{"cores": 4}), protected, "apply that first"},
+		"Missing":     {"An instance that is gone has its machine locked.", deployedConfig.With(object{"deletion_protection": true}), missing, "because of status"},
+		"Unprotected": {"Without protection nothing is refused.", nil, deployedState.With(object{"deletion_protection": false}), ""},
+		"NeverSaid":   {"Nor where nothing was ever said.", nil, deployedState, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: notes{}})
+			var refusals []*tfprotov6.Diagnostic
+			for _, d := range got.Diagnostics {
+				if d.Severity == tfprotov6.DiagnosticSeverityError {
+					refusals = append(refusals, d)
+				}
+			}
+			switch {
+			case tc.says == "" && len(refusals) == 0:
+			case len(refusals) != 1 || tc.says == "":
+				t.Errorf("%s\ngot %d errors: %+v", tc.reason, len(refusals), refusals)
+			case providertest.Path(refusals[0]) != "deletion_protection" || !strings.Contains(refusals[0].Detail, tc.says):
+				t.Errorf("%s\ngot %q at %s, want %q", tc.reason, refusals[0].Detail, providertest.Path(refusals[0]), tc.says)
+			}
+		})
+	}
+}
