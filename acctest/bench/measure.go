@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ type measurement struct {
 	Polls        int            // calls that read machines by their ids, for all who wait for one
 	Shared       int            // calls that can serve several VMs: polls and lists; see isShared
 	Refreshes    int            // calls that let MAAS look at an LXD
-	Failed       int            // calls that were not answered with 2xx
+	Failed       []string       // calls that were not answered with 2xx: "409 POST machines/{id}/ deploy"
 	Routes       map[string]int // calls by route; polls have their own
 	Objects      int            // machine objects in all answers
 	Looks        int            // machine objects in answers to reads of machines
@@ -77,7 +78,7 @@ func measure(j sim.Journal, wall time.Duration, used usage) measurement {
 			m.Looks += c.MachineObjects
 		}
 		if c.Status < 200 || c.Status > 299 {
-			m.Failed++
+			m.Failed = append(m.Failed, fmt.Sprintf("%d %s", c.Status, report.Route(c)))
 		}
 	}
 	return m

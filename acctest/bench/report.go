@@ -18,7 +18,7 @@ var measures = []struct {
 	{"for each", func(m measurement, n int) string { return each(m.Calls, n) }},
 	{"for each, beyond polls by id", func(m measurement, n int) string { return each(m.Calls-m.Polls, n) }},
 	{"its own, for each", func(m measurement, n int) string { return each(m.Calls-m.Shared, n) }},
-	{"calls that failed", func(m measurement, _ int) string { return strconv.Itoa(m.Failed) }},
+	{"calls that failed", func(m measurement, _ int) string { return strconv.Itoa(len(m.Failed)) }},
 	{"machine objects", func(m measurement, _ int) string { return strconv.Itoa(m.Objects) }},
 	{"of them in looks", func(m measurement, _ int) string { return strconv.Itoa(m.Looks) }},
 	{"TCP connections", func(m measurement, _ int) string { return strconv.Itoa(m.Connections) }},
