@@ -13,6 +13,8 @@ const (
 	installed = "MAAS installs a machine alike, whoever made it; others show how a VM or host is made anew"
 	replies   = "MAAS's answers are judged alike, whoever made the machine that they are about"
 	language  = "what Terraform does with names, addresses and plans differs in nothing"
+	catalog   = "MAAS lists zones, pools, subnets and images alike, whoever makes the VMs"
+	wiring    = "MAAS makes a machine's network before it deploys it, whoever keeps the host"
 )
 
 // alikeOnLXD are the tests, or their cases, that would show the same in the column of
@@ -23,6 +25,39 @@ var alikeOnLXD = map[string]string{
 	"TestAccWorkflowOwnerNeeded": settings,
 	"TestAccHostBadKey":          settings,
 	"TestAccWorkflowKeyOfOthers": settings,
+	"TestAccWorkflowAnotherMAAS": settings,
+	"TestAccExampleProvider":     settings,
+
+	"TestAccFunctions":         language,
+	"TestAccFunctionsBadInput": language,
+
+	"TestAccActionBadInput":   unasked,
+	"TestAccActionCommission": metal,
+
+	"TestAccDataCatalog":            catalog,
+	"TestAccDataCatalogBadInput":    catalog,
+	"TestAccDataCatalogSharesLists": catalog,
+
+	"TestAccHostBadNetwork":          unasked,
+	"TestAccWorkflowHostBond":        wiring,
+	"TestAccWorkflowHostBondAdded":   wiring,
+	"TestAccWorkflowHostNetworkLost": wiring,
+	"TestAccExampleHostNetwork":      wiring,
+
+	"TestAccWorkflowTypoCreate":  unasked,
+	"TestAccWorkflowTypoForced":  unasked,
+	"TestAccWorkflowDescription": ofMachine,
+	"TestAccWorkflowAnnotations": ofMachine,
+	"TestAccWorkflowProtection":  "TestAccGoneProtection is the same story of a VM in LXD",
+
+	"TestAccPlacementBadInput/Both":         unasked,
+	"TestAccPlacementBadInput/Neither":      unasked,
+	"TestAccPlacementBadInput/NeitherLater": unasked,
+	"TestAccPlacementBadInput/Strategy":     unasked,
+	"TestAccPlacementBadInput/EmptyTag":     unasked,
+	"TestAccPlacementBadInput/LongGroup":    unasked,
+	"TestAccPlacementBadInput/UnknownZone":  unasked,
+	"TestAccPlacementBadInput/UnknownPool":  unasked,
 
 	"TestAccProviderBadInput/MalformedKey": settings,
 	"TestAccProviderBadInput/WrongKey":     settings,
@@ -86,6 +121,8 @@ var alikeOnLXD = map[string]string{
 	"TestAccMachineFailsForGood":            metal,
 	"TestAccMachineDrift":                   metal,
 	"TestAccMachineBadInput":                metal,
+	"TestAccMachineKilled":                  metal,
+	"TestAccWorkflowImportNoMachine":        metal,
 	"TestAccWorkflowReplaceMachine":         metal,
 	"TestAccWorkflowMachineTwice":           metal,
 	"TestAccWorkflowMachineLost":            metal,

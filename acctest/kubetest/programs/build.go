@@ -132,11 +132,12 @@ func (b *Builder) build(ctx context.Context, p program, target string) error {
 }
 
 // ask runs the go command in the module and returns what it prints. The
-// programs are built as their projects do: without cgo.
+// programs are built as their projects do, without cgo, and share with ours what is
+// compiled of the libraries that both have.
 func (b *Builder) ask(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.Module
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -trimpath", "GOWORK=off")
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
