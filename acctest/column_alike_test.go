@@ -86,12 +86,6 @@ var alikeOnLXD = map[string]string{
 	"TestAccDataBadInput/EmptyTag":          unasked,
 	"TestAccDataBadInput/NoVMID":            unasked,
 	"TestAccDataBadInput/VMUnsaid":          unasked,
-	"TestAccPlacementBadInput/Both":         unasked,
-	"TestAccPlacementBadInput/Neither":      unasked,
-	"TestAccPlacementBadInput/NeitherLater": unasked,
-	"TestAccPlacementBadInput/Strategy":     unasked,
-	"TestAccPlacementBadInput/EmptyTag":     unasked,
-	"TestAccPlacementBadInput/LongGroup":    unasked,
 
 	"TestAccVMBadInput/UnknownZone":      unasked,
 	"TestAccVMBadInput/UnknownPool":      unasked,
