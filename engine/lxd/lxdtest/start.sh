@@ -14,5 +14,18 @@ if [ -d "$folder/machine" ]; then
 	done
 	mount --bind "$folder/machine/meminfo" /proc/meminfo
 fi
+# LXD makes VMs only where /dev/kvm is, those that are never started too. qemu does
+# without it: see exec.sh.
+if ! [ -e /dev/kvm ]; then
+	mkdir "$folder/dev"
+	mount --rbind /dev "$folder/dev"
+	mount -t tmpfs -o mode=755 tmpfs /dev
+	find "$folder/dev" -mindepth 1 -maxdepth 1 ! -type d -exec cp -a -t /dev {} +
+	for below in $(find "$folder/dev" -mindepth 1 -maxdepth 1 -type d); do
+		mkdir "/dev/${below##*/}"
+		mount --rbind "$below" "/dev/${below##*/}"
+	done
+	: >/dev/kvm
+fi
 ip link set lo up
 PATH=$folder/bin:$PATH LXD_EXEC_PATH=$folder/bin/lxd-exec LXD_DIR=$folder/lxd exec lxd --group root --logfile "$folder/lxd.log"
