@@ -10,8 +10,7 @@ import (
 const settling = 2 * time.Second
 
 // Boots tries whether a VM can be started, and returns LXD's own word if not: it
-// needs /dev/kvm, and a kernel that lets root run qemu. See exec.sh for what it
-// does not need.
+// needs a kernel that lets root run qemu. See exec.sh for what it does not need.
 func (s *Server) Boots() error {
 	const trial = "boots"
 	if _, err := s.Run("", "lxc", "storage", "create", trial, "dir"); err != nil {
