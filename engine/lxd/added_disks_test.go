@@ -37,8 +37,9 @@ func TestAddDisk(t *testing.T) {
 				}
 				want.Disks = append(want.Disks, extra)
 				if tc.fault != nil {
-					tc.fault.Times = 1
-					w.sim.AddFault(*tc.fault)
+					once := *tc.fault // the ends of a case share it
+					once.Times = 1
+					w.sim.AddFault(once)
 				}
 				if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), ref, want); (err != nil) != (tc.fault != nil) {
 					t.Errorf("%s\ngot %v", tc.reason, err)
