@@ -185,17 +185,25 @@ func (n *naming) config(body string) string {
 	if n.given["lxd2"] == "" && elsewhere {
 		lacks = "lxd2"
 	}
-	for _, word := range []string{"fast", "lan", "dark"} { // also where they are not values of one attribute
-		if strings.Contains(body, `"`+word+`"`) && n.given[word] == "" {
+	body = nameAnywhere.ReplaceAllStringFunc(body, func(q string) string {
+		word := strings.Trim(q, `"`)
+		if strings.HasPrefix(q, "lacp_rate") { // LACP's own word, and no storage pool
+			return q
+		}
+		if n.given[word] == "" {
 			lacks = word
 		}
-		body = strings.ReplaceAll(body, `"`+word+`"`, `"`+n.given[word]+`"`)
-	}
+		return `"` + n.given[word] + `"`
+	})
 	if lacks != "" {
 		body += lacking + lacks
 	}
 	return body + translated
 }
+
+// nameAnywhere matches the names that are translated wherever they stand: a storage pool
+// and two subnets.
+var nameAnywhere = regexp.MustCompile(`(lacp_rate\s*=\s*)?"(fast|lan|dark)"`)
 
 // placedElsewhere matches a placement in the zone of the second host.
 var placedElsewhere = regexp.MustCompile(`(?s)placement\s*=\s*\{[^}]*zone = "az2"|input = "az2"`)

@@ -280,3 +280,21 @@ func TestSiteWords(t *testing.T) {
 		}
 	}
 }
+
+// TestSiteConfig translates a name wherever it stands, but not a word of LACP that is
+// written alike.
+func TestSiteConfig(t *testing.T) {
+	t.Parallel()
+	n := &naming{given: map[string]string{"fast": "ssd", "lan": "mgmt", "lxd2": "beta"}, made: map[string]string{}, told: func(string) {}}
+	cases := map[string]struct{ reason, body, want string }{
+		"Pool":   {"A storage pool has the name of this MAAS.", `disks = [{ pool = "fast" }]`, `disks = [{ pool = "ssd" }]`},
+		"Output": {"So has a name without an attribute.", `value = pools["fast"]`, `value = pools["ssd"]`},
+		"Rate":   {"LACP has a rate of that name.", `lacp_rate = "fast"`, `lacp_rate = "fast"`},
+		"Lacks":  {"The test of a subnet that is not there is skipped.", `subnet = "dark"`, `subnet = ""` + lacking + "dark"},
+	}
+	for name, tc := range cases {
+		if got := n.config(tc.body); got != tc.want+translated {
+			t.Errorf("%s: %s\ngot %q, want %q", name, tc.reason, got, tc.want+translated)
+		}
+	}
+}
