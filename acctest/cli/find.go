@@ -9,11 +9,15 @@ import (
 	"strings"
 )
 
+// BuildVariable names the environment variable that asks for a CLI which is built from
+// its Go module, in a version that is pinned here: "opentofu" or "terraform".
+const BuildVariable = "MAASLXD_BUILD_CLI"
+
 // Finder looks for a CLI: the one that the environment names, else one on
 // PATH, else an OpenTofu that it builds.
 type Finder struct {
 	Environ  []string  // as os.Environ returns it
-	ToolsDir string    // absolute; a built OpenTofu is kept below it
+	ToolsDir string    // absolute; a CLI that was built is kept below it
 	Log      io.Writer // what is chosen, what is passed over, how long a build took
 }
 
@@ -39,6 +43,13 @@ func Root(ctx context.Context) (string, error) {
 // Find returns the CLI to use. A CLI that the environment names must work:
 // it is never silently replaced by another.
 func (f *Finder) Find(ctx context.Context) (CLI, error) {
+	if name := lookup(f.Environ, BuildVariable); name != "" {
+		p, known := products[name]
+		if !known {
+			return CLI{}, fmt.Errorf("%s is %q: it takes opentofu or terraform; unset it to let one be found", BuildVariable, name)
+		}
+		return f.built(ctx, p)
+	}
 	if path := lookup(f.Environ, PathVariable); path != "" {
 		c, err := probe(ctx, path, f.Environ)
 		if err != nil {
@@ -51,7 +62,8 @@ func (f *Finder) Find(ctx context.Context) (CLI, error) {
 			return c, nil
 		}
 	}
-	return f.openTofu(ctx)
+	f.say("no terraform and no tofu on PATH")
+	return f.built(ctx, openTofu)
 }
 
 // onPath looks for the program on PATH. One that is there but of no use is

@@ -28,6 +28,7 @@ func TestFind(t *testing.T) {
 		reason   string
 		programs map[string]string // on PATH: name → shell script
 		variable string            // script behind TF_ACC_TERRAFORM_PATH, none if empty
+		build    string            // MAASLXD_BUILD_CLI
 		want     string            // product and version
 		err      string
 		log      string
@@ -73,6 +74,19 @@ func TestFind(t *testing.T) {
 			want:     "OpenTofu 1.12.6",
 			log:      "built ",
 		},
+		"BuiltOnRequest": {
+			reason:   "A product that is asked for is built, whatever is on PATH.",
+			programs: map[string]string{"terraform": goodTerraform, "go": buildingGo},
+			variable: goodTerraform,
+			build:    "opentofu",
+			want:     "OpenTofu 1.12.6",
+			log:      "built ",
+		},
+		"UnknownRequest": {
+			reason: "A typo in the request is told, with what it takes.",
+			build:  "tofu",
+			err:    `MAASLXD_BUILD_CLI is "tofu": it takes opentofu or terraform`,
+		},
 		"CannotBuild": {
 			reason:   "The error passes on what go said and names a way out.",
 			programs: map[string]string{"go": offlineGo},
@@ -87,6 +101,9 @@ func TestFind(t *testing.T) {
 			if tc.variable != "" {
 				dir := programs(t, map[string]string{"chosen": tc.variable})
 				f.Environ = []string{PathVariable + "=" + filepath.Join(dir, "chosen")}
+			}
+			if tc.build != "" {
+				f.Environ = append(f.Environ, BuildVariable+"="+tc.build)
 			}
 			got, err := f.Find(t.Context())
 			checkError(t, tc.reason, err, tc.err)
