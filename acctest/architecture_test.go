@@ -285,6 +285,11 @@ var arrows = map[string]arrow{
 		ours:   objectOfTheProvider("actions"),
 		never:  kubernetesModules,
 	},
+	"terraform-provider-maaslxd/provider/ephemerals": {
+		reason: "Ephemeral resources use no object's helpers.",
+		ours:   objectOfTheProvider("ephemerals"),
+		never:  kubernetesModules,
+	},
 	"terraform-provider-maaslxd/provider/vm": {
 		reason: "Objects do not use each other's helpers.",
 		ours:   append(objectOfTheProvider("vm"), "terraform-provider-maaslxd/provider/moved"),

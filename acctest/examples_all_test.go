@@ -38,6 +38,7 @@ var exampleTests = []struct {
 	{"data-sources/*/data-source.tf", []string{"TestAccExampleDataSources"}},
 	{"functions/*/function.tf", []string{"TestAccFunctions"}},
 	{"list-resources/*/list-resource.tfquery.hcl", []string{"TestAccExampleLists"}},
+	{"ephemeral-resources/*/ephemeral-resource.tf", []string{"TestAccWorkflowLXDClient"}},
 	{"actions/*/action.tf", []string{"TestAccExampleActions"}},
 	{"provider/provider.tf", []string{"TestAccExampleProvider"}},
 	{"fleet/*.tf", []string{"TestAccExampleFleet", "TestAccExampleFleetTests"}},

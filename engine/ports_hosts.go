@@ -2,6 +2,11 @@ package engine
 
 import (
 	"context"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
 // Reports reads what machines say of their first boots.
@@ -94,6 +99,21 @@ type Registrar interface {
 type Endpoint struct {
 	Address string // as it was registered: "10.0.0.5", "https://10.0.0.5:8443"
 	Project string
+}
+
+// URL spells the address in full, as we do for all hosts: "https://10.0.0.5:8443". MAAS
+// compares addresses as texts, and would make two VM hosts of one LXD.
+func (e Endpoint) URL() string {
+	_, rest, found := strings.Cut(e.Address, "://")
+	if !found {
+		rest = e.Address
+	}
+	rest = strings.ToLower(strings.TrimSuffix(rest, "/"))
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, port = strings.Trim(rest, "[]"), strconv.Itoa(cloudinit.DefaultPort)
+	}
+	return "https://" + net.JoinHostPort(host, port)
 }
 
 // Credentials are the key pair by which LXD servers know a fleet's manager.

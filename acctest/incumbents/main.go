@@ -1,7 +1,8 @@
 // Command incumbents stands in for the providers that states are moved from. To move a
 // state, the CLI wants its provider at hand, and asks it for schemas alone. The stand-in
 // is canonical/maas by the file name terraform-provider-maas, and terraform-lxd/lxd by
-// the file name terraform-provider-lxd. It knows no MAAS, and makes nothing.
+// the file name terraform-provider-lxd. It knows no MAAS, and makes nothing. Of an LXD it asks
+// whether that lets it in.
 package main
 
 import (
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-// standIn is a provider without a configuration.
+// standIn is a provider.
 type standIn struct {
 	name    string
 	address string
@@ -48,11 +49,19 @@ func (s standIn) Metadata(_ context.Context, _ provider.MetadataRequest, resp *p
 	resp.TypeName = s.name
 }
 
-// Schema is empty.
-func (standIn) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
+// Schema is empty for MAAS, and says for LXD how one is reached.
+func (s standIn) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	if s.name == "lxd" {
+		resp.Schema = lxdSchema()
+	}
+}
 
-// Configure hands over nothing.
-func (standIn) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {}
+// Configure hands over nothing. It asks an LXD that is named.
+func (s standIn) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	if s.name == "lxd" {
+		reachLXD(ctx, req, resp)
+	}
+}
 
 // Resources are the kinds.
 func (s standIn) Resources(context.Context) []func() resource.Resource {

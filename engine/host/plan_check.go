@@ -15,7 +15,7 @@ func (h *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.HostSp
 	o.Add(h.checkHostNames(ctx, want))
 	switch {
 	case want.Address != "":
-		o.Add(h.Registrar.Locate(ctx, engine.Endpoint{Address: canonical(want.Address), Project: want.Project}))
+		o.Add(h.Registrar.Locate(ctx, engine.Endpoint{Address: engine.Endpoint{Address: want.Address}.URL(), Project: want.Project}))
 		return o
 	case want.Machine.Deploy != nil:
 		o.Add(h.CheckImage(ctx, want.Machine.Deploy))

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
@@ -197,7 +196,7 @@ func (h *Kind) reconcileServer(ctx context.Context, ref engine.Ref, want engine.
 // endpointOf is where the host's LXD listens.
 func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error) {
 	if want.Address != "" {
-		return engine.Endpoint{Address: canonical(want.Address), Project: want.Project}, nil
+		return engine.Endpoint{Address: engine.Endpoint{Address: want.Address}.URL(), Project: want.Project}, nil
 	}
 	ip := addressOf(m, want)
 	if only, err := netip.ParseAddr(want.LXD.ListenAddress); err == nil && !only.IsUnspecified() {
@@ -208,21 +207,6 @@ func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error)
 	}
 	port := cmp.Or(want.LXD.ListenPort, cloudinit.DefaultPort)
 	return engine.Endpoint{Address: "https://" + net.JoinHostPort(ip, strconv.Itoa(port)), Project: want.Project}, nil
-}
-
-// canonical spells an address in full, as we do for all hosts. MAAS compares
-// addresses as texts, and would make two VM hosts of one LXD.
-func canonical(address string) string {
-	_, rest, found := strings.Cut(address, "://")
-	if !found {
-		rest = address
-	}
-	rest = strings.ToLower(strings.TrimSuffix(rest, "/"))
-	host, port, err := net.SplitHostPort(rest)
-	if err != nil {
-		host, port = strings.Trim(rest, "[]"), strconv.Itoa(cloudinit.DefaultPort)
-	}
-	return "https://" + net.JoinHostPort(host, port)
 }
 
 // addressOf is where the machine can be reached: on the interface of its default gateway,

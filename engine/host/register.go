@@ -241,7 +241,7 @@ func (h *registration) registeredBefore(ctx context.Context, key engine.Key, m e
 	}
 	for _, other := range all {
 		e, err := h.Registrar.Endpoint(ctx, other)
-		if err != nil || e.Project != r.Project || canonical(e.Address) != r.Address {
+		if err != nil || e.Project != r.Project || e.URL() != r.Address {
 			continue
 		}
 		if res, ours := h.begun(ctx, key, other); ours {

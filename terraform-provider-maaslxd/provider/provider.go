@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -17,6 +18,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/actions"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/ephemerals"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/functions"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host"
@@ -25,9 +27,10 @@ import (
 )
 
 var (
-	_ provider.ProviderWithActions       = (*maaslxdProvider)(nil)
-	_ provider.ProviderWithFunctions     = (*maaslxdProvider)(nil)
-	_ provider.ProviderWithListResources = (*maaslxdProvider)(nil)
+	_ provider.ProviderWithActions            = (*maaslxdProvider)(nil)
+	_ provider.ProviderWithEphemeralResources = (*maaslxdProvider)(nil)
+	_ provider.ProviderWithFunctions          = (*maaslxdProvider)(nil)
+	_ provider.ProviderWithListResources      = (*maaslxdProvider)(nil)
 )
 
 // New returns a constructor of the provider. The version goes to MAAS in the
@@ -78,7 +81,7 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 		resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", diagnostics.Explain(err))
 		return
 	}
-	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = c, c, c, c
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData, resp.EphemeralResourceData = c, c, c, c, c
 }
 
 func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource {
@@ -99,6 +102,10 @@ func (p *maaslxdProvider) ListResources(context.Context) []func() list.ListResou
 
 func (p *maaslxdProvider) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh}
+}
+
+func (p *maaslxdProvider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{ephemerals.NewLXDClient}
 }
 
 func (p *maaslxdProvider) Functions(context.Context) []func() function.Function {

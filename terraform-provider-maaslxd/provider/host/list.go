@@ -102,7 +102,7 @@ func (l *hostList) result(ctx context.Context, b *client.Backend, req list.ListR
 	}
 	n = n.seen(seen)
 	state.refresh(ctx, seen, diags)
-	state.imported(ctx, seen, endpointOf(limited, b, seen, diags), n.Foreign, diags)
+	state.imported(ctx, seen, endpointOf(limited, b, seen, diags), n, diags)
 	diags.Append(result.Resource.Set(ctx, &state)...)
 	return result
 }

@@ -19,6 +19,7 @@ func TestMoveFromCanonical(t *testing.T) {
 		want                        string // of the diagnostics
 	}{
 		"VMHost":       {reason: "Whatever else is in it.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
+		"Virsh":        {reason: "It has no LXD.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"virsh"}`, want: "is of the type virsh"},
 		"NoNumber":     {reason: "A state that nobody can read.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
 		"FormerName":   {reason: "The provider's name up to 2.2.0.", source: "registry.terraform.io/maas/maas", kind: "maas_vm_host", state: `{"id":"7"}`},
 		"OtherVersion": {reason: "It may mean something else.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", version: 1, state: `{"id":"7"}`, want: "only 0 is known"},
@@ -46,5 +47,16 @@ func TestMoveFromCanonical(t *testing.T) {
 				t.Errorf("%s\nthere is no state", tc.reason)
 			}
 		})
+	}
+}
+
+// TestPlanMovedUnseen refuses to plan by a moved state that was not refreshed: each
+// attribute would seem to change, and the host would be replaced.
+func TestPlanMovedUnseen(t *testing.T) {
+	t.Parallel()
+	p := providertest.Serve(t, NewResource).Plan(providertest.Object{"name": "kvm1", "machine": "node1"}, providertest.Object{"vm_host_id": 7},
+		map[string]any{hostNotesKey: hostNotes{Moved: true}})
+	if len(p.Diagnostics) != 1 || !strings.Contains(p.Diagnostics[0].Detail, "Plan without -refresh=false") {
+		t.Errorf("want one error, got %v", p.Diagnostics)
 	}
 }

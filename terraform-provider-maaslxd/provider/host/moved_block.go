@@ -2,18 +2,25 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
 // canonicalHost is the resource that "moved" blocks may come from.
 const canonicalHost = "maas_vm_host"
+
+// virsh is the type of those VM hosts of MAAS that have no LXD.
+const virsh = "virsh"
 
 // MoveState takes over the VM hosts of Canonical's provider for MAAS. Its state
 // names them by their id in MAAS; the Read that follows finds the rest.
@@ -26,20 +33,42 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 		return
 	}
 	// Only what all its versions have is read of it.
-	state, err := values.MovedStrings(req, "id")
+	state, err := values.MovedStrings(req, "id", "type")
 	id, parseErr := strconv.ParseInt(state["id"], 10, 64)
-	if err != nil || parseErr != nil {
-		resp.Diagnostics.AddError("Cannot take over a "+canonicalHost,
-			movedHostProblem(err)+" Remove it from the state with a removed block, and import it: "+hostImportUsage)
+	switch {
+	case err == nil && parseErr != nil:
+		err = errors.New("its state does not name a VM host by a number")
+	case err == nil && state["type"] == virsh:
+		err = fmt.Errorf("VM host %d is of the type virsh, and a maaslxd_vm_host has an LXD", id)
+	}
+	if err != nil {
+		resp.Diagnostics.AddError("Cannot take over a "+canonicalHost, diagnostics.Sentence(err.Error())+" Take the moved block out. "+
+			"If it is an LXD VM host of MAAS, remove the resource from the state with a removed block, and import it. "+hostImportUsage)
 		return
 	}
 	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("vm_host_id"), types.Int64Value(id))...)
+	writeHostNotes(ctx, resp.TargetPrivate, hostNotes{Moved: true}, &resp.Diagnostics)
 }
 
-// movedHostProblem says why a state names no VM host.
-func movedHostProblem(err error) string {
-	if err != nil {
-		return diagnostics.Sentence(err.Error())
+// checkMoved wants MAAS to have the VM host of a moved state. One that is not there is an
+// error and is not planned anew: more likely the provider asks another MAAS.
+func checkMoved(ctx context.Context, b *client.Backend, state hostState) error {
+	record, err := unmarkedRecord(ctx, b, state)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return movedRefusal("MAAS knows no LXD VM host with the id %d", state.VMHostID.ValueInt64())
+	case err == nil && record.MachineID == "":
+		return movedRefusal("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", record.Name)
 	}
-	return "Its state does not name a VM host by a number."
+	return err
+}
+
+// movedRefusal says why a VM host cannot be taken over, and the way out.
+func movedRefusal(format string, args ...any) error {
+	return &engine.Refusal{
+		Message: fmt.Sprintf(format, args...),
+		Hint: "Nothing was changed. Take the moved block out, and the " + canonicalHost + " is what it was. If MAAS has the VM host by another id, " +
+			"remove the resource from the state with a removed block, and import it. " + hostImportUsage,
+		Err: engine.ErrConflict,
+	}
 }

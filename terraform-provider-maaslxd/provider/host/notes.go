@@ -27,6 +27,9 @@ type hostNotes struct {
 	// Forgotten: nothing knows its LXD as a VM host any more. The next apply
 	// makes it known again.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// Moved: the state came from another provider, and says nothing but the number of
+	// the VM host. The next refresh finds it.
+	Moved bool `json:"moved,omitempty"`
 	// Machine is the system id of the machine that it is on.
 	Machine string `json:"machine,omitempty"`
 	// MAAS is the mark of the MAAS that the host is in; empty: the state is from
@@ -83,6 +86,16 @@ func (n hostNotes) gone(h engine.Host) bool {
 
 func readHostNotes(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) hostNotes {
 	return values.ReadNotes[hostNotes](ctx, private, hostNotesKey, "VM host", diags)
+}
+
+// hostNotesToPlan are the notes of a host that a refresh has looked at.
+func hostNotesToPlan(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) hostNotes {
+	n := readHostNotes(ctx, private, diags)
+	if n.Moved {
+		diags.AddError("The moved VM host was not looked at",
+			"Its state was a "+canonicalHost+", and says nothing else before the first refresh. Plan without -refresh=false.")
+	}
+	return n
 }
 
 func writeHostNotes(ctx context.Context, private values.PrivateWriter, n hostNotes, diags *diag.Diagnostics) {

@@ -33,7 +33,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if !req.State.Raw.IsNull() {
 		p.state = new(hostState)
 		p.diags.Append(req.State.Get(ctx, p.state)...)
-		p.notes = readHostNotes(ctx, req.Private, p.diags)
+		p.notes = hostNotesToPlan(ctx, req.Private, p.diags)
 	}
 	if p.diags.HasError() {
 		return

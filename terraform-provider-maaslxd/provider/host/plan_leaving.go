@@ -20,7 +20,7 @@ func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanR
 	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
 	var state hostState
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	r.client.CheckMAAS(ctx, readHostNotes(ctx, req.Private, &resp.Diagnostics).MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)
+	r.client.CheckMAAS(ctx, hostNotesToPlan(ctx, req.Private, &resp.Diagnostics).MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || !r.client.CanCheckPlan() {
 		return
 	}

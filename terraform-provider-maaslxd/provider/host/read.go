@@ -47,8 +47,8 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 	state.refresh(ctx, h, diags)
 	if first {
-		n.Imported = true
-		state.imported(ctx, h, endpointOf(look, b, h, diags), n.Foreign, diags)
+		state.imported(ctx, h, endpointOf(look, b, h, diags), n, diags)
+		n.Imported, n.Moved = true, false
 	}
 	warnHostFailed(h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, state, diags)
@@ -74,6 +74,11 @@ func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 
 // look observes the host of a state, and notes in which MAAS it is.
 func (r *hostResource) look(ctx context.Context, b *client.Backend, state hostState, n *hostNotes) (engine.Host, error) {
+	if n.Moved {
+		if err := checkMoved(ctx, b, state); err != nil {
+			return engine.Host{}, err
+		}
+	}
 	ref := r.ref(state, *n)
 	b.NoteNamed(ctx, n.MAAS, ref.Key)
 	h, err := observe(ctx, b, state, ref)

@@ -114,19 +114,19 @@ func keptTags(declared, there []string) types.Set {
 
 // imported fills in what the configuration of an imported host is likely to
 // say, as far as it can be known.
-func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoint, foreign bool, diags *diag.Diagnostics) {
+func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoint, n hostNotes, diags *diag.Diagnostics) {
 	if m.Name.IsNull() {
 		m.Name = types.StringValue(h.Machine.Hostname)
 	}
 	// MAAS made the machine's record itself, for an LXD that was registered by its
 	// address. What it shows as installed there nobody deployed.
-	byAddress := !foreign && h.Machine.PowerType == "" && e.Address != ""
+	byAddress := !n.Foreign && h.Machine.PowerType == "" && e.Address != ""
 	if byAddress {
 		m.Address = types.StringValue(e.Address)
 	} else {
 		m.Machine = types.StringValue(h.Machine.Hostname)
 	}
-	m.Adopt = types.BoolValue(foreign)
+	m.Adopt = types.BoolValue(n.Foreign)
 	m.AdoptExistingVMs, m.ForceDestroy = types.BoolValue(false), types.BoolValue(false)
 	m.OnCreateFailure = types.StringValue(failureKeep)
 	m.TrustedFingerprints = fingerprintSet(nil)
@@ -139,10 +139,12 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 	if e.Project != "" && e.Project != cloudinit.DefaultProject {
 		m.LXD = values.Encode(ctx, lxdType, noLXD(e.Project), diags)
 	}
-	if !foreign && !byAddress && h.Machine.Image != "" {
+	if !n.Foreign && !byAddress && h.Machine.Image != "" {
 		m.Deploy = values.InstalledDeployment(ctx, h.Machine.Image, h.Machine.Kernel, diags)
 	}
-	m.Tags = values.TagSet(values.Difference(h.VMHost.Tags, values.TagsOfMAAS))
+	if !n.Moved { // whose configuration may leave the tags to others
+		m.Tags = values.TagSet(values.Difference(h.VMHost.Tags, values.TagsOfMAAS))
+	}
 }
 
 func setRatio(v *types.Float64, seen float64) {

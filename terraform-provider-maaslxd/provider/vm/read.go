@@ -63,7 +63,7 @@ func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel,
 		if err != nil {
 			return engine.VM{}, err
 		}
-		state.ID, n.Moved = types.StringValue(id), nil
+		state.ID = types.StringValue(id)
 	}
 	ref := r.ref(state, *n)
 	b.NoteNamed(ctx, n.MAAS, ref.Key)
@@ -99,10 +99,10 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	}
 	r.askPower(ctx, *state, &vm)
 	state.refresh(ctx, vm, diags)
-	if imported {
+	if imported && n.Moved == nil { // a configuration that was moved may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
 	}
-	n.Protected = state.Protection.ValueBool()
+	n.Moved, n.Protected = nil, state.Protection.ValueBool()
 	if vm.InstanceMissing {
 		state.Status = types.StringValue(statusMissing)
 	}

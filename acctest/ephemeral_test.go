@@ -1,0 +1,103 @@
+package acctest_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// needsEphemerals skips a test whose CLI has no ephemeral resources.
+func (w workspace) needsEphemerals(t *testing.T) {
+	t.Helper()
+	if w.cli.IsTofu() && w.cli.Before(1, 11) || w.cli.Before(1, 10) {
+		t.Skip("ephemeral resources came with Terraform 1.10 and OpenTofu 1.11, and this is " + w.cli.String())
+	}
+}
+
+// lxdClientExample is the example of maaslxd_lxd_client.
+const lxdClientExample = "examples/ephemeral-resources/maaslxd_lxd_client/ephemeral-resource.tf"
+
+// TestAccWorkflowLXDClient configures the provider for LXD by the example, and has it
+// reach the LXD of a VM host. What the runs write holds no key.
+func TestAccWorkflowLXDClient(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	w := newWorkspace(t, x.direct("direct", node1()))
+	w.needsEphemerals(t)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	beside := besideIncumbents(t).traced()
+	beside.take(t, lxdClientExample)
+	wants := `
+resource "lxd_instance" "vm" {}
+
+import {
+  to = lxd_instance.vm
+  id = "web-1"
+}
+
+ephemeral "maaslxd_lxd_client" "host" {
+  vm_host = %q
+  lifecycle {
+    postcondition {
+      condition     = self.address == ephemeral.maaslxd_lxd_client.kvm1.address && self.client_key == ephemeral.maaslxd_lxd_client.kvm1.client_key
+      error_message = "The same VM host by its system id is another one."
+    }
+    postcondition {
+      condition     = startswith(self.address, "https://") && self.project == "maas" && can(regex("^[0-9a-f]{64}$", self.server_fingerprint))
+      error_message = "It is ${self.address} in ${self.project} with ${self.server_fingerprint}."
+    }
+  }
+}
+`
+	beside.write(t, "main.tf", x.direct("direct", fmt.Sprintf(wants, x.machine(t, "node1").SystemID)))
+	beside.run(t, "apply", "-auto-approve", "-no-color")
+	beside.checkNowhere(t, x.privateKey(t))
+	if got := beside.run(t, "state", "list"); strings.TrimSpace(got) != "lxd_instance.vm" {
+		t.Errorf("the state has %s", got)
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccLXDClientBadInput wants one clear error of a plan that cannot tell how an LXD is
+// reached, and nothing that was changed.
+func TestAccLXDClientBadInput(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	newWorkspace(t, x.config(node1())).run(t, "apply", "-auto-approve", "-no-color")
+	client := func(host string) string {
+		return fmt.Sprintf("ephemeral \"maaslxd_lxd_client\" \"host\" {\n  vm_host = %q\n}\n", host)
+	}
+	cases := map[string]struct{ reason, config, want string }{
+		"UnknownHost": {"Nobody can be reached there.", x.config(client("kvm9")), `vm_host: MAAS knows no VM host "kvm9" Known: kvm1`},
+		"NoName":      {"Nothing names no host.", x.config(client("")), `Invalid vm_host It is empty`},
+		"KeyLost":     {"A new pair would open nothing.", strings.Replace(x.config(client("kvm1")), x.folder, t.TempDir(), 1), `the LXD client key pair that VM host kvm1 trusts is not here Give the pair as lxd_client_cert and lxd_client_key`},
+		"NoMAAS":      {"There is nobody to be asked.", "provider \"maaslxd\" {}\n" + client("kvm1"), `the provider is not configured: it lacks api_url`},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t, tc.config)
+			w.needsEphemerals(t)
+			w.refusedPlan(t, tc.want)
+			if _, err := os.Stat(w.dir + "/" + stateFile); err == nil {
+				t.Errorf("%s\nthere is a state", tc.reason)
+			}
+		})
+	}
+}
+
+// TestAccLXDClientOtherKey warns of a pair that the VM host was not made to trust: its
+// operator may have let it trust this one since.
+func TestAccLXDClientOtherKey(t *testing.T) {
+	t.Parallel()
+	x, other := newMetal(t), newMetal(t)
+	newWorkspace(t, x.config(node1())).run(t, "apply", "-auto-approve", "-no-color")
+	newWorkspace(t, other.config(node1())).run(t, "apply", "-auto-approve", "-no-color")
+	w := newWorkspace(t, strings.Replace(x.config("ephemeral \"maaslxd_lxd_client\" \"host\" {\n  vm_host = \"kvm1\"\n}\n"), x.folder, other.folder, 1))
+	w.needsEphemerals(t)
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words("Warning: The VM host may not trust the key pair at hand").MatchString(out) {
+		t.Errorf("want a warning, got:\n%s", out)
+	}
+}

@@ -1,0 +1,188 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// Of the LXD that canonical/maas knows by its address.
+const (
+	canonicalAddress  = "10.200.0.9"
+	canonicalPassword = "the-password-of-the-lxd"
+)
+
+// newCanonicalHosts is a MAAS with two VM hosts as canonical/maas 2.4.0 has them made: one
+// on the machine node1, with a VM, and the LXD stray by its address.
+func newCanonicalHosts(t *testing.T) *metalTarget {
+	t.Helper()
+	x := newMetal(t, func(m *sim.Model) { m.Hosts[0].TrustPassword = canonicalPassword })
+	node := x.machine(t, "node1").SystemID
+	x.post(t, "machines/?op=allocate", url.Values{"system_id": {node}})
+	x.post(t, "machines/"+node+"/?op=deploy", url.Values{"distro_series": {"ubuntu/noble"}, "register_vmhost": {"true"}})
+	x.post(t, "vm-hosts/", url.Values{
+		"type": {"lxd"}, "power_address": {canonicalAddress}, "password": {canonicalPassword}, "name": {"stray"}, "zone": {"az2"}, "tags": {"rack1,ssd"},
+		"cpu_over_commit_ratio": {"2"},
+	})
+	x.inside().Settle()
+	x.composedAndDeployed(t, map[string]string{"web": "node1"})
+	return x
+}
+
+// canonicalStates are the states of all VM hosts, as canonical/maas writes them.
+func (x *metalTarget) canonicalStates(t *testing.T) []incumbent {
+	t.Helper()
+	var states []incumbent
+	for name, record := range x.hostRecords(t) {
+		state := canonicalHostState(record)
+		if name == "stray" {
+			state["power_address"], state["power_pass"] = canonicalAddress, canonicalPassword
+		} else {
+			state["machine"] = name
+		}
+		states = append(states, incumbent{"maas_vm_host", name, state})
+	}
+	return states
+}
+
+// hostRecords are MAAS's records of all VM hosts, by name.
+func (x *metalTarget) hostRecords(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	var list []map[string]any
+	if err := json.Unmarshal(x.call(t, "GET", "vm-hosts/", ""), &list); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]map[string]any{}
+	for _, h := range list {
+		all[h["name"].(string)] = h
+	}
+	return all
+}
+
+// canonicalHostState is what maas_vm_host of canonical/maas 2.4.0 reads of MAAS
+// (maas/resource_maas_vm_host.go, resourceVMHostRead).
+func canonicalHostState(record map[string]any) map[string]any {
+	name := func(field string) any { return record[field].(map[string]any)["name"] }
+	total := record["total"].(map[string]any)
+	return map[string]any{
+		"id": fmt.Sprint(record["id"]), "type": "lxd", "name": record["name"], "tags": record["tags"], "zone": name("zone"), "pool": name("pool"),
+		"cpu_over_commit_ratio": record["cpu_over_commit_ratio"], "memory_over_commit_ratio": record["memory_over_commit_ratio"],
+		"default_macvlan_mode": record["default_macvlan_mode"], "resources_cores_total": total["cores"], "resources_memory_total": total["memory"],
+		"resources_local_storage_total": total["local_storage"], "machine": nil, "power_address": nil, "power_pass": nil, "power_user": nil, "timeouts": nil,
+	}
+}
+
+// TestAccWorkflowMoveHosts moves VM hosts as the guide says, there and back. The first apply
+// writes marks and nothing else, the second plan is empty, and MAAS has what it had.
+func TestAccWorkflowMoveHosts(t *testing.T) {
+	t.Parallel()
+	x := newCanonicalHosts(t)
+	hosts, machines := x.hostRecords(t), x.machineRecords(t)
+	w := besideIncumbents(t)
+	w.write(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
+	w.write(t, "before.tfstate", w.run(t, "state", "pull"))
+	body := guideBlock(t, "Move the VM hosts")
+	resources, _, _ := strings.Cut(body, "moved {")
+	w.moves(t, x.config(body))
+	x.inside().ResetJournal()
+	out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
+	if !words("0 added, 2 changed, 0 destroyed").MatchString(out) {
+		t.Errorf("want each VM host changed in place:\n%s", out)
+	}
+	marks := []string{"POST machines/{id}/ set_owner_data", "POST tags/", "POST tags/{name}/ update_nodes"}
+	if diff := cmp.Diff(marks, slices.Sorted(maps.Keys(changes(x.inside().Journal())))); diff != "" {
+		t.Errorf("calls that write (-want +got):\n%s", diff)
+	}
+	x.checkSameHosts(t, hosts, machines)
+	w.configure(t, x.config(resources)) // without the old provider
+	w.settled(t)
+	w.configure(t, x.config(strings.ReplaceAll(forgotten("maas_vm_host"), "maas_vm_host.vm", "maaslxd_vm_host.host")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.moves(t, x.config(""))
+	w.run(t, "state", "push", "-force", "before.tfstate")
+	x.checkSameHosts(t, hosts, machines)
+}
+
+// checkSameHosts wants MAAS to have the VM hosts and machines that it had.
+func (x *metalTarget) checkSameHosts(t *testing.T, hosts map[string]map[string]any, machines map[string]machineRecord) {
+	t.Helper()
+	if diff := cmp.Diff(hosts, x.hostRecords(t)); diff != "" {
+		t.Errorf("VM hosts (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(machines, x.machineRecords(t)); diff != "" {
+		t.Errorf("machines (-before +after):\n%s", diff)
+	}
+}
+
+// TestAccWorkflowMoveHostThenChange moves a VM host and changes it in the same apply, then
+// destroys it: its machine stays deployed.
+func TestAccWorkflowMoveHostThenChange(t *testing.T) {
+	t.Parallel()
+	x := newCanonicalHosts(t)
+	machines := x.machineRecords(t)
+	w := besideIncumbents(t)
+	w.write(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
+	changed := strings.Replace(guideBlock(t, "Move the VM hosts"), "name    = each.key", "name    = \"kvm-${each.key}\"\n  tags    = [\"moved\"]\n  force_destroy = true", 1)
+	w.moves(t, x.config(changed))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	for _, record := range x.hostRecords(t) {
+		if name := record["name"].(string); !strings.HasPrefix(name, "kvm-") || !slices.Contains(record["tags"].([]any), any("moved")) {
+			t.Errorf("it is %v", record)
+		}
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if all := x.hostRecords(t); len(all) != 0 {
+		t.Errorf("MAAS still has %v", all)
+	}
+	if m := x.machine(t, "node1"); m.SystemID != machines["node1"].SystemID || m.StatusName != "Deployed" {
+		t.Errorf("its machine is %+v", m)
+	}
+}
+
+// TestAccWorkflowMoveHostRefused moves what is no LXD VM host of this MAAS: the plan says
+// so, and neither MAAS nor the state changes.
+func TestAccWorkflowMoveHostRefused(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		changed map[string]any // attributes of the state
+		flags   []string
+		want    string
+	}{
+		"OtherMAAS":  {reason: "A VM host that seems to be gone is not made anew.", changed: map[string]any{"id": "77"}, want: "MAAS knows no LXD VM host with the id 77"},
+		"Virsh":      {reason: "It has no LXD.", changed: map[string]any{"type": "virsh"}, want: "is of the type virsh"},
+		"NoNumber":   {reason: "A state that nobody can read.", changed: map[string]any{"id": "seven"}, want: "does not name a VM host by a number"},
+		"Unseen":     {reason: "By a state that says nothing all would change.", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
+		"UnseenGone": {reason: "Nor is it destroyed unseen.", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newCanonicalHosts(t)
+			states := x.canonicalStates(t)
+			for _, state := range states {
+				maps.Copy(state.attributes, tc.changed)
+			}
+			w := besideIncumbents(t)
+			w.write(t, "terraform.tfstate", incumbentState(t, states...))
+			w.moves(t, x.config(guideBlock(t, "Move the VM hosts")))
+			x.inside().ResetJournal()
+			cmd, out := w.command(t.Context(), append([]string{"plan", "-no-color"}, tc.flags...)...)
+			if err := cmd.Run(); err == nil || !strings.Contains(unwrapped(out.String()), tc.want) {
+				t.Errorf("%s\nwant %q, got %v:\n%s", tc.reason, tc.want, err, out)
+			}
+			for route, calls := range changes(x.inside().Journal()) {
+				t.Errorf("%s\n%s was called %d times", tc.reason, route, calls)
+			}
+		})
+	}
+}
