@@ -9,9 +9,9 @@ import (
 )
 
 // Commission commissions a machine that nobody has, without hardware tests, and waits until
-// it is Ready. It refuses a machine that is deployed, or on its way to that: commissioning
+// it is Ready. Who watches is told how far it is. It refuses a machine that is deployed, or on its way to that: commissioning
 // is for machines on which nothing runs.
-func Commission(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string) error {
+func Commission(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string, watch ...func(engine.Progress)) error {
 	begun := false
 	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		m, err := machines.Machine(ctx, systemID)
@@ -20,7 +20,7 @@ func Commission(ctx context.Context, machines engine.Machines, reports engine.Re
 		}
 		res := engine.Result[engine.Machine]{
 			Object: m, SystemID: systemID, After: engine.LookAgain, Changed: machines.Changed(ctx, m),
-			Reason: "Commissioning", Message: fmt.Sprintf("%s is %s", m.Hostname, m.StatusName),
+			Reason: m.StatusName, Message: m.StatusMessage,
 		}
 		switch phase := m.Status.Phase(); {
 		case !begun && m.Owner != "" && m.Status != engine.StatusCommissioning:
@@ -44,7 +44,7 @@ func Commission(ctx context.Context, machines engine.Machines, reports engine.Re
 		}
 		begun, res.After = true, time.Second
 		return res, nil
-	})
+	}, watch...)
 	return err
 }
 

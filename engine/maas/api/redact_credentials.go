@@ -21,7 +21,7 @@ var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`),
 	regexp.MustCompile(`(?s)\A[^-]*-----END [A-Z0-9 ]+-----`),                            // one whose beginning was cut off
 	regexp.MustCompile(`\b[A-Za-z0-9]{18}:[A-Za-z0-9]{18}:[A-Za-z0-9]{32}\b`),            // a key of MAAS's API
-	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]+(@)`),                          // of an address
+	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]+(@)`),                        // of an address
 	regexp.MustCompile(`\$[0-9a-z]{1,2}\$[^\s:"']{8,}`),                                  // a hash of crypt(3)
 	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),                    // a JSON web token
 	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),                                  // a token of kubeadm
