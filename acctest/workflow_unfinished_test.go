@@ -3,6 +3,9 @@ package acctest_test
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // TestAccWorkflowUnfinishedFails: a job that wants all or nothing fails where a VM is not
@@ -15,7 +18,7 @@ func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	name := x.name()
 	w := newWorkspace(t, x.configWith(fmt.Sprintf("poll_interval = %q\n  on_unfinished = \"error\"", x.interval()), x.vm(name, x.deploy(), enough)))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("Error: VM "+name+" is not finished: Commissioning timeouts.create terraform untaint").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !words("Error: VM "+name+" is not finished: Commissioning timeouts.create It is Commissioning since for MAAS's last event: terraform untaint").MatchString(unwrapped(out.String())) {
 		t.Fatalf("want an apply that fails and says what to do, got %v:\n%s", err, out)
 	}
 	if got := w.run(t, "plan", "-no-color"); !words("maaslxd_vm.test is tainted must be replaced").MatchString(got) {
@@ -35,5 +38,38 @@ func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkEmpty(name)(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAccWorkflowUnfinishedMetalFails: bare metal says the same, as a VM host and as a
+// machine, and who untaints it goes on with it.
+func TestAccWorkflowUnfinishedMetalFails(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, body, address, want string
+	}{
+		"Host":    {"A VM host is a machine first.", node1(shortly), hostAddress, "host on machine node1 is not finished: Deploying"},
+		"Machine": {"So is a machine without LXD.", db(shortly), machineAddress, "Machine node1 is not finished: Deploying"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
+			w := newWorkspace(t, x.config(tc.body, `on_unfinished = "error"`))
+			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+			want := tc.want + " timeouts.create It is Deploying since for MAAS's last event: terraform untaint"
+			if err := cmd.Run(); err == nil || !words(want).MatchString(unwrapped(out.String())) {
+				t.Fatalf("%s\nwant an apply that fails with the words %q, got %v:\n%s", tc.reason, want, err, out)
+			}
+			w.run(t, "untaint", tc.address)
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+				t.Errorf("it is %s", m.StatusName)
+			}
+			if n, counted := x.deployments(); counted && n != 1 {
+				t.Errorf("it was deployed %d times", n)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
 	}
 }

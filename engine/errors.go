@@ -56,6 +56,8 @@ type Error struct {
 	Message string
 	Hint    string // what the user can do, may be empty
 	Err     error  // the cause, may be nil
+	// Evidence is what MAAS shows of it besides.
+	Evidence Evidence
 }
 
 func (e *Error) Error() string {
@@ -63,7 +65,7 @@ func (e *Error) Error() string {
 	if e.Host != "" {
 		s += fmt.Sprintf(" (VM host %s)", e.Host)
 	}
-	return s + because(e.Err)
+	return s + because(e.Err) + e.Evidence.String()
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -91,9 +93,11 @@ type Refusal struct {
 	Err     error // the sentinel it stands for
 	// Everywhere tells that no other host would do, either.
 	Everywhere bool
+	// Evidence is what MAAS shows of it besides.
+	Evidence Evidence
 }
 
-func (e *Refusal) Error() string { return e.Message + because(e.Err) }
+func (e *Refusal) Error() string { return e.Message + because(e.Err) + e.Evidence.String() }
 
 func (e *Refusal) Unwrap() error { return e.Err }
 

@@ -9,14 +9,6 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// Reports reads what machines say of their first boots.
-type Reports interface {
-	// FirstBootFailures lists what failed since the machine was last deployed,
-	// the oldest first, in the words that the machine sent to MAAS. None:
-	// nothing failed yet, or nothing was said.
-	FirstBootFailures(ctx context.Context, systemID string) ([]string, error)
-}
-
 // Metal does what bare metal needs beyond Machines: allocation, annotations,
 // bridges. An absent machine is ErrNotFound.
 type Metal interface {

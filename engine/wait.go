@@ -56,11 +56,13 @@ const (
 // Wait repeats a step until it is done. It returns the object that was seen
 // last, also with an error: when the step fails for good, when it fails again
 // and again for two and a half minutes, or when ctx ends. In the last case the
-// error wraps ctx.Err() and says what was waited for.
-func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Object], error)) (Object, error) {
+// error is a *StoppedError, wraps ctx.Err() and says what was waited for. Who watches
+// is told at each change of the phase, and about every half minute.
+func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Object], error), watch ...func(Progress)) (Object, error) {
 	var (
 		last    Result[Object]
 		failing failures
+		on      = watching{watch: watch}
 	)
 	for {
 		stepCtx, cancel := context.WithCancel(ctx)
@@ -74,8 +76,9 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 		}
 		if ctx.Err() != nil {
 			cancel()
-			return last.Object, stopped(ctx, last.Reason, last.Message, failing.last)
+			return last.Object, on.stopped(ctx, failing.last)
 		}
+		on.see(ctx, last.Reason, last.Message)
 		pause, over := failing.after(res.After, err)
 		if over {
 			cancel()
@@ -136,17 +139,6 @@ func isScarcity(err error) bool {
 	return errors.As(err, &e) && e.Type == InsufficientResources
 }
 
-func stopped(ctx context.Context, reason, message string, last error) error {
-	switch {
-	case last != nil:
-		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), last)
-	case reason != "":
-		return fmt.Errorf("%w while %s: %s", context.Cause(ctx), reason, message)
-	default:
-		return context.Cause(ctx)
-	}
-}
-
 func sleep(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -155,4 +147,96 @@ func sleep(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	case <-timer.C:
 	case <-changed:
 	}
+}
+
+// tellAgain is how often who watches a wait is told of a phase that lasts.
+const tellAgain = 30 * time.Second
+
+// Progress is how far a wait is.
+type Progress struct {
+	Phase   string    // Reason of the step's Result
+	Message string    // what MAAS says of it, or a sentence
+	Since   time.Time // when the phase was first seen
+	// Left is the time until the wait ends in any case; zero: it has no limit.
+	Left time.Duration
+}
+
+// Lasted is for how long the phase was seen.
+func (p Progress) Lasted() time.Duration { return time.Since(p.Since).Round(time.Second) }
+
+// String is the progress in one line: "Commissioning for 1m30s: Powering on; 28m30s left".
+func (p Progress) String() string {
+	if p.Left <= 0 {
+		return p.soFar()
+	}
+	return p.soFar() + "; " + p.Left.Round(time.Second).String() + " left"
+}
+
+func (p Progress) soFar() string {
+	text := p.Phase
+	if lasted := p.Lasted(); lasted > 0 {
+		text += " for " + lasted.String()
+	}
+	if p.Message != "" {
+		text += ": " + p.Message
+	}
+	return text
+}
+
+// StoppedError tells that a wait ended with its ctx. Its text names the phase, or the
+// error of the last steps.
+type StoppedError struct {
+	Progress       // Phase is empty if nothing was seen
+	Cause    error // of the ctx
+	Last     error // of the last step, nil if it did not fail
+}
+
+func (e *StoppedError) Error() string {
+	switch {
+	case e.Last != nil:
+		return fmt.Sprintf("%v; the last error was: %v", e.Cause, e.Last)
+	case e.Phase != "":
+		return fmt.Sprintf("%v while %s", e.Cause, e.soFar())
+	default:
+		return e.Cause.Error()
+	}
+}
+
+// Unwrap returns the cause, and the last error if there is one.
+func (e *StoppedError) Unwrap() []error {
+	if e.Last == nil {
+		return []error{e.Cause}
+	}
+	return []error{e.Cause, e.Last}
+}
+
+// watching is who watches a wait, and what was told last.
+type watching struct {
+	watch []func(Progress)
+	seen  Progress
+	told  time.Time
+}
+
+// see notes what a step saw, and tells it where it is new or was told long ago.
+func (w *watching) see(ctx context.Context, phase, message string) {
+	changed := phase != w.seen.Phase
+	if changed {
+		w.seen.Since = time.Now()
+	}
+	w.seen.Phase, w.seen.Message = phase, message
+	if phase == "" || !changed && time.Since(w.told) < tellAgain {
+		return
+	}
+	w.told = time.Now()
+	if end, limited := ctx.Deadline(); limited {
+		w.seen.Left = time.Until(end)
+	}
+	for _, tell := range w.watch {
+		tell(w.seen)
+	}
+}
+
+// stopped is the error of a wait whose ctx has ended.
+func (w *watching) stopped(ctx context.Context, last error) error {
+	return &StoppedError{Progress: w.seen, Cause: context.Cause(ctx), Last: last}
 }

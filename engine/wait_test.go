@@ -199,3 +199,66 @@ func TestScarcityCountsFromScarcity(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitTells watches a wait: each change of the phase is told, and a phase that lasts
+// about every half minute.
+func TestWaitTells(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		begun := time.Now()
+		step := func(context.Context) (Result[string], error) {
+			res := Result[string]{Object: "a", SystemID: "abc", Reason: "Commissioning", Message: "Powering on", After: 10 * time.Second}
+			if lasted := time.Since(begun); lasted >= 75*time.Second {
+				res.Reason, res.Message, res.Done = "Deploying", "", lasted >= 90*time.Second
+			}
+			return res, nil
+		}
+		var told []string
+		if _, err := Wait(ctx, step, func(p Progress) { told = append(told, p.String()) }); err != nil {
+			t.Fatal(err)
+		}
+		want := "Commissioning: Powering on; 10m0s left\nCommissioning for 30s: Powering on; 9m30s left\n" +
+			"Commissioning for 1m0s: Powering on; 9m0s left\nDeploying; 8m40s left"
+		if got := strings.Join(told, "\n"); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// TestWaitSaysWhereItStopped: the error has the phase, since when, and the last error.
+func TestWaitSaysWhereItStopped(t *testing.T) {
+	t.Parallel()
+	passing := fmt.Errorf("rack is away: %w", ErrUnavailable)
+	cases := map[string]struct {
+		reason string
+		steps  []func() (Result[string], error)
+		want   string
+		lasted time.Duration
+	}{
+		"Waiting": {"A phase lasts.", []func() (Result[string], error){saw("a", false, 10*time.Second)}, "context deadline exceeded while Working for 1m0s: hard at it", time.Minute},
+		"Failing": {
+			"MAAS went away.", []func() (Result[string], error){saw("a", false, 10*time.Second), fails(passing)},
+			"context deadline exceeded; the last error was: rack is away: unavailable", time.Minute,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				step, _ := script(tc.steps...)
+				_, err := Wait(ctx, step)
+				var stopped *StoppedError
+				if !errors.As(err, &stopped) || err.Error() != tc.want || stopped.Lasted() != tc.lasted || stopped.Phase != "Working" {
+					t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.want)
+				}
+				if !errors.Is(err, context.DeadlineExceeded) || (stopped.Last != nil) != errors.Is(err, ErrUnavailable) {
+					t.Errorf("%s\nit does not wrap what it tells: %v", tc.reason, err)
+				}
+			})
+		})
+	}
+}

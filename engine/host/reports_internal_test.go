@@ -16,6 +16,12 @@ import (
 // reported are first boots that reported something, by system id.
 type reported map[string][]string
 
+func (reported) LastEvents(context.Context, string, []string) ([]string, error) { return nil, nil }
+
+func (reported) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
+	return nil, nil
+}
+
 func (f reported) FirstBootFailures(_ context.Context, systemID string) ([]string, error) {
 	if f == nil {
 		return nil, errors.New("MAAS is not there")

@@ -1,11 +1,17 @@
 package maas
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
@@ -28,7 +34,14 @@ const (
 	firstBootEventMax = "200"
 )
 
-// Events reads the event logs of machines.
+// What is shown of a failure at most.
+const (
+	maxEvents  = 3
+	maxScripts = 3
+	maxLines   = 3 // of the output of a script
+)
+
+// Events reads what machines did and said: their event logs, and the results of scripts.
 type Events struct{ api *api.Client }
 
 // FirstBootFailures implements engine.Reports. cloud-init reports each of its
@@ -46,9 +59,124 @@ func (c *Events) FirstBootFailures(ctx context.Context, systemID string) ([]stri
 			break
 		}
 		if said, ok := strings.CutPrefix(e.Description, fromCloudInit); ok && (e.Type == eventInstall || e.Type == eventFirstBoot) {
-			failures = append(failures, api.Shorten(said))
+			failures = append(failures, c.api.Redact(said))
 		}
 	}
 	slices.Reverse(failures)
 	return failures, nil
+}
+
+// LastEvents implements engine.Reports.
+func (c *Events) LastEvents(ctx context.Context, systemID string, secrets []string) ([]string, error) {
+	r := api.Get("events/")
+	r.Query = url.Values{"op": {"query"}, "id": {systemID}, "level": {"INFO"}, "limit": {strconv.Itoa(maxEvents)}}
+	var listed wireEvents
+	if err := c.api.List(ctx, r, &listed); err != nil {
+		return nil, err
+	}
+	var said []string
+	for _, e := range listed.Events[:min(len(listed.Events), maxEvents)] {
+		text := e.Type
+		if e.Description != "" {
+			text += " - " + e.Description // as in the message of a status (models/node.py)
+		}
+		said = append(said, c.api.Redact(text, secrets...))
+	}
+	slices.Reverse(said)
+	return said, nil
+}
+
+// wireScripts is a run of scripts on a machine.
+type wireScripts struct {
+	ID      int          `json:"id"`
+	Results []wireScript `json:"results"`
+}
+
+type wireScript struct {
+	ID         int             `json:"id"`
+	Name       string          `json:"name"`
+	Status     int             `json:"status"`
+	StatusName string          `json:"status_name"`
+	ExitStatus *int            `json:"exit_status"`
+	Suppressed bool            `json:"suppressed"`
+	Parameters json.RawMessage `json:"parameters"`
+	Output     string          `json:"output"` // base64
+}
+
+// scriptKinds are the scripts that lead to a status where they fail. Before MAAS 3.5 a
+// release has none, and the kind is refused.
+var scriptKinds = map[engine.Status]string{
+	engine.StatusFailedCommissioning: "commissioning", engine.StatusFailedTesting: "testing", engine.StatusFailedDeployment: "installation",
+	engine.StatusFailedReleasing: "release", engine.StatusFailedDiskErasing: "release",
+}
+
+// failedScript tells whether a script failed (metadataserver/enum.py, SCRIPT_STATUS_FAILED):
+// it did, or its time was up, or what it needs could not be installed or configured.
+func (s wireScript) failedScript() bool {
+	return slices.Contains([]int{3, 4, 8, 11}, s.Status) && !s.Suppressed
+}
+
+// FailedScripts implements engine.Reports. The runs are listed without what the scripts
+// wrote, which can be megabytes; that is asked for the failed ones alone.
+func (c *Events) FailedScripts(ctx context.Context, m engine.Machine, secrets []string) ([]engine.FailedScript, error) {
+	kind, ok := scriptKinds[m.Status]
+	if !ok {
+		return nil, nil
+	}
+	r := api.Get("nodes/{system_id}/results/", m.SystemID)
+	r.Query = url.Values{"type": {kind}}
+	var runs []wireScripts
+	err := c.api.Call(ctx, r, &runs)
+	switch {
+	case errors.Is(err, engine.ErrInvalid) || err == nil && len(runs) == 0:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	last := slices.MaxFunc(runs, func(a, b wireScripts) int { return cmp.Compare(a.ID, b.ID) })
+	failed := slices.DeleteFunc(last.Results, func(s wireScript) bool { return !s.failedScript() })
+	if len(failed) == 0 {
+		return nil, nil
+	}
+	failed = failed[:min(len(failed), maxScripts)]
+	return c.outputs(ctx, m.SystemID, last.ID, failed, secrets)
+}
+
+// outputs reads what scripts of a run wrote. Where MAAS does not tell, they are returned
+// without, beside the error.
+func (c *Events) outputs(ctx context.Context, systemID string, run int, scripts []wireScript, secrets []string) ([]engine.FailedScript, error) {
+	var ids []string
+	for _, s := range scripts {
+		ids = append(ids, strconv.Itoa(s.ID))
+	}
+	r := api.Get("nodes/{system_id}/results/{id}/", systemID, strconv.Itoa(run))
+	r.Query = url.Values{"include_output": {"true"}, "filters": {strings.Join(ids, ",")}}
+	var read wireScripts
+	err := c.api.Call(ctx, r, &read)
+	var failed []engine.FailedScript
+	for _, s := range scripts {
+		f := engine.FailedScript{Name: c.api.Redact(s.Name), Disk: s.disk(), StatusName: api.Shorten(s.StatusName), ExitStatus: s.ExitStatus}
+		i := slices.IndexFunc(read.Results, func(r wireScript) bool { return r.ID == s.ID })
+		if i >= 0 {
+			text, _ := base64.StdEncoding.DecodeString(read.Results[i].Output) // what is no base64 is not shown
+			f.Output = c.api.RedactEnd(string(text), maxLines, secrets...)
+		}
+		failed = append(failed, f)
+	}
+	return failed, err
+}
+
+// disk is the disk that a script was run for, empty if MAAS does not say so.
+func (s wireScript) disk() string {
+	var told struct {
+		Storage struct {
+			Value struct {
+				Name string `json:"name"`
+			} `json:"value"`
+		} `json:"storage"`
+	}
+	if json.Unmarshal(s.Parameters, &told) != nil {
+		return ""
+	}
+	return api.Shorten(told.Storage.Value.Name)
 }

@@ -1,7 +1,9 @@
 package maas
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,5 +40,113 @@ func TestFirstBootFailuresOfTheSimulator(t *testing.T) {
 	m := only(t, c, engine.MachineFilter{Status: engine.StatusDeployed})
 	if got, err := c.Events.FirstBootFailures(t.Context(), m.SystemID); err != nil || got != nil {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// failing is a simulated MAAS whose one machine ended in a status by a script.
+func failing(t *testing.T, version, status string, f sim.Failure) (*Client, engine.Machine) {
+	t.Helper()
+	s, err := sim.New(sim.Model{
+		MAASVersion: version, Machines: []sim.MachineModel{{Hostname: "m1", Cores: 1, MemoryMiB: 1024}},
+		Latency: sim.Latency{Commission: time.Hour, Deploy: time.Hour},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
+	m := only(t, c, engine.MachineFilter{})
+	switch status {
+	case "Failed deployment":
+		if err = c.Machines.Allocate(t.Context(), m.SystemID, "x"); err == nil {
+			err = c.Machines.Deploy(t.Context(), m.SystemID, engine.Deployment{})
+		}
+	default:
+		err = c.Machines.Commission(t.Context(), m.SystemID)
+	}
+	if err == nil {
+		err = s.FailScript(m.SystemID, "no boot", f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err = c.Machines.Machine(t.Context(), m.SystemID)
+	if err != nil || m.StatusName != status {
+		t.Fatalf("it is %s, %v", m.StatusName, err)
+	}
+	return c, m
+}
+
+// TestEvidence asks a simulated MAAS why it gave a machine up.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	const secret = "#cloud-config\npassword: correct-horse-battery\n"
+	cases := map[string]struct {
+		reason, version, status string
+		script                  sim.Failure
+		want                    []string
+	}{
+		"Commissioning": {
+			"The script that somebody uploaded is named, with the end of what it wrote.", "", "Failed commissioning",
+			sim.Failure{Script: "50-site-firmware", ExitStatus: 3, Output: "reading\nflashing\n\x1b[31mno such device\x1b[0m\napi_key=abc\n"},
+			[]string{"script 50-site-firmware: Failed with exit status 3; its output ends: flashing | no such device | api_key=[redacted]", "the last events: Commissioning"},
+		},
+		"Deployment": {
+			"The log of an installation is one. Of user-data nothing is told.", "", "Failed deployment",
+			sim.Failure{Output: "curtin\nran correct-horse-battery\nfailed"},
+			[]string{"script /tmp/install.log: Failed with exit status 1; its output ends: curtin | ran[redacted] | failed", "the last events: Deploying"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, m := failing(t, tc.version, tc.status, tc.script)
+			got, err := engine.EvidenceOf(t.Context(), c.Events, m, secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, []string(got)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestFailedScripts reads what MAAS may answer besides.
+func TestFailedScripts(t *testing.T) {
+	t.Parallel()
+	const runs = `[{"id":3,"results":[{"id":7,"name":"old","status":3}]},
+		{"id":9,"results":[{"id":20,"name":"ok","status":2},{"id":21,"name":"smartctl-validate","status":4,"status_name":"Timed out","exit_status":null,
+		"parameters":{"storage":{"type":"storage","value":{"name":"sda"}}}},{"id":22,"name":"known","status":3,"suppressed":true}]}]`
+	cases := map[string]struct {
+		reason string
+		status engine.Status
+		answer string
+		code   int
+		want   string
+		routes int
+	}{
+		"Newest":   {"The last run counts, and what was suppressed does not.", engine.StatusFailedTesting, runs, 200, "script smartctl-validate on sda: Timed out", 2},
+		"NoneRan":  {"A machine may have failed before any script.", engine.StatusFailedCommissioning, `[]`, 200, "", 1},
+		"NoScript": {"Broken is what people say.", engine.StatusBroken, `[]`, 200, "", 0},
+		"TooOld":   {"Before 3.5 releases run no scripts.", engine.StatusFailedReleasing, `Result type must be commissioning, testing, or installation.`, 400, "", 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kind := "application/json"
+			if tc.code != 200 {
+				kind = "text/plain"
+			}
+			f := always(tc.code, kind, tc.answer)
+			got, _ := testClient(t, f).Events.FailedScripts(t.Context(), engine.Machine{SystemID: "abc", Status: tc.status}, nil)
+			var said []string
+			for _, s := range got {
+				said = append(said, s.String())
+			}
+			if text := strings.Join(said, "; "); text != tc.want || len(f.routes()) != tc.routes {
+				t.Errorf("%s\ngot %q by %q", tc.reason, text, f.routes())
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ func (m wireMachine) machine() engine.Machine {
 		FQDN:          m.FQDN,
 		Status:        engine.Status(m.Status),
 		StatusName:    api.Shorten(m.StatusName),
-		StatusMessage: api.Shorten(m.StatusText),
+		StatusMessage: api.Shorten(api.WithoutCredentials(m.StatusText)),
 		PowerState:    m.PowerState,
 		PowerType:     m.PowerType,
 		Locked:        m.Locked,

@@ -75,7 +75,7 @@ func (b *giving) releaseAgain(ctx context.Context, ref engine.Ref, m engine.Mach
 	case m.Owner == "" || m.Owner != can.Username:
 		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "release")
 	case !b.tries.Again(ref.Key, maxReleases):
-		return engine.Result[engine.BareMetal]{}, failedMachine(m)
+		return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m)
 	}
 	return b.release(ctx, ref, m)
 }
@@ -97,7 +97,7 @@ func (b *giving) exitRescue(ctx context.Context, ref engine.Ref, m engine.Machin
 	case m.Locked:
 		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
 	case exitFailed && b.exits.Spent(ref.Key, maxExits):
-		return engine.Result[engine.BareMetal]{}, failedMachine(m)
+		return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m)
 	case exitFailed && m.PowerState == "on":
 		return b.stop(ctx, ref.Key, m, "turn off", b.Machines.PowerOff)
 	}

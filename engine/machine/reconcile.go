@@ -142,8 +142,8 @@ func (b *Kind) finish(ctx context.Context, key engine.Key, _ engine.MachineSpec,
 }
 
 // fail says why a machine did not come to be. It is left to be looked at.
-func (b *Kind) fail(_ context.Context, _ engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
-	return engine.Result[engine.BareMetal]{}, failedMachine(m)
+func (b *Kind) fail(ctx context.Context, _ engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m, want.Deploy.Secrets()...)
 }
 
 // retake allocates a machine that was ours to be and has been released since.
@@ -263,15 +263,12 @@ func (b *parts) Annotate(ctx context.Context, m engine.Machine, data map[string]
 	return m, nil
 }
 
-// failedMachine says in MAAS's words why a machine did not come to be.
-func failedMachine(m engine.Machine) error {
-	message := fmt.Sprintf("machine %s ended in the state %q", m.Hostname, m.StatusName)
-	if m.StatusMessage != "" {
-		message += ": " + m.StatusMessage
-	}
+// failedError says in MAAS's words why a machine did not come to be, or did not go back.
+func (b *parts) failedError(ctx context.Context, m engine.Machine, secrets ...string) error {
 	return &engine.Refusal{
-		Message: message,
-		Hint:    fmt.Sprintf("MAAS's events of machine %s tell more. It is left as it is, to be looked at; destroying it releases it.", m.SystemID),
-		Err:     engine.ErrConflict,
+		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndedIn(m)),
+		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more. It is left as it is, to be looked at; destroying it releases it.", m.SystemID),
+		Err:      engine.ErrConflict,
+		Evidence: b.region.Failures.Evidence(ctx, b.Config, m, secrets...),
 	}
 }

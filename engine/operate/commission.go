@@ -9,9 +9,9 @@ import (
 )
 
 // Commission commissions a machine that nobody has, without hardware tests, and waits until
-// it is Ready. It refuses a machine that is deployed, or on its way to that: commissioning
+// it is Ready. Who watches is told how far it is. It refuses a machine that is deployed, or on its way to that: commissioning
 // is for machines on which nothing runs.
-func Commission(ctx context.Context, machines engine.Machines, systemID string) error {
+func Commission(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string, watch ...func(engine.Progress)) error {
 	begun := false
 	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		m, err := machines.Machine(ctx, systemID)
@@ -20,7 +20,7 @@ func Commission(ctx context.Context, machines engine.Machines, systemID string) 
 		}
 		res := engine.Result[engine.Machine]{
 			Object: m, SystemID: systemID, After: engine.LookAgain, Changed: machines.Changed(ctx, m),
-			Reason: "Commissioning", Message: fmt.Sprintf("%s is %s", m.Hostname, m.StatusName),
+			Reason: m.StatusName, Message: m.StatusMessage,
 		}
 		switch phase := m.Status.Phase(); {
 		case !begun && m.Owner != "" && m.Status != engine.StatusCommissioning:
@@ -32,10 +32,7 @@ func Commission(ctx context.Context, machines engine.Machines, systemID string) 
 			res.Done = true
 			return res, nil
 		case begun && phase == engine.PhaseFailed:
-			return res, &engine.Refusal{
-				Message: fmt.Sprintf("%s ended in the state %q: %s", m.Hostname, m.StatusName, m.StatusMessage),
-				Hint:    "Look at the results of its scripts in MAAS.", Err: engine.ErrInvalid,
-			}
+			return res, commissionFailedError(ctx, reports, m)
 		case begun:
 			return res, nil
 		}
@@ -47,7 +44,7 @@ func Commission(ctx context.Context, machines engine.Machines, systemID string) 
 		}
 		begun, res.After = true, time.Second
 		return res, nil
-	})
+	}, watch...)
 	return err
 }
 
@@ -67,4 +64,14 @@ func checkCommission(m engine.Machine) error {
 		}
 	}
 	return nil
+}
+
+// commissionFailedError says why a commissioning failed. What MAAS does not show of it is
+// left out.
+func commissionFailedError(ctx context.Context, reports engine.Reports, m engine.Machine) error {
+	evidence, _ := engine.EvidenceOf(ctx, reports, m)
+	return &engine.Refusal{
+		Message: m.Hostname + " " + engine.EndedIn(m),
+		Hint:    "Look at the results of its scripts in MAAS.", Err: engine.ErrInvalid, Evidence: evidence,
+	}
 }

@@ -125,7 +125,7 @@ func TestCommission(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakeMachines{statuses: slices.Clone(tc.statuses)}
-				err := operate.Commission(t.Context(), f, "4y3h7n")
+				err := operate.Commission(t.Context(), f, nil, "4y3h7n")
 				if tc.failure == "" && err != nil || tc.failure != "" && (err == nil || !strings.Contains(err.Error(), tc.failure)) {
 					t.Errorf("%s\nwant %q, got %v", tc.reason, tc.failure, err)
 				}

@@ -20,16 +20,16 @@ const (
 
 // TurnPower turns a machine on or off, and waits until its power driver says so. The word
 // of the driver counts: MAAS's own is old where a guest turned itself off.
-func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, power string) error {
+func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, power string, watch ...func(engine.Progress)) error {
 	if power == PowerCycle {
-		if err := TurnPower(ctx, machines, m, PowerOff); err != nil {
+		if err := TurnPower(ctx, machines, m, PowerOff, watch...); err != nil {
 			return err
 		}
 		power = PowerOn
 	}
 	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		return turn(ctx, machines, m, power)
-	})
+	}, watch...)
 	return err
 }
 
@@ -37,7 +37,7 @@ func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, 
 func turn(ctx context.Context, machines engine.Machines, m engine.Machine, power string) (engine.Result[engine.Machine], error) {
 	res := engine.Result[engine.Machine]{
 		Object: m, SystemID: m.SystemID, After: engine.Shortly,
-		Reason: "Turning" + power, Message: fmt.Sprintf("%s is being turned %s", m.Hostname, power),
+		Reason: "Turning " + power, Message: fmt.Sprintf("%s is being turned %s", m.Hostname, power),
 	}
 	state, err := machines.Power(ctx, m.SystemID)
 	switch {

@@ -22,6 +22,8 @@ type Region struct {
 	Claims *Claims
 	// NamesLeft are those of the VMs and hosts that are being renamed or deleted.
 	NamesLeft *NamesLeft
+	// Failures are those of machines that MAAS gave up.
+	Failures *Failures
 
 	sent   sync.Map // token of a row to when this process sent its compose, by a clock that nobody sets
 	holder string   // of the hosts that these engines close in the ledger
@@ -29,7 +31,7 @@ type Region struct {
 
 // New returns a Region in which nothing is under way.
 func New() *Region {
-	return &Region{Locks: newHostLocks(), Claims: newClaims(), NamesLeft: newNamesLeft(), holder: rand.Text()}
+	return &Region{Locks: newHostLocks(), Claims: newClaims(), NamesLeft: newNamesLeft(), Failures: new(Failures), holder: rand.Text()}
 }
 
 // NoteSent notes that a compose is sent for a row now. Those that cannot bear fruit any

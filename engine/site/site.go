@@ -80,6 +80,8 @@ type Site struct {
 	// DNS and RegionMarks are MAAS's.
 	DNS         engine.DNS
 	RegionMarks engine.RegionMarks
+	// Reports tells what MAAS keeps of what machines did and said.
+	Reports engine.Reports
 
 	choice *choice
 	client *maas.Client
@@ -106,7 +108,7 @@ func Open(c Config) (*Site, error) {
 	})
 	s := &Site{
 		Machines: client.Machines, Catalog: client.Catalog, Names: registry.Names(composer.Names(client.Names)),
-		DNS: client.DNS, RegionMarks: client.Tags, client: client,
+		DNS: client.DNS, RegionMarks: client.Tags, Reports: client.Events, client: client,
 		choice: &choice{
 			wanted: c.Composer, mayTravel: func() error { return MayTravel(c.URL, c.InsecureKey) },
 			log: c.Log, list: client.Hosts.Hosts, relist: client.Hosts.RelistHosts,

@@ -78,18 +78,15 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 	return v.keep(ctx, key, want, m)
 }
 
-// failed says in MAAS's words why a VM did not come to be.
-func failed(m engine.Machine) error {
+// failedError says in MAAS's words why a VM did not come to be.
+func (v *parts) failedError(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	kind := engine.VMCreationFailed
 	if m.Status == engine.StatusFailedDeployment {
 		kind = engine.VMDeploymentFailed
 	}
-	message := fmt.Sprintf("%s ended in the state %q", m.Hostname, m.StatusName)
-	if m.StatusMessage != "" {
-		message += ": " + m.StatusMessage
-	}
 	return engine.Terminal(&engine.Error{
-		Type: kind, Host: m.HostName, Message: message,
-		Hint: fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID),
+		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndedIn(m),
+		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID),
+		Evidence: v.region.Failures.Evidence(ctx, v.Config, m, want.Deploy.Secrets()...),
 	})
 }

@@ -20,7 +20,7 @@ func (v *Kind) move(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 	}
 	owner, finished := engine.MarkerIn(m.Description)
 	if owner != engine.MarkerOf(key) || finished || !attempt.MayMove(row) {
-		return engine.Result[engine.VM]{}, failed(m)
+		return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
 	}
 	host, where, err := v.findElsewhere(ctx, key, want, m, row)
 	if err != nil {
@@ -33,6 +33,7 @@ func (v *Kind) move(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 		res.After = engine.Shortly
 		return res, err
 	}
+	why := v.region.Failures.Evidence(ctx, v.Config, m, want.Deploy.Secrets()...) // it goes with the machine
 	if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
 		return res, fmt.Errorf("cannot delete %s: %w", m.Hostname, err)
 	}
@@ -40,7 +41,7 @@ func (v *Kind) move(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 		res.After = engine.Shortly
 		return res, err
 	}
-	v.Log.InfoContext(ctx, "removed VM, to be made on another host", "name", m.Hostname, "host", host.Name, "system_id", m.SystemID)
+	v.Log.InfoContext(ctx, "removed VM, to be made on another host", "name", m.Hostname, "host", host.Name, "system_id", m.SystemID, "status", m.StatusName, "why", why)
 	out, err := attempt.Elsewhere(ctx, where, row)
 	again, err := v.begin(ctx, key, want, out, err)
 	again.Moved = again.SystemID == ""
@@ -53,14 +54,14 @@ func (v *Kind) findElsewhere(ctx context.Context, key engine.Key, want engine.VM
 	host, err := v.maker.HostOf(ctx, m)
 	switch {
 	case errors.Is(err, engine.ErrConflict):
-		return host, compose.Sites{}, failed(m)
+		return host, compose.Sites{}, v.failedError(ctx, want, m)
 	case err != nil:
 		return host, compose.Sites{}, err
 	}
 	where, err := v.maker.FindSites(ctx, key, want, append(row.Excluded, host.HostKey))
 	var short *engine.Error
 	if errors.As(err, &short) && short.Type == engine.InsufficientResources {
-		err = failed(m) // there is no better place
+		err = v.failedError(ctx, want, m) // there is no better place
 	}
 	return host, where, err
 }

@@ -190,8 +190,8 @@ func (v *Kind) await(ctx context.Context, key engine.Key, _ engine.VMSpec, m eng
 }
 
 // fail says why a VM did not come to be. It is left to be looked at.
-func (v *Kind) fail(_ context.Context, _ engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	return engine.Result[engine.VM]{}, failed(m)
+func (v *Kind) fail(ctx context.Context, _ engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
 }
 
 func (v *parts) wait(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.VM] {

@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/machines"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
@@ -77,6 +78,15 @@ func (o *operator) Finish(systemID string) error {
 // Fail ends the machine's transition badly and now, with MAAS's status for it:
 // Failed commissioning, Failed deployment, …
 func (o *operator) Fail(systemID, message string) error {
+	return o.FailScript(systemID, message, Failure{Output: message})
+}
+
+// Failure is a script that fails: its name, exit status and output. Without a name it is
+// one that MAAS brings along.
+type Failure = script.Failure
+
+// FailScript is Fail by a script: of the commissioning, of the tests, or the installation.
+func (o *operator) FailScript(systemID, message string, f Failure) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
 	m, err := o.machineFor(systemID)
@@ -86,7 +96,7 @@ func (o *operator) Fail(systemID, message string) error {
 	if m.Power.Pending() {
 		m.Power.Finish()
 	}
-	if !lifecycle.Fail(m, message) {
+	if !lifecycle.FailScript(m, message, f) {
 		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
 	}
 	return nil

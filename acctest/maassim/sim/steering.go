@@ -34,7 +34,7 @@ func machineSteerings() []steering {
 		{"PATCH", "machines/{id}", "change a machine behind the client's back", steerEdit},
 		{"DELETE", "machines/{id}", "delete a machine as the UI would", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.DeleteMachine(v["id"]) }},
 		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.Finish(v["id"]) }},
-		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}`, steerFail},
+		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}, by a script: {"script": "...", "exit_status": 1, "output": "..."}`, steerFail},
 		{"PUT", "machines/{id}/hardware", `what its next commissioning finds: {"cores": 4, "memory_mib": 8192, "disks": [{"name": "sda", ...}], "nics": [{"mac": "...", ...}]}`, steerHardware},
 		{"PUT", "machines/{id}/first-boot", `how its user-data ends: {"outcome": "ok"|"fails"|"never", "message": "..."}`, steerFirstBoot},
 		{"GET", "machines/{id}/user-data", "the user-data that it was deployed with", steerUserData},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,11 +38,13 @@ func steerEdit(s *Sim, vars map[string]string, body []byte) (any, error) {
 func steerFail(s *Sim, vars map[string]string, body []byte) (any, error) {
 	var in struct {
 		Message string `json:"message"`
+		Failure
 	}
 	if err := decode(body, &in); err != nil {
 		return nil, err
 	}
-	return nil, s.Fail(vars["id"], in.Message)
+	in.Output = cmp.Or(in.Output, in.Message)
+	return nil, s.FailScript(vars["id"], in.Message, in.Failure)
 }
 
 func steerNastyNow(s *Sim, _ map[string]string, _ []byte) (any, error) {

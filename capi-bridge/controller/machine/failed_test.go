@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
@@ -61,4 +63,32 @@ func (w *machineWorld) failDeployment(name string) string {
 	}
 	w.until(name, infrav1.ReadyCondition, infrav1.MachineDeployFailedReason)
 	return m.Annotations[annotation]
+}
+
+// TestFailureTellsWhy: the condition of a machine that cannot be installed has what the
+// installation wrote last. It stays as it is, and MAAS is not asked again each time.
+func TestFailureTellsWhy(t *testing.T) {
+	t.Parallel()
+	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.failDeployment("one")
+		const want = "MAAS shows script /tmp/install.log: Failed with exit status 1; its output ends: disk is broken. the last events: "
+		message := conditions.GetMessage(w.get("one"), infrav1.MachineDeployedCondition)
+		if !strings.Contains(message, want) {
+			t.Errorf("it says %q, want %q in it", message, want)
+		}
+		w.sim.ResetJournal()
+		for range 5 {
+			time.Sleep(time.Minute)
+			w.once("one")
+			if now := conditions.GetMessage(w.get("one"), infrav1.MachineDeployedCondition); now != message {
+				t.Errorf("it says %q by now, and said %q", now, message)
+			}
+		}
+		for _, r := range w.sim.Journal().Routes {
+			if strings.Contains(r.Route, "results") || strings.Contains(r.Route, "events") {
+				t.Errorf("%s was called %d times for what is known", r.Route, r.Calls)
+			}
+		}
+		w.remove("one")
+	})
 }

@@ -36,6 +36,7 @@ type Client struct {
 	transport http.RoundTripper
 	handle    handler
 	place     *place
+	redact    redactor
 	slowCalls *semaphore.Weighted
 	wrote     atomic.Bool // a request that may change something was sent
 }
@@ -58,6 +59,7 @@ func New(c Config) (*Client, error) {
 		transport: c.Transport,
 		handle:    newChain(c, base, key, at),
 		place:     at,
+		redact:    redactor{key: key},
 		slowCalls: semaphore.NewWeighted(int64(max(1, c.MaxConns*3/4))),
 	}, nil
 }

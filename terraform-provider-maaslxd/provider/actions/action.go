@@ -75,3 +75,14 @@ func timeoutsAttribute(ctx context.Context, usual string) schema.Attribute {
 		InvokeDescription: "How long the action may take, as a duration such as `15m`. Default `" + usual + "`.",
 	})
 }
+
+// progress tells the user how far an action on a machine is. That it begins has been told.
+func progress(m engine.Machine, resp *action.InvokeResponse) func(engine.Progress) {
+	begun := false
+	return func(p engine.Progress) {
+		if begun {
+			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("%s (%s): %s", m.Hostname, m.SystemID, p)})
+		}
+		begun = true
+	}
+}

@@ -18,6 +18,7 @@ type Backend struct {
 	Machines engine.Machines
 	Catalog  engine.Catalog
 	Names    engine.Names
+	Reports  engine.Reports
 	// Inventory tells what there is, as who makes the VMs knows it.
 	Inventory site.Inventory
 	// Key is the client key pair of the fleet.
@@ -51,7 +52,7 @@ func connect(s Settings, files *Ledgers) (*Backend, error) {
 	patient, _ := probe.(*patientProbe)
 	rows.marks = at.RegionMarks
 	return &Backend{
-		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Inventory: at.Inventory,
+		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Reports: at.Reports, Inventory: at.Inventory,
 		Key: key, Fleet: newFleetLooks(at.Inventory.Fleet).read, Chosen: at.Chosen,
 		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL,
 	}, nil

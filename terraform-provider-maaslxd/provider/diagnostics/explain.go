@@ -11,8 +11,20 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Explain says what went wrong, and what the user can do about it.
-func Explain(err error) string { return Sentence(Text(err)) + Paragraph(hint(err)) }
+// Explain says what went wrong, what MAAS shows of it, and what the user can do about it.
+func Explain(err error) string {
+	shown := engine.EvidenceIn(err)
+	said := strings.Replace(Text(err), shown.String(), "", 1)
+	return Sentence(said) + evidence(shown) + Paragraph(hint(err))
+}
+
+// evidence is what MAAS shows of a failure, a line for each script.
+func evidence(shown engine.Evidence) string {
+	if len(shown) == 0 {
+		return ""
+	}
+	return "\n\nMAAS shows\n- " + strings.Join(shown, "\n- ")
+}
 
 // Text is the text of an error without the bare sentinel that may end it: that
 // sorts errors for programs, and tells people nothing.

@@ -135,7 +135,7 @@ func (r *hostResource) create(ctx context.Context, b *client.Backend, spec engin
 		return engine.Host{}, err
 	}
 	defer release()
-	return engine.Wait(stepping(ctx, spec), b.Hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+	return client.Wait(stepping(ctx, spec), "VM host "+spec.Name, b.Hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
 // stepping is the ctx for the steps towards a host.
@@ -189,7 +189,7 @@ func (r *hostResource) giveBack(ctx context.Context, b *client.Backend, h engine
 }
 
 func removeHost(ctx context.Context, b *client.Backend, ref engine.Ref) error {
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Host], error) {
+	_, err := client.Wait(ctx, "VM host "+ref.Name, func(ctx context.Context) (engine.Result[engine.Host], error) {
 		return b.Hosts.Delete(ctx, ref)
 	})
 	return err
@@ -226,7 +226,7 @@ func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 func (r *hostResource) reportCreateUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.Host, err error) {
 	why := diagnostics.Explain(err)
 	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + diagnostics.Paragraph(diagnostics.Text(err))
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + r.client.Stage(ctx, hostStatus(h), h.Machine.SystemID, err) + diagnostics.Paragraph(diagnostics.Text(err))
 	}
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
 		why += diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -53,7 +54,7 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostSta
 			return err
 		}
 		spec.RemovedTags = nil
-		if _, err := engine.Wait(ctx, b.Hosts.Steps(ref, spec)); err != nil {
+		if _, err := client.Wait(ctx, "VM host "+ref.Name, b.Hosts.Steps(ref, spec)); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		return
 	}
 	defer release()
-	h, err := engine.Wait(stepping(wait, spec), b.Hosts.Steps(ref, spec))
+	h, err := client.Wait(stepping(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
 	if h.Machine.SystemID != "" {
 		u.notes.MAAS = cmp.Or(b.MarkMAAS(ctx, diags), u.notes.MAAS)
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func (r *machineResource) create(ctx context.Context, name string, spec engine.M
 		return b, engine.BareMetal{}, err
 	}
 	defer release()
-	m, err := engine.Wait(ctx, b.Metal.Steps(engine.Ref{Key: key, Name: name}, spec))
+	m, err := client.Wait(ctx, "machine "+name, b.Metal.Steps(engine.Ref{Key: key, Name: name}, spec))
 	return b, m, err
 }
 
@@ -123,7 +124,7 @@ func (r *machineResource) giveBack(ctx context.Context, b *client.Backend, m eng
 func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, m engine.BareMetal, err error) {
 	why := diagnostics.Explain(err)
 	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + diagnostics.Paragraph(diagnostics.Text(err))
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + cmp.Or(c.Stage(ctx, m.StatusName, m.SystemID, err), diagnostics.Paragraph(diagnostics.Text(err)))
 	}
 	c.ReportUnfinished(diags, "The machine is kept in the state as "+m.SystemID, fmt.Sprintf("Machine %s is not finished: %s", m.Hostname, m.StatusName), why)
 }

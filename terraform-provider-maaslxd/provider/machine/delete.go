@@ -50,7 +50,7 @@ func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n notes) e
 		return err
 	}
 	if n.Foreign { // without a mark, it would not be taken for ours
-		if _, err := engine.Wait(ctx, b.Metal.Steps(ref, engine.MachineSpec{Machine: ref.SystemID, Adopt: true, Inherit: true})); err != nil {
+		if _, err := client.Wait(ctx, "machine "+ref.Name, b.Metal.Steps(ref, engine.MachineSpec{Machine: ref.SystemID, Adopt: true, Inherit: true})); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n notes) e
 }
 
 func release(ctx context.Context, b *client.Backend, ref engine.Ref) error {
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
+	_, err := client.Wait(ctx, "machine "+ref.Name, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
 		return b.Metal.Delete(ctx, ref)
 	})
 	return err

@@ -77,7 +77,7 @@ func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engin
 		}
 		defer release()
 	}
-	return engine.Wait(ctx, b.Metal.Steps(ref, spec))
+	return client.Wait(ctx, "machine "+ref.Name, b.Metal.Steps(ref, spec))
 }
 
 // patience allows a machine that is still on its way the time of a create.

@@ -117,14 +117,14 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 		return engine.VM{}, err
 	}
 	defer release()
-	return engine.Wait(ctx, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
 // reportCreateUnfinished says that a create stopped waiting, and what comes next.
 func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, vm engine.VM, err error) {
 	why := diagnostics.Explain(err)
 	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create")
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + c.Stage(ctx, vm.StatusName, vm.SystemID, err)
 	}
 	c.ReportUnfinished(diags, "The VM is kept in the state as "+vm.SystemID, fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName), why)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -48,7 +49,7 @@ func (r *vmResource) remove(ctx context.Context, ref engine.Ref, mark string) er
 	if _, err := b.RequireMAAS(ctx, mark); err != nil {
 		return err
 	}
-	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+	_, err = client.Wait(ctx, "VM "+ref.Name, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		return b.VMs.Delete(ctx, ref)
 	})
 	return err

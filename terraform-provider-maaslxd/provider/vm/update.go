@@ -116,7 +116,7 @@ func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMS
 		}
 		defer release()
 	}
-	return engine.Wait(ctx, b.VMs.Steps(ref, spec))
+	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(ref, spec))
 }
 
 // patience allows a VM that is still on its way the time of a create.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lifecycle"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
 // NewHost makes the record of a VM host with MAAS's defaults.
@@ -60,7 +62,8 @@ func hostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world.Machine {
 		m.AddTag("virtual")
 	}
 	m.Status = world.StatusDeployed
-	m.CommissioningStatus, m.Commissioning = 2, w.NextID("scriptset")
+	m.CommissioningStatus, m.Commissioning = lifecycle.ScriptsPassed, lifecycle.BeginScripts(w, m, script.Commissioning)
+	script.Find(m.Scripts, m.Commissioning).End(script.Passed, time.Now())
 	m.Osystem, m.Series = l.Osystem, l.Series
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
@@ -21,7 +22,7 @@ func Deploy(w *world.World, m *world.Machine, u *world.User, comment string) {
 	m.NoteRequest(u, "User starting deployment", "start", comment)
 	setStatus(m, world.StatusDeploying)
 	if !m.Ephemeral {
-		m.Installing = w.NextID("scriptset")
+		m.Installing = BeginScripts(w, m, script.Installation)
 	}
 	m.Log("Deploying", "")
 	m.Progress.Cancel()
@@ -51,6 +52,7 @@ func PassDeployment(m *world.Machine) {
 
 // finishDeployment calls a machine deployed.
 func finishDeployment(m *world.Machine) {
+	endScripts(m, m.Installing, script.Passed)
 	m.Log("Image Deployed", "deployed "+m.Osystem+"/"+m.Series+"/"+m.Architecture)
 	m.World.LastDeployed[m.Osystem+"/"+m.Series] = time.Now()
 	setStatus(m, world.StatusDeployed)

@@ -3,8 +3,10 @@ package lifecycle
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
 // failedStatus is where a status leads to that ends badly (node_status.py,
@@ -28,16 +30,27 @@ var failures = map[world.Status]string{
 
 // Fail ends the transition that is under way badly, as the machine itself would
 // report it. The scripts of a commissioning, and tests, have no other message
-// than that they failed.
+// than that they failed: what they say is in their output.
 func Fail(m *world.Machine, message string) bool {
+	return FailScript(m, message, script.Failure{Output: message})
+}
+
+// FailScript is Fail with the script that fails, and what it says. Without a name it is
+// one that MAAS brings along.
+func FailScript(m *world.Machine, message string, f script.Failure) bool {
 	switch m.Status {
 	case world.StatusCommissioning:
 		m.CommissioningStatus = ScriptsFailed
+		failIn(m, m.Commissioning, "50-maas-01-commissioning", f)
 		m.Log("Failed commissioning", "")
 	case world.StatusTesting:
 		m.TestingStatus = ScriptsFailed
+		failIn(m, m.Testing, diskTest, f)
 		m.Log("Failed testing", "")
 	default:
+		if m.Status == world.StatusDeploying {
+			failIn(m, m.Installing, script.InstallLog, f)
+		}
 		return MarkFailed(m, cmp.Or(strings.TrimSpace(message), failures[m.Status]))
 	}
 	endPending(m, ScriptsUnknown)
@@ -46,16 +59,28 @@ func Fail(m *world.Machine, message string) bool {
 	return true
 }
 
+// failIn makes a script of a set fail; usual is the one that does where none is named.
+func failIn(m *world.Machine, set int, usual string, f script.Failure) {
+	s := script.Find(m.Scripts, set)
+	if s == nil {
+		return
+	}
+	f.Script = cmp.Or(f.Script, usual)
+	s.Fail(f, m.World.NextID("scriptresult"), time.Now())
+	noteScript(m, f.Script, "Failed")
+}
+
 // FailUnscripted is Fail where the machine says that it failed, and none of its
 // scripts did: they are aborted (metadataserver/api.py, signal).
 func FailUnscripted(m *world.Machine) bool {
-	before := m.CommissioningStatus
-	if m.Status != world.StatusCommissioning || !Fail(m, "") {
+	if m.Status != world.StatusCommissioning {
 		return false
 	}
-	if m.CommissioningStatus = before; before == ScriptsPending {
-		m.CommissioningStatus = ScriptsUnknown
-	}
+	endScripts(m, m.Commissioning, script.Aborted)
+	m.Log("Failed commissioning", "")
+	endPending(m, ScriptsUnknown)
+	m.Progress.Cancel()
+	setStatus(m, world.StatusFailedCommissioning)
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
@@ -18,9 +19,9 @@ type CommissionOptions struct {
 func Commission(w *world.World, m *world.Machine, u *world.User, o CommissionOptions) {
 	m.NoteRequest(u, "User starting node commissioning", "start commissioning", "")
 	m.Log("Commissioning", "")
-	m.Commissioning, m.CommissioningStatus = w.NextID("scriptset"), ScriptsPending
+	m.Commissioning, m.CommissioningStatus = BeginScripts(w, m, script.Commissioning), ScriptsPending
 	if !o.Untested {
-		m.Testing, m.TestingStatus = w.NextID("scriptset"), ScriptsPending
+		m.Testing, m.TestingStatus = BeginScripts(w, m, script.Testing), ScriptsPending
 	}
 	if !o.KeepStorage {
 		storage.ClearAll(&m.Storage)

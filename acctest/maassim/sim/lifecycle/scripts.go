@@ -2,8 +2,10 @@ package lifecycle
 
 import (
 	"slices"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
 // The states of a set of scripts, as far as they occur here (enum.py of the
@@ -23,9 +25,49 @@ var commissioningScripts = []string{
 	"maas-get-fruid-api-data", "maas-kernel-cmdline", "maas-list-modaliases", "maas-lshw", "maas-serial-ports", "maas-support-info",
 }
 
+// diskTest is the test that MAAS runs on each disk unless it is asked for others.
+const diskTest = "smartctl-validate"
+
+// BeginScripts gives a machine a set of scripts that are to run, and returns its id.
+func BeginScripts(w *world.World, m *world.Machine, kind script.Kind) int {
+	s := &script.Set{ID: w.NextID("scriptset"), Kind: kind}
+	addScripts(w, m, s)
+	m.Scripts = script.Begin(m.Scripts, s, time.Now())
+	return s.ID
+}
+
+// addScripts fills a set. Before MAAS knows the disks, one test stands for all of them.
+func addScripts(w *world.World, m *world.Machine, s *script.Set) {
+	add := func(name, disk string) { s.Add(w.NextID("scriptresult"), name, disk, time.Now()) }
+	switch s.Kind {
+	case script.Commissioning:
+		for _, name := range commissioningScripts {
+			add(name, "")
+		}
+	case script.Installation:
+		add(script.InstallLog, "")
+	case script.Testing:
+		for _, d := range m.Storage.Disks {
+			add(diskTest, d.Name)
+		}
+		if len(s.Results) == 0 {
+			add(diskTest, "")
+		}
+	case script.Release:
+	}
+}
+
+// endScripts gives the scripts of a set that have not run their end.
+func endScripts(m *world.Machine, set int, as script.Status) {
+	if s := script.Find(m.Scripts, set); s != nil {
+		s.End(as, time.Now())
+	}
+}
+
 // passScripts notes that each commissioning script passed.
 func passScripts(m *world.Machine) {
 	m.CommissioningStatus = ScriptsPassed
+	endScripts(m, m.Commissioning, script.Passed)
 	for _, name := range commissioningScripts {
 		noteScript(m, name, "Passed")
 	}
@@ -35,8 +77,13 @@ func passScripts(m *world.Machine) {
 // unless it is asked to.
 func passTests(m *world.Machine) {
 	m.TestingStatus = ScriptsPassed
+	if s := script.Find(m.Scripts, m.Testing); s != nil { // the disks that were found since
+		s.Results = nil
+		addScripts(m.World, m, s)
+		s.End(script.Passed, time.Now())
+	}
 	for _, d := range slices.Backward(m.Storage.Disks) {
-		noteScript(m, "smartctl-validate on "+d.Name, "Passed")
+		noteScript(m, diskTest+" on "+d.Name, "Passed")
 	}
 }
 
@@ -63,6 +110,13 @@ func endPending(m *world.Machine, status int) {
 			*set = status
 		}
 	}
+	as := script.Aborted
+	if status == ScriptsFailed {
+		as = script.Failed
+	}
+	for _, set := range []int{m.Commissioning, m.Testing, m.Installing} {
+		endScripts(m, set, as)
+	}
 }
 
 // StartTests starts the tests of a machine that is not commissioned for them
@@ -70,7 +124,7 @@ func endPending(m *world.Machine, status int) {
 func StartTests(w *world.World, m *world.Machine, u *world.User) {
 	m.NoteRequest(u, "User starting node testing", "start testing", "")
 	m.Log("Testing", "")
-	m.Testing, m.TestingStatus = w.NextID("scriptset"), ScriptsPending
+	m.Testing, m.TestingStatus = BeginScripts(w, m, script.Testing), ScriptsPending
 	setStatus(m, world.StatusTesting)
 	if m.Owner == nil {
 		m.Owner = u

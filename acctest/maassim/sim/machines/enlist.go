@@ -14,6 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
 // CreateMachine enlists a machine, whose VM or hardware is not looked at.
@@ -60,7 +61,7 @@ func CreateMachine(c *request.Call) rest.Reply {
 func enlistMachine(w *world.World, c *request.Call, m *world.Machine, commission bool) rest.Reply {
 	if rest.Truth(c.Field("deployed")) && c.User != nil {
 		m.Status, m.Owner = world.StatusDeployed, c.User
-		m.Commissioning, m.CommissioningStatus = w.NextID("scriptset"), lifecycle.ScriptsPending
+		m.Commissioning, m.CommissioningStatus = lifecycle.BeginScripts(w, m, script.Commissioning), lifecycle.ScriptsPending
 	}
 	switch {
 	case c.User == nil:

@@ -14,7 +14,7 @@ import (
 // Routes are the operations on machines, and on the log of what happened
 // to them.
 func Routes() []request.Route {
-	return slices.Concat(machineRoutes, machineOpRoutes, bulkRoutes, eventRoutes)
+	return slices.Concat(machineRoutes, machineOpRoutes, bulkRoutes, eventRoutes, resultRoutes)
 }
 
 var machineRoutes = []request.Route{

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
@@ -56,6 +57,7 @@ type Machine struct {
 	Testing                   int
 	CommissioningStatus       int // -1 unknown, 0 pending, 2 passed, 3 failed
 	TestingStatus             int // of the last tests, in the same way
+	Scripts                   []*script.Set
 	Events                    []*Event
 	StatusEvent               *Event // the last one that is more than a trace
 

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reports reads what MAAS keeps of what machines did and said. What it returns is fit for
+// people: without the secrets that are given, without credentials, and each text on a
+// short line.
+type Reports interface {
+	// FirstBootFailures lists what failed since the machine was last deployed,
+	// the oldest first, in the words that the machine sent to MAAS. None:
+	// nothing failed yet, or nothing was said.
+	FirstBootFailures(ctx context.Context, systemID string) ([]string, error)
+	// LastEvents lists the newest events of the machine that are more than a trace, at
+	// most three, the oldest first. None for a machine that is absent.
+	LastEvents(ctx context.Context, systemID string, secrets []string) ([]string, error)
+	// FailedScripts lists the scripts that failed when the machine came into its status,
+	// at most three. None where no scripts lead to such a status. ErrNotFound for a
+	// machine that is absent.
+	FailedScripts(ctx context.Context, m Machine, secrets []string) ([]FailedScript, error)
+}
+
+// FailedScript is a script of MAAS's that failed on a machine.
+type FailedScript struct {
+	Name       string
+	Disk       string // that it tested, empty for none
+	StatusName string // MAAS's: "Failed", "Timed out"
+	ExitStatus *int   // nil: it told none
+	Output     []string
+}
+
+// String is a sentence without its full stop.
+func (s FailedScript) String() string {
+	text := "script " + s.Name
+	if s.Disk != "" {
+		text += " on " + s.Disk
+	}
+	text += ": " + cmp.Or(s.StatusName, "Failed")
+	if s.ExitStatus != nil && *s.ExitStatus != 0 {
+		text += " with exit status " + strconv.Itoa(*s.ExitStatus)
+	}
+	if len(s.Output) > 0 {
+		text += "; its output ends: " + strings.Join(s.Output, " | ")
+	}
+	return text
+}
+
+// Evidence is what MAAS shows of a failure besides the status: lines for people.
+type Evidence []string
+
+// String is the evidence as the end of a text of one line, empty if there is none.
+func (e Evidence) String() string {
+	if len(e) == 0 {
+		return ""
+	}
+	return ". MAAS shows " + strings.Join(e, ". ")
+}
+
+// EvidenceOf asks MAAS why it gave a machine up: for the scripts that failed, and for its
+// last events. What the message of the status says already is left out. The error is of
+// what could not be read; what could is returned all the same. Nil reports know nothing.
+func EvidenceOf(ctx context.Context, reports Reports, m Machine, secrets ...string) (Evidence, error) {
+	if reports == nil || m.SystemID == "" {
+		return nil, nil
+	}
+	var e Evidence
+	scripts, noScripts := reports.FailedScripts(ctx, m, secrets)
+	for _, s := range scripts {
+		e = append(e, s.String())
+	}
+	events, noEvents := reports.LastEvents(ctx, m.SystemID, secrets)
+	events = slices.DeleteFunc(events, func(said string) bool { return said == m.StatusMessage })
+	if len(events) > 0 {
+		e = append(e, "the last events: "+strings.Join(events, "; "))
+	}
+	return e, errors.Join(noScripts, noEvents)
+}
+
+// EvidenceIn finds the evidence of an error.
+func EvidenceIn(err error) Evidence {
+	if e, ok := errors.AsType[*Error](err); ok && len(e.Evidence) > 0 {
+		return e.Evidence
+	}
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.Evidence
+	}
+	return nil
+}
+
+// Secrets are what of a deployment may not show up in a text, as it is and as MAAS is sent
+// it.
+func (d *Deployment) Secrets() []string {
+	if d == nil || len(d.UserData) == 0 {
+		return nil
+	}
+	return []string{string(d.UserData), base64.StdEncoding.EncodeToString(d.UserData)}
+}
+
+// EndedIn says in which state a machine ended, in MAAS's words.
+func EndedIn(m Machine) string {
+	text := fmt.Sprintf("ended in the state %q", m.StatusName)
+	if m.StatusMessage != "" {
+		text += ": " + m.StatusMessage
+	}
+	return text
+}

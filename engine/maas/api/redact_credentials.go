@@ -1,0 +1,76 @@
+package api
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine/bounded"
+)
+
+const (
+	// maxOutputLine bounds a line of what a script wrote, in bytes.
+	maxOutputLine = 160
+	// maxOutput bounds how much of its end is looked at, in bytes. A secret that is cut
+	// there lies far before the lines that are shown, but for one that ends in them.
+	maxOutput = 64 << 10
+)
+
+// credentials are what looks like a secret, wherever it comes from: a machine can write
+// anything into its logs. The texts in $1 and $2 stay.
+var credentials = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`),
+	regexp.MustCompile(`(?s)\A[^-]*-----END [A-Z0-9 ]+-----`),                            // one whose beginning was cut off
+	regexp.MustCompile(`\b[A-Za-z0-9]{18}:[A-Za-z0-9]{18}:[A-Za-z0-9]{32}\b`),            // a key of MAAS's API
+	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]+(@)`),                        // of an address
+	regexp.MustCompile(`\$[0-9a-z]{1,2}\$[^\s:"']{8,}`),                                  // a hash of crypt(3)
+	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),                    // a JSON web token
+	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),                                  // a token of kubeadm
+	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*)[^\r\n]+`),                   // a header of HTTP
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),              // a part of one
+	regexp.MustCompile(`(?i)((?:^|\s)--?[\w-]*` + secretWord + `[\w-]*[ \t]+)[^\s-]\S*`), // a flag
+	regexp.MustCompile(`(?i)(` + secretWord + `[\w.-]*["']?\s*[:=]>?\s*)` + secretValue), // a setting
+}
+
+const (
+	secretWord = `(?:passw(?:or)?d|passphrase|secret|token|credential|(?:api|private|consumer|access|secret|encryption|license)[_-]?key|pre-?shared[_-]?key|psk)`
+	// secretValue is what is quoted, or one word.
+	secretValue = `(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s,;}\]]+)`
+)
+
+// terminal is what a terminal acts on.
+var terminal = regexp.MustCompile(`\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
+
+// WithoutCredentials takes out of a text what looks like a secret.
+func WithoutCredentials(text string) string {
+	for _, c := range credentials {
+		text = c.ReplaceAllString(text, "${1}"+redacted+"${2}")
+	}
+	return text
+}
+
+// Redact makes one short line of what a machine or a user wrote, without this client's key,
+// without passages of the secrets, and without what looks like one.
+func (c *Client) Redact(text string, secrets ...string) string {
+	text = bounded.OneLine(terminal.ReplaceAllString(text, ""))
+	return c.redact.line(&Request{Secrets: secrets}, WithoutCredentials(text))
+}
+
+// RedactEnd is Redact for the last lines of a text. Lines without a word are left out.
+func (c *Client) RedactEnd(text string, most int, secrets ...string) []string {
+	text = text[max(0, len(text)-maxOutput):]
+	text = terminal.ReplaceAllString(text, "")
+	var lines []string
+	for line := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == '\n' || c == '\r' }) {
+		if line = bounded.OneLine(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	lines = strings.Split(WithoutCredentials(strings.Join(lines, "\n")), "\n")
+	var end []string
+	for _, line := range lines[max(0, len(lines)-most):] {
+		if line = c.redact.line(&Request{Secrets: secrets}, line); line != "" {
+			end = append(end, bounded.Cut(line, maxOutputLine))
+		}
+	}
+	return end
+}

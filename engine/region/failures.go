@@ -1,0 +1,70 @@
+package region
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// evidenceServes is how long what MAAS showed of a failure serves: an event of it that
+// follows changes the message of the machine's status, which asks anew.
+const evidenceServes = 10 * time.Minute
+
+// Failures remembers what MAAS showed of the machines that it gave up, so that a manager
+// which looks at one for days neither asks each time nor tells now this and now that.
+type Failures struct {
+	mu    sync.Mutex
+	known map[string]knownFailure // by system id
+}
+
+type knownFailure struct {
+	status  engine.Status
+	message string
+	asked   time.Time
+	shown   engine.Evidence
+}
+
+// Evidence returns what MAAS shows of why it gave the machine up, without the secrets.
+// Where MAAS does not tell, what was known before is returned, and MAAS is asked the next
+// time.
+func (f *Failures) Evidence(ctx context.Context, c engine.Config, m engine.Machine, secrets ...string) engine.Evidence {
+	former, known := f.of(m.SystemID)
+	known = known && former.status == m.Status && former.message == m.StatusMessage
+	if known && c.Now().Sub(former.asked) < evidenceServes {
+		return former.shown
+	}
+	shown, err := engine.EvidenceOf(ctx, c.Reports, m, secrets...)
+	if err != nil {
+		c.Log.DebugContext(ctx, "cannot read why a machine failed", "system_id", m.SystemID, "error", err)
+		if known {
+			return former.shown
+		}
+		return shown
+	}
+	f.note(m.SystemID, knownFailure{m.Status, m.StatusMessage, c.Now(), shown})
+	return shown
+}
+
+func (f *Failures) of(systemID string) (knownFailure, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known, ok := f.known[systemID]
+	return known, ok
+}
+
+// note remembers a failure, and forgets those that serve no more.
+func (f *Failures) note(systemID string, seen knownFailure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = map[string]knownFailure{}
+	}
+	for id, former := range f.known {
+		if seen.asked.Sub(former.asked) >= evidenceServes {
+			delete(f.known, id)
+		}
+	}
+	f.known[systemID] = seen
+}

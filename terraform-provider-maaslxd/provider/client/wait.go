@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+)
+
+// Wait is engine.Wait that tells Terraform's log how far an object is, such as "VM web-1".
+func Wait[Object any](ctx context.Context, object string, step func(context.Context) (engine.Result[Object], error)) (Object, error) {
+	return engine.Wait(ctx, step, func(p engine.Progress) {
+		tflog.Info(ctx, "waiting", map[string]any{
+			"object": object, "phase": p.Phase, "message": p.Message, "for": p.Lasted().String(), "left": p.Left.Round(time.Second).String(),
+		})
+	})
+}
+
+// lastWord bounds the question for MAAS's last event, once the time for all else is up.
+const lastWord = 10 * time.Second
+
+// Stage says in which phase a wait was stopped by the end of its time, since when, and
+// which event of the machine is MAAS's last. It is empty for other ends.
+func (c *Client) Stage(ctx context.Context, phase, systemID string, err error) string {
+	stopped, ok := errors.AsType[*engine.StoppedError](err)
+	if !ok || stopped.Phase == "" {
+		return ""
+	}
+	text := fmt.Sprintf("It is %s since %s, for %s", phase, stopped.Since.UTC().Format("15:04:05 UTC"), stopped.Lasted())
+	if event := c.lastEvent(ctx, systemID, stopped); event != "" {
+		text += ". MAAS's last event: " + event
+	}
+	if stopped.Last != nil {
+		text += ". The last error was: " + diagnostics.Text(stopped.Last)
+	}
+	return diagnostics.Paragraph(text)
+}
+
+// lastEvent asks MAAS for its last event of a machine, unless MAAS did not answer before
+// or somebody interrupts the run. What the last look saw serves then.
+func (c *Client) lastEvent(ctx context.Context, systemID string, stopped *engine.StoppedError) string {
+	b, err := c.Use()
+	if err != nil || b.Reports == nil || systemID == "" || stopped.Last != nil || !errors.Is(stopped.Cause, context.DeadlineExceeded) {
+		return stopped.Message
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+	defer cancel()
+	events, err := b.Reports.LastEvents(asking, systemID, nil)
+	if err != nil || len(events) == 0 {
+		return stopped.Message
+	}
+	return events[len(events)-1]
+}
