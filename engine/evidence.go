@@ -26,6 +26,8 @@ type Reports interface {
 	// at most three. None where no scripts lead to such a status. ErrNotFound for a
 	// machine that is absent.
 	FailedScripts(ctx context.Context, m Machine, secrets []string) ([]FailedScript, error)
+	// Redact makes a text that MAAS told of a machine fit for people, in the same way.
+	Redact(text string, secrets ...string) string
 }
 
 // FailedScript is a script of MAAS's that failed on a machine.
@@ -77,7 +79,8 @@ func EvidenceOf(ctx context.Context, reports Reports, m Machine, secrets ...stri
 		e = append(e, s.String())
 	}
 	events, noEvents := reports.LastEvents(ctx, m.SystemID, secrets)
-	events = slices.DeleteFunc(events, func(said string) bool { return said == m.StatusMessage })
+	message := reports.Redact(m.StatusMessage, secrets...)
+	events = slices.DeleteFunc(events, func(said string) bool { return said == message })
 	if len(events) > 0 {
 		e = append(e, "the last events: "+strings.Join(events, "; "))
 	}
@@ -95,8 +98,8 @@ func EvidenceIn(err error) Evidence {
 	return nil
 }
 
-// Secrets are what of a deployment may not show up in a text, as it is and as MAAS is sent
-// it.
+// Secrets lists the texts of a deployment that no message may contain: the user-data, as
+// plain text and as base64.
 func (d *Deployment) Secrets() []string {
 	if d == nil || len(d.UserData) == 0 {
 		return nil
@@ -104,11 +107,19 @@ func (d *Deployment) Secrets() []string {
 	return []string{string(d.UserData), base64.StdEncoding.EncodeToString(d.UserData)}
 }
 
-// EndedIn says in which state a machine ended, in MAAS's words.
-func EndedIn(m Machine) string {
-	text := fmt.Sprintf("ended in the state %q", m.StatusName)
-	if m.StatusMessage != "" {
-		text += ": " + m.StatusMessage
+// EndedIn says in which state a machine ended, in MAAS's words without the secrets.
+// Nothing can be taken out without reports: then MAAS's words are left out where there are
+// secrets.
+func EndedIn(m Machine, reports Reports, secrets ...string) string {
+	text, message := fmt.Sprintf("ended in the state %q", m.StatusName), m.StatusMessage
+	switch {
+	case reports != nil:
+		message = reports.Redact(message, secrets...)
+	case len(secrets) > 0:
+		message = ""
+	}
+	if message != "" {
+		text += ": " + message
 	}
 	return text
 }

@@ -56,13 +56,13 @@ const (
 // Wait repeats a step until it is done. It returns the object that was seen
 // last, also with an error: when the step fails for good, when it fails again
 // and again for two and a half minutes, or when ctx ends. In the last case the
-// error is a *StoppedError, wraps ctx.Err() and says what was waited for. Who watches
-// is told at each change of the phase, and about every half minute.
+// error is a *StoppedError, wraps ctx.Err() and says what was waited for. Each watch
+// receives the progress when the phase changes, and about every half minute.
 func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Object], error), watch ...func(Progress)) (Object, error) {
 	var (
 		last    Result[Object]
 		failing failures
-		on      = watching{watch: watch}
+		seen    = watching{watch: watch}
 	)
 	for {
 		stepCtx, cancel := context.WithCancel(ctx)
@@ -74,11 +74,12 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 			cancel()
 			return last.Object, nil
 		}
+		seen.note(last.Reason, last.Message)
 		if ctx.Err() != nil {
 			cancel()
-			return last.Object, on.stopped(ctx, failing.last)
+			return last.Object, seen.stoppedError(ctx, failing.last)
 		}
-		on.see(ctx, last.Reason, last.Message)
+		seen.tell(ctx)
 		pause, over := failing.after(res.After, err)
 		if over {
 			cancel()
@@ -217,14 +218,17 @@ type watching struct {
 	told  time.Time
 }
 
-// see notes what a step saw, and tells it where it is new or was told long ago.
-func (w *watching) see(ctx context.Context, phase, message string) {
-	changed := phase != w.seen.Phase
-	if changed {
-		w.seen.Since = time.Now()
+// note keeps what a step saw.
+func (w *watching) note(phase, message string) {
+	if phase != w.seen.Phase {
+		w.seen.Since, w.told = time.Now(), time.Time{}
 	}
 	w.seen.Phase, w.seen.Message = phase, message
-	if phase == "" || !changed && time.Since(w.told) < tellAgain {
+}
+
+// tell tells what was seen where it is new or was told long ago.
+func (w *watching) tell(ctx context.Context) {
+	if w.seen.Phase == "" || time.Since(w.told) < tellAgain {
 		return
 	}
 	w.told = time.Now()
@@ -236,7 +240,7 @@ func (w *watching) see(ctx context.Context, phase, message string) {
 	}
 }
 
-// stopped is the error of a wait whose ctx has ended.
-func (w *watching) stopped(ctx context.Context, last error) error {
+// stoppedError is the error of a wait whose ctx has ended.
+func (w *watching) stoppedError(ctx context.Context, last error) error {
 	return &StoppedError{Progress: w.seen, Cause: context.Cause(ctx), Last: last}
 }

@@ -18,6 +18,8 @@ type reported map[string][]string
 
 func (reported) LastEvents(context.Context, string, []string) ([]string, error) { return nil, nil }
 
+func (reported) Redact(text string, _ ...string) string { return text }
+
 func (reported) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
 	return nil, nil
 }

@@ -66,6 +66,9 @@ func (c *Events) FirstBootFailures(ctx context.Context, systemID string) ([]stri
 	return failures, nil
 }
 
+// Redact implements engine.Reports.
+func (c *Events) Redact(text string, secrets ...string) string { return c.api.Redact(text, secrets...) }
+
 // LastEvents implements engine.Reports.
 func (c *Events) LastEvents(ctx context.Context, systemID string, secrets []string) ([]string, error) {
 	r := api.Get("events/")
@@ -110,9 +113,9 @@ var scriptKinds = map[engine.Status]string{
 	engine.StatusFailedReleasing: "release", engine.StatusFailedDiskErasing: "release",
 }
 
-// failedScript tells whether a script failed (metadataserver/enum.py, SCRIPT_STATUS_FAILED):
+// hasFailed tells whether a script failed (metadataserver/enum.py, SCRIPT_STATUS_FAILED):
 // it did, or its time was up, or what it needs could not be installed or configured.
-func (s wireScript) failedScript() bool {
+func (s wireScript) hasFailed() bool {
 	return slices.Contains([]int{3, 4, 8, 11}, s.Status) && !s.Suppressed
 }
 
@@ -134,7 +137,7 @@ func (c *Events) FailedScripts(ctx context.Context, m engine.Machine, secrets []
 		return nil, err
 	}
 	last := slices.MaxFunc(runs, func(a, b wireScripts) int { return cmp.Compare(a.ID, b.ID) })
-	failed := slices.DeleteFunc(last.Results, func(s wireScript) bool { return !s.failedScript() })
+	failed := slices.DeleteFunc(last.Results, func(s wireScript) bool { return !s.hasFailed() })
 	if len(failed) == 0 {
 		return nil, nil
 	}

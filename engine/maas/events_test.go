@@ -112,6 +112,21 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// TestEndedIn shows the message of a status without the passages of user-data that a
+// machine sent to MAAS.
+func TestEndedIn(t *testing.T) {
+	t.Parallel()
+	m := engine.Machine{StatusName: "Failed deployment", StatusMessage: "Node installation failure - ran correct-horse-battery"}
+	c := testClient(t, always(200, "application/json", "[]"))
+	got := engine.EndedIn(m, c.Events, "#cloud-config\npassword: correct-horse-battery\n")
+	if want := `ended in the state "Failed deployment": Node installation failure - ran[redacted]`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := engine.EndedIn(m, nil, "other"), `ended in the state "Failed deployment"`; got != want {
+		t.Errorf("without reports got %q, want %q", got, want)
+	}
+}
+
 // TestFailedScripts reads what MAAS may answer besides.
 func TestFailedScripts(t *testing.T) {
 	t.Parallel()
@@ -125,11 +140,12 @@ func TestFailedScripts(t *testing.T) {
 		code   int
 		want   string
 		routes int
+		fails  bool
 	}{
-		"Newest":   {"The last run counts, and what was suppressed does not.", engine.StatusFailedTesting, runs, 200, "script smartctl-validate on sda: Timed out", 2},
-		"NoneRan":  {"A machine may have failed before any script.", engine.StatusFailedCommissioning, `[]`, 200, "", 1},
-		"NoScript": {"Broken is what people say.", engine.StatusBroken, `[]`, 200, "", 0},
-		"TooOld":   {"Before 3.5 releases run no scripts.", engine.StatusFailedReleasing, `Result type must be commissioning, testing, or installation.`, 400, "", 1},
+		"Newest":   {"The last run counts, and what was suppressed does not. What it wrote cannot be read here.", engine.StatusFailedTesting, runs, 200, "script smartctl-validate on sda: Timed out", 2, true},
+		"NoneRan":  {"A machine may have failed before any script.", engine.StatusFailedCommissioning, `[]`, 200, "", 1, false},
+		"NoScript": {"Broken is what people say.", engine.StatusBroken, `[]`, 200, "", 0, false},
+		"TooOld":   {"Before 3.5 releases run no scripts.", engine.StatusFailedReleasing, `Result type must be commissioning, testing, or installation.`, 400, "", 1, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +155,10 @@ func TestFailedScripts(t *testing.T) {
 				kind = "text/plain"
 			}
 			f := always(tc.code, kind, tc.answer)
-			got, _ := testClient(t, f).Events.FailedScripts(t.Context(), engine.Machine{SystemID: "abc", Status: tc.status}, nil)
+			got, err := testClient(t, f).Events.FailedScripts(t.Context(), engine.Machine{SystemID: "abc", Status: tc.status}, nil)
+			if failed := err != nil; failed != tc.fails {
+				t.Errorf("%s\nerror %v", tc.reason, err)
+			}
 			var said []string
 			for _, s := range got {
 				said = append(said, s.String())

@@ -266,7 +266,7 @@ func (b *parts) Annotate(ctx context.Context, m engine.Machine, data map[string]
 // failedError says in MAAS's words why a machine did not come to be, or did not go back.
 func (b *parts) failedError(ctx context.Context, m engine.Machine, secrets ...string) error {
 	return &engine.Refusal{
-		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndedIn(m)),
+		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndedIn(m, b.Reports, secrets...)),
 		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more. It is left as it is, to be looked at; destroying it releases it.", m.SystemID),
 		Err:      engine.ErrConflict,
 		Evidence: b.region.Failures.Evidence(ctx, b.Config, m, secrets...),

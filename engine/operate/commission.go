@@ -71,7 +71,7 @@ func checkCommission(m engine.Machine) error {
 func commissionFailedError(ctx context.Context, reports engine.Reports, m engine.Machine) error {
 	evidence, _ := engine.EvidenceOf(ctx, reports, m)
 	return &engine.Refusal{
-		Message: m.Hostname + " " + engine.EndedIn(m),
+		Message: m.Hostname + " " + engine.EndedIn(m, reports),
 		Hint:    "Look at the results of its scripts in MAAS.", Err: engine.ErrInvalid, Evidence: evidence,
 	}
 }

@@ -28,6 +28,8 @@ func (s *shown) LastEvents(context.Context, string, []string) ([]string, error) 
 	return []string{s.event}, nil
 }
 
+func (s *shown) Redact(text string, _ ...string) string { return text }
+
 func (s *shown) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
 	return nil, s.err
 }

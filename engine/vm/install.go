@@ -80,13 +80,14 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 
 // failedError says in MAAS's words why a VM did not come to be.
 func (v *parts) failedError(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	secrets := want.Deploy.Secrets()
 	kind := engine.VMCreationFailed
 	if m.Status == engine.StatusFailedDeployment {
 		kind = engine.VMDeploymentFailed
 	}
 	return engine.Terminal(&engine.Error{
-		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndedIn(m),
+		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndedIn(m, v.Reports, secrets...),
 		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID),
-		Evidence: v.region.Failures.Evidence(ctx, v.Config, m, want.Deploy.Secrets()...),
+		Evidence: v.region.Failures.Evidence(ctx, v.Config, m, secrets...),
 	})
 }

@@ -19,16 +19,18 @@ const (
 // anything into its logs. The texts in $1 and $2 stay.
 var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`),
-	regexp.MustCompile(`(?s)\A[^-]*-----END [A-Z0-9 ]+-----`),                            // one whose beginning was cut off
-	regexp.MustCompile(`\b[A-Za-z0-9]{18}:[A-Za-z0-9]{18}:[A-Za-z0-9]{32}\b`),            // a key of MAAS's API
-	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]+(@)`),                        // of an address
-	regexp.MustCompile(`\$[0-9a-z]{1,2}\$[^\s:"']{8,}`),                                  // a hash of crypt(3)
-	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),                    // a JSON web token
-	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),                                  // a token of kubeadm
-	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*)[^\r\n]+`),                   // a header of HTTP
-	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),              // a part of one
-	regexp.MustCompile(`(?i)((?:^|\s)--?[\w-]*` + secretWord + `[\w-]*[ \t]+)[^\s-]\S*`), // a flag
-	regexp.MustCompile(`(?i)(` + secretWord + `[\w.-]*["']?\s*[:=]>?\s*)` + secretValue), // a setting
+	regexp.MustCompile(`(?s)\A[^-]*-----END [A-Z0-9 ]+-----`),                                   // one whose beginning was cut off
+	regexp.MustCompile(`\b[A-Za-z0-9]{18}:[A-Za-z0-9]{18}:[A-Za-z0-9]{32}\b`),                   // a key of MAAS's API
+	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]+(@)`),                               // of an address
+	regexp.MustCompile(`\$[0-9a-z]{1,2}\$[^\s:"']{8,}`),                                         // a hash of crypt(3)
+	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),                           // a JSON web token
+	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),                                         // a token of kubeadm
+	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*)[^\r\n]+`),                          // a header of HTTP
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),                     // a part of one
+	regexp.MustCompile(`(?i)((?:^|\s)--?[\w-]*` + secretWord + `[\w-]*[ \t]+)[^\s-]\S*`),        // a flag
+	regexp.MustCompile(`((?:^|\s)(?:-u|--user)[ =]?[^\s:]+:)\S+`),                               // the flag of curl
+	regexp.MustCompile(`(\becho\s+["']?[^\s:"']+:)[^\s"']+(["']?\s*\|\s*(?:sudo\s+)?chpasswd)`), // a password on its way
+	regexp.MustCompile(`(?i)(` + secretWord + `[\w.-]*["']?\s*[:=]>?\s*)` + secretValue),        // a setting
 }
 
 const (

@@ -16,6 +16,8 @@ func TestRedactTakesCredentialsOut(t *testing.T) {
 		"YAML":        {"So it is in YAML.", "  passwd: hunter2", "passwd: [redacted]"},
 		"JSON":        {"And in JSON, with what is quoted.", `{"auth_token": "a b\"c", "n": 1}`, `{"auth_token": [redacted], "n": 1}`},
 		"Python":      {"Logs print dictionaries.", "{'token_secret': 'abc def', 'n': 1}", "{'token_secret': [redacted], 'n': 1}"},
+		"CurlUser":    {"A user's password follows the name.", "curl -k -u admin:hunter2 https://mirror.lab", "curl -k -u admin:[redacted] https://mirror.lab"},
+		"Chpasswd":    {"So it does for chpasswd.", "echo 'root:hunter2' | chpasswd", "echo 'root:[redacted]' | chpasswd"},
 		"Flag":        {"And of flags.", "curl --password hunter2 -k", "curl --password [redacted] -k"},
 		"NoFlag":      {"A word with a hyphen is no flag.", "the user-token expired", "the user-token expired"},
 		"URL":         {"An address may carry a password.", "GET http://me:hunter2@mirror/ubuntu", "GET http://[redacted]@mirror/ubuntu"},

@@ -59,7 +59,7 @@ func (e *lxdClient) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *e
 			"LXD lets such a restricted certificate issue no trust token, so there is none here: the client uses the key pair of the fleet.",
 		Attributes: map[string]schema.Attribute{
 			"vm_host": schema.StringAttribute{
-				Required: true, MarkdownDescription: "VM host: its name or id, or the system id of its machine, such as `maaslxd_vm_host.kvm1.name`.",
+				Required: true, MarkdownDescription: "VM host: its name or id, or the system id of its machine, such as `maaslxd_vm_host.kvm1.id`. That is unknown until the VM host is made, so a first plan does not ask for it.",
 				Validators: []validator.String{values.NotEmpty()},
 			},
 			"address": schema.StringAttribute{Computed: true, MarkdownDescription: "Address of the LXD as MAAS reaches it, such as `https://10.0.0.5:8443`."},
