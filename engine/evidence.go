@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Reports reads what MAAS keeps of what machines did and said. What it returns is fit for
@@ -66,6 +67,10 @@ func (e Evidence) String() string {
 	return ". MAAS shows " + strings.Join(e, ". ")
 }
 
+// evidenceTime bounds how long MAAS is asked why a machine failed: that it did must be told
+// soon, also by a MAAS that hardly answers.
+const evidenceTime = 20 * time.Second
+
 // EvidenceOf asks MAAS why it gave a machine up: for the scripts that failed, and for its
 // last events. What the message of the status says already is left out. The error is of
 // what could not be read; what could is returned all the same. Nil reports know nothing.
@@ -73,6 +78,8 @@ func EvidenceOf(ctx context.Context, reports Reports, m Machine, secrets ...stri
 	if reports == nil || m.SystemID == "" {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, evidenceTime)
+	defer cancel()
 	var e Evidence
 	scripts, noScripts := reports.FailedScripts(ctx, m, secrets)
 	for _, s := range scripts {

@@ -104,3 +104,15 @@ func TestEvents(t *testing.T) {
 		has(t, "the types of events", types, "Deployed", true)
 	})
 }
+
+func TestScriptResults(t *testing.T) {
+	start(t, func(c *client.Client) {
+		id := machine(c, "metal1").SystemID
+		must(c.Machine.Deploy(id, &entity.MachineDeployParams{}))
+		settle(t)
+		runs := must(c.NodeResults.Get(id, &entity.NodeResultParams{}))
+		same(t, "the number of runs", len(runs), 1)
+		same(t, "the run", runs[0].TypeName+" "+runs[0].StatusName, "Installation Passed")
+		same(t, "the script of an installation", runs[0].Results[0].Name, "/tmp/install.log")
+	})
+}

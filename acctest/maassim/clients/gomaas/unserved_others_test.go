@@ -26,11 +26,6 @@ var unservedOthers = []group{
 			return result(c.NodeDevices.Get(m, &entity.NodeDeviceParams{}))
 		},
 	}},
-	{"there are no results of scripts", map[string]func(*client.Client, string) error{
-		"NodeResults.Get": func(c *client.Client, m string) error {
-			return result(c.NodeResults.Get(m, &entity.NodeResultParams{}))
-		},
-	}},
 	{"the rack controller is one of its model", map[string]func(*client.Client, string) error{
 		"RackController.Abort":              func(c *client.Client, _ string) error { return result(c.RackController.Abort("abcdef", "why")) },
 		"RackController.Delete":             func(c *client.Client, _ string) error { return c.RackController.Delete("abcdef") },
