@@ -114,16 +114,12 @@ func (d *Deployment) Secrets() []string {
 	return []string{string(d.UserData), base64.StdEncoding.EncodeToString(d.UserData)}
 }
 
-// EndedIn says in which state a machine ended, in MAAS's words without the secrets.
-// Nothing can be taken out without reports: then MAAS's words are left out where there are
-// secrets.
+// EndedIn says in which state a machine ended, in MAAS's words without the secrets. Nil
+// reports take nothing out.
 func EndedIn(m Machine, reports Reports, secrets ...string) string {
 	text, message := fmt.Sprintf("ended in the state %q", m.StatusName), m.StatusMessage
-	switch {
-	case reports != nil:
+	if reports != nil {
 		message = reports.Redact(message, secrets...)
-	case len(secrets) > 0:
-		message = ""
 	}
 	if message != "" {
 		text += ": " + message

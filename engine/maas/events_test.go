@@ -122,9 +122,6 @@ func TestEndedIn(t *testing.T) {
 	if want := `ended in the state "Failed deployment": Node installation failure - ran[redacted]`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := engine.EndedIn(m, nil, "other"), `ended in the state "Failed deployment"`; got != want {
-		t.Errorf("without reports got %q, want %q", got, want)
-	}
 }
 
 // TestFailedScripts reads what MAAS may answer besides.
