@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,7 +226,7 @@ func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 func (r *hostResource) reportCreateUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.Host, err error) {
 	why := diagnostics.Explain(err)
 	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + cmp.Or(r.client.Stage(ctx, hostStatus(h), h.Machine.SystemID, err), diagnostics.Paragraph(diagnostics.Text(err)))
+		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + r.client.Stage(ctx, hostStatus(h), h.Machine.SystemID, err) + diagnostics.Paragraph(diagnostics.Text(err))
 	}
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
 		why += diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
