@@ -49,7 +49,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.validateLock(), s.validatePower(), s.validateAnnotations(), s.validateDescription(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.validateLock(), s.validatePower(), s.validateAnnotations(), s.validateDescription(), s.Deploy.Validate())
 }
 
 // validateLock refuses the lock for a VM that is not to be deployed.

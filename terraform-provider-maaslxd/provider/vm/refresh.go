@@ -14,6 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
 // fill completes a plan with what was seen of the VM. What the plan says
@@ -88,6 +89,10 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.refreshTags(vm)
 	m.refreshDescription(vm)
 	m.refreshAnnotations(vm)
+	m.setSettings(m.settings().Refreshed(ctx, vm.Machine, diags))
+	if imported {
+		m.setSettings(instance.Imported(ctx, vm.Machine, diags))
+	}
 	m.refreshPower(vm)
 	if !m.Protection.IsNull() || imported && vm.Locked {
 		m.Protection = types.BoolValue(vm.Locked)
@@ -110,6 +115,7 @@ func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM
 		m.Tags = values.TagSet(append(m.tags(), values.Difference(plan.tags(), m.tags())...))
 	}
 	m.Annotations = plan.annotationsWith(*m)
+	m.setSettings(plan.settings().With(m.settings()))
 	if m.Protection.IsNull() {
 		m.Protection = plan.Protection
 	}
