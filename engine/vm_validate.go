@@ -49,7 +49,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.validateLock(), s.validatePower(), s.validateAnnotations(), s.validateDescription(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.validateLock(), s.validateInstallation(), s.validatePower(), s.validateAnnotations(), s.validateDescription(), s.Deploy.Validate())
 }
 
 // validateLock refuses the lock for a VM that is not to be deployed.
@@ -60,6 +60,17 @@ func (s VMSpec) validateLock() error {
 	return &SpecError{
 		Field: "deletion_protection", Message: "MAAS locks deployed machines only, and nothing is to be deployed on this VM",
 		Hint: "Add deploy, or leave deletion_protection out.",
+	}
+}
+
+// validateInstallation refuses to install again where nothing is to be deployed.
+func (s VMSpec) validateInstallation() error {
+	if s.Installation == "" || s.Deploy != nil {
+		return nil
+	}
+	return &SpecError{
+		Field: "redeploy_triggers", Message: "nothing is to be deployed on this VM, so nothing is deployed again",
+		Hint: "Add deploy, or leave redeploy_triggers out.",
 	}
 }
 

@@ -46,6 +46,41 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 	return v.wait(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
 }
 
+// reinstall releases a VM that is to be deployed again. MAAS turns it off and takes back its
+// automatic addresses; its static links, MAC addresses and system id stay (models/node.py,
+// release_interface_config). The next steps deploy it once it is Ready.
+func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	m, err := v.unlockToChange(ctx, want, m)
+	if err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	return v.stop(ctx, key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
+		return v.Machines.Release(ctx, systemID, engine.EraseNone)
+	})
+}
+
+// checkReinstall refuses to install again what is neither deployed nor on its way, and an
+// image that MAAS does not have, before the VM is released for it.
+func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	if !lacksInstallation(want, m) {
+		return nil
+	}
+	switch m.Status.Phase() {
+	case engine.PhaseDeployed:
+		return v.CheckImage(ctx, want.Deploy)
+	case engine.PhaseFailed, engine.PhaseOther:
+		if m.Status == engine.StatusFailedDeployment {
+			return v.CheckImage(ctx, want.Deploy)
+		}
+		return &engine.SpecError{
+			Field: "redeploy_triggers", Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
+			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
+		}
+	case engine.PhaseCommissioning, engine.PhaseReady, engine.PhaseAllocated, engine.PhaseDeploying, engine.PhaseReleasing:
+	}
+	return nil
+}
+
 // unallocated refuses to install on a VM that someone else has allocated in
 // the meantime.
 func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
@@ -74,7 +109,7 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		}
 		m.Description = description
 	}
-	want.Resize = false // it has just been made so
+	want.Resize = want.Resize && want.Installation != "" // else it has just been made so
 	return v.keep(ctx, key, want, m)
 }
 

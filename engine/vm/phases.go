@@ -15,6 +15,9 @@ const (
 	newRecord situation = "New"
 	// newborn is Ready and carries its birth mark: compose has just made it.
 	newborn situation = "Newborn"
+	// formerInstallation is a VM on which another installation is wanted than the one that
+	// is there, or that failed.
+	formerInstallation situation = "Deployed or failed to deploy, to be deployed again"
 	// failedBeforeReady is a machine on which nothing has ever run.
 	failedBeforeReady situation = "Failed before Ready"
 )
@@ -32,6 +35,20 @@ func situationOf(m engine.Machine, hasBirthMark bool) situation {
 		return failedBeforeReady
 	}
 	return situation(phase)
+}
+
+// lacksInstallation tells whether another installation is wanted than the one that the VM
+// notes. Its note changes once it is Ready, before it is deployed (difference).
+func lacksInstallation(want engine.VMSpec, m engine.Machine) bool {
+	return want.Installation != "" && engine.InstallationIn(m.Description) != want.Installation
+}
+
+// situationFor says in which situation a VM is that is on its way to a spec.
+func situationFor(want engine.VMSpec, m engine.Machine, hasBirthMark bool) situation {
+	if lacksInstallation(want, m) && (m.Status == engine.StatusDeployed || m.Status == engine.StatusFailedDeployment) {
+		return formerInstallation
+	}
+	return situationOf(m, hasBirthMark)
 }
 
 // making is a VM on its way to what is wanted, and removing is one on its way out.
@@ -60,6 +77,7 @@ func table() []acts {
 		commission = making{"commission", (*Kind).commission}
 		install    = making{"deploy, or finish", (*Kind).install}
 		finish     = making{"finish", (*Kind).finish}
+		reinstall  = making{"release", (*Kind).reinstall}
 		move       = making{"make elsewhere", (*Kind).move}
 		fail       = making{"fail", (*Kind).fail}
 		wait       = making{"wait", (*Kind).await}
@@ -77,6 +95,7 @@ func table() []acts {
 		{situation(engine.PhaseAllocated), install, release},
 		{situation(engine.PhaseDeploying), wait, abort},
 		{situation(engine.PhaseDeployed), finish, release},
+		{formerInstallation, reinstall, release},
 		{situation(engine.PhaseReleasing), wait, awaitReturn},
 		{failedBeforeReady, move, remove},
 		{situation(engine.PhaseFailed), fail, remove},

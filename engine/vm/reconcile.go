@@ -118,6 +118,9 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	if err := takenOverError("change", ref, m); err != nil {
 		return result(key, m), err
 	}
+	if err := v.checkReinstall(ctx, want, m); err != nil {
+		return result(key, m), err
+	}
 	m.HugePages = want.HugePages // MAAS does not tell, and the ledger counts by it
 	if key == ref.Key {
 		if err := v.maker.Bind(ctx, key, want.Placement.Group, m); err != nil {
@@ -137,7 +140,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	case finished:
 		return v.keep(ctx, key, want, m)
 	}
-	res, err := actsIn(situationOf(m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
+	res, err := actsIn(situationFor(want, m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
 	if err != nil && res.SystemID == "" && !res.Moved { // one that moves is not there any more
 		res = result(key, m)
 	}
@@ -174,7 +177,7 @@ func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 // since.
 func isFinished(ref engine.Ref, want engine.VMSpec, m engine.Machine) bool {
 	_, finished := engine.MarkerIn(m.Description)
-	return ref.Finished || finished && !undeployed(want, m)
+	return ref.Finished || finished && !undeployed(want, m) && !lacksInstallation(want, m)
 }
 
 func result(key engine.Key, m engine.Machine) engine.Result[engine.VM] {
@@ -189,8 +192,14 @@ func (v *Kind) await(ctx context.Context, key engine.Key, _ engine.VMSpec, m eng
 	return v.wait(ctx, key, m), nil
 }
 
-// fail says why a VM did not come to be. It is left to be looked at.
-func (v *Kind) fail(_ context.Context, _ engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+// fail says why a VM did not come to be. It is left to be looked at. The note of an
+// installation that failed goes, so that the next run which wants it tries again.
+func (v *Kind) fail(ctx context.Context, _ engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	if description := engine.DescriptionWithInstallation(m.Description, ""); want.Installation != "" && description != m.Description {
+		if err := v.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &description}); err != nil {
+			return engine.Result[engine.VM]{}, fmt.Errorf("cannot note that the deployment of %s failed: %w", m.Hostname, err)
+		}
+	}
 	return engine.Result[engine.VM]{}, failed(m)
 }
 
