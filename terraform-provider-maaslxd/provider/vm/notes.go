@@ -37,6 +37,8 @@ type notes struct {
 	// Protected: the state protects the VM from deletion. The second plan of a
 	// replacement has no state.
 	Protected bool `json:"protected,omitempty"`
+	// Redeploys counts the changes of redeploy_triggers.
+	Redeploys int `json:"redeploys,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.
@@ -70,10 +72,14 @@ func (n notes) isUnmarked() bool { return n.Imported && n.Key == "" }
 
 // finished are the notes of a VM that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
-func (n notes) finished(before vmModel, deployed *deployModel, hostMachine string) notes {
-	if deployed != nil && (n.Imported || n.Pending || before.Deploy.IsNull()) {
+func (n notes) finished(before, after vmModel, deployed *deployModel, hostMachine string) notes {
+	if deployed != nil && (n.Imported || n.Pending || before.Deploy.IsNull() || changesTriggers(before, after)) {
 		n.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}
+	if !after.Triggers.Equal(before.Triggers) {
+		n.Redeploys++
+	}
+	n.PinnedCores, n.Protected = n.pinned(after, before), after.Protection.ValueBool()
 	n.Pending, n.Imported, n.Restarts = false, false, false
 	n.HostMachine = cmp.Or(hostMachine, n.HostMachine)
 	return n

@@ -92,7 +92,7 @@ func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 	spec := engine.VMSpec{
 		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
 	}
-	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && p.state.Deploy.IsNull() {
+	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && (p.redeploys || p.state.Deploy.IsNull()) {
 		spec.Deploy = d.spec(p.config.deploy(ctx, p.diags))
 	}
 	return spec

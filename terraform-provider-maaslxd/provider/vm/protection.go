@@ -30,6 +30,16 @@ func refuseDestroy(name string, protected bool, diags *diag.Diagnostics) {
 	}
 }
 
+// refuse refuses a plan that would redeploy a VM that is protected.
+func (p redeployment) refuse() {
+	if !p.redeploys || len(p.replace) > 0 || !p.state.Protection.ValueBool() {
+		return
+	}
+	p.diags.AddAttributeError(protection(), fmt.Sprintf("VM %s is protected from deletion", p.state.Name.ValueString()),
+		"This plan would redeploy it, because redeploy_triggers changes, and its deletion_protection is true. "+
+			"Take that change back to keep what is installed. To redeploy it: "+unprotect)
+}
+
 // refuseReplacement refuses a plan that would replace a VM that is protected.
 func (p *vmPlan) refuseReplacement() {
 	if len(p.replace) == 0 || !p.state.Protection.ValueBool() {

@@ -25,6 +25,7 @@ func TestProtectedPlans(t *testing.T) {
 		"BothAtOnce":  {"The lock is on the VM that would be destroyed.", deployedConfig.With(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
 		"LineRemoved": {"So it is where the line goes.", deployedConfig.With(object{"cores": 4}), protected, "apply that first"},
 		"Missing":     {"An instance that is gone has its machine locked.", deployedConfig.With(object{"deletion_protection": true}), missing, "because of status"},
+		"Redeployed":  {"To deploy again destroys what is installed.", triggers(deployedConfig, "b").With(object{"deletion_protection": true}), triggers(protected, "a"), "redeploy_triggers changes"},
 		"Unprotected": {"Without protection nothing is refused.", nil, deployedState.With(object{"deletion_protection": false}), ""},
 		"NeverSaid":   {"Nor where nothing was ever said.", nil, deployedState, ""},
 	}

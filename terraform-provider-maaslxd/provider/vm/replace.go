@@ -2,8 +2,11 @@ package vm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -21,6 +24,8 @@ import (
 const (
 	statusDeployed  = "Deployed"
 	statusDeploying = "Deploying"
+	// statusFailedDeployment is that of a VM whose deployment failed.
+	statusFailedDeployment = "Failed deployment"
 )
 
 // statusMissing is the status of a VM that MAAS knows, and whose instance no LXD
@@ -44,11 +49,61 @@ func (p *vmPlan) planMissing() {
 		"The instance of %s is in no LXD any more. Its machine in MAAS is deleted, and the VM is made anew.", p.state.Name.ValueString()))
 }
 
+// changesTriggers tells whether a plan changes redeploy_triggers, or may change them once all
+// is known. To set them first, or to remove them, is no change.
+func changesTriggers(state, plan vmModel) bool {
+	return !state.Triggers.IsNull() && !plan.Triggers.IsNull() && !plan.Triggers.Equal(state.Triggers) && !plan.Deploy.IsNull()
+}
+
+// redeployment is what a plan makes of redeploy_triggers.
+type redeployment struct{ *vmPlan }
+
+// isSure tells whether redeploy_triggers changes, whatever else is not known yet.
+func (p redeployment) isSure() bool {
+	if !p.redeploys || p.plan.Triggers.IsUnknown() {
+		return false
+	}
+	have, want := p.state.Triggers.Elements(), p.plan.Triggers.Elements()
+	for key, value := range want {
+		if had, has := have[key]; !has || !value.IsUnknown() && !value.Equal(had) {
+			return true
+		}
+	}
+	return len(want) != len(have)
+}
+
+// warn says aloud what a change of redeploy_triggers costs.
+func (p redeployment) warn() {
+	if !p.redeploys || len(p.replace) > 0 || p.state.Deploy.IsNull() {
+		return
+	}
+	verb, why := "will be redeployed", "changes"
+	if !p.isSure() {
+		verb, why = "may be redeployed", "is not known yet, and may change"
+	}
+	p.diags.AddAttributeWarning(path.Root("redeploy_triggers"), "The VM "+verb, fmt.Sprintf(
+		"redeploy_triggers %s. MAAS then releases %s and deploys it again. The disks of its operating system are overwritten. "+
+			"The VM keeps its system id, MAC addresses and fixed addresses.", why, p.state.Name.ValueString()))
+}
+
+// installation is the word by which the engine knows the installation that a change of
+// redeploy_triggers asks for. The count of such changes makes each one another, so that a run
+// which ended before it could save the state does not redeploy again.
+func (m vmModel) installation(changes int) string {
+	of := sha256.New()
+	fmt.Fprintf(of, "%d", changes)
+	for _, key := range slices.Sorted(maps.Keys(m.Triggers.Elements())) {
+		fmt.Fprintf(of, " %q=%s", key, m.Triggers.Elements()[key])
+	}
+	return hex.EncodeToString(of.Sum(nil)[:6])
+}
+
 // planAnew replaces a VM that MAAS gave up before it was finished: to go on
 // with it would only fail again.
 func (p *vmPlan) planAnew() {
 	status := p.state.Status.ValueString()
-	if !p.notes.Pending || !diagnostics.MAASGaveUp(status) {
+	triesAgain := redeployment{p}.isSure() && status == statusFailedDeployment
+	if !p.notes.Pending || !diagnostics.MAASGaveUp(status) || triesAgain {
 		return
 	}
 	p.replace.Append(path.Root("status"))
@@ -206,6 +261,8 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return ""
 	case want == nil:
 		return "deploy is removed"
+	case redeployment{p}.isSure():
+		return "" // in place
 	case want.Image.IsUnknown() || !want.Image.IsNull() && !values.SameImage(want.Image.ValueString(), had.Image.ValueString()):
 		return "deploy.image changes"
 	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):

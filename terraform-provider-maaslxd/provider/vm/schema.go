@@ -200,6 +200,7 @@ func runAttributes() map[string]schema.Attribute {
 				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
 				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true`, the VM is unlocked.",
 		},
+		"redeploy_triggers": triggersAttribute(),
 		"annotations": schema.MapAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
@@ -225,6 +226,19 @@ func runAttributes() map[string]schema.Attribute {
 				"It matters where VMs are made in LXD itself (see `composer` of the provider), for `memory_mib` and `disks`; where MAAS composes VMs, a new size replaces " +
 				"the VM. MAAS turns it off at once, as by its power button: what the guest has not written to disk is lost.",
 		},
+	}
+}
+
+// triggersAttribute says when the VM is deployed again.
+func triggersAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional:    true,
+		ElementType: types.StringType,
+		MarkdownDescription: "Values of your own, such as a version or a hash. A change of any of them redeploys the VM in place: MAAS releases it and deploys it again. " +
+			"**The disks of its operating system are overwritten.** The VM keeps its system id, MAC addresses and fixed addresses; automatic addresses may change. " +
+			"Changes of `deploy` in the same plan are part of it, and do not replace the VM. Setting the map for the first time, or removing it, changes nothing. " +
+			"`deletion_protection` refuses a redeployment. A VM that MAAS's own `allocate` made is deleted by a release, so do not redeploy one that you imported. It needs `deploy`.",
+		Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxAnnotations)},
 	}
 }
 

@@ -28,8 +28,8 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
-	spec := plan.changeSpec(ctx, config, state, diags)
 	n := readNotes(ctx, req.Private, diags)
+	spec := plan.changeSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
 	defer cancel()
 	if diags.HasError() {
@@ -46,9 +46,8 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		warnOtherwise(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
-		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
-		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
-		n.Protected = plan.Protection.ValueBool()
+		n = n.finished(state, plan, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
+		n.Key = cmp.Or(vm.MarkedBy(), ref.Key)
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -64,12 +63,15 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 
 // changeSpec turns a plan into what the engine is to make of a VM of this state, which
 // tells what is to go.
-func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, diags *diag.Diagnostics) engine.VMSpec {
+func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes, diags *diag.Diagnostics) engine.VMSpec {
 	spec, ds := m.spec(ctx, config)
 	diags.Append(ds...)
 	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
 	spec.RemovedAnnotations = values.Difference(slices.Sorted(maps.Keys(state.annotations())), slices.Sorted(maps.Keys(spec.Annotations)))
 	spec.Resize = !m.sameSize(ctx, state, diags)
+	if changesTriggers(state, m) {
+		spec.Installation = m.installation(n.Redeploys)
+	}
 	if spec.Locked == nil && state.Protection.ValueBool() {
 		spec.Locked = new(bool) // the line was removed
 	}
