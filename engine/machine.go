@@ -29,6 +29,10 @@ type MachineSpec struct {
 	Interfaces []FixedAddress
 	// Deploy says what to install. Nil: the machine is left Allocated.
 	Deploy *Deployment
+	// Installation is a word that names the installation which a machine of ours shall have.
+	// One that is Deployed, or failed to, with another one is released, allocated and deployed
+	// again. Empty: whichever it has. It needs Deploy.
+	Installation string
 	// AwaitName: a name that another machine of the same owner has is waited for, as
 	// long as this process renames that machine or gives it back. The name is that
 	// of the key; hosts have a field of their own for it.

@@ -184,6 +184,8 @@ const (
 	// RestartData is on a VM that was turned off for a change of its size.
 	RestartData = "maaslxd-restart"
 	StateData   = "maaslxd-state"
+	// InstallationData names the installation of a machine (MachineSpec.Installation).
+	InstallationData = "maaslxd-installation"
 )
 
 // ourData tells which owner data are ours.

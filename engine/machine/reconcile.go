@@ -111,6 +111,12 @@ func (p Preparation) with(wishes []wish) Preparation {
 // advance does the one thing that the phase asks for. A machine that was
 // finished once is only reported, in whatever state it is.
 func (b *Kind) advance(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
+	switch lacks := lacksInstallation(want, m); {
+	case lacks && m.Status.Phase() == engine.PhaseReleasing: // its owner data stay until it is Ready
+		return b.wait(ctx, ref.Key, m), nil
+	case lacks && (m.Status == engine.StatusDeployed || m.Status == engine.StatusFailedDeployment):
+		return b.reinstall(ctx, ref.Key, want, m)
+	}
 	if ref.Finished || AsBareMetal(m, ref.Key).Finished {
 		return b.done(ref.Key, m), nil
 	}
@@ -128,6 +134,37 @@ func (b *Kind) advance(ctx context.Context, ref engine.Ref, want engine.MachineS
 		}
 	}
 	return act.step(b, ctx, ref.Key, want, m, prepare)
+}
+
+// lacksInstallation tells whether another installation is wanted than the one that is on the
+// machine, or that failed there. The release removes the name of that one.
+func lacksInstallation(want engine.MachineSpec, m engine.Machine) bool {
+	return want.Installation != "" && m.OwnerData[engine.InstallationData] != want.Installation
+}
+
+// reinstall releases a machine that is to be deployed again. The next steps allocate and
+// deploy it. Its fixed addresses stay, as static links outlive a release.
+func (b *Kind) reinstall(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	mine, err := b.IsMine(ctx, key, m)
+	switch {
+	case err != nil:
+		return engine.Result[engine.BareMetal]{}, err
+	case !mine:
+		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "redeploy")
+	case m.IsAdopted():
+		return engine.Result[engine.BareMetal]{}, &engine.Refusal{
+			Message: fmt.Sprintf("cannot redeploy machine %s (%s): somebody else installed it, and it is only adopted", m.Hostname, m.SystemID),
+			Hint:    "Redeploy it where it was installed.", Err: engine.ErrConflict,
+		}
+	case m.Locked:
+		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "redeploy")
+	}
+	if err := b.CheckImage(ctx, want.Deploy); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
+	return b.stop(ctx, key, m, "release", func(ctx context.Context, systemID string) error {
+		return b.Machines.Release(ctx, systemID, engine.EraseNone)
+	})
 }
 
 // await waits until the machine changes.
@@ -171,7 +208,11 @@ func (b *parts) wait(ctx context.Context, key engine.Key, m engine.Machine) engi
 
 // install deploys an allocated machine, or leaves it so.
 func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
-	m, err := b.Annotate(ctx, m, map[string]string{engine.KeyData: string(key), engine.StateData: engine.StateInProgress})
+	marks := map[string]string{engine.KeyData: string(key), engine.StateData: engine.StateInProgress}
+	if want.Installation != "" {
+		marks[engine.InstallationData] = want.Installation
+	}
+	m, err := b.Annotate(ctx, m, marks)
 	if err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}

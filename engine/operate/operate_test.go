@@ -44,6 +44,16 @@ func (f *fakeMachines) Commission(context.Context, string) error {
 	return nil
 }
 
+func (f *fakeMachines) RescueMode(context.Context, string) error {
+	f.calls = append(f.calls, "rescue")
+	return nil
+}
+
+func (f *fakeMachines) ExitRescueMode(context.Context, string) error {
+	f.calls = append(f.calls, "exit")
+	return nil
+}
+
 // Machine shows one status after the other, and the last one for ever.
 func (f *fakeMachines) Machine(context.Context, string) (engine.Machine, error) {
 	m := f.statuses[0]
@@ -136,3 +146,77 @@ func TestCommission(t *testing.T) {
 		})
 	}
 }
+
+func TestRescue(t *testing.T) {
+	t.Parallel()
+	status := func(s engine.Status, name string) engine.Machine {
+		return engine.Machine{Hostname: "web", Status: s, StatusName: name, StatusMessage: "no power"}
+	}
+	deployed, rescued := status(engine.StatusDeployed, "Deployed"), status(engine.StatusRescueMode, "Rescue mode")
+	entering, exiting := status(engine.StatusEnteringRescue, "Entering rescue mode"), status(engine.StatusExitingRescue, "Exiting rescue mode")
+	failed, stuck := status(engine.StatusFailedEnterRescue, "Failed to enter rescue mode"), status(engine.StatusFailedExitRescue, "Failed to exit rescue mode")
+	locked := deployed
+	locked.Locked = true
+	cases := map[string]struct {
+		reason, end string
+		statuses    []engine.Machine
+		calls       []string
+		failure     string
+	}{
+		"Enter":      {reason: "It is booted into it.", end: "enter", statuses: []engine.Machine{deployed, entering, rescued}, calls: []string{"rescue"}},
+		"There":      {reason: "It is in it.", end: "enter", statuses: []engine.Machine{rescued}},
+		"OnItsWay":   {reason: "Another run began it.", end: "enter", statuses: []engine.Machine{entering, rescued}},
+		"EnterFails": {reason: "MAAS's words are told.", end: "enter", statuses: []engine.Machine{deployed, entering, failed}, calls: []string{"rescue"}, failure: "no power"},
+		"EnterAgain": {reason: "What failed before is tried.", end: "enter", statuses: []engine.Machine{failed, entering, rescued}, calls: []string{"rescue"}},
+		"Exit":       {reason: "It is led out.", end: "exit", statuses: []engine.Machine{rescued, exiting, deployed}, calls: []string{"exit"}},
+		"Out":        {reason: "It is not in it.", end: "exit", statuses: []engine.Machine{deployed}},
+		"ExitFails":  {reason: "MAAS's words are told.", end: "exit", statuses: []engine.Machine{rescued, exiting, stuck}, calls: []string{"exit"}, failure: `"Failed to exit rescue mode": no power`},
+		"Locked":     {reason: "MAAS refuses it, too.", end: "enter", statuses: []engine.Machine{locked}, failure: "locked in MAAS"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeMachines{statuses: slices.Clone(tc.statuses)}
+				err := operate.Rescue(t.Context(), f, "4y3h7n", tc.end)
+				if tc.failure == "" && err != nil || tc.failure != "" && (err == nil || !strings.Contains(err.Error(), tc.failure)) {
+					t.Errorf("%s\nwant %q, got %v", tc.reason, tc.failure, err)
+				}
+				if diff := cmp.Diff(tc.calls, f.calls); diff != "" {
+					t.Errorf("%s\ncalls (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// TestCheckNoVMHost: the VMs of a VM host are not lost by a redeployment.
+func TestCheckNoVMHost(t *testing.T) {
+	t.Parallel()
+	hosts := fakeHosts{{Name: "kvm1", MachineID: "abc123"}}
+	cases := map[string]struct {
+		reason  string
+		machine engine.Machine
+		refused bool
+	}{
+		"Registered": {"MAAS has VMs on it.", engine.Machine{SystemID: "abc123"}, true},
+		"Tagged":     {"Its LXD is asked itself.", engine.Machine{SystemID: "def456", Tags: []string{engine.HostTag}}, true},
+		"Begun":      {"It becomes one.", engine.Machine{SystemID: "def456", OwnerData: map[string]string{engine.FingerprintData: "ab"}}, true},
+		"Bare":       {"It is none.", engine.Machine{SystemID: "def456"}, false},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			if err := operate.CheckNoVMHost(t.Context(), hosts, tc.machine); (err != nil) != tc.refused || err != nil && !errors.Is(err, engine.ErrConflict) {
+				t.Errorf("%s\ngot %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// fakeHosts are the VM hosts of a MAAS.
+type fakeHosts []engine.VMHost
+
+func (f fakeHosts) Hosts(context.Context) ([]engine.VMHost, error) { return f, nil }
+
+func (f fakeHosts) Refresh(context.Context, engine.VMHost) error { return nil }

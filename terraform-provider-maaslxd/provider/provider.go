@@ -98,7 +98,7 @@ func (p *maaslxdProvider) ListResources(context.Context) []func() list.ListResou
 }
 
 func (p *maaslxdProvider) Actions(context.Context) []func() action.Action {
-	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh}
+	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh, actions.NewRedeploy, actions.NewRescue}
 }
 
 func (p *maaslxdProvider) Functions(context.Context) []func() function.Function {

@@ -62,7 +62,9 @@ func (r testMAAS) wantSameVM(t *testing.T, reason string, p process, made engine
 func TestReinstall(t *testing.T) {
 	const release, deploy = "POST machines/{id}/ release", "POST machines/{id}/ deploy"
 	status := func(name string) *sim.MachineEdit { return &sim.MachineEdit{StatusName: &name} }
-	other := func(s *engine.VMSpec) { s.Deploy.Image, s.Deploy.UserData = "ubuntu/jammy", []byte("#cloud-config\n{}\n") }
+	other := func(s *engine.VMSpec) {
+		s.Deploy.Image, s.Deploy.UserData = "ubuntu/jammy", []byte("#cloud-config\n{}\n")
+	}
 	cases := map[string]struct {
 		reason            string
 		before            *sim.MachineEdit
@@ -170,6 +172,77 @@ func TestReinstallBroken(t *testing.T) {
 					}
 				})
 			}
+		})
+	}
+}
+
+// TestReinstallMachine breaks each call while another installation of a machine is made. The
+// run that follows ends with the same machine, which is still the key's.
+func TestReinstallMachine(t *testing.T) {
+	for _, with := range append(hanging, survivable...) {
+		t.Run(with.name, func(t *testing.T) {
+			for nth, broke := 1, true; broke; nth++ {
+				synctest.Test(t, func(t *testing.T) {
+					model := metalWorld()
+					model.Latency.Release = 10 * time.Second // longer than the pause between two looks
+					r := inMemoryOf(t, model)
+					rows := ledger.NewMemory(nil)
+					spec := engine.MachineSpec{Machine: "small", Deploy: noble()}
+					made, err := r.start(t, rows, 0, breakage{}).machine(unallocated, spec)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ref := engine.Ref{Key: metalKey, SystemID: made.SystemID}
+					spec.Installation = "b"
+					p := r.start(t, rows, nth, with)
+					_, err = p.machine(ref, spec)
+					broke = p.breaker.hit != ""
+					now, again := r.start(t, rows, 0, breakage{}).machine(ref, spec)
+					if again != nil {
+						t.Errorf("call %d, %s, first %v, then %v", nth, p.breaker.hit, err, again)
+					}
+					if now.StatusName != "Deployed" || !now.Ours || !now.Finished || now.OwnerData[engine.InstallationData] != "b" {
+						t.Errorf("call %d, %s: it is %s, with %v", nth, p.breaker.hit, now.StatusName, now.OwnerData)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestReinstallMachineRefused: what somebody else installed, locked or marked stays, and costs
+// no release.
+func TestReinstallMachineRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason, image string
+		before        sim.MachineEdit
+		err           string
+	}{
+		"Locked":      {"MAAS refuses it, too.", "ubuntu/noble", sim.MachineEdit{Locked: new(true)}, "locked in MAAS"},
+		"Anothers":    {"Its mark says whose it is.", "ubuntu/noble", sim.MachineEdit{OwnerData: &map[string]string{engine.KeyData: "other/db-1", engine.StateData: engine.StateFinished}}, "belongs to other/db-1"},
+		"Adopted":     {"Somebody else installed it.", "ubuntu/noble", sim.MachineEdit{OwnerData: &map[string]string{engine.KeyData: string(metalKey), engine.StateData: engine.StateAdopted}}, "cannot redeploy machine small"},
+		"NoSuchImage": {"What is there is not lost for it.", "ubuntu/mars", sim.MachineEdit{}, "mars"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inMetal(t, func(t *testing.T, r testMAAS, p process) {
+				spec := engine.MachineSpec{Machine: "small", Deploy: noble()}
+				made, err := p.machine(unallocated, spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.sim.EditMachine(made.SystemID, tc.before); err != nil {
+					t.Fatal(err)
+				}
+				spec.Installation, spec.Deploy.Image = "b", tc.image
+				_, err = p.machine(engine.Ref{Key: metalKey, SystemID: made.SystemID}, spec)
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.err, err)
+				}
+				if n := r.sim.Journal().Count("POST machines/{id}/ release"); n != 0 {
+					t.Errorf("%s\nit was released %d times", tc.reason, n)
+				}
+			})
 		})
 	}
 }
