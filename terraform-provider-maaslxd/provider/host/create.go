@@ -55,9 +55,10 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 		warnIncomplete(b, h, diags)
 	}
 	plan.fillCreated(ctx, spec, h, diags)
-	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 	n := config.firstNotes(ctx, b, r.client.HostKey(spec.Name), h, diags)
 	n.Pending = err != nil
+	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: h.Machine.SystemID, MAAS: n.MAAS}, diags)
+	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 	writeHostNotes(ctx, resp.Private, n, diags)
 }
 
