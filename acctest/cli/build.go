@@ -18,8 +18,8 @@ type product struct {
 	name, version string // "OpenTofu", "1.12.6": as the CLI's own "version" prints them
 	program       string // what the CLI is called: "tofu"
 	module, main  string // path of the module, and of the program's package in it
-	// ready writes into scratch what is built in the place of the module in dir, which does
-	// not build as it is. nil: it does.
+	// ready writes a module into scratch that builds, where the one in dir does not. It is
+	// nil where the module builds as it is.
 	ready func(dir, scratch string) error
 }
 

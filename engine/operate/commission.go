@@ -9,8 +9,8 @@ import (
 )
 
 // Commission commissions a machine that nobody has, without hardware tests, and waits until
-// it is Ready. Who watches is told how far it is. It refuses a machine that is deployed, or on its way to that: commissioning
-// is for machines on which nothing runs.
+// it is Ready. Each watch receives the progress. Commission refuses a machine that is
+// deployed, or on its way to that: commissioning is for machines on which nothing runs.
 func Commission(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string, watch ...func(engine.Progress)) error {
 	begun := false
 	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
