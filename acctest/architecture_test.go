@@ -66,19 +66,24 @@ var arrows = map[string]arrow{
 		ours:   kindOfTheEngine("engine/compose"),
 		never:  frontEndModules,
 	},
+	"engine/settle": {
+		reason: "What kinds change alike in place knows no kind.",
+		ours:   kindOfTheEngine("engine/settle"),
+		never:  frontEndModules,
+	},
 	"engine/vm": {
 		reason: "Kinds do not know each other.",
-		ours:   kindOfTheEngine("engine/compose", "engine/vm"),
+		ours:   kindOfTheEngine("engine/compose", "engine/settle", "engine/vm"),
 		never:  frontEndModules,
 	},
 	"engine/machine": {
 		reason: "Kinds do not know each other.",
-		ours:   kindOfTheEngine("engine/machine"),
+		ours:   kindOfTheEngine("engine/settle", "engine/machine"),
 		never:  frontEndModules,
 	},
 	"engine/host": {
 		reason: "A host is a machine first, and knows no other kind.",
-		ours:   kindOfTheEngine("engine/machine", "engine/host"),
+		ours:   kindOfTheEngine("engine/settle", "engine/machine", "engine/host"),
 		never:  frontEndModules,
 	},
 	"engine/fleet": {
@@ -93,7 +98,7 @@ var arrows = map[string]arrow{
 	},
 	"engine/assembly": {
 		reason: "The kinds are put together without any adapter.",
-		ours:   kindOfTheEngine("engine/compose", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
+		ours:   kindOfTheEngine("engine/compose", "engine/settle", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
 		never:  frontEndModules,
 	},
 	"engine/placement": {

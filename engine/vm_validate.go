@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,18 +48,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.validateLock(), s.validatePower(), s.validateAnnotations(), s.validateDescription(), s.Deploy.Validate())
-}
-
-// validateLock refuses the lock for a VM that is not to be deployed.
-func (s VMSpec) validateLock() error {
-	if s.Locked == nil || !*s.Locked || s.Deploy != nil {
-		return nil
-	}
-	return &SpecError{
-		Field: "deletion_protection", Message: "MAAS locks deployed machines only, and nothing is to be deployed on this VM",
-		Hint: "Add deploy, or leave deletion_protection out.",
-	}
+	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
 }
 
 // validatePower refuses to turn on what is not deployed, and to turn what runs from memory.
@@ -95,36 +83,6 @@ func AnnotationKeyProblem(key string) string {
 	default:
 		return ""
 	}
-}
-
-// validateAnnotations refuses what MAAS does not keep.
-func (s VMSpec) validateAnnotations() error {
-	if len(s.Annotations) > 0 && s.Deploy == nil {
-		return &SpecError{
-			Field: "annotations", Message: "MAAS annotates deployed machines only, and nothing is to be deployed on this VM",
-			Hint: "Add deploy, or leave annotations out.",
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.Annotations)) {
-		switch problem := AnnotationKeyProblem(key); {
-		case problem != "":
-			return &SpecError{Field: "annotations", Message: problem}
-		case s.Annotations[key] == "":
-			return &SpecError{Field: "annotations", Message: fmt.Sprintf("the value of %q is empty, which MAAS takes for a removal", key), Hint: "Leave the key out."}
-		}
-	}
-	return nil
-}
-
-// validateDescription refuses what would be taken for our mark, and what MAAS does not keep.
-func (s VMSpec) validateDescription() error {
-	if s.Description == nil {
-		return nil
-	}
-	if problem := DescriptionProblem(*s.Description); problem != "" {
-		return &SpecError{Field: "description", Message: problem}
-	}
-	return nil
 }
 
 func (p Placement) validate() error {

@@ -14,7 +14,7 @@ func (b *Kind) remove(ctx context.Context, ref engine.Ref) (engine.Result[engine
 	b.leaveName(ref, "")
 	res, err := b.Delete(ctx, ref)
 	if res.Done {
-		b.region.NamesLeft.EndLeave(ref.SystemID, ref.Key, b.Now())
+		b.region.NamesLeft.EndLeave(region.KeyID(ref.SystemID), ref.Key, b.Now())
 	}
 	return res, err
 }
@@ -22,7 +22,7 @@ func (b *Kind) remove(ctx context.Context, ref engine.Ref) (engine.Result[engine
 // leaveName notes that this process renames or gives back a machine.
 func (b *Kind) leaveName(ref engine.Ref, to engine.Key) {
 	if ref.SystemID != "" && to != ref.Key {
-		b.region.NamesLeft.BeginLeave(ref.SystemID, string(ref.Key), string(to), b.Now())
+		b.region.NamesLeft.BeginLeave(region.KeyID(ref.SystemID), string(ref.Key), string(to), b.Now())
 	}
 }
 
@@ -58,7 +58,7 @@ func (b *Kind) end(ctx context.Context, ref engine.Ref, want engine.MachineSpec,
 	if err != nil {
 		return res, err
 	}
-	b.region.NamesLeft.EndLeave(m.SystemID, ref.Key, b.Now())
+	b.region.NamesLeft.EndLeave(region.KeyID(m.SystemID), ref.Key, b.Now())
 	res.Object = AsBareMetal(m, ref.CurrentKey())
 	return res, nil
 }

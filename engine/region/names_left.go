@@ -8,12 +8,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// NamesLeft are the VMs and hosts of one MAAS that this process renames or deletes: their
-// names are about to be free. A host's name here is its key. Terraform does all of that
-// side by side, e.g. where two VMs swap their names, or the first line of a list goes.
+// NamesLeft are the VMs, machines and hosts of one MAAS that this process renames or
+// deletes: their names are about to be free. A host's name here is its key. A machine has
+// two: its hostname, and its key, which is left by KeyID. Terraform does all of that side by
+// side, e.g. where two VMs swap their names, or the first line of a list goes.
 //
-// Only VMs wait in circles, and park: MAAS admits a hostname once. It admits two VM hosts
-// of one name, so that hosts which swap their names wait for nobody.
+// Only those who wait for hostnames wait in circles, and park: MAAS admits a hostname once.
+// It admits two VM hosts of one name, so that hosts which swap their names wait for nobody.
 type NamesLeft struct {
 	mu      sync.Mutex
 	leaving map[string]leavingName   // by system id
@@ -43,6 +44,10 @@ const (
 	NameLook     = time.Second
 	parkAfter    = 5 * time.Second
 )
+
+// KeyID stands for the system id of a machine that leaves its key. It may leave its hostname
+// at the same time.
+func KeyID(systemID string) string { return "key of " + systemID }
 
 func newNamesLeft() *NamesLeft {
 	return &NamesLeft{leaving: map[string]leavingName{}, asked: map[engine.Key]askedName{}}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // check looks in MAAS for everything that the spec names, before anything is
@@ -14,7 +15,7 @@ func (v *checks) check(ctx context.Context, key engine.Key, want engine.VMSpec) 
 		return compose.Sites{}, err
 	}
 	for _, check := range []func() error{
-		func() error { return v.checkNames(ctx, want) },
+		func() error { return v.settler.CheckNames(ctx, v.namesOf(want)) },
 		func() error { return v.checkInterfaces(ctx, want.Interfaces) },
 		func() error { return v.CheckImage(ctx, want.Deploy) },
 		func() error { return v.checkAddresses(ctx, key, want) },
@@ -26,29 +27,12 @@ func (v *checks) check(ctx context.Context, key engine.Key, want engine.VMSpec) 
 	return v.maker.FindSites(ctx, key, want, nil)
 }
 
-func (v *checks) checkNames(ctx context.Context, want engine.VMSpec) error {
-	for _, n := range v.namesOf(want) {
-		if err := engine.CheckName(ctx, v.Names, n.field, n.kind, n.name, n.list); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nameOf is a name in a spec, with the list of MAAS's that it must be in.
-type nameOf struct {
-	field, kind, name string
-	list              func(context.Context) ([]string, error)
-}
-
-func (v *checks) namesOf(want engine.VMSpec) []nameOf {
-	return []nameOf{
-		{"placement.zone", "zone", want.Placement.Zone, v.Names.Zones},
-		{"placement.pool", "resource pool", want.Placement.Pool, v.Names.Pools},
-		{"zone", "zone", want.Zone, v.Names.Zones},
-		{"pool", "resource pool", want.Pool, v.Names.Pools},
-		{"domain", "domain", want.Domain, v.Names.Domains},
-	}
+// namesOf are the names of the spec that MAAS must know.
+func (v *checks) namesOf(want engine.VMSpec) []settle.Name {
+	return append([]settle.Name{
+		{Field: "placement.zone", Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},
+		{Field: "placement.pool", Kind: "resource pool", Text: want.Placement.Pool, List: v.Names.Pools},
+	}, v.settler.NamesOf(want.Upkeep())...)
 }
 
 func (v *checks) checkInterfaces(ctx context.Context, interfaces []engine.Interface) error {

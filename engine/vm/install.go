@@ -66,7 +66,7 @@ func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
 func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if description := engine.DescriptionWithMark(m.Description, key, true); description != m.Description {
 		var err error
-		if m, err = v.unlockToChange(ctx, want, m); err != nil {
+		if m, err = v.settler.Unlock(ctx, wishOf(key, want), m); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
 		if err := v.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &description}); err != nil {

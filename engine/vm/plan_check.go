@@ -19,7 +19,7 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 		return o // nothing can be made, whatever is asked for
 	}
 	for _, n := range v.namesOf(want) {
-		o.Add(engine.CheckName(ctx, v.Names, n.field, n.kind, n.name, n.list))
+		o.Add(v.settler.CheckName(ctx, n))
 	}
 	o.Add(v.CheckImage(ctx, want.Deploy))
 	v.interfaceObstacles(ctx, &o, ref, want)

@@ -36,7 +36,7 @@ func (v *upkeep) stopToResize(ctx context.Context, want engine.VMSpec, m engine.
 	if m.Status != engine.StatusDeployed {
 		return m, cannotTurnError(m, "off")
 	}
-	m, err := v.unlockToChange(ctx, want, m)
+	m, err := v.settler.Unlock(ctx, wishOf("", want), m)
 	if err != nil {
 		return m, err
 	}
@@ -52,7 +52,7 @@ func (v *upkeep) stopToResize(ctx context.Context, want engine.VMSpec, m engine.
 
 // noteRestart writes or removes the note that a VM is to be turned on again.
 func (v *upkeep) noteRestart(ctx context.Context, m engine.Machine, value string) (engine.Machine, error) {
-	return v.annotate(ctx, m, map[string]string{engine.RestartData: value})
+	return v.settler.Annotate(ctx, m, map[string]string{engine.RestartData: value})
 }
 
 // restart begins to turn a VM on that was stopped for a change which cannot be made.
@@ -79,7 +79,7 @@ func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.M
 	if err != nil || !settled || !noted {
 		return m, settled, err
 	}
-	if m, err = v.unlockToChange(ctx, want, m); err != nil {
+	if m, err = v.settler.Unlock(ctx, wishOf("", want), m); err != nil {
 		return m, false, err
 	}
 	m, err = v.noteRestart(ctx, m, "")
@@ -106,7 +106,7 @@ func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine,
 	if state == power {
 		return m, true, nil
 	}
-	if m, err = v.unlockToChange(ctx, want, m); err != nil {
+	if m, err = v.settler.Unlock(ctx, wishOf("", want), m); err != nil {
 		return m, false, err
 	}
 	switchPower := v.Machines.PowerOn

@@ -9,6 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/engine/region"
+	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // reconcile implements Kind.Reconcile.
@@ -18,8 +19,8 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 		return engine.Result[engine.VM]{}, err
 	}
 	res, err := v.step(ctx, at, want)
-	if wait, ok := errors.AsType[*nameWait](err); ok {
-		res.After, res.Reason, res.Message, err = region.NameLook, "WaitingForName", wait.message, nil
+	if wait, ok := errors.AsType[*settle.NameWait](err); ok {
+		res.After, res.Reason, res.Message, err = region.NameLook, "WaitingForName", wait.Error(), nil
 	}
 	res.Moved = res.Moved || at.SystemID != ref.SystemID && res.SystemID == ""
 	if res.Done { // the disks' pools, as a later look tells them
@@ -72,7 +73,7 @@ func (v *Kind) step(ctx context.Context, ref engine.Ref, want engine.VMSpec) (en
 		}
 		return engine.Result[engine.VM]{After: region.NameLook, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name by now", stranger.SystemID, want.Name)}, nil
 	case stranger != nil:
-		if wait := v.waitForName(ref.Key, want, *stranger); wait != nil {
+		if wait := v.settler.WaitForName(wishOf(ref.Key, want), *stranger); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}
 		return engine.Result[engine.VM]{}, v.maker.Abandon(ctx, ref.Key, compose.NameTakenError(want.Name, *stranger, ""))
@@ -131,7 +132,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	}
 	switch {
 	case err != nil && before.Locked:
-		return result(key, m), v.lockAgain(ctx, want, m, err)
+		return result(key, m), v.settler.LockAgain(ctx, wishOf(key, want), m, err)
 	case err != nil:
 		return result(key, m), err
 	case finished:
@@ -147,7 +148,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 // keep sees to the annotations, the size, the power and the lock of a finished VM. It once was what was
 // wanted. Whatever else it is now is for people to mend, or for the plan of a front end.
 func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	m, err := v.settleAnnotations(ctx, want, m)
+	m, err := v.settler.Annotations(ctx, wishOf(key, want), m)
 	settled := err == nil
 	if settled {
 		m, settled, err = v.resizeOrStop(ctx, key, want, m)
@@ -157,13 +158,13 @@ func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 	}
 	switch {
 	case err != nil:
-		return result(key, m), v.lockAgain(ctx, want, m, err)
+		return result(key, m), v.settler.LockAgain(ctx, wishOf(key, want), m, err)
 	case !settled:
 		res := v.wait(ctx, key, m)
 		res.Reason, res.Message = "ChangingPower", m.Hostname+" is being turned off or on"
 		return res, nil
 	}
-	m, err = v.settleLock(ctx, want, m)
+	m, err = v.settler.Lock(ctx, wishOf(key, want), m)
 	res := result(key, m)
 	res.Done = err == nil
 	return res, err

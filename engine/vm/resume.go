@@ -11,7 +11,7 @@ import (
 // resume goes on with a VM that an earlier run began for this key.
 func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if compose.AsVM(m, ref.Key).Finished {
-		if wait := v.waitForName(ref.Key, want, m); wait != nil {
+		if wait := v.settler.WaitForName(wishOf(ref.Key, want), m); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}
 		return engine.Result[engine.VM]{}, finishedBeforeError(want.Name, m)

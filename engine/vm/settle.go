@@ -2,49 +2,28 @@ package vm
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // settle changes what MAAS lets one change at any time: marker, description, name, zone,
 // pool, domain in one call, then tags.
 func (v *Kind) settle(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.Machine, error) {
 	update, after := difference(key, want, m, finished)
-	var missing, surplus []string
-	for _, tag := range want.Tags {
-		if !slices.Contains(m.Tags, tag) {
-			missing = append(missing, tag)
-		}
-	}
-	for _, tag := range want.RemovedTags {
-		if slices.Contains(m.Tags, tag) && !slices.Contains(want.Tags, tag) {
-			surplus = append(surplus, tag)
-		}
-	}
 	if update != (engine.MachineUpdate{}) {
-		if m, err := v.update(ctx, key, want, m, update); err != nil {
+		if m, err := v.settler.Update(ctx, wishOf(key, want), m, update); err != nil {
 			return m, err
 		}
 		m, m.Locked = after, false // MAAS changes no locked one
 	}
-	for _, tag := range missing {
-		if err := v.Machines.Tag(ctx, m.SystemID, tag); err != nil {
-			return m, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, tag, err)
-		}
-	}
-	for _, tag := range surplus {
-		if err := v.Machines.Untag(ctx, m.SystemID, tag); err != nil {
-			return m, fmt.Errorf("cannot take tag %q off %s: %w", tag, m.Hostname, err)
-		}
-	}
-	m.Tags = slices.DeleteFunc(append(slices.Clone(m.Tags), missing...), func(t string) bool {
-		return slices.Contains(surplus, t)
-	})
-	slices.Sort(m.Tags)
-	return m, nil
+	return v.settler.Tags(ctx, wishOf(key, want), m)
+}
+
+// wishOf is what the spec wants of a VM in place.
+func wishOf(key engine.Key, want engine.VMSpec) settle.Wish {
+	return settle.Wish{Upkeep: want.Upkeep(), Key: key, Hostname: want.Name, AwaitName: want.AwaitName}
 }
 
 // difference says what Update has to change, and what the machine is after it.
@@ -72,37 +51,4 @@ func difference(key engine.Key, want engine.VMSpec, m engine.Machine, finished b
 		m.SwapBytes = u.SwapBytes
 	}
 	return u, m
-}
-
-// update sends the change of a VM, which is unlocked for it.
-func (v *Kind) update(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
-	names := want
-	names.Placement = engine.Placement{}
-	if u.Zone == nil {
-		names.Zone = ""
-	}
-	if u.Pool == nil {
-		names.Pool = ""
-	}
-	if u.Domain == nil {
-		names.Domain = ""
-	}
-	if err := v.checkNames(ctx, names); err != nil {
-		return m, err
-	}
-	m, err := v.unlockToChange(ctx, want, m)
-	if err != nil {
-		return m, err
-	}
-	change := func() error { return v.Machines.Update(ctx, m.SystemID, u) }
-	if u.Hostname != nil {
-		change = func() error { return v.rename(ctx, key, want, m, u) }
-	}
-	if err := change(); err != nil {
-		return m, fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrors(err))
-	}
-	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {
-		v.Log.InfoContext(ctx, "changed VM", "name", want.Name, "system_id", m.SystemID)
-	}
-	return m, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/engine/region"
+	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // Kind does what engine.Kind promises, for VMs.
@@ -24,8 +25,9 @@ type Kind struct {
 // parts is what all steps of the kind use.
 type parts struct {
 	engine.Config
-	maker  *compose.Maker
-	region *region.Region
+	maker   *compose.Maker
+	region  *region.Region
+	settler *settle.Settler
 }
 
 // The steps, by what they are about: what a spec names, a VM's name, a VM that is to go, and
@@ -39,7 +41,10 @@ type (
 
 // New returns the kind VM, whose VMs maker makes. It makes no call.
 func New(maker *compose.Maker, in *region.Region) *Kind {
-	p := &parts{Config: maker.Config, maker: maker, region: in}
+	p := &parts{
+		Config: maker.Config, maker: maker, region: in,
+		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: "name", NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
+	}
 	return &Kind{parts: p, checks: checks{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{p}}
 }
 

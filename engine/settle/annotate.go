@@ -1,4 +1,4 @@
-package vm
+package settle
 
 import (
 	"context"
@@ -8,16 +8,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// settleAnnotations writes the annotations that are wanted and not there, and removes those
+// Annotations writes the annotations that are wanted and not there, and removes those
 // that were wanted before. MAAS lets only the user do that whom the machine belongs to.
-func (v *upkeep) settleAnnotations(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
 	changes := map[string]string{}
-	for _, key := range want.RemovedAnnotations {
+	for _, key := range w.RemovedAnnotations {
 		if _, has := m.OwnerData[key]; has {
 			changes[key] = ""
 		}
 	}
-	for key, value := range want.Annotations {
+	for key, value := range w.Annotations {
 		delete(changes, key)
 		if m.OwnerData[key] != value {
 			changes[key] = value
@@ -26,24 +26,25 @@ func (v *upkeep) settleAnnotations(ctx context.Context, want engine.VMSpec, m en
 	switch {
 	case len(changes) == 0:
 		return m, nil
-	case m.Status != engine.StatusDeployed && len(want.Annotations) == 0:
+	case m.Status != engine.StatusDeployed && len(w.Annotations) == 0:
 		return m, nil // MAAS removes them with what is deployed
 	case m.Status != engine.StatusDeployed:
 		return m, &engine.SpecError{
 			Field: "annotations", Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
-			Hint: "Bring the VM back to Deployed in MAAS and apply again, or leave annotations out.", Err: engine.ErrConflict,
+			Hint: "Bring it back to Deployed in MAAS and apply again, or leave annotations out.", Err: engine.ErrConflict,
 		}
 	}
-	m, err := v.unlockToChange(ctx, want, m)
+	m, err := s.Unlock(ctx, w, m)
 	if err != nil {
 		return m, err
 	}
-	return v.annotate(ctx, m, changes)
+	return s.Annotate(ctx, m, changes)
 }
 
-// annotate sends changes of the owner data of a VM that is Deployed.
-func (v *upkeep) annotate(ctx context.Context, m engine.Machine, changes map[string]string) (engine.Machine, error) {
-	err := v.Metal.Annotate(ctx, m.SystemID, changes)
+// Annotate sends changes of the owner data of a machine that somebody has. An empty value
+// removes its key.
+func (s *Settler) Annotate(ctx context.Context, m engine.Machine, changes map[string]string) (engine.Machine, error) {
+	err := s.Metal.Annotate(ctx, m.SystemID, changes)
 	switch {
 	case errors.Is(err, engine.ErrConflict):
 		return m, &engine.Refusal{

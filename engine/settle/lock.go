@@ -1,0 +1,62 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Unlock takes the lock off a machine that is to be changed: MAAS refuses every change of a
+// locked one but its tags (auth/local.py, has_perm). Whoever calls it locks the machine
+// again. A lock of which the wish says nothing is somebody else's, and stays.
+func (s *Settler) Unlock(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+	switch {
+	case !m.Locked:
+		return m, nil
+	case w.Locked == nil:
+		return m, engine.LockedError(m, "change")
+	}
+	if err := s.Machines.Unlock(ctx, m.SystemID); err != nil {
+		return m, fmt.Errorf("cannot unlock %s: %w", m.Hostname, err)
+	}
+	s.Log.InfoContext(ctx, "unlocked", "kind", s.kind.Noun, "name", m.Hostname, "system_id", m.SystemID)
+	m.Locked = false
+	return m, nil
+}
+
+// Lock gives a machine the lock that is wanted, after all other changes.
+func (s *Settler) Lock(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+	switch {
+	case w.Locked == nil || *w.Locked == m.Locked:
+		return m, nil
+	case !*w.Locked:
+		return s.Unlock(ctx, w, m)
+	case m.Status != engine.StatusDeployed && m.Status != engine.StatusDeploying:
+		return m, &engine.SpecError{
+			Field: "deletion_protection", Message: fmt.Sprintf("MAAS locks deployed machines only, and %s is %s", m.Hostname, m.StatusName),
+			Hint: "Bring it back to Deployed in MAAS and apply again, or set deletion_protection to false.", Err: engine.ErrConflict,
+		}
+	}
+	if err := s.Machines.Lock(ctx, m.SystemID); err != nil {
+		return m, fmt.Errorf("cannot lock %s: %w", m.Hostname, err)
+	}
+	s.Log.InfoContext(ctx, "locked", "kind", s.kind.Noun, "name", m.Hostname, "system_id", m.SystemID)
+	m.Locked = true
+	return m, nil
+}
+
+// LockAgain puts the lock back on a machine whose change failed after it was unlocked, also
+// where the caller has given up. It returns the failure.
+func (s *Settler) LockAgain(ctx context.Context, w Wish, m engine.Machine, failure error) error {
+	if w.Locked == nil || !*w.Locked || m.Status != engine.StatusDeployed {
+		return failure
+	}
+	graced, cancel := engine.WithGrace(ctx)
+	defer cancel()
+	if _, err := s.Lock(graced, w, m); err != nil {
+		return errors.Join(failure, err)
+	}
+	return failure
+}

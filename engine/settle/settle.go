@@ -1,0 +1,116 @@
+// Package settle changes in place what MAAS lets one change of a machine at any time: its
+// hostname, zone, resource pool, domain, description, tags, annotations and lock. The kinds
+// VM and Machine share it.
+package settle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/region"
+)
+
+// Settler changes machines of a kind.
+type Settler struct {
+	engine.Config
+	kind Kind
+	left *region.NamesLeft
+}
+
+// Kind is what the machines of a kind differ in here.
+type Kind struct {
+	// Noun is how texts call one: "VM" or "machine".
+	Noun string
+	// HostnameField is the field of the spec that has its hostname.
+	HostnameField string
+	// NoteHostname writes a hostname that is left into a description. Nil: nobody needs it.
+	NoteHostname func(description, hostname string) string
+}
+
+// New returns a Settler. The hostnames that this process leaves are those of left.
+func New(cfg engine.Config, kind Kind, left *region.NamesLeft) *Settler {
+	return &Settler{Config: cfg, kind: kind, left: left}
+}
+
+// Wish is what is wanted of a machine.
+type Wish struct {
+	engine.Upkeep
+	// Key is what the machine is, or is to be, known by.
+	Key engine.Key
+	// Hostname that it is to have; empty: its own.
+	Hostname string
+	// AwaitName: a hostname that another machine is about to leave is waited for.
+	AwaitName bool
+}
+
+// Update sends a change of a machine, which is unlocked for it. What the change names is
+// looked for first. The error is a *NameWait while another machine has the hostname.
+func (s *Settler) Update(ctx context.Context, w Wish, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
+	if err := s.CheckNames(ctx, s.NamesOf(changedNames(u))); err != nil {
+		return m, err
+	}
+	m, err := s.Unlock(ctx, w, m)
+	if err != nil {
+		return m, err
+	}
+	change := func() error { return s.Machines.Update(ctx, m.SystemID, u) }
+	if u.Hostname != nil {
+		change = func() error { return s.rename(ctx, w, m, u) }
+	}
+	if err := change(); err != nil {
+		return m, fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrorsBy(err, s.fields()))
+	}
+	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {
+		s.Log.InfoContext(ctx, "changed in place", "kind", s.kind.Noun, "name", m.Hostname, "system_id", m.SystemID)
+	}
+	return m, nil
+}
+
+// fields of the spec, by the parameter in which MAAS refuses them.
+func (s *Settler) fields() map[string]string {
+	return map[string]string{"hostname": s.kind.HostnameField, "zone": "zone", "pool": "pool", "domain": "domain", "description": "description"}
+}
+
+// changedNames are what a change names in MAAS.
+func changedNames(u engine.MachineUpdate) engine.Upkeep {
+	name := func(of *string) string {
+		if of == nil {
+			return ""
+		}
+		return *of
+	}
+	return engine.Upkeep{Zone: name(u.Zone), Pool: name(u.Pool), Domain: name(u.Domain)}
+}
+
+// Name is a name in a spec that MAAS must have in a list.
+type Name struct {
+	Field string // of the spec
+	Kind  string // in words: "zone"
+	Text  string // the name; empty: there is nothing to look for
+	List  func(context.Context) ([]string, error)
+}
+
+// NamesOf are the names of the zone, resource pool and domain that are wanted.
+func (s *Settler) NamesOf(want engine.Upkeep) []Name {
+	return []Name{
+		{"zone", "zone", want.Zone, s.Names.Zones},
+		{"pool", "resource pool", want.Pool, s.Names.Pools},
+		{"domain", "domain", want.Domain, s.Names.Domains},
+	}
+}
+
+// CheckName looks for a name in MAAS. The error is a *SpecError if it is not there.
+func (s *Settler) CheckName(ctx context.Context, n Name) error {
+	return engine.CheckName(ctx, s.Names, n.Field, n.Kind, n.Text, n.List)
+}
+
+// CheckNames looks for several, until one is not there.
+func (s *Settler) CheckNames(ctx context.Context, names []Name) error {
+	for _, n := range names {
+		if err := s.CheckName(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// MissingTags are those that are wanted and not on the machine.
+func (w Wish) MissingTags(m engine.Machine) []string {
+	return without(w.Tags, m.Tags)
+}
+
+// Tags puts on the tags that are wanted, and takes those off that were wanted before. All
+// others stay. MAAS changes the tags of a locked machine, too.
+func (s *Settler) Tags(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+	missing := w.MissingTags(m)
+	var surplus []string
+	for _, tag := range without(w.RemovedTags, w.Tags) {
+		if slices.Contains(m.Tags, tag) {
+			surplus = append(surplus, tag)
+		}
+	}
+	for _, tag := range missing {
+		if err := s.Machines.Tag(ctx, m.SystemID, tag); err != nil {
+			return m, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, tag, err)
+		}
+	}
+	for _, tag := range surplus {
+		if err := s.Machines.Untag(ctx, m.SystemID, tag); err != nil {
+			return m, fmt.Errorf("cannot take tag %q off %s: %w", tag, m.Hostname, err)
+		}
+	}
+	m.Tags = without(append(slices.Clone(m.Tags), missing...), surplus)
+	slices.Sort(m.Tags)
+	return m, nil
+}
+
+// without are the tags that are not among others.
+func without(tags, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(others, t) })
+}
