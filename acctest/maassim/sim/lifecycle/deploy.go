@@ -50,11 +50,28 @@ func PassDeployment(m *world.Machine) {
 	StartFirstBoot(m)
 }
 
+// SetHardwareSync says whether an agent on the machine tells MAAS of its hardware, and how
+// often (models/node.py, Node.save). The interval stays where there is one.
+func SetHardwareSync(m *world.Machine, on bool) {
+	if m.HardwareSync = on; !on || m.SyncInterval > 0 {
+		return
+	}
+	interval, _ := m.World.Site.Settings["hardware_sync_interval"].(string)
+	every, err := time.ParseDuration(interval)
+	if err != nil {
+		every = 15 * time.Minute // MAAS's default
+	}
+	m.SyncInterval = int(every.Seconds())
+}
+
 // finishDeployment calls a machine deployed.
 func finishDeployment(m *world.Machine) {
 	endScripts(m, m.Installing, script.Passed)
 	m.Log("Image Deployed", "deployed "+m.Osystem+"/"+m.Series+"/"+m.Architecture)
 	m.World.LastDeployed[m.Osystem+"/"+m.Series] = time.Now()
 	setStatus(m, world.StatusDeployed)
+	if m.HardwareSync {
+		m.LastSync = time.Now()
+	}
 	m.Log("Deployed", "")
 }

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"time"
+
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
@@ -36,6 +38,7 @@ func Release(w *world.World, m *world.Machine) {
 func ClearDeployment(m *world.Machine) {
 	m.Osystem, m.Series, m.Kernel, m.UserData = "", "", "", nil
 	m.Netboot, m.Ephemeral, m.Installing = true, false, 0
+	m.HardwareSync, m.SyncInterval, m.LastSync = false, 0, time.Time{}
 	m.Boot.Cancel()
 	m.BootHeld = false
 }

@@ -33,6 +33,7 @@ func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 	}
 	m.Osystem, m.Series, m.Kernel = image.osystem, image.series, image.kernel
 	m.Ephemeral = rest.Truth(c.Field("ephemeral_deploy"))
+	lifecycle.SetHardwareSync(m, rest.Truth(c.Field("enable_hw_sync")))
 	if m.MinKernel == nil {
 		m.MinKernel = new(string)
 	}
@@ -84,6 +85,12 @@ func checkDeployOptions(c *request.Call) *rest.Reply {
 	return &bad
 }
 
+// linuxes are the systems on which hardware sync runs (forms/__init__.py,
+// MachineForm.clean).
+var linuxes = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
+
+const noHardwareSync = "Hardware sync is only supported for Linux based image deploys."
+
 // deployment is what is to be installed.
 type deployment struct{ osystem, series, kernel string }
 
@@ -102,6 +109,9 @@ func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.
 	}
 	if d.kernel, bad = readKernel(c, m, d.osystem, d.series); bad != nil {
 		return d, bad
+	}
+	if rest.Truth(c.Field("enable_hw_sync")) && !slices.Contains(linuxes, d.osystem) {
+		return refuse(rest.BadField("enable_hw_sync", noHardwareSync))
 	}
 	switch {
 	case !isConfigured(m):

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
@@ -36,12 +37,15 @@ func Machine(m *world.Machine) rest.Object {
 		"virtualmachine_id": rest.IDOrNull(m.VMID), "parent": parentView(m),
 		"ip_addresses": rest.List(m.Addresses()), "default_gateways": m.Gateways(),
 		"address_ttl": nil, "disable_ipv4": false, "hardware_uuid": nil, "swap_size": m.SwapSize,
-		"enable_hw_sync": false, "sync_interval": nil, "last_sync": nil, "next_sync": nil,
+		"enable_hw_sync": m.HardwareSync, "sync_interval": rest.IDOrNull(m.SyncInterval), "last_sync": nil, "next_sync": nil,
 		"bios_boot_method": nil,
 		"numanode_set":     []rest.Object{numaNode(m)},
 	}
 	if m.UEFI {
 		v["bios_boot_method"] = "uefi"
+	}
+	if !m.LastSync.IsZero() {
+		v["last_sync"], v["next_sync"] = moment(m.LastSync), moment(m.LastSync.Add(time.Duration(m.SyncInterval)*time.Second))
 	}
 	v["pod"] = nil
 	if host := m.Host(); host != nil {
@@ -69,6 +73,8 @@ func AnonymousMachine(m *world.Machine) rest.Object {
 	}
 	return v
 }
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") }
 
 func ownerName(m *world.Machine) any {
 	if m.Owner == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
@@ -25,9 +26,12 @@ type Machine struct {
 	Dynamic                   bool // made by allocate: release deletes it
 	Commissioned              bool // once passed commissioning
 	Ephemeral, UEFI           bool
-	SwapSize                  *int64 // that deployments make; nil: curtin decides
-	SwapOn                    bool   // what runs on it has swap
-	PowerState                string // as MAAS remembers it
+	HardwareSync              bool
+	SyncInterval              int       // of it, in seconds, 0 for none
+	LastSync                  time.Time // zero: never
+	SwapSize                  *int64    // that deployments make; nil: curtin decides
+	SwapOn                    bool      // what runs on it has swap
+	PowerState                string    // as MAAS remembers it
 	PowerType                 string
 	Monitored                 bool              // MAAS asks its BMC for the power, whatever its type
 	PowerParams               map[string]string // of manual and other types; lxd keeps them in bmc
