@@ -20,6 +20,58 @@ func (d *Deployment) Validate() error {
 	}
 }
 
+// linuxes are the systems of images on which hardware sync runs (maascommon/osystem,
+// LINUX_OSYSTEMS, and images of a user's own).
+var linuxes = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
+
+// CheckDeployment looks whether MAAS can deploy so, and has the image and the kernel. The
+// error is a *SpecError if not.
+func (c Config) CheckDeployment(ctx context.Context, d *Deployment) error {
+	if d == nil || !d.Ephemeral && !d.HardwareSync {
+		return c.CheckImage(ctx, d)
+	}
+	can, err := c.Catalog.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.checkVersion(can); err != nil {
+		return err
+	}
+	return c.CheckImage(ctx, d)
+}
+
+// checkVersion refuses what this MAAS is too old for: one before 3.2 ignores the wish for
+// hardware sync without a word, and one before 3.5 fails to run another system than Ubuntu
+// from memory (models/node.py, start).
+func (d *Deployment) checkVersion(can Capabilities) error {
+	system, _, named := strings.Cut(d.Image, "/")
+	switch {
+	case d.HardwareSync && can.IsOlder(3, 2):
+		return tooOldError("deploy.enable_hw_sync", can, "has no hardware sync, which came with MAAS 3.2")
+	case d.HardwareSync && named && !slices.Contains(linuxes, system):
+		return &SpecError{
+			Field: "deploy.enable_hw_sync", Message: "MAAS has hardware sync for Linux only, and not for " + d.Image,
+			Hint: "Leave it out, or name another image.", Err: ErrInvalid,
+		}
+	case d.Ephemeral && named && system != "ubuntu" && can.IsOlder(3, 5):
+		return tooOldError("deploy.ephemeral", can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
+	}
+	return nil
+}
+
+func tooOldError(field string, can Capabilities, why string) error {
+	return &SpecError{Field: field, Message: fmt.Sprintf("MAAS %s %s", can.Version, why), Hint: "Leave it out, or upgrade MAAS.", Err: ErrInvalid}
+}
+
+// IsOlder tells whether MAAS is older than a version. One that nobody can read is not.
+func (c Capabilities) IsOlder(major, minor int) bool {
+	var has, hasMinor int
+	if _, err := fmt.Sscanf(c.Version, "%d.%d", &has, &hasMinor); err != nil {
+		return false
+	}
+	return has < major || has == major && hasMinor < minor
+}
+
 // CheckImage looks whether MAAS has the image and the kernel. The error is a *SpecError if it
 // has not. No image and no kernel is no error.
 func (c Config) CheckImage(ctx context.Context, d *Deployment) error {

@@ -54,8 +54,9 @@ func DescriptionWithMark(description string, key Key, finished bool) string {
 }
 
 // ourLines begin the lines of a description that are ours: the mark, what LXD calls a VM
-// that was renamed or when a deployment failed, and the fixed addresses of a machine.
-var ourLines = []string{MarkerPrefix, "maaslxd: ", "fixed by maaslxd: "}
+// that was renamed or when a deployment failed, and the fixed addresses and the network of a
+// machine.
+var ourLines = []string{MarkerPrefix, "maaslxd: ", "fixed by maaslxd: ", "network by maaslxd: ", "network before maaslxd: "}
 
 func isOurLine(line string) bool {
 	return slices.ContainsFunc(ourLines, func(prefix string) bool { return strings.HasPrefix(line, prefix) })

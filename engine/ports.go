@@ -43,6 +43,8 @@ type Machine struct {
 	BootInterface   int                // id of the interface that it boots from, 0 if MAAS knows none
 	Image           string             // what was deployed, "ubuntu/noble"; empty before
 	Kernel          string             // hwe_kernel of the deployment, "ga-24.04"; empty before
+	Ephemeral       bool               // what is deployed runs from memory
+	HardwareSync    bool               // what is deployed tells MAAS of its hardware
 	SwapBytes       *int64             // swap that deployments make; nil: what curtin suggests
 	IPAddresses     []string
 	// OwnerData are MAAS's workload annotations. They can be set from the
@@ -219,6 +221,8 @@ type Deployment struct {
 	Kernel    string // hwe_kernel; empty: MAAS's default
 	UserData  []byte // plain, not base64
 	Ephemeral bool   // run from memory
+	// HardwareSync has an agent on the machine tell MAAS of changes of its hardware.
+	HardwareSync bool
 	// NoSwap has MAAS make no swap, which kubelets refuse to start with. MAAS sees
 	// to that for Ubuntu alone: an image of a user's own decides itself.
 	NoSwap bool

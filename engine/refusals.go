@@ -17,6 +17,7 @@ var fields = map[string]string{
 	"interfaces": "interfaces", "zone": "zone", "pool": "pool", "domain": "domain",
 	"distro_series": "deploy.image", "osystem": "deploy.image",
 	"hwe_kernel": "deploy.kernel", "user_data": "deploy.user_data",
+	"ephemeral_deploy": "deploy.ephemeral", "enable_hw_sync": "deploy.enable_hw_sync",
 }
 
 // AsSpecErrors turns MAAS's complaint about a parameter into one about the field of

@@ -95,6 +95,9 @@ func (c *Machines) Deploy(ctx context.Context, systemID string, d engine.Deploym
 	if d.Ephemeral {
 		r.Put("ephemeral_deploy", "true")
 	}
+	if d.HardwareSync {
+		r.Put("enable_hw_sync", "true")
+	}
 	return c.begin(ctx, systemID, engine.PhaseDeploying, r)
 }
 

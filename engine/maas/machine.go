@@ -44,6 +44,8 @@ func (m wireMachine) machine() engine.Machine {
 		BootInterface: m.Boot.ID,
 		Image:         m.image(),
 		Kernel:        m.Kernel,
+		Ephemeral:     m.Ephemeral,
+		HardwareSync:  m.HardwareSync,
 		SwapBytes:     m.SwapSize,
 		IPAddresses:   m.addresses(),
 		OwnerData:     m.OwnerData,

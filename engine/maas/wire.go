@@ -53,6 +53,8 @@ type wireMachine struct {
 	OSystem      string          `json:"osystem"`
 	DistroSeries string          `json:"distro_series"`
 	Kernel       string          `json:"hwe_kernel"`
+	Ephemeral    bool            `json:"ephemeral_deploy"`
+	HardwareSync bool            `json:"enable_hw_sync"`
 	SwapSize     *int64          `json:"swap_size"`
 	IPAddresses  []string        `json:"ip_addresses"`
 	Gateways     struct {

@@ -117,8 +117,11 @@ func (b *giving) release(ctx context.Context, ref engine.Ref, m engine.Machine) 
 	if err == nil {
 		m, err = b.noteFailure(ctx, m)
 	}
+	if err == nil {
+		m, err = b.putBack(ctx, ref.Key, m)
+	}
 	if err != nil {
-		return engine.Result[engine.BareMetal]{}, err
+		return waitForHostname(metalResult(ref.Key, m), err)
 	}
 	if !notedNetwork(m.Description).isEmpty() {
 		b.changed.Store(ref.Key, m.SystemID)
@@ -160,9 +163,12 @@ func (b *giving) free(ctx context.Context, ref engine.Ref, m engine.Machine) (en
 
 // letGo takes the marks off a machine that someone else installed.
 func (b *giving) letGo(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
-	m, err := b.Annotate(ctx, m, m.MarkRemoval())
+	m, err := b.putBack(ctx, ref.Key, m)
+	if err == nil {
+		m, err = b.Annotate(ctx, m, m.MarkRemoval())
+	}
 	if err != nil {
-		return engine.Result[engine.BareMetal]{}, err
+		return waitForHostname(metalResult(ref.Key, m), err)
 	}
 	return b.free(ctx, ref, m)
 }

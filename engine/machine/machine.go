@@ -13,6 +13,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/region"
+	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // Kind does what engine.Kind promises, for machines. It is the first half of the kind
@@ -23,6 +24,7 @@ type Kind struct {
 	addresses
 	failures
 	giving
+	keeping
 }
 
 // parts is what all steps of the kind use.
@@ -36,24 +38,30 @@ type parts struct {
 	// changed has the system ids, by key, of machines that are being released and whose
 	// network is to be restored: the release takes away what they are found by.
 	changed *sync.Map
+	settler *settle.Settler
 }
 
 // The steps, by what they are about: which machine is taken, its fixed addresses, the
-// deployment of it that failed last, and how it is given back.
+// deployment of it that failed last, how it is given back, and what of it changes in place.
 type (
 	choice    struct{ *parts }
 	addresses struct{ *parts }
 	failures  struct{ *parts }
+	keeping   struct{ *parts }
 	giving    struct {
 		*parts
 		failures
+		keeping
 	}
 )
 
 // New returns the kind Machine. It makes no call.
 func New(cfg engine.Config, in *region.Region) *Kind {
-	p := &parts{Config: cfg, tries: region.NewTries(), exits: region.NewTries(), surplus: region.NewTries(), claims: in.Claims, region: in, changed: new(sync.Map)}
-	return &Kind{parts: p, choice: choice{p}, addresses: addresses{p}, failures: failures{p}, giving: giving{p, failures{p}}}
+	p := &parts{
+		Config: cfg, tries: region.NewTries(), exits: region.NewTries(), surplus: region.NewTries(), claims: in.Claims, region: in, changed: new(sync.Map),
+		settler: settle.New(cfg, settle.Kind{Noun: "machine", HostnameField: "hostname"}, in.NamesLeft),
+	}
+	return &Kind{parts: p, choice: choice{p}, addresses: addresses{p}, failures: failures{p}, giving: giving{p, failures{p}, keeping{p}}, keeping: keeping{p}}
 }
 
 // Verbs are what the kind Machine does.

@@ -43,22 +43,21 @@ func (b *Kind) waitForName(ref engine.Ref, want engine.MachineSpec, cause error)
 
 // end writes into the machine that it has reached what was wanted, and, where it got
 // another name, its new key, so that the former one is free for another machine.
-func (b *Kind) end(ctx context.Context, ref engine.Ref, want engine.MachineSpec, res engine.Result[engine.BareMetal]) (engine.Result[engine.BareMetal], error) {
+func (b *keeping) end(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, before engine.BareMetal) (engine.Machine, error) {
 	data := map[string]string{}
-	if !ref.Finished && !res.Object.Finished {
+	if !ref.Finished && !before.Finished {
 		data[engine.KeyData], data[engine.StateData] = string(ref.Key), want.FinishedState()
 	}
 	if ref.CurrentKey() != ref.Key {
-		if len(data) == 0 && !res.Object.Ours {
-			return res, engine.NotOursError(res.Object.Machine, "rename")
+		if len(data) == 0 && !before.Ours {
+			return m, engine.NotOursError(m, "rename")
 		}
 		data[engine.KeyData], data[engine.FormerData] = string(ref.CurrentKey()), string(ref.Key)
 	}
-	m, err := b.Annotate(ctx, res.Object.Machine, data)
+	m, err := b.annotateUnlocked(ctx, wishOf(ref.CurrentKey(), want), m, data)
 	if err != nil {
-		return res, err
+		return m, err
 	}
 	b.region.NamesLeft.EndLeave(region.KeyID(m.SystemID), ref.Key, b.Now())
-	res.Object = AsBareMetal(m, ref.CurrentKey())
-	return res, nil
+	return m, nil
 }

@@ -5,12 +5,17 @@ import (
 	"errors"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
 // obstacles implements Kind.Check for bare metal.
 func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.MachineSpec) engine.Obstacles {
 	var o engine.Obstacles
-	o.Add(b.CheckImage(ctx, want.Deploy))
+	o.Add(b.CheckDeployment(ctx, want.Deploy))
+	for _, n := range b.settler.NamesOf(want.Upkeep) {
+		o.Add(b.settler.CheckName(ctx, n))
+	}
+	b.hostnameObstacles(ctx, &o, ref, want)
 	prepare := b.bare(want).with(b.addressObstacles(ctx, &o, ref, want))
 	if want.Machine != "" {
 		b.NamedObstacles(ctx, &o, ref, want, prepare)
@@ -49,13 +54,18 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 
 // named tells whether a spec names the machine so.
 func named(m engine.Machine, name string) bool {
-	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN)
+	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN || settle.WasCalled(m, name))
 }
 
 // NamedObstacles looks at the machine that is named. One that the object of ref is on
 // already is given back before it is deployed anew.
 func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
 	m, err := b.FindNamed(ctx, want.Machine)
+	if errors.Is(err, engine.ErrNotFound) {
+		if own, lookErr := b.Look(ctx, ref); lookErr == nil && settle.WasCalled(own, want.Machine) {
+			m, ref.SystemID, err = own, own.SystemID, nil // it has that name again once it is given back
+		}
+	}
 	if err != nil {
 		o.Add(err)
 		return

@@ -40,10 +40,10 @@ func (b *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.Machin
 	if res, waits := b.waitForName(ref, want, err); waits {
 		return res, nil
 	}
-	if err != nil || !res.Done {
-		return res, err
+	if err == nil && res.Done {
+		res, err = b.keep(ctx, ref, want, res)
 	}
-	return b.end(ctx, ref, want, res)
+	return waitForHostname(res, err)
 }
 
 // Reach takes the machine one step towards what is wanted. Done means that it
@@ -82,14 +82,21 @@ func (b *Kind) begin(ctx context.Context, key engine.Key, want engine.MachineSpe
 	if _, err := prepare.Deployment(engine.Machine{}); err != nil {
 		return engine.Machine{}, err
 	}
-	if err := b.CheckImage(ctx, want.Deploy); err != nil {
+	if err := b.CheckDeployment(ctx, want.Deploy); err != nil {
+		return engine.Machine{}, err
+	}
+	if err := b.settler.CheckNames(ctx, b.settler.NamesOf(want.Upkeep)); err != nil {
+		return engine.Machine{}, err
+	}
+	holders, err := b.awaitHostname(ctx, key, want)
+	if err != nil {
 		return engine.Machine{}, err
 	}
 	wishes, err := b.wishes(ctx, key, want)
 	if err != nil {
 		return engine.Machine{}, err
 	}
-	m, err := b.allocate(ctx, key, want, prepare.with(wishes))
+	m, err := b.allocate(ctx, key, want, prepare.with(wishes).withHostname(want, holders))
 	if err != nil {
 		b.claims.Forget(key)
 	}
@@ -175,6 +182,9 @@ func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineS
 	if err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
+	if m, err = b.settle(ctx, wishOf(key, want), m); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
 	if m, err = prepare.Network(ctx, m); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
@@ -188,7 +198,7 @@ func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineS
 	case what == nil:
 		return b.done(key, m), nil
 	}
-	if err := b.CheckImage(ctx, what); err != nil {
+	if err := b.CheckDeployment(ctx, what); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
 	if what.MustDisableSwap(m) {
@@ -231,7 +241,7 @@ func (b *Kind) take(ctx context.Context, key engine.Key, want engine.MachineSpec
 	if m.OwnerData[engine.StateData] == engine.StateInProgress { // we have installed it
 		return b.done(key, m), nil
 	}
-	m, err := b.Annotate(ctx, m, map[string]string{engine.KeyData: string(key), engine.StateData: want.BegunState()})
+	m, err := b.annotateUnlocked(ctx, wishOf(key, want), m, map[string]string{engine.KeyData: string(key), engine.StateData: want.BegunState()})
 	if err != nil {
 		return metalResult(key, m), err // it may carry our mark by now
 	}

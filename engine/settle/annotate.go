@@ -8,9 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Annotations writes the annotations that are wanted and not there, and removes those
-// that were wanted before. MAAS lets only the user do that whom the machine belongs to.
-func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+// annotationChanges are the annotations to write, by key; empty: to remove.
+func (w Wish) annotationChanges(m engine.Machine) map[string]string {
 	changes := map[string]string{}
 	for _, key := range w.RemovedAnnotations {
 		if _, has := m.OwnerData[key]; has {
@@ -23,6 +22,13 @@ func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (en
 			changes[key] = value
 		}
 	}
+	return changes
+}
+
+// Annotations writes the annotations that are wanted and not there, and removes those
+// that were wanted before. MAAS lets only the user do that whom the machine belongs to.
+func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+	changes := w.annotationChanges(m)
 	switch {
 	case len(changes) == 0:
 		return m, nil

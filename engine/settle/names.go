@@ -63,9 +63,6 @@ func (s *Settler) takeName(ctx context.Context, w Wish, m engine.Machine, u engi
 	return err
 }
 
-// parkingName is a name that no other machine wants.
-func parkingName(m engine.Machine) string { return engine.MarkerPrefix + m.SystemID }
-
 func isParked(m engine.Machine) bool { return m.Hostname == parkingName(m) }
 
 // park gives a machine its parking name. The mark stays, and the name is no wanted one, so
@@ -116,12 +113,19 @@ func (s *Settler) nameRefused(ctx context.Context, w Wish, m engine.Machine, ref
 
 // nameTakenError says what to do where nobody leaves a name.
 func (s *Settler) nameTakenError(w Wish, m, holder engine.Machine) *engine.SpecError {
-	hint := "If that machine is to be renamed or deleted as well, apply again once that is done. Otherwise choose another name."
+	taken := HostnameTakenError(s.kind.HostnameField, w.Hostname, holder)
 	if isParked(m) {
-		hint += fmt.Sprintf(" While others wait for names, the %s is called %s.", s.kind.Noun, m.Hostname)
+		taken.Hint += fmt.Sprintf(" While others wait for names, the %s is called %s.", s.kind.Noun, m.Hostname)
 	}
+	return taken
+}
+
+// HostnameTakenError says at a field of the spec that another machine has the hostname, and
+// keeps it.
+func HostnameTakenError(field, hostname string, holder engine.Machine) *engine.SpecError {
 	return &engine.SpecError{
-		Field: s.kind.HostnameField, Err: engine.ErrConflict, Hint: hint,
-		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", w.Hostname, holder.SystemID, holder.StatusName),
+		Field: field, Err: engine.ErrConflict,
+		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", hostname, holder.SystemID, holder.StatusName),
+		Hint:    "If that machine is to be renamed or deleted as well, apply again once that is done. Otherwise choose another name.",
 	}
 }

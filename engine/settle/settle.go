@@ -44,10 +44,15 @@ type Wish struct {
 	AwaitName bool
 }
 
+// Differs tells whether the tags, annotations or the lock of a machine are not as wanted.
+func (w Wish) Differs(m engine.Machine) bool {
+	return len(w.MissingTags(m))+len(w.SurplusTags(m))+len(w.annotationChanges(m)) > 0 || w.Locked != nil && *w.Locked != m.Locked
+}
+
 // Update sends a change of a machine, which is unlocked for it. What the change names is
 // looked for first. The error is a *NameWait while another machine has the hostname.
 func (s *Settler) Update(ctx context.Context, w Wish, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
-	if err := s.CheckNames(ctx, s.NamesOf(changedNames(u))); err != nil {
+	if err := s.CheckNames(ctx, s.NamesOf(NamesIn(u))); err != nil {
 		return m, err
 	}
 	m, err := s.Unlock(ctx, w, m)
@@ -72,8 +77,8 @@ func (s *Settler) fields() map[string]string {
 	return map[string]string{"hostname": s.kind.HostnameField, "zone": "zone", "pool": "pool", "domain": "domain", "description": "description"}
 }
 
-// changedNames are what a change names in MAAS.
-func changedNames(u engine.MachineUpdate) engine.Upkeep {
+// NamesIn are what a change names in MAAS.
+func NamesIn(u engine.MachineUpdate) engine.Upkeep {
 	name := func(of *string) string {
 		if of == nil {
 			return ""

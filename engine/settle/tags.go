@@ -13,16 +13,15 @@ func (w Wish) MissingTags(m engine.Machine) []string {
 	return without(w.Tags, m.Tags)
 }
 
+// SurplusTags are those that were wanted before, are not any more, and are still on it.
+func (w Wish) SurplusTags(m engine.Machine) []string {
+	return slices.DeleteFunc(without(w.RemovedTags, w.Tags), func(t string) bool { return !slices.Contains(m.Tags, t) })
+}
+
 // Tags puts on the tags that are wanted, and takes those off that were wanted before. All
 // others stay. MAAS changes the tags of a locked machine, too.
 func (s *Settler) Tags(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
-	missing := w.MissingTags(m)
-	var surplus []string
-	for _, tag := range without(w.RemovedTags, w.Tags) {
-		if slices.Contains(m.Tags, tag) {
-			surplus = append(surplus, tag)
-		}
-	}
+	missing, surplus := w.MissingTags(m), w.SurplusTags(m)
 	for _, tag := range missing {
 		if err := s.Machines.Tag(ctx, m.SystemID, tag); err != nil {
 			return m, fmt.Errorf("cannot tag %s with %q: %w", m.Hostname, tag, err)

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCheckVersion refuses what a MAAS is too old for, and what it does not do at all.
+func TestCheckVersion(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		version string
+		want    Deployment
+		at      string // empty: it is good
+		says    string
+	}{
+		"Sync":            {reason: "MAAS has it.", version: "3.4.10", want: Deployment{Image: "ubuntu/noble", HardwareSync: true}},
+		"SyncDefault":     {reason: "MAAS's default is Ubuntu.", version: "3.4.10", want: Deployment{HardwareSync: true}},
+		"SyncTooOld":      {"MAAS 3.1 drops the wish without a word.", "3.1.3", Deployment{HardwareSync: true}, "deploy.enable_hw_sync", "came with MAAS 3.2"},
+		"SyncVeryOld":     {"So does 2.9.", "2.9.0", Deployment{HardwareSync: true}, "deploy.enable_hw_sync", "upgrade MAAS"},
+		"SyncWindows":     {"The agent is for Linux.", "3.8.0", Deployment{Image: "windows/win2022", HardwareSync: true}, "deploy.enable_hw_sync", "for Linux only"},
+		"SyncCustom":      {reason: "What it is only MAAS knows.", version: "3.8.0", want: Deployment{Image: "custom/k8s", HardwareSync: true}},
+		"Memory":          {reason: "Ubuntu always could.", version: "3.4.10", want: Deployment{Image: "ubuntu/noble", Ephemeral: true}},
+		"MemoryOldCustom": {"MAAS 3.4 knows of Ubuntu alone.", "3.4.10", Deployment{Image: "custom/k8s", Ephemeral: true}, "deploy.ephemeral", "from MAAS 3.5 on"},
+		"MemoryCustom":    {reason: "Later ones look at the image.", version: "3.5.0", want: Deployment{Image: "custom/k8s", Ephemeral: true}},
+		"Unreadable":      {reason: "Who knows how old that is.", version: "edge", want: Deployment{HardwareSync: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := tc.want.checkVersion(Capabilities{Version: tc.version})
+			bad, refused := err.(*SpecError) //nolint:errorlint // it is not wrapped
+			if refused != (tc.at != "") || refused && (bad.Field != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
+				t.Errorf("%s\nwant %q at %q, got %v", tc.reason, tc.says, tc.at, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/settle"
+)
+
+// awaitHostname looks, before a machine is taken, for others that have the wanted hostname,
+// and returns those that may be taken themselves. Of another one the error is a
+// *settle.NameWait while it is about to leave the hostname, and else a *SpecError.
+func (b *keeping) awaitHostname(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
+	if want.Hostname == "" {
+		return nil, nil
+	}
+	holders, err := b.Machines.MachinesNamed(ctx, want.Hostname)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range holders {
+		if mayBeTaken(want, m) {
+			continue
+		}
+		if wait := b.settler.WaitForName(wishOf(key, want), m); wait != nil {
+			return nil, wait
+		}
+		return nil, settle.HostnameTakenError("hostname", want.Hostname, m)
+	}
+	return holders, nil
+}
+
+// mayBeTaken tells whether the spec names the machine, or leaves the choice to a selector
+// that it fits.
+func mayBeTaken(want engine.MachineSpec, m engine.Machine) bool {
+	bySelector := want.Machine == "" && want.Deploy != nil && m.Status == engine.StatusReady && want.Select.Fits(m)
+	return named(m, want.Machine) || bySelector
+}
+
+// withHostname also wants the machine to be one that can have the hostname.
+func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Machine) Preparation {
+	fits := p.Fits
+	p.Fits = func(ctx context.Context, m engine.Machine) error {
+		for _, holder := range holders {
+			if holder.SystemID != m.SystemID {
+				return settle.HostnameTakenError("hostname", want.Hostname, holder)
+			}
+		}
+		return fits(ctx, m)
+	}
+	return p
+}
+
+// hostnameObstacles looks for another machine of the wanted hostname.
+func (b *keeping) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) {
+	if want.Hostname == "" {
+		return
+	}
+	holders, err := b.Machines.MachinesNamed(ctx, want.Hostname)
+	o.Add(err)
+	for _, m := range holders {
+		if m.SystemID != ref.SystemID && !mayBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
+			o.AddHeldBy(m, settle.HostnameTakenError("hostname", want.Hostname, m))
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package settle
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestBefore changes a machine, lets somebody else change it, and puts back what it had.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	taken := engine.Machine{Hostname: "node1", Zone: "az1", Pool: "default", Domain: "maas", Description: "rack 7\nfixed by maaslxd: 10.0.0.5", Tags: []string{"metal"}}
+	text := func(s string) *string { return &s }
+	cases := map[string]struct {
+		reason  string
+		changes []engine.MachineUpdate
+		others  func(*engine.Machine)
+		want    engine.MachineUpdate
+	}{
+		"Nothing":  {reason: "What was not changed is not put back."},
+		"Hostname": {reason: "The site knows it by that name.", changes: []engine.MachineUpdate{{Hostname: text("db-1")}}, want: engine.MachineUpdate{Hostname: text("node1")}},
+		"Twice":    {reason: "What it had at first counts.", changes: []engine.MachineUpdate{{Zone: text("az2")}, {Zone: text("az3")}}, want: engine.MachineUpdate{Zone: text("az1")}},
+		"Back":     {reason: "It has it already.", changes: []engine.MachineUpdate{{Zone: text("az2")}, {Zone: text("az1")}}},
+		"Others": {
+			reason: "Somebody has moved it since, and means it.", changes: []engine.MachineUpdate{{Zone: text("az2"), Pool: text("lab")}},
+			others: func(m *engine.Machine) { m.Zone = "az3" }, want: engine.MachineUpdate{Pool: text("default")},
+		},
+		"CutOff": {
+			reason: "A run died after it had noted a second change, and before it made it.", changes: []engine.MachineUpdate{{Zone: text("az2")}, {Zone: text("az3")}},
+			others: func(m *engine.Machine) { m.Zone = "az2" }, want: engine.MachineUpdate{Zone: text("az1")},
+		},
+		"Description": {
+			reason: "Our own lines stay.", changes: []engine.MachineUpdate{{Description: text("db of team a\nfixed by maaslxd: 10.0.0.5")}},
+			want: engine.MachineUpdate{Description: text("rack 7\nfixed by maaslxd: 10.0.0.5")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := taken
+			for _, u := range tc.changes {
+				note, err := BeforeOf(m).Changed(m, u, nil, nil).Note()
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.OwnerData = note
+				for _, f := range []struct{ field, to *string }{{&m.Hostname, u.Hostname}, {&m.Zone, u.Zone}, {&m.Pool, u.Pool}, {&m.Description, u.Description}} {
+					if f.to != nil {
+						*f.field = *f.to
+					}
+				}
+			}
+			if tc.others != nil {
+				tc.others(&m)
+			}
+			if diff := cmp.Diff(tc.want, BeforeOf(m).Restoring(m), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBeforeTags changes the tags of a machine, and lists what a release has to do.
+func TestBeforeTags(t *testing.T) {
+	t.Parallel()
+	type change struct{ added, removed []string }
+	cases := map[string]struct {
+		reason    string
+		changes   []change
+		tags, off []string
+	}{
+		"PutOn":    {reason: "Ours go.", changes: []change{{added: []string{"b", "a"}}}, tags: []string{"a", "b"}},
+		"TakenOff": {reason: "What the site had comes back.", changes: []change{{removed: []string{"metal"}}}, off: []string{"metal"}},
+		"OursOff":  {reason: "It went already.", changes: []change{{added: []string{"a"}}, {removed: []string{"a"}}}},
+		"Again":    {reason: "It is there as at first.", changes: []change{{removed: []string{"metal"}}, {added: []string{"metal"}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b Before
+			for _, c := range tc.changes {
+				b = b.Changed(engine.Machine{}, engine.MachineUpdate{}, c.added, c.removed)
+			}
+			if diff := cmp.Diff(Before{Tags: tc.tags, TagsOff: tc.off}, b, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWasCalled(t *testing.T) {
+	t.Parallel()
+	m := engine.Machine{Hostname: "node1", Domain: "maas"}
+	name, domain := "db-1", "prod"
+	note, err := BeforeOf(m).Changed(m, engine.MachineUpdate{Hostname: &name, Domain: &domain}, []string{"blue"}, nil).Note()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = engine.Machine{Hostname: name, Domain: domain, OwnerData: note}
+	for called, want := range map[string]bool{"node1": true, "node1.maas": true, "node1.prod": false, "db-1": false, "node2": false, "": false} {
+		if got := WasCalled(m, called); got != want {
+			t.Errorf("%q: got %v", called, got)
+		}
+	}
+	if WasCalled(engine.Machine{Hostname: "node1", Domain: "maas", OwnerData: map[string]string{beforeData: "no JSON"}}, "node2") {
+		t.Error("it was never called so")
+	}
+}
