@@ -2,14 +2,15 @@ package acctest_test
 
 // Reasons that several tests share.
 const (
-	examplesNames = "the machines and VM hosts are those that the example names"
-	listsAll      = "it lists all that MAAS has, and others are there"
-	hostsPassage  = "it ends the passages of a host's machine by steering the simulator"
-	onlyHosts     = "a VM of it may go to any host, and others are there"
-	twoNICsNeeded = "it needs a machine with two NICs on one VLAN"
-	brief         = "it acts in a moment that a look at MAAS would miss"
-	ofWorld       = "it names sizes and addresses of the simulated world"
-	clearKey      = "it is about a key that is made, and hosts of one run share the run's"
+	examplesNames   = "the machines and VM hosts are those that the example names"
+	listsAll        = "it lists all that MAAS has, and others are there"
+	hostsPassage    = "it ends the passages of a host's machine by steering the simulator"
+	onlyHosts       = "a VM of it may go to any host, and others are there"
+	twoNICsNeeded   = "it needs a machine with two NICs on one VLAN"
+	brief           = "it acts in a moment that a look at MAAS would miss"
+	ofWorld         = "it names sizes and addresses of the simulated world"
+	machinesRenamed = "it renames machines, which are only lent"
+	clearKey        = "it is about a key that is made, and hosts of one run share the run's"
 )
 
 // notOnSite are the tests, or their cases, that say nothing on a MAAS that the suite
@@ -17,6 +18,10 @@ const (
 var notOnSite = map[string]string{
 	"TestAccExampleHostNetwork":          examplesNames,
 	"TestAccWorkflowHostBond":            twoNICsNeeded,
+	"TestAccWorkflowMachineUpkeep":       machinesRenamed,
+	"TestAccWorkflowMachineReplaced":     machinesRenamed,
+	"TestAccWorkflowMachineHostnames":    machinesRenamed,
+	"TestAccWorkflowMachineUpkeepTypo":   machinesRenamed,
 	"TestAccWorkflowHostBondAdded":       twoNICsNeeded,
 	"TestAccWorkflowHostNetworkLost":     twoNICsNeeded,
 	"TestAccExampleDemo":                 examplesNames,

@@ -10,6 +10,13 @@ resource "maaslxd_machine" "db" {
     user_data_wo_version = 1
   }
 
+  # These change in place. A destroy puts back what the machine had before.
+  pool = "kvm"
+  tags = ["database"]
+
+  # No plan and nobody in MAAS releases it while this is true.
+  deletion_protection = false
+
   # Its disks are overwritten at both ends when it is given back.
   release = { erase = "quick" }
 }

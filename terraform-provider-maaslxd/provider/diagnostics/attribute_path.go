@@ -11,7 +11,7 @@ import (
 // specFields are the first parts of the fields that the engine's errors name,
 // and the attributes of maaslxd_vm and maaslxd_vm_host, or of a data source, that they are.
 var specFields = map[string]string{
-	"name": "name", "vm_host": "vm_host", "placement": "placement",
+	"name": "name", "hostname": "hostname", "vm_host": "vm_host", "placement": "placement",
 	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages", "profile": "profile",
 	"disks": "disks", "interfaces": "interfaces",
 	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy", "deletion_protection": "deletion_protection", "power_state": "power_state", "annotations": "annotations", "description": "description",

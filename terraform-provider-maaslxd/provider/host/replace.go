@@ -85,7 +85,10 @@ func (p *hostPlan) sameNetwork(ctx context.Context) bool {
 // not.
 func (p *hostPlan) reinstall(ctx context.Context) string {
 	installed := values.InstallNotes{UserData: p.notes.UserData, Image: p.notes.Image, Kernel: p.notes.Kernel, Imported: p.notes.Imported}
-	return installed.ReinstallReason(ctx, p.state.Deploy, p.config.Deploy, p.diags)
+	if p.config.Deploy.IsUnknown() {
+		return "deploy is not known yet"
+	}
+	return installed.ReinstallReason(values.DeploymentOf(ctx, p.state.Deploy, p.diags), values.DeploymentOf(ctx, p.config.Deploy, p.diags))
 }
 
 // planTrust notes further certificates on a host that runs already, which only

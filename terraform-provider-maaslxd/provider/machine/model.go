@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -24,9 +25,14 @@ type machineModel struct {
 	Deploy        types.Object   `tfsdk:"deploy"`
 	Release       types.Object   `tfsdk:"release"`
 	Hostname      types.String   `tfsdk:"hostname"`
+	Domain        types.String   `tfsdk:"domain"`
 	FQDN          types.String   `tfsdk:"fqdn"`
 	Zone          types.String   `tfsdk:"zone"`
 	Pool          types.String   `tfsdk:"pool"`
+	Tags          types.Set      `tfsdk:"tags"`
+	Description   types.String   `tfsdk:"description"`
+	Annotations   types.Map      `tfsdk:"annotations"`
+	Protection    types.Bool     `tfsdk:"deletion_protection"`
 	Architecture  types.String   `tfsdk:"architecture"`
 	Cores         types.Int64    `tfsdk:"cores"`
 	MemoryMiB     types.Int64    `tfsdk:"memory_mib"`
@@ -47,14 +53,44 @@ var interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"nic": types.StringType, "subnet": types.StringType, "ip": types.StringType,
 }}
 
+// deployModel is what to install.
+type deployModel struct {
+	values.Deployment
+	Ephemeral    types.Bool `tfsdk:"ephemeral"`
+	HardwareSync types.Bool `tfsdk:"enable_hw_sync"`
+}
+
+var deployType = types.ObjectType{AttrTypes: deployTypes()}
+
+func deployTypes() map[string]attr.Type {
+	all := maps.Clone(values.DeploymentType.AttrTypes)
+	all["ephemeral"], all["enable_hw_sync"] = types.BoolType, types.BoolType
+	return all
+}
+
+// spec is what the engine is to install.
+func (d deployModel) spec() *engine.Deployment {
+	out := d.Spec()
+	out.Ephemeral, out.HardwareSync = d.Ephemeral.ValueBool(), d.HardwareSync.ValueBool()
+	return out
+}
+
 // interfaces decodes the interfaces; nil if there are none or they are not known.
 func (m machineModel) interfaces(ctx context.Context, diags *diag.Diagnostics) map[string]interfaceModel {
 	return values.DecodeMap[interfaceModel](ctx, m.Interfaces, diags)
 }
 
 // deploy decodes what to install; nil if that is not said or not known.
-func (m machineModel) deploy(ctx context.Context, diags *diag.Diagnostics) *values.Deployment {
-	return values.Decode[values.Deployment](ctx, m.Deploy, diags)
+func (m machineModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
+	return values.Decode[deployModel](ctx, m.Deploy, diags)
+}
+
+// deployOrNothing is deploy, all nulls where nothing is said.
+func (m machineModel) deployOrNothing(ctx context.Context, diags *diag.Diagnostics) deployModel {
+	if d := m.deploy(ctx, diags); d != nil {
+		return *d
+	}
+	return deployModel{}
 }
 
 // labels are those of interfaces, sorted.

@@ -31,6 +31,12 @@ type notes struct {
 	// Image and Kernel that are installed, by MAAS's word; empty: not known.
 	Image  string `json:"image,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
+	// Ephemeral and HardwareSync say how, by MAAS's word.
+	Ephemeral    bool `json:"ephemeral,omitempty"`
+	HardwareSync bool `json:"enable_hw_sync,omitempty"`
+	// Protected: the state protects the machine from deletion. The second plan of a
+	// replacement has no state.
+	Protected bool `json:"protected,omitempty"`
 }
 
 // markOf is the key that a machine is marked with; empty: with none.
@@ -41,7 +47,7 @@ func (n notes) isUnread() bool { return n.Key == "" && !n.Foreign }
 
 // seen brings the notes up to date with what was seen of the machine.
 func (n notes) seen(m engine.BareMetal) notes {
-	n.Image, n.Kernel = m.Image, m.Kernel
+	n.Image, n.Kernel, n.Ephemeral, n.HardwareSync = m.Image, m.Kernel, m.Ephemeral, m.HardwareSync
 	mark := markOf(m)
 	if mark != "" && n.Key != "" && engine.Key(m.OwnerData[engine.FormerData]) == n.Key { // a run died after it had renamed the machine
 		n.Key = mark
@@ -76,8 +82,8 @@ func isInstalled(m engine.Machine) bool {
 
 // finished are the notes of a machine that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
-func (n notes) finished(key engine.Key, m engine.BareMetal, deployed *values.Deployment) notes {
-	out := notes{Key: key, MAAS: n.MAAS, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel}
+func (n notes) finished(key engine.Key, m engine.BareMetal, deployed *deployModel) notes {
+	out := notes{Key: key, MAAS: n.MAAS, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync}
 	if deployed != nil && (n.Imported || n.Pending) {
 		out.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}

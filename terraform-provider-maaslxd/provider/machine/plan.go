@@ -40,7 +40,9 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if p.diags.HasError() {
 		return
 	}
-	p.again = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags)
+	if p.again = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags); p.again {
+		values.RefuseDestroy("machine "+p.plan.Name.ValueString(), readNotes(ctx, req.Private, p.diags).Protected, p.diags)
+	}
 	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 		r.client.CheckMAAS(ctx, p.notes.MAAS, "change machine "+p.state.Name.ValueString(), p.diags)
 	}
@@ -49,11 +51,15 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 }
 
-// planDestroy refuses a destroy in another MAAS than that of the state.
+// planDestroy refuses a destroy of a machine that is protected, or in another MAAS than that
+// of the state.
 func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
 	var name types.String
+	var protected types.Bool
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
+	values.RefuseDestroy("machine "+name.ValueString(), protected.ValueBool(), &resp.Diagnostics)
 	n := readNotes(ctx, req.Private, &resp.Diagnostics)
 	r.client.CheckMAAS(ctx, n.MAAS, "destroy machine "+name.ValueString(), &resp.Diagnostics)
 }
@@ -76,6 +82,10 @@ func (p *machinePlan) decide(ctx context.Context) {
 	if p.notes.Pending || p.notes.Foreign {
 		p.planWork()
 		p.planAnew()
+	}
+	values.RefuseReplacement("machine "+p.state.Name.ValueString(), p.replace, p.state.Protection, p.diags)
+	if !p.plan.Hostname.Equal(p.state.Hostname) || !p.plan.Domain.Equal(p.state.Domain) {
+		p.plan.FQDN = types.StringUnknown()
 	}
 	if len(p.replace) == 0 {
 		values.WarnSelectorStays(p.state.Selector, p.plan.Selector, "a machine is taken", p.state.Name, p.state.Hostname, p.diags)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
@@ -12,7 +13,7 @@ import (
 
 // check looks in MAAS whether a plan can be carried out, before it gives a machine back:
 // whether the machine, image, kernel, subnets, zone and pool are there, and whether the
-// machine can become what is wanted. What changes in place names nothing in MAAS.
+// machine can become what is wanted. Of what changes in place it looks at the names.
 func (r *machineResource) check(ctx context.Context, p machinePlan) {
 	b, err := r.client.Use()
 	if err != nil || !r.client.Run.ChecksPlans() {
@@ -20,6 +21,7 @@ func (r *machineResource) check(ctx context.Context, p machinePlan) {
 	}
 	var ref engine.Ref
 	var doing string
+	spec := p.knownSpec(ctx)
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
@@ -27,12 +29,29 @@ func (r *machineResource) check(ctx context.Context, p machinePlan) {
 	case len(p.replace) > 0:
 		ref, doing = r.ref(*p.state, p.notes), "replace"
 	default:
-		return
+		if spec = p.changedNames(); spec.Hostname == "" && spec.Upkeep.Zone == "" && spec.Upkeep.Pool == "" && spec.Upkeep.Domain == "" {
+			return
+		}
+		ref, doing = r.ref(*p.state, p.notes), "update"
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
 	defer cancel()
 	v := client.Verdict{What: "machine " + p.plan.Name.ValueString(), Doing: doing, Run: &r.client.Run, Diags: p.diags}
-	v.Report(b.Metal.Check(ctx, ref, p.knownSpec(ctx)), func() bool { return p.again || stands(ctx, b, ref) })
+	v.Report(b.Metal.Check(ctx, ref, spec), func() bool { return p.again || stands(ctx, b, ref) })
+}
+
+// changedNames are the hostname, zone, resource pool and domain that an update in place
+// brings.
+func (p machinePlan) changedNames() engine.MachineSpec {
+	changed := func(plan, state types.String) string {
+		if !values.IsSet(plan) || plan.Equal(state) {
+			return ""
+		}
+		return plan.ValueString()
+	}
+	return engine.MachineSpec{Hostname: changed(p.plan.Hostname, p.state.Hostname), Upkeep: engine.Upkeep{
+		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
+	}}
 }
 
 // knownSpec is the spec of a plan as far as the user has said it. Where it is not known
@@ -40,7 +59,7 @@ func (r *machineResource) check(ctx context.Context, p machinePlan) {
 func (p machinePlan) knownSpec(ctx context.Context) engine.MachineSpec {
 	spec := p.plan.spec(ctx, p.config, new(diag.Diagnostics))
 	if p.config.Machine.IsUnknown() || !values.KnownThroughout(ctx, p.config.Selector) {
-		return engine.MachineSpec{}
+		return engine.MachineSpec{Upkeep: spec.Upkeep}
 	}
 	return spec
 }

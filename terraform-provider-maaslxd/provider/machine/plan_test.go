@@ -1,10 +1,12 @@
 package machine
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
@@ -17,7 +19,7 @@ type object = providertest.Object
 var (
 	configured = object{"name": "db-1", "machine": "node1"}
 	deployed   = object{
-		"id": "4y3h7n", "name": "db-1", "machine": "node1", "hostname": "node1", "fqdn": "node1.maas", "zone": "az1", "pool": "default",
+		"id": "4y3h7n", "name": "db-1", "machine": "node1", "hostname": "node1", "domain": "maas", "description": "", "fqdn": "node1.maas", "zone": "az1", "pool": "default",
 		"architecture": "amd64/generic", "cores": 8, "memory_mib": 8192, "ip_addresses": []string{"10.0.0.5"}, "status": "Deployed",
 	}
 	finished = notes{Key: "default/machines/db-1", Image: "ubuntu/noble", Kernel: "ga-24.04"}
@@ -48,9 +50,23 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "It is looked at when a machine is taken.", config: object{"machine": nil, "selector": object{"min_cores": 2}},
 			state: object{"machine": nil, "selector": object{"min_cores": 4}}, warnings: 1,
 		},
-		"ImageNamed": {reason: "It is what MAAS installed.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
-		"Image":      {reason: "It is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
-		"Kernel":     {reason: "It is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageNamed":  {reason: "It is what MAAS installed.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
+		"Image":       {reason: "It is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
+		"Kernel":      {reason: "It is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
+		"Hostname":    {reason: "MAAS renames a machine in place.", config: object{"hostname": "db-1"}, unknown: []string{"fqdn"}},
+		"Domain":      {reason: "Its FQDN follows.", config: object{"domain": "prod"}, unknown: []string{"fqdn"}},
+		"Places":      {reason: "MAAS moves it in place.", config: object{"zone": "az2", "pool": "db", "tags": []string{"blue"}, "description": "db", "deletion_protection": true}},
+		"HostnameNow": {reason: "It has that hostname.", config: object{"hostname": "node1"}},
+		"Memory":      {reason: "It is installed anew.", config: deploy(object{"ephemeral": true}), replaces: []string{"deploy"}, warnings: 1},
+		"NotInMemory": {reason: "So it is.", config: deploy(object{"ephemeral": false})},
+		"MemoryGone":  {reason: "What is installed stays.", state: deploy(object{"ephemeral": true}), notes: notes{Key: finished.Key, Ephemeral: true}},
+		"MemoryNamed": {reason: "It runs from memory already.", config: deploy(object{"ephemeral": true}), notes: notes{Key: finished.Key, Ephemeral: true}},
+		"ToDisk": {
+			reason: "It ran from memory, whatever line was removed.", config: deploy(object{"ephemeral": false}),
+			notes: notes{Key: finished.Key, Ephemeral: true}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"Sync":       {reason: "MAAS's agent comes with a deployment.", config: deploy(object{"enable_hw_sync": true}), replaces: []string{"deploy"}, warnings: 1},
+		"SyncDone":   {reason: "It is there.", config: deploy(object{"enable_hw_sync": true}), notes: notes{Key: finished.Key, HardwareSync: true}},
 		"DeployGone": {reason: "What is installed stays.", state: deploy(object{"image": "ubuntu/noble"})},
 		"UserData": {
 			reason: "It runs at the first boot.", config: deploy(object{"user_data_wo_version": 2}),
@@ -97,6 +113,43 @@ func TestPlanOfChanges(t *testing.T) {
 			}
 			if got := len(p.Diagnostics); got != tc.warnings {
 				t.Errorf("%s\nwant %d diagnostics, got %v", tc.reason, tc.warnings, p.Diagnostics)
+			}
+		})
+	}
+}
+
+// TestProtectedPlans refuses the plans that would release a protected machine.
+func TestProtectedPlans(t *testing.T) {
+	t.Parallel()
+	protected := deployed.With(object{"deletion_protection": true})
+	cases := map[string]struct {
+		reason string
+		config object // nil: a destroy
+		state  object
+		says   string
+	}{
+		"Destroy":     {"What is protected stays.", nil, protected, "is not destroyed"},
+		"Replaced":    {"A replacement releases it, too.", configured.With(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
+		"LineRemoved": {"So it is where the line goes.", configured.With(object{"machine": "node2"}), protected, "apply that first"},
+		"Kept":        {"A change in place is none.", configured.With(object{"zone": "az2", "deletion_protection": true}), protected, ""},
+		"NeverSaid":   {"Without protection nothing is refused.", nil, deployed, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: finished})
+			var refusals []*tfprotov6.Diagnostic
+			for _, d := range got.Diagnostics {
+				if d.Severity == tfprotov6.DiagnosticSeverityError {
+					refusals = append(refusals, d)
+				}
+			}
+			switch {
+			case tc.says == "" && len(refusals) == 0:
+			case len(refusals) != 1 || tc.says == "":
+				t.Errorf("%s\ngot %d errors: %+v", tc.reason, len(refusals), refusals)
+			case providertest.Path(refusals[0]) != "deletion_protection" || !strings.Contains(refusals[0].Detail, tc.says):
+				t.Errorf("%s\ngot %q at %s, want %q", tc.reason, refusals[0].Detail, providertest.Path(refusals[0]), tc.says)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/settle"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -18,6 +20,10 @@ import (
 func (m *machineModel) fill(seen engine.BareMetal) {
 	m.ID = types.StringValue(seen.SystemID)
 	values.FillString(&m.Hostname, seen.Hostname)
+	values.FillString(&m.Domain, seen.Domain)
+	if m.Description.IsUnknown() {
+		m.Description = types.StringValue(engine.DescriptionText(seen.Description)) // also an empty one, as an import reads it
+	}
 	values.FillString(&m.FQDN, seen.FQDN)
 	values.FillString(&m.Zone, seen.Zone)
 	values.FillString(&m.Pool, seen.Pool)
@@ -39,7 +45,13 @@ func (m *machineModel) fill(seen engine.BareMetal) {
 // refresh makes the state say what was seen of the machine.
 func (m *machineModel) refresh(seen engine.BareMetal) {
 	m.ID = types.StringValue(seen.SystemID)
-	m.Hostname = types.StringValue(seen.Hostname)
+	m.Hostname, m.Domain = types.StringValue(seen.Hostname), types.StringValue(seen.Domain)
+	m.Tags = values.KeptTags(m.Tags, seen.Tags)
+	m.Description = values.SeenDescription(m.Description, seen.Description)
+	m.Annotations = values.SeenAnnotations(m.Annotations, seen.OwnerData)
+	if !m.Protection.IsNull() {
+		m.Protection = types.BoolValue(seen.Locked)
+	}
 	m.FQDN = types.StringValue(seen.FQDN)
 	m.Zone, m.Pool = types.StringValue(seen.Zone), types.StringValue(seen.Pool)
 	m.Architecture = values.OptionalString(seen.Architecture)
@@ -49,15 +61,48 @@ func (m *machineModel) refresh(seen engine.BareMetal) {
 	m.IPAddresses = values.StringList(seen.IPAddresses)
 }
 
+// refreshHalfway makes the state say how far an update came that failed. What either the
+// state or the plan declares stays known, so that what is on the machine is looked after.
+func (m *machineModel) refreshHalfway(plan machineModel, seen engine.BareMetal) {
+	m.Tags = values.TagsWith(plan.Tags, m.Tags)
+	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
+	if m.Protection.IsNull() {
+		m.Protection = plan.Protection
+	}
+	m.refresh(seen)
+}
+
 // imported fills in what the configuration of an imported machine is likely to say. The name
-// is that of the key, where the machine was made by a maaslxd_machine.
+// is that of the key, where the machine was made by a maaslxd_machine. So are the tags that
+// were put on it, and what it was called before.
 func (m *machineModel) imported(ctx context.Context, seen engine.BareMetal, key engine.Key, diags *diag.Diagnostics) {
-	m.Name, m.Machine = types.StringValue(seen.Hostname), types.StringValue(seen.Hostname)
+	before := settle.BeforeOf(seen.Machine)
+	m.Name, m.Machine = types.StringValue(seen.Hostname), types.StringValue(cmp.Or(before.FormerHostname(), seen.Hostname))
+	m.Tags = values.TagSet(before.Tags)
+	if seen.Locked {
+		m.Protection = types.BoolValue(true)
+	}
 	if _, name, ok := strings.Cut(string(key), "/"+client.MachineKeyName("")); ok {
 		m.Name = types.StringValue(name)
 	}
-	m.Deploy = values.InstalledDeployment(ctx, seen.Image, seen.Kernel, diags)
+	m.Deploy = installedDeployment(ctx, seen, diags)
 	m.Interfaces = seenAddresses(ctx, seen.Machine, diags)
+}
+
+// installedDeployment is the attribute deploy of a machine that somebody deployed; null
+// where MAAS tells no image.
+func installedDeployment(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) types.Object {
+	if seen.Image == "" {
+		return types.ObjectNull(deployType.AttrTypes)
+	}
+	d := deployModel{Deployment: values.Deployment{Image: types.StringValue(seen.Image), Kernel: values.OptionalString(seen.Kernel)}}
+	if seen.Ephemeral {
+		d.Ephemeral = types.BoolValue(true)
+	}
+	if seen.HardwareSync {
+		d.HardwareSync = types.BoolValue(true)
+	}
+	return values.Encode(ctx, deployType, d, diags)
 }
 
 // seenAddresses are the interfaces of a machine that have a fixed address in MAAS; null if

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine/settle"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -13,15 +15,48 @@ import (
 // planReplacement lists the attributes whose change cannot be made in place, and says in
 // words what that means for the machine.
 func (p *machinePlan) planReplacement(ctx context.Context) {
-	if want := p.config.Machine; !want.IsNull() && !p.state.named().IsCalled(ctx, want, p.machine, p.diags) {
+	if want := p.config.Machine; !want.IsNull() && !p.state.named().IsCalled(ctx, want, p.machine, p.diags) && !p.wasCalled(ctx, want) {
 		p.replaceBy("machine", fmt.Sprintf("machine changes. %s is released, and the other machine is deployed", p.state.Hostname.ValueString()))
 	}
 	if p.otherAddresses(ctx) {
 		p.replaceBy("interfaces", "interfaces changes, and addresses are given before a machine is deployed")
 	}
-	if why := p.notes.installed().ReinstallReason(ctx, p.state.Deploy, p.config.Deploy, p.diags); why != "" {
+	if why := p.reinstallReason(ctx); why != "" {
 		p.replaceBy("deploy", why)
 	}
+}
+
+// wasCalled tells whether that was the machine's name before this configuration renamed it.
+func (p *machinePlan) wasCalled(ctx context.Context, want types.String) bool {
+	if want.IsUnknown() || p.config.Hostname.IsNull() {
+		return false
+	}
+	m, err := p.machine(ctx, p.state.ID.ValueString())
+	return err == nil && settle.WasCalled(m, want.ValueString())
+}
+
+// reinstallReason says why what is installed has to be installed anew, "" if it has not.
+func (p *machinePlan) reinstallReason(ctx context.Context) string {
+	if p.config.Deploy.IsUnknown() {
+		return "deploy is not known yet"
+	}
+	had, want := p.state.deployOrNothing(ctx, p.diags), p.config.deployOrNothing(ctx, p.diags)
+	if why := p.notes.installed().ReinstallReason(had.Deployment, want.Deployment); why != "" {
+		return why
+	}
+	switch {
+	case otherwise(want.Ephemeral, p.notes.Ephemeral):
+		return "deploy.ephemeral changes"
+	case otherwise(want.HardwareSync, p.notes.HardwareSync):
+		return "deploy.enable_hw_sync changes, and MAAS puts its agent on a machine only when it deploys it"
+	}
+	return ""
+}
+
+// otherwise tells whether a value is wanted that is not so. None is wanted where nothing is
+// said.
+func otherwise(want types.Bool, is bool) bool {
+	return want.IsUnknown() || !want.IsNull() && want.ValueBool() != is
 }
 
 // replaceBy replaces the machine because of an attribute.

@@ -34,7 +34,7 @@ func machineSchema(ctx context.Context) schema.Schema {
 			DeleteDescription: "How long to wait until the machine is given back. Default `30m`; erasing disks in full takes longer.",
 		}),
 	}
-	for _, group := range []map[string]schema.Attribute{choiceAttributes(), seenAttributes()} {
+	for _, group := range []map[string]schema.Attribute{choiceAttributes(), seenAttributes(), placeAttributes(), upkeepAttributes()} {
 		maps.Copy(attributes, group)
 	}
 	return schema.Schema{
@@ -44,7 +44,10 @@ func machineSchema(ctx context.Context) schema.Schema {
 			"Exactly one of `machine` and `selector` says which machine is taken. A create that is cut off or runs out of time leaves the machine as it is; " +
 			"the next apply finds it and goes on. When the time was up, `status` says how far the machine has come, with a warning. A deployment that MAAS gave " +
 			"up leaves the machine to be looked at, and the next apply replaces it.\n\n" +
-			"A machine that somebody has released meanwhile is planned to be made anew. One that another configuration or user has is refused, with whose it is.",
+			"A machine that somebody has released meanwhile is planned to be made anew. One that another configuration or user has is refused, with whose it is.\n\n" +
+			"A destroy gives the machine back as it was taken. The hostname, domain, zone, pool and description that it had before are put back, unless somebody " +
+			"else has changed them since. Tags that this resource put on go, and those that it took off come back. Annotations go with every release. " +
+			"Somebody who releases the machine in MAAS leaves it as it is then.",
 		Attributes: attributes,
 	}
 }
@@ -56,7 +59,7 @@ func choiceAttributes() map[string]schema.Attribute {
 		"name": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "Name by which this configuration knows the machine. The create that was cut off is found by it, so no two resources `maaslxd_machine` " +
-				"of one `owner` may have the same. It does not rename the machine in MAAS: `hostname` tells what that is called. Changes in place, also where two " +
+				"of one `owner` may have the same. It does not rename the machine in MAAS: `hostname` does. Changes in place, also where two " +
 				"resources swap theirs. 1 to 63 letters, digits, `.`, `_` and `-`.",
 			Validators: []validator.String{values.ObjectName()},
 		},
@@ -73,7 +76,7 @@ func choiceAttributes() map[string]schema.Attribute {
 }
 
 func deployAttribute() schema.Attribute {
-	return values.DeploymentAttribute(values.DeploymentTexts{
+	attribute := values.DeploymentAttribute(values.DeploymentTexts{
 		Deploy: "What to install. Without it, MAAS's default image is. " +
 			"**Changing a value in it replaces the machine**: installing again destroys what is on its disks. Leaving one out does not, and neither does naming it " +
 			"for the first time where the outcome is the same.",
@@ -83,6 +86,17 @@ func deployAttribute() schema.Attribute {
 		Version: "Number of the version of `user_data_wo`. A change of it replaces the machine. So does the first number where the machine was installed without user-data: " +
 			"cloud-init runs it at the first boot only. If you remove it, the machine keeps what it was installed with.",
 	})
+	attribute.Attributes["ephemeral"] = schema.BoolAttribute{
+		Optional: true,
+		MarkdownDescription: "Run from memory and leave the disks alone. Default `false`. What runs is lost when the machine is turned off. " +
+			"Before MAAS 3.5 the image must be one of Ubuntu.",
+	}
+	attribute.Attributes["enable_hw_sync"] = schema.BoolAttribute{
+		Optional: true,
+		MarkdownDescription: "Put MAAS's agent on the machine, which tells MAAS of changes of its disks and interfaces while it is deployed. Default `false`. " +
+			"It runs on Linux, and needs MAAS 3.2 or later.",
+	}
+	return attribute
 }
 
 func machineIdentitySchema() identityschema.Schema { return values.MachineIdentity("the machine") }

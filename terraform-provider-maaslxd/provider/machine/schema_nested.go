@@ -65,10 +65,7 @@ func seenAttributes() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"id":           text("MAAS's system id of the machine."),
-		"hostname":     text("Hostname of the machine in MAAS."),
 		"fqdn":         text("Hostname and domain."),
-		"zone":         text("Availability zone of the machine, by name."),
-		"pool":         text("Resource pool of the machine, by name."),
 		"architecture": text("Architecture of the machine, such as `amd64/generic`."),
 		"cores":        number("Number of cores."),
 		"memory_mib":   number("Memory in MiB."),

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
 func TestSchemaImplementation(t *testing.T) {
@@ -26,7 +25,7 @@ func TestModelTypes(t *testing.T) {
 	t.Parallel()
 	attributes := machineSchema(t.Context()).Attributes
 	for name, want := range map[string]interface{ String() string }{
-		"deploy": values.DeploymentType, "interfaces": types.MapType{ElemType: interfaceType},
+		"deploy": deployType, "interfaces": types.MapType{ElemType: interfaceType},
 	} {
 		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
 			t.Errorf("%s (-schema +model):\n%s", name, diff)

@@ -18,7 +18,13 @@ func (m machineModel) spec(ctx context.Context, config machineModel, diags *diag
 		Interfaces: fixedAddresses(m.interfaces(ctx, diags)), Deploy: &engine.Deployment{},
 	}
 	if d := config.deploy(ctx, diags); d != nil {
-		spec.Deploy = d.Spec()
+		spec.Deploy = d.spec()
+	}
+	spec.Hostname = config.Hostname.ValueString()
+	spec.Upkeep = engine.Upkeep{
+		Zone: config.Zone.ValueString(), Pool: config.Pool.ValueString(), Domain: config.Domain.ValueString(),
+		Tags: values.SortedStrings(m.Tags), Description: config.Description.ValueStringPointer(),
+		Locked: m.Protection.ValueBoolPointer(), Annotations: values.Annotations(m.Annotations),
 	}
 	return spec
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Update gives the machine another name, marks an imported one, and goes on with what was
-// left unfinished. An error here taints nothing: the next apply goes on.
+// Update changes in place what MAAS lets be changed, marks an imported machine, and goes on
+// with what was left unfinished. An error here taints nothing: the next apply goes on.
 func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state machineModel
 	r.client.Run.Begin()
@@ -41,24 +41,35 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	if err == nil {
 		plan.fill(m)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
-		writeNotes(ctx, resp.Private, n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags)), diags)
+		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
+		n.Protected = plan.Protection.ValueBool()
+		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update machine %s (%s)", plan.Name.ValueString(), state.ID.ValueString()), "Machine "+plan.Name.ValueString(), err)
 	if m.SystemID != "" {
-		state.refresh(m)
+		state.refreshHalfway(plan, m)
 		save(ctx, &resp.State, resp.Identity, state, diags)
-		writeNotes(ctx, resp.Private, n.seen(m), diags)
+		n = n.seen(m)
+		n.Protected = state.Protection.ValueBool()
+		writeNotes(ctx, resp.Private, n, diags)
 	}
 }
 
 // changedSpec is what an existing machine is to be. One that carries no mark yet is taken
-// over as it is, and is this configuration's to release from then on.
+// over as it is installed, and is this configuration's to release from then on.
 func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n notes, diags *diag.Diagnostics) engine.MachineSpec {
-	if n.Foreign {
-		return engine.MachineSpec{Machine: state.ID.ValueString(), Adopt: true, Inherit: true}
+	spec := m.spec(ctx, config, diags)
+	spec.AwaitName = true
+	spec.Upkeep.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.Upkeep.Tags)
+	spec.Upkeep.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
+	if spec.Upkeep.Locked == nil && state.Protection.ValueBool() {
+		spec.Upkeep.Locked = new(bool) // the line was removed
 	}
-	return m.spec(ctx, config, diags)
+	if n.Foreign {
+		spec.Machine, spec.Select, spec.Interfaces, spec.Adopt, spec.Inherit = state.ID.ValueString(), engine.Selector{}, nil, true, true
+	}
+	return spec
 }
 
 // update brings the machine to the spec, in the MAAS of the known mark.

@@ -46,7 +46,7 @@ func InstalledDeployment(ctx context.Context, image, kernel string, diags *diag.
 type DeploymentTexts struct{ Deploy, Image, UserData, Version string }
 
 // DeploymentAttribute says what to install.
-func DeploymentAttribute(text DeploymentTexts) schema.Attribute {
+func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
 		MarkdownDescription: text.Deploy,
@@ -76,14 +76,11 @@ type InstallNotes struct {
 }
 
 // ReinstallReason says why what is installed has to be installed anew, "" if it has
-// not. The state and the configuration are those of the attribute deploy.
-func (n InstallNotes) ReinstallReason(ctx context.Context, state, config types.Object, diags *diag.Diagnostics) string {
-	had, want := deploymentOf(ctx, state, diags), deploymentOf(ctx, config, diags)
+// not. The state had what was to be installed, and the configuration wants it.
+func (n InstallNotes) ReinstallReason(had, want Deployment) string {
 	// What the configuration named neither then nor now is still installed.
 	image, kernel := cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel)
 	switch {
-	case config.IsUnknown():
-		return "deploy is not known yet"
 	case want.Image.IsUnknown() || IsSet(want.Image) && !SameImage(want.Image.ValueString(), image):
 		return "deploy.image changes"
 	case want.Kernel.IsUnknown() || IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(n.Imported && had.Kernel.IsNull()):
@@ -94,8 +91,8 @@ func (n InstallNotes) ReinstallReason(ctx context.Context, state, config types.O
 	return ""
 }
 
-// deploymentOf is what is to be installed; nothing said is all nulls.
-func deploymentOf(ctx context.Context, o types.Object, diags *diag.Diagnostics) Deployment {
+// DeploymentOf is what is to be installed; nothing said is all nulls.
+func DeploymentOf(ctx context.Context, o types.Object, diags *diag.Diagnostics) Deployment {
 	if d := Decode[Deployment](ctx, o, diags); d != nil {
 		return *d
 	}

@@ -109,20 +109,6 @@ func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployMod
 // tags lists the declared tags, sorted.
 func (m vmModel) tags() []string { return values.SortedStrings(m.Tags) }
 
-// annotations are those that are declared, nil if there are none.
-func (m vmModel) annotations() map[string]string {
-	var out map[string]string
-	for key, v := range m.Annotations.Elements() {
-		if text, ok := v.(types.String); ok && values.IsSet(text) {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[key] = text.ValueString()
-		}
-	}
-	return out
-}
-
 func toObject(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
 	if d == nil {
 		return types.ObjectNull(deployType.AttrTypes)

@@ -37,7 +37,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		if p.again = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.again {
 			p.notes = readNotes(ctx, req.Private, p.diags)
 			refuseTakenOver(p.plan.Name.ValueString(), p.notes, p.diags)
-			refuseDestroy(p.plan.Name.ValueString(), p.notes.Protected, p.diags)
+			values.RefuseDestroy("VM "+p.plan.Name.ValueString(), p.notes.Protected, p.diags)
 		}
 		if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 			r.client.CheckMAAS(ctx, p.notes.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
@@ -56,8 +56,8 @@ func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanReq
 	var name types.String
 	var protected types.Bool
 	diags.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
-	diags.Append(req.State.GetAttribute(ctx, protection(), &protected)...)
-	refuseDestroy(name.ValueString(), protected.ValueBool(), diags)
+	diags.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
+	values.RefuseDestroy("VM "+name.ValueString(), protected.ValueBool(), diags)
 	n := notesToPlan(ctx, req.Private, diags)
 	r.client.CheckMAAS(ctx, n.MAAS, "destroy VM "+name.ValueString(), diags)
 	refuseTakenOver(name.ValueString(), n, diags)
@@ -122,7 +122,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 	if p.notes.Restarts {
 		p.planRestart()
 	}
-	p.refuseReplacement()
+	values.RefuseReplacement("VM "+p.state.Name.ValueString(), p.replace, p.state.Protection, p.diags)
 	p.warnStays()
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()

@@ -3,11 +3,8 @@ package vm
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -85,9 +82,9 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.refreshDisks(ctx, vm, diags)
 	m.refreshInterfaces(ctx, vm, diags)
 	m.refreshDeploy(ctx, vm, imported, diags)
-	m.refreshTags(vm)
-	m.refreshDescription(vm)
-	m.refreshAnnotations(vm)
+	m.Tags = values.KeptTags(m.Tags, vm.Tags)
+	m.Description = values.SeenDescription(m.Description, vm.Description)
+	m.Annotations = values.SeenAnnotations(m.Annotations, vm.OwnerData)
 	m.refreshPower(vm)
 	if !m.Protection.IsNull() || imported && vm.Locked {
 		m.Protection = types.BoolValue(vm.Locked)
@@ -106,10 +103,8 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 // and a power that one of both wants stay known. The tags of both the state and the plan stay known, so that those which are on
 // the VM are looked after; deploy is the plan's if that much was begun.
 func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
-	if !m.Tags.IsNull() || !plan.Tags.IsNull() {
-		m.Tags = values.TagSet(append(m.tags(), values.Difference(plan.tags(), m.tags())...))
-	}
-	m.Annotations = plan.annotationsWith(*m)
+	m.Tags = values.TagsWith(plan.Tags, m.Tags)
+	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
 	if m.Protection.IsNull() {
 		m.Protection = plan.Protection
 	}
@@ -242,50 +237,4 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 		d.Kernel = values.OptionalString(vm.Kernel)
 	}
 	m.Deploy = toObject(ctx, d, diags)
-}
-
-// refreshTags keeps those of the declared tags that the VM still carries.
-func (m *vmModel) refreshTags(vm engine.VM) {
-	if m.Tags.IsNull() {
-		return
-	}
-	kept := values.TagSet(slices.DeleteFunc(m.tags(), func(t string) bool { return !slices.Contains(vm.Tags, t) }))
-	if kept.IsNull() {
-		kept = types.SetValueMust(types.StringType, nil)
-	}
-	m.Tags = kept
-}
-
-// refreshDescription notes what people say in the VM's description. White space at the ends
-// of a declared one, such as the last line feed of a heredoc, is no difference.
-func (m *vmModel) refreshDescription(vm engine.VM) {
-	if text := engine.DescriptionText(vm.Description); m.Description.IsNull() || text != strings.TrimSpace(m.Description.ValueString()) {
-		m.Description = types.StringValue(text)
-	}
-}
-
-// annotationsWith are the declared annotations with those of another model, so that all
-// that may be on the VM stay known; null where neither declares any.
-func (m vmModel) annotationsWith(other vmModel) types.Map {
-	if m.Annotations.IsNull() {
-		return other.Annotations
-	}
-	all := maps.Clone(other.Annotations.Elements())
-	maps.Copy(all, m.Annotations.Elements())
-	return types.MapValueMust(types.StringType, all)
-}
-
-// refreshAnnotations notes what the declared keys say on the VM. One that is gone leaves
-// the state.
-func (m *vmModel) refreshAnnotations(vm engine.VM) {
-	if m.Annotations.IsNull() {
-		return
-	}
-	seen := map[string]attr.Value{}
-	for key := range m.Annotations.Elements() {
-		if value, has := vm.OwnerData[key]; has {
-			seen[key] = types.StringValue(value)
-		}
-	}
-	m.Annotations = types.MapValueMust(types.StringType, seen)
 }

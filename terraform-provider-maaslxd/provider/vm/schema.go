@@ -39,8 +39,6 @@ const (
 	maxInterfaces    = 16
 	maxAddresses     = 16
 	maxVID           = 4094
-	maxAnnotations   = 100
-	maxAnnotation    = 4096
 )
 
 // forcesReplacement ends the description of what cannot change in place.
@@ -113,7 +111,7 @@ func placeAttributes() map[string]schema.Attribute {
 			Computed: true,
 			MarkdownDescription: "What MAAS's description of the machine says, beside the mark and the notes of this provider: at most 4096 characters. White space at " +
 				"its ends does not count. No word begins with `maaslxd-`. Changes in place. `\"\"` clears it; where it is not set, or no longer, the VM keeps what it has.",
-			Validators:    []validator.String{descriptionText()},
+			Validators:    []validator.String{values.DescriptionText()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"tags": schema.SetAttribute{
@@ -208,8 +206,8 @@ func runAttributes() map[string]schema.Attribute {
 				"others stay, an import takes none over, and a key that you remove goes. MAAS annotates deployed machines only, so they need `deploy`. A release in MAAS " +
 				"removes them, and the next apply writes them with the new deployment.",
 			Validators: []validator.Map{
-				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxAnnotations), mapvalidator.KeysAre(annotationKey()),
-				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, maxAnnotation)),
+				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),
+				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotation)),
 			},
 		},
 		"power_state": schema.StringAttribute{

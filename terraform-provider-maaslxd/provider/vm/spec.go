@@ -29,7 +29,7 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		Tags:        m.tags(),
 		Locked:      m.Protection.ValueBoolPointer(),
 		Description: config.Description.ValueStringPointer(),
-		Annotations: m.annotations(),
+		Annotations: values.Annotations(m.Annotations),
 		Power:       powerOf[m.Power.ValueString()],
 		MayStop:     m.MayStop.ValueBool(),
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -68,7 +66,7 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, diags *d
 	spec, ds := m.spec(ctx, config)
 	diags.Append(ds...)
 	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
-	spec.RemovedAnnotations = values.Difference(slices.Sorted(maps.Keys(state.annotations())), slices.Sorted(maps.Keys(spec.Annotations)))
+	spec.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
 	spec.Resize = !m.sameSize(ctx, state, diags)
 	if spec.Locked == nil && state.Protection.ValueBool() {
 		spec.Locked = new(bool) // the line was removed

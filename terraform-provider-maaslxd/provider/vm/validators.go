@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -18,16 +17,6 @@ var hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // vmName passes hostnames that MAAS and LXD both take.
 func vmName() validator.String {
 	return values.StringRule("one DNS label: 1 to 63 lower-case letters, digits and hyphens, which begins with a letter", wrongName)
-}
-
-// annotationKey passes keys that MAAS keeps, and that are none of ours.
-func annotationKey() validator.String {
-	return values.StringRule("a key of an annotation: 1 to 255 letters, digits, underscores, dots and hyphens", engine.AnnotationKeyProblem)
-}
-
-// descriptionText passes texts that MAAS keeps, and that nobody takes for our mark.
-func descriptionText() validator.String {
-	return values.StringRule("a text of at most 4096 characters, without marks of this provider", engine.DescriptionProblem)
 }
 
 func wrongName(name string) string {

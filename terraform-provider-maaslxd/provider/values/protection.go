@@ -1,0 +1,41 @@
+package values
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// ProtectionPath is where deletion_protection stands.
+func ProtectionPath() path.Path { return path.Root("deletion_protection") }
+
+// unprotect says how something can be destroyed that is protected.
+const unprotect = "Set deletion_protection = false and apply that first; MAAS then unlocks it."
+
+// RefuseDestroy refuses to destroy an object, such as "VM web-1", that is protected.
+func RefuseDestroy(object string, protected bool, diags *diag.Diagnostics) {
+	if protected {
+		diags.AddAttributeError(ProtectionPath(), capital(object)+" is protected from deletion",
+			"Its deletion_protection is true, so it is not destroyed. "+unprotect)
+	}
+}
+
+// RefuseReplacement refuses a plan that would replace an object that the state protects.
+func RefuseReplacement(object string, replace path.Paths, protected types.Bool, diags *diag.Diagnostics) {
+	if len(replace) == 0 || !protected.ValueBool() {
+		return
+	}
+	var changed []string
+	for _, at := range replace {
+		changed = append(changed, at.String())
+	}
+	noun, _, _ := strings.Cut(object, " ")
+	diags.AddAttributeError(ProtectionPath(), capital(object)+" is protected from deletion", fmt.Sprintf(
+		"This plan would replace it, because of %s, and its deletion_protection is true. "+
+			"Take that change back to keep the %s. To replace it: %s", strings.Join(changed, ", "), noun, unprotect))
+}
+
+func capital(object string) string { return strings.ToUpper(object[:1]) + object[1:] }
