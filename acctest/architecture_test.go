@@ -297,7 +297,12 @@ var arrows = map[string]arrow{
 	},
 	"terraform-provider-maaslxd/provider/vm": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   append(objectOfTheProvider("vm"), "terraform-provider-maaslxd/provider/moved"),
+		ours:   append(objectOfTheProvider("vm"), "terraform-provider-maaslxd/provider/moved", "terraform-provider-maaslxd/provider/vm/instance"),
+		never:  kubernetesModules,
+	},
+	"terraform-provider-maaslxd/provider/vm/instance": {
+		reason: "An attribute does not know its resource.",
+		ours:   objectOfTheProvider("vm/instance"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/moved": {

@@ -71,6 +71,7 @@ var notOnLXD = map[string]string{
 	"TestAccExampleFleetTests":            elsewhere,
 	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
+	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
 	"TestAccHostServerChanged":            "a real LXD keeps its certificate",
 	"TestAccWorkflowTypoVM":               otherNetwork,
 	"TestAccWorkflowTypoAddresses":        otherNetwork,
@@ -81,6 +82,7 @@ var notOnLXD = map[string]string{
 // those: it would cost all others time that tells nothing more.
 var startsVMs = map[string]string{
 	"TestAccGoneLife":          "a VM is deployed, and removed while it runs",
+	"TestAccGoneInstanceRuns":  "LXD changes some options and devices of a VM that runs",
 	"TestAccGoneResizeStops":   "a VM that runs is stopped, changed and started",
 	"TestAccWorkflowPower":     "a VM is turned off and on",
 	"TestAccGoneResizeRefused": "LXD itself refuses what it cannot change of a VM that runs",

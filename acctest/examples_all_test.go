@@ -21,6 +21,7 @@ var exampleTests = []struct {
 	{"resources/maaslxd_vm/resource.tf", []string{"TestAccExamples"}},
 	{"resources/maaslxd_vm/resource_wait.tf", []string{"TestAccExamples"}},
 	{"resources/maaslxd_vm/resource_day_two.tf", []string{"TestAccExampleDayTwo"}},
+	{"resources/maaslxd_vm/resource_devices.tf", []string{"TestAccExampleDevices"}},
 	{"resources/maaslxd_vm/resource_networks.tf", []string{"TestAccExampleNetworks"}},
 	{"resources/maaslxd_vm/cloud-init.yaml", []string{"TestAccExamples"}},
 	{"resources/maaslxd_vm/import*", []string{"TestAccExamples"}},

@@ -99,6 +99,21 @@ func TestAccExampleDayTwo(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccExampleDevices applies the example of a VM with a GPU, on a VM host of that name.
+func TestAccExampleDevices(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	w := newWorkspace(t, x.reaching(vmHost("lxd-a", `machine = "node1"`, noble)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.take(t, exampleFolder+"resource_devices.tf")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.wantInstance(t, "render-1", map[string]string{"boot.autostart": "true", "user.team": "studio", "security.secureboot": "false"},
+		"card map[pci:0000:01:00.0 type:gpu]", "tpm0 map[type:tpm]")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color", "-target=maaslxd_vm.render")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccExampleNetworks applies the example of a VM with an IPv4 and an IPv6 address.
 func TestAccExampleNetworks(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,10 @@ type Machine struct {
 	HostID        int      // id of the VM host that it runs on, 0 for bare metal
 	HostName      string   // name of that VM host
 	Profiles      []string // LXD profiles of a VM; nil where nobody tells them
+	// Config and Devices of a VM's instance, of those that a VMSpec may have; nil where
+	// nobody tells them.
+	Config  map[string]string
+	Devices map[string]Device
 	// InstanceMissing: no LXD of the hosts has the instance of this VM any more, and
 	// all of them were asked. False where MAAS makes the VMs: nobody tells.
 	InstanceMissing bool
@@ -255,6 +259,8 @@ type VMHost struct {
 	// Profiles of LXD that VMs of the project may have, sorted; nil where MAAS
 	// makes the VMs, and where nothing was reached.
 	Profiles []string
+	// HasBootMode: its LXD has the option boot.mode in the place of security.secureboot.
+	HasBootMode bool
 	// HostKey is what a ledger and placement call the host, whoever composes on
 	// it: the system id of its machine, and more where that machine has several
 	// VM hosts, of a project each. Never empty.

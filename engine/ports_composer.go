@@ -12,11 +12,13 @@ type Composition struct {
 	PinnedCores  []int // host core numbers
 	MemoryMiB    int64
 	HugePages    bool
-	Profile      string   // of LXD; empty: StandardProfile where there is one. For composers that can choose
-	Architecture string   // "amd64/generic"
-	Disks        []Disk   // the first is the root disk
-	Interfaces   []Subnet // one for each interface; fixed addresses come later, by Link
-	Zone         string   // names; empty: MAAS's default
+	Profile      string            // of LXD; empty: StandardProfile where there is one. For composers that can choose
+	Config       map[string]string // instance options of LXD beside those of the composer, as VMSpec has them
+	Devices      map[string]Device // of LXD, beside disks and NICs, by name
+	Architecture string            // "amd64/generic"
+	Disks        []Disk            // the first is the root disk
+	Interfaces   []Subnet          // one for each interface; fixed addresses come later, by Link
+	Zone         string            // names; empty: MAAS's default
 	Pool         string
 	Domain       string
 	Marker       string // a tag for the root disk: tells whose the newborn is
@@ -75,9 +77,21 @@ type Composer interface {
 	// place: disks grow, and new ones come after them, with the Marker. ErrConflict where that cannot be done, a *RunningError
 	// where it cannot while the VM runs; a *SpecError for what never can.
 	Resize(ctx context.Context, host VMHost, systemID string, c Composition) error
+	// Configure gives a VM instance options and devices of LXD, in place, and takes others
+	// away. What it has already is not changed, so it may be repeated. A *RunningError
+	// where that cannot be done while the VM runs; a *SpecError where it never can.
+	Configure(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
 	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
 	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.
 	Sync(ctx context.Context, host VMHost, systemID string) error
+}
+
+// InstanceChange is what is to become of the instance options and devices of a VM. What it
+// does not name stays.
+type InstanceChange struct {
+	Config                        map[string]string
+	Devices                       map[string]Device
+	RemovedConfig, RemovedDevices []string
 }
 
 // Resident is a VM on a host.

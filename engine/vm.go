@@ -32,6 +32,18 @@ type VMSpec struct {
 	// project of the host has it, else none. Where MAAS makes the VM it cannot be
 	// another one.
 	Profile string
+	// Config are instance options of LXD that the VM has beside those that it is made
+	// with, by key, and Devices are devices beside its disks and NICs, by name. Which
+	// there may be say InstanceOptionProblem and Device.Problem. None where MAAS makes
+	// the VM.
+	Config  map[string]string
+	Devices map[string]Device
+	// RemovedConfig and RemovedDevices are keys and names of those that were wanted before.
+	RemovedConfig  []string
+	RemovedDevices []string
+	// Reconfigure: a finished VM gets Config and Devices in place, or an error says why
+	// not. Otherwise they are left alone.
+	Reconfigure bool
 	// Disks, the root disk first.
 	Disks []Disk
 	// Interfaces in the order in which the VM shall see them. None means what
@@ -72,7 +84,7 @@ type VMSpec struct {
 	// alone. "on" needs Deploy: MAAS turns on only what somebody has (api/nodes.py,
 	// power_on). It is not for a Deployment that is Ephemeral, which ends with the power.
 	Power string
-	// MayStop: where Resize needs a stopped VM, one that runs is turned off at once, as by
+	// MayStop: where Resize or Reconfigure needs a stopped VM, one that runs is turned off at once, as by
 	// MAAS, and on again afterwards. Otherwise that is an error.
 	MayStop bool
 	// Resize: a finished VM of another size gets this one in place, or an error

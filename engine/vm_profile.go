@@ -2,8 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/engine/internal/instance"
 )
 
 // StandardProfile is the LXD profile of a VM that asks for none, where the
@@ -36,6 +39,141 @@ func CheckProfileOfMAAS(name string) error {
 	return &SpecError{
 		Field: "profile", Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q where the project has it", name, StandardProfile),
 		Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid,
+	}
+}
+
+// Device is a device of LXD that a VM has beside its disks and NICs.
+type Device struct {
+	Type       string            // "gpu", "pci", "tpm" or "usb"
+	Properties map[string]string // as LXD names them
+}
+
+// Problem says why a VM cannot be given the device of that name, and which part of it is to
+// blame, such as "type" or "properties.pci"; empty: it can.
+func (d Device) Problem(name string) (part, problem string) {
+	return instance.DeviceProblem(name, d.Type, d.Properties)
+}
+
+// IsHotPlugged tells whether LXD adds and removes the device while the VM runs.
+func (d Device) IsHotPlugged() bool { return instance.IsHotPlugged(d.Type) }
+
+// Equal tells whether both are the same device.
+func (d Device) Equal(other Device) bool {
+	return d.Type == other.Type && maps.Equal(d.Properties, other.Properties)
+}
+
+// DeviceTypes are the types of devices that a VM may be given.
+func DeviceTypes() []string { return instance.DeviceTypes() }
+
+// InstanceOptionProblem says why a VM cannot be given an instance option of LXD, and the way
+// out; empty: it can.
+func InstanceOptionProblem(key, value string) string { return instance.OptionProblem(key, value) }
+
+// MayHaveInstanceOption tells whether a VM may be given an instance option, of some value.
+func MayHaveInstanceOption(key string) bool { return instance.MayHave(key) }
+
+// InstanceOptionIsLive tells whether LXD changes an option while the VM runs.
+func InstanceOptionIsLive(key string) bool { return instance.IsLive(key) }
+
+// InstanceOptionIsDefault tells whether a VM that asks for nothing has that option.
+func InstanceOptionIsDefault(key, value string) bool {
+	return instance.NoSecureBoot[key] == value && value != ""
+}
+
+// OptionsOf are those of an instance's options that a VM may be given, and DevicesOf are its
+// devices. Neither is nil.
+func OptionsOf(config map[string]string) map[string]string {
+	found := map[string]string{}
+	for key, value := range config {
+		if instance.MayHave(key) {
+			found[key] = value
+		}
+	}
+	return found
+}
+
+// DevicesOf are those of an instance's devices that a VM may be given.
+func DevicesOf(devices map[string]map[string]string) map[string]Device {
+	found := map[string]Device{}
+	for name, properties := range devices {
+		if instance.MayBe(properties["type"]) {
+			found[name] = DeviceOf(properties)
+		}
+	}
+	return found
+}
+
+// DeviceOf reads a device as LXD has it.
+func DeviceOf(properties map[string]string) Device {
+	d := Device{Type: properties["type"], Properties: maps.Clone(properties)}
+	delete(d.Properties, "type")
+	return d
+}
+
+// InLXD is the device as LXD has it.
+func (d Device) InLXD() map[string]string {
+	properties := map[string]string{"type": d.Type}
+	maps.Copy(properties, d.Properties)
+	return properties
+}
+
+// ValidateInstance checks options and devices without asking LXD. The error is a *SpecError.
+func ValidateInstance(config map[string]string, devices map[string]Device) error {
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if problem := InstanceOptionProblem(key, config[key]); problem != "" {
+			return &SpecError{Field: "config." + key, Message: problem}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(devices)) {
+		if part, problem := devices[name].Problem(name); problem != "" {
+			return &SpecError{Field: strings.TrimSuffix("devices."+name+"."+part, "."), Message: problem}
+		}
+	}
+	return nil
+}
+
+func (s VMSpec) validateInstance() error { return ValidateInstance(s.Config, s.Devices) }
+
+// CheckInstance says why a VM on the host cannot have the profile, the options or the
+// devices that it asks for; nil: it can.
+func (h VMHost) CheckInstance(s VMSpec) error {
+	if err := h.CheckProfile(s.Profile); err != nil {
+		return err
+	}
+	if h.MAASMakesVMs() {
+		return CheckInstanceOfMAAS(len(s.Config), len(s.Devices))
+	}
+	return h.CheckBootMode(s.Config)
+}
+
+// CheckInstanceOfMAAS says why a VM that MAAS makes cannot have that many options and devices
+// of LXD, by a *SpecError; nil: there are none.
+func CheckInstanceOfMAAS(options, devices int) error {
+	refusal := &SpecError{Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid}
+	switch {
+	case options > 0:
+		refusal.Field, refusal.Message = "config", "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
+	case devices > 0:
+		refusal.Field, refusal.Message = "devices", "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces alone"
+	default:
+		return nil
+	}
+	return refusal
+}
+
+// CheckBootMode refuses the option of secure boot that the LXD of the host does not have, by
+// a *SpecError: from 6.7 on it has boot.mode in the place of security.secureboot.
+func (h VMHost) CheckBootMode(config map[string]string) error {
+	has, lacks := instance.SecureBoot, instance.BootMode
+	if h.HasBootMode {
+		has, lacks = lacks, has
+	}
+	if _, wanted := config[lacks]; !wanted || h.Version == "" {
+		return nil
+	}
+	return &SpecError{
+		Field: "config." + lacks, Message: fmt.Sprintf("the LXD of host %s, %s, does not have %q", h.Name, h.Version, lacks),
+		Hint: fmt.Sprintf("Write %q in its place.", has), Err: ErrInvalid,
 	}
 }
 

@@ -48,7 +48,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
 }
 
 // validatePower refuses to turn on what is not deployed, and to turn what runs from memory.

@@ -71,7 +71,7 @@ func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.C
 	c := engine.Composition{
 		Hostname: a.madeAs(), Cores: want.Cores, PinnedCores: want.PinnedCores,
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
-		Profile: want.Profile, Disks: want.Disks,
+		Profile: want.Profile, Config: want.Config, Devices: want.Devices, Disks: want.Disks,
 		Zone: want.Zone, Pool: want.Pool, Domain: want.Domain,
 		Marker: engine.MarkerOf(a.key), Key: a.key, Description: engine.DescriptionWithMark("", a.key, false),
 	}

@@ -28,6 +28,9 @@ var notComposed = map[string]string{
 	"RemovedAnnotations": "removed once the VM is deployed",
 	"AwaitName":          "says how long a name is waited for",
 	"Resize":             "says whether a finished VM may change its size",
+	"Reconfigure":        "says whether a finished VM may change its options and devices",
+	"RemovedConfig":      "a VM that is made has none of them",
+	"RemovedDevices":     "a VM that is made has none of them",
 }
 
 // TestSpecIsComposed: what a spec says of a VM is asked of who makes it, or stands in the
@@ -36,6 +39,7 @@ func TestSpecIsComposed(t *testing.T) {
 	t.Parallel()
 	full := engine.VMSpec{
 		Cores: 3, PinnedCores: []int{4, 5}, MemoryMiB: 6000, HugePages: true, Profile: "fast", Zone: "az7", Pool: "pool8", Domain: "example",
+		Config: map[string]string{"user.team": "a"}, Devices: map[string]engine.Device{"tpm0": {Type: "tpm"}},
 		Disks: []engine.Disk{{Name: "root", SizeGB: 9}}, Interfaces: []engine.Interface{{Name: "eth0", IP: netip.MustParseAddr("10.0.0.1")}},
 	}
 	asked, wanted := composedOf(t, full), reflect.ValueOf(full)

@@ -11,11 +11,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// refit checks the profile and the size against the host, once more on a fresh
+// refit checks profile, options, devices and size against the host, once more on a fresh
 // list if there seems to be no room: VMs may just have gone. It returns the host as it was
 // seen last.
 func (f *Finder) refit(ctx context.Context, host engine.VMHost, want engine.VMSpec) (engine.VMHost, error) {
-	err := cmp.Or(host.CheckProfile(want.Profile), CheckFits(host, want), CheckPools(host, want.Disks))
+	err := cmp.Or(host.CheckInstance(want), CheckFits(host, want), CheckPools(host, want.Disks))
 	var short *engine.Error
 	if !errors.As(err, &short) {
 		return host, err
@@ -24,7 +24,7 @@ func (f *Finder) refit(ctx context.Context, host engine.VMHost, want engine.VMSp
 	if host, err = f.Host(ctx, want.Host); err != nil {
 		return host, err
 	}
-	return host, cmp.Or(host.CheckProfile(want.Profile), CheckFits(host, want), CheckPools(host, want.Disks))
+	return host, cmp.Or(host.CheckInstance(want), CheckFits(host, want), CheckPools(host, want.Disks))
 }
 
 // CheckFits says why a VM does not fit on a host: by a *engine.SpecError where it is larger

@@ -117,6 +117,9 @@ func (f *Finder) PlacedSites(ctx context.Context, key engine.Key, want engine.VM
 		f.networks.expire(time.Second)
 		found, err = f.place(ctx, need, want.Disks)
 	}
+	if err == nil && slices.ContainsFunc(found.hosts, engine.VMHost.MAASMakesVMs) { // else a host of another version may do
+		err = engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
+	}
 	return found, engine.PlacementError(want.Name, err)
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
 	"github.com/canonical/lxd/shared/units"
+
+	"github.com/maaslxd/maaslxd/engine"
 )
 
 const (
@@ -41,8 +43,10 @@ type instance struct {
 	vm            bool
 	status        api.StatusCode
 	profiles      []string
-	everStarted   bool      // as far as LXD says
-	born          time.Time // when this package made it; zero: it did not, or it is a copy
+	everStarted   bool              // as far as LXD says
+	born          time.Time         // when this package made it; zero: it did not, or it is a copy
+	config        map[string]string // the options and devices that a VM may be given, of its own
+	devices       map[string]engine.Device
 	cores         int64
 	memory        string // as its config says it
 	hugePages     bool   // back the memory of a VM
@@ -67,6 +71,7 @@ func instanceOf(i api.Instance, project string) instance {
 		}
 	}
 	made.volumes = volumesOf(i)
+	made.config, made.devices = engine.OptionsOf(i.Config), engine.DevicesOf(i.Devices)
 	for _, d := range devices {
 		switch {
 		case d["type"] != "disk" || d["pool"] == "":

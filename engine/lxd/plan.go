@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,9 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 		}
 	}
 	profiles, err := h.profilesOf(comp.Profile)
+	if err == nil {
+		err = h.host().CheckBootMode(comp.Config)
+	}
 	if err != nil {
 		return p, err
 	}
@@ -59,12 +63,15 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 	if err := p.addNICs(); err != nil {
 		return p, err
 	}
+	for name, d := range comp.Devices {
+		p.post.Devices[name] = d.InLXD()
+	}
 	p.chooseMACs()
 	return p, nil
 }
 
-// configOf is the configuration as MAAS gives it (drivers/pod/lxd.py), and
-// whose the instance is.
+// configOf is the configuration as MAAS gives it (drivers/pod/lxd.py), whose the
+// instance is, and the options that are asked for: they may let it boot otherwise.
 func (h seen) configOf(comp engine.Composition) map[string]string {
 	config := map[string]string{
 		"limits.cpu":              cpuLimit(comp),
@@ -73,12 +80,17 @@ func (h seen) configOf(comp engine.Composition) map[string]string {
 		keyConfig:                 string(comp.Key),
 		markerConfig:              comp.Marker,
 	}
-	if h.bootMode {
-		config["boot.mode"] = "uefi-nosecureboot"
-	} else {
-		config["security.secureboot"] = "false"
-	}
+	maps.Copy(config, withoutSecureBoot(h.bootMode))
+	maps.Copy(config, comp.Config)
 	return config
+}
+
+// withoutSecureBoot is the option by which a VM boots what is not signed.
+func withoutSecureBoot(hasBootMode bool) map[string]string {
+	if hasBootMode {
+		return map[string]string{"boot.mode": "uefi-nosecureboot"}
+	}
+	return map[string]string{"security.secureboot": "false"}
 }
 
 // cpuLimit is a number of cores, or which ones of the host: a single one is
@@ -99,6 +111,11 @@ func cpuLimit(comp engine.Composition) string {
 
 // bootModeExtension is what an LXD has that knows boot.mode.
 const bootModeExtension = "instance_boot_mode"
+
+// hasBootMode tells that VMs have boot.mode in the place of security.secureboot.
+func hasBootMode(info api.Server) bool {
+	return slices.Contains(info.APIExtensions, bootModeExtension) || sinceBootMode(info.Environment.ServerVersion)
+}
 
 // sinceBootMode tells that an LXD refuses security.secureboot: from 6.7 on.
 func sinceBootMode(version string) bool {
@@ -272,7 +289,8 @@ func (p plan) differs(i api.Instance) string {
 	if p.comp.Profile != "" && !slices.Equal(i.Profiles, p.post.Profiles) {
 		return fmt.Sprintf("its profiles are %q, and not %q", i.Profiles, p.post.Profiles)
 	}
-	for _, name := range []string{"limits.cpu", "limits.memory", "limits.memory.hugepages"} {
+	names := append([]string{"limits.cpu", "limits.memory", "limits.memory.hugepages"}, slices.Sorted(maps.Keys(p.comp.Config))...)
+	for _, name := range names {
 		if i.Config[name] != p.post.Config[name] {
 			return fmt.Sprintf("%s is %s, and not %s", name, i.Config[name], p.post.Config[name])
 		}

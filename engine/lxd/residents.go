@@ -117,6 +117,7 @@ func (h seen) complete(i instance, m engine.Machine) engine.Machine {
 		return m
 	}
 	m.Cores, m.HugePages, m.Profiles = int(i.cores), i.hugePages, i.profiles
+	m.Config, m.Devices = i.config, i.devices
 	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
 		m.MemoryMiB = memory
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,19 @@ import (
 // the room is for the caller to know. MAAS shows the new size once the machine was
 // commissioned again.
 func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID string, comp engine.Composition) error {
+	return changeInstance(ctx, c, host, systemID, func(s *session, at place) ([]string, error) {
+		return s.resize(ctx, host, at, comp, bornNow(c.Now()))
+	})
+}
+
+// Configure implements engine.Composer.
+func (c *Composer) Configure(ctx context.Context, host engine.VMHost, systemID string, want engine.InstanceChange) error {
+	return changeInstance(ctx, c, host, systemID, func(s *session, at place) ([]string, error) { return configure(s, at, want) })
+}
+
+// changeInstance finds the instance of a machine and makes a change of it, which returns what it
+// changed, in words.
+func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, systemID string, make func(*session, place) ([]string, error)) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if err != nil {
 		return err
@@ -31,7 +45,7 @@ func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID stri
 	if err != nil {
 		return err
 	}
-	err = c.resizeAt(ctx, host, at, comp)
+	err = changeInstanceAt(ctx, c, host, at, make)
 	if !notThere(err) {
 		return err
 	}
@@ -41,16 +55,16 @@ func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID stri
 		return failure
 	case found:
 		c.known.Store(systemID, moved)
-		return c.resizeAt(ctx, host, moved, comp)
+		return changeInstanceAt(ctx, c, host, moved, make)
 	case isStatus(err, http.StatusNotFound):
 		return lostInstance(m, at)
 	}
 	return err
 }
 
-// resizeAt changes an instance where it is. Where that is another host than the
+// changeInstanceAt changes an instance where it is. Where that is another host than the
 // one whose room was looked at, that is to be done anew: ErrBusy.
-func (c *Composer) resizeAt(ctx context.Context, host engine.VMHost, at place, comp engine.Composition) error {
+func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at place, make func(*session, place) ([]string, error)) error {
 	if at.server.MachineID != host.MachineID {
 		return fmt.Errorf("%s is on host %s by now, and not on %s any more: %w", at.instance, at.server.Name, host.Name, engine.ErrBusy)
 	}
@@ -63,7 +77,7 @@ func (c *Composer) resizeAt(ctx context.Context, host engine.VMHost, at place, c
 		return err
 	}
 	defer c.fleet.drop(host.MachineID)
-	changed, err := s.resize(ctx, host, at, comp, bornNow(c.Now()))
+	changed, err := make(s, at)
 	switch {
 	case notThere(err):
 		return err
@@ -71,7 +85,7 @@ func (c *Composer) resizeAt(ctx context.Context, host engine.VMHost, at place, c
 		return named(s.explain(err), at.server.Name)
 	}
 	if len(changed) > 0 {
-		c.Log.InfoContext(ctx, "resized instance", "name", at.instance, "host", at.server.Name, "changes", strings.Join(changed, ", "))
+		c.Log.InfoContext(ctx, "changed instance", "name", at.instance, "host", at.server.Name, "changes", strings.Join(changed, ", "))
 	}
 	return nil
 }
@@ -105,25 +119,16 @@ type resizing struct {
 // resize changes an instance. The volumes of disks that come are born at the time given.
 func (s *session) resize(ctx context.Context, host engine.VMHost, at place, comp engine.Composition, born string) (changed []string, err error) {
 	path := s.at("instances", at.instance)
-	var have api.Instance
-	etag, err := s.get(path, &have)
-	switch {
-	case err != nil:
+	have, r, err := beginChange(s, path, at)
+	if err != nil {
 		return nil, err
-	case !share(macsOf(have), at.macs):
-		return nil, s.otherMAC(have, at.macs)
 	}
-	r := resizing{put: have.Writable(), etag: etag}
-	r.put.Config, r.put.Devices = maps.Clone(r.put.Config), maps.Clone(r.put.Devices)
 	r.limits(have, comp)
 	if err := r.disks(s, have, host, comp.Disks); err != nil {
 		return nil, err
 	}
-	if len(r.halting) > 0 && have.StatusCode != api.Stopped {
-		return nil, &engine.RunningError{Refusal: &engine.Refusal{
-			Message: fmt.Sprintf("%s runs, and must be stopped to change %s", have.Name, strings.Join(r.halting, ", ")),
-			Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
-		}}
+	if err := r.runningError(have); err != nil {
+		return nil, err
 	}
 	if len(r.added) > 0 {
 		if noted, err := r.begin(s, path, have); err != nil {
@@ -136,6 +141,31 @@ func (s *session) resize(ctx context.Context, host engine.VMHost, at place, comp
 		}
 	}
 	return r.changes, r.send(s, path)
+}
+
+// beginChange reads an instance that is to be changed.
+func beginChange(s *session, path string, at place) (have api.Instance, r *resizing, err error) {
+	etag, err := s.get(path, &have)
+	switch {
+	case err != nil:
+		return have, nil, err
+	case !share(macsOf(have), at.macs):
+		return have, nil, s.otherMAC(have, at.macs)
+	}
+	r = &resizing{put: have.Writable(), etag: etag}
+	r.put.Config, r.put.Devices = maps.Clone(r.put.Config), maps.Clone(r.put.Devices)
+	return have, r, nil
+}
+
+// runningError refuses to change of a VM that runs what needs a stopped one.
+func (r *resizing) runningError(have api.Instance) error {
+	if len(r.halting) == 0 || have.StatusCode == api.Stopped {
+		return nil
+	}
+	return &engine.RunningError{Refusal: &engine.Refusal{
+		Message: fmt.Sprintf("%s runs, and must be stopped to change %s", have.Name, strings.Join(r.halting, ", ")),
+		Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
+	}}
 }
 
 // send changes the instance, then its volumes.
@@ -243,4 +273,85 @@ func (r *resizing) grows(d engine.Disk, was int64) (bool, error) {
 	change := fmt.Sprintf("disk %s from %d to %d GB", d.Name, was/bytesPerGB, d.SizeGB)
 	r.changes, r.halting = append(r.changes, change), append(r.halting, change)
 	return true, nil
+}
+
+// configure changes options and devices of an instance.
+func configure(s *session, at place, want engine.InstanceChange) ([]string, error) {
+	var info api.Server
+	if _, err := s.get("/1.0", &info); err != nil {
+		return nil, err
+	}
+	host := engine.VMHost{Name: at.server.Name, Version: info.Environment.ServerVersion, HasBootMode: hasBootMode(info)}
+	if err := host.CheckBootMode(want.Config); err != nil {
+		return nil, err
+	}
+	path := s.at("instances", at.instance)
+	have, r, err := beginChange(s, path, at)
+	if err != nil {
+		return nil, err
+	}
+	r.options(want, withoutSecureBoot(host.HasBootMode))
+	if err := r.devices(have, want); err != nil {
+		return nil, err
+	}
+	if err := r.runningError(have); err != nil {
+		return nil, err
+	}
+	return r.changes, r.send(s, path)
+}
+
+// options notes the options that change. Of those that go, some come back to what a VM is
+// made with.
+func (r *resizing) options(want engine.InstanceChange, made map[string]string) {
+	wanted := map[string]string{}
+	for _, key := range want.RemovedConfig {
+		wanted[key] = made[key]
+	}
+	maps.Copy(wanted, want.Config)
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if r.put.Config[key] == wanted[key] {
+			continue
+		}
+		if r.put.Config[key] = wanted[key]; wanted[key] == "" {
+			delete(r.put.Config, key)
+		}
+		r.note(key, engine.InstanceOptionIsLive(key))
+	}
+}
+
+// note notes a change that is to be made, which may take a stopped VM.
+func (r *resizing) note(what string, isLive bool) {
+	r.edited, r.changes = true, append(r.changes, what)
+	if !isLive {
+		r.halting = append(r.halting, what)
+	}
+}
+
+// devices notes the devices that change. One of another type is somebody else's, whatever its
+// name.
+func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error {
+	found := engine.DevicesOf(have.Devices)
+	for _, name := range want.RemovedDevices {
+		d, there := found[name]
+		if _, stays := want.Devices[name]; !there || stays {
+			continue
+		}
+		delete(r.put.Devices, name)
+		r.note("device "+name, d.IsHotPlugged())
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
+		d, was := want.Devices[name], found[name]
+		_, there := have.Devices[name]
+		switch {
+		case there && was.Type == "":
+			return &engine.SpecError{
+				Field: "devices." + name, Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, have.Devices[name]["type"]),
+				Hint: "Choose another name, or remove that device in LXD.", Err: engine.ErrConflict,
+			}
+		case !was.Equal(d):
+			r.put.Devices[name] = d.InLXD()
+			r.note("device "+name, d.IsHotPlugged() && (!there || was.IsHotPlugged()))
+		}
+	}
+	return nil
 }

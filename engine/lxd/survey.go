@@ -54,7 +54,7 @@ func (s *session) survey(h *seen) error {
 		return err
 	}
 	h.version, h.architectures = info.Environment.ServerVersion, info.Environment.Architectures
-	h.bootMode = slices.Contains(info.APIExtensions, bootModeExtension) || sinceBootMode(h.version)
+	h.bootMode = hasBootMode(info)
 	var resources api.Resources
 	if _, err := s.get("/1.0/resources", &resources); err != nil {
 		return err
@@ -229,6 +229,7 @@ func (h seen) host() engine.VMHost {
 	if h.err != nil {
 		return made
 	}
+	made.HasBootMode = h.bootMode
 	made.ServerFingerprint, made.Profiles = h.shown, slices.Sorted(slices.Values(h.profiles))
 	made.Cores, made.MemoryMiB = engine.Amount{Total: h.cores}, engine.Amount{Total: h.memoryBytes / bytesPerMiB}
 	made.HugePagesMiB = engine.Amount{Total: h.hugePages.Total / bytesPerMiB, Used: h.usedHugePagesMiB()}

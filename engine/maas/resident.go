@@ -49,6 +49,11 @@ func (c *Hosts) Resize(_ context.Context, host engine.VMHost, systemID string, _
 	}
 }
 
+// Configure implements engine.Composer. MAAS has no call for it.
+func (c *Hosts) Configure(_ context.Context, _ engine.VMHost, _ string, want engine.InstanceChange) error {
+	return engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
+}
+
 // trouble is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
 // sends security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py,
 // up to MAAS 3.8), which LXD refuses by then.

@@ -143,6 +143,11 @@ func (b besideMAAS) Resize(ctx context.Context, host engine.VMHost, systemID str
 	return b.of(host).Resize(ctx, host, systemID, c)
 }
 
+// Configure implements engine.Composer.
+func (b besideMAAS) Configure(ctx context.Context, host engine.VMHost, systemID string, c engine.InstanceChange) error {
+	return b.of(host).Configure(ctx, host, systemID, c)
+}
+
 // Sync implements engine.Composer.
 func (b besideMAAS) Sync(ctx context.Context, host engine.VMHost, systemID string) error {
 	return b.of(host).Sync(ctx, host, systemID)

@@ -74,7 +74,7 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		}
 		m.Description = description
 	}
-	want.Resize = false // it has just been made so
+	want.Resize, want.Reconfigure = false, false // it has just been made so
 	return v.keep(ctx, key, want, m)
 }
 

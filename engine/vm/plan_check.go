@@ -120,7 +120,7 @@ func (v *checks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref eng
 	if ref.SystemID != "" {
 		host = v.without(ctx, host, ref.SystemID)
 	}
-	for _, err := range []error{host.CheckProfile(want.Profile), compose.CheckFits(host, want), compose.CheckPools(host, want.Disks)} {
+	for _, err := range []error{host.CheckInstance(want), compose.CheckFits(host, want), compose.CheckPools(host, want.Disks)} {
 		o.Add(err)
 	}
 }

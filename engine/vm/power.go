@@ -8,10 +8,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// resizeOrStop gives a finished VM its size. One that runs, and has to be stopped for that,
-// is turned off where the spec lets it: then it is not settled yet.
+// resizeOrStop gives a finished VM its size, its options and its devices. One that runs, and
+// has to be stopped for that, is turned off where the spec lets it: then it is not settled yet.
 func (v *upkeep) resizeOrStop(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
 	err := v.resize(ctx, key, want, m)
+	if err == nil {
+		err = v.configure(ctx, want, m)
+	}
 	if err == nil {
 		return m, true, nil
 	}

@@ -61,3 +61,20 @@ func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error
 	}
 	return compose.CheckPools(h, compose.DiskGrowth(want, have))
 }
+
+// configure gives a VM that is finished the options and devices that are wanted, where that is
+// asked for.
+func (v *upkeep) configure(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	if !want.Reconfigure {
+		return nil
+	}
+	on, err := v.maker.HostOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	c := engine.InstanceChange{Config: want.Config, Devices: want.Devices, RemovedConfig: want.RemovedConfig, RemovedDevices: want.RemovedDevices}
+	if err := v.Composer.Configure(ctx, on, m.SystemID, c); err != nil {
+		return fmt.Errorf("cannot change options or devices of %s: %w", m.Hostname, err)
+	}
+	return nil
+}

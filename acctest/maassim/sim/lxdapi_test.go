@@ -448,10 +448,15 @@ func TestLXDOperationsFail(t *testing.T) {
 		"NoVolume": {"A volume that is not there.", func(p *api.InstancesPost) {
 			p.Devices["d"] = map[string]string{"type": "disk", "pool": "fast", "source": "nope"}
 		}},
-		"NoRoot":        {"A VM needs a disk.", func(p *api.InstancesPost) { p.Devices["root"] = map[string]string{"type": "none"} }},
-		"BadCores":      {"limits.cpu is a number or a set.", func(p *api.InstancesPost) { p.Config["limits.cpu"] = "many" }},
-		"BadMemory":     {"limits.memory is a size.", func(p *api.InstancesPost) { p.Config["limits.memory"] = "much" }},
-		"BadMAC":        {"hwaddr is a MAC.", func(p *api.InstancesPost) { p.Devices["eth0"]["hwaddr"] = "x" }},
+		"NoRoot":       {"A VM needs a disk.", func(p *api.InstancesPost) { p.Devices["root"] = map[string]string{"type": "none"} }},
+		"BadCores":     {"limits.cpu is a number or a set.", func(p *api.InstancesPost) { p.Config["limits.cpu"] = "many" }},
+		"BadMemory":    {"limits.memory is a size.", func(p *api.InstancesPost) { p.Config["limits.memory"] = "much" }},
+		"BadMAC":       {"hwaddr is a MAC.", func(p *api.InstancesPost) { p.Devices["eth0"]["hwaddr"] = "x" }},
+		"DeviceOption": {"Each device has options of its own.", func(p *api.InstancesPost) { p.Devices["x"] = map[string]string{"type": "gpu", "adress": "y"} }},
+		"NoPCIAddress": {"A PCI device is found by its address.", func(p *api.InstancesPost) { p.Devices["x"] = map[string]string{"type": "pci"} }},
+		"ForContainers": {"VMs have no character devices.", func(p *api.InstancesPost) {
+			p.Devices["x"] = map[string]string{"type": "unix-char", "path": "/dev/tty1"}
+		}},
 		"UnknownDevice": {"LXD knows its devices.", func(p *api.InstancesPost) { p.Devices["x"] = map[string]string{"type": "bogus"} }},
 	}
 	for name, tc := range cases {

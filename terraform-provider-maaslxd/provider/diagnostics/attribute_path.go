@@ -12,7 +12,7 @@ import (
 // and the attributes of maaslxd_vm and maaslxd_vm_host, or of a data source, that they are.
 var specFields = map[string]string{
 	"name": "name", "hostname": "hostname", "vm_host": "vm_host", "placement": "placement",
-	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages", "profile": "profile",
+	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages", "profile": "profile", "config": "config", "devices": "devices",
 	"disks": "disks", "interfaces": "interfaces",
 	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy", "deletion_protection": "deletion_protection", "power_state": "power_state", "annotations": "annotations", "description": "description",
 	"filter":  "filter",
@@ -35,12 +35,14 @@ func attributePath(field string) path.Path {
 		return networkPath(field)
 	case root == "lxd":
 		return lxdPath(parts[1:])
+	case root == "config" && len(parts) > 1: // keys of options have dots
+		return path.Root(root).AtMapKey(strings.Join(parts[1:], "."))
 	}
 	at := path.Root(root)
 	for i, part := range parts[1:] {
 		number, err := strconv.Atoi(part)
 		switch {
-		case i == 0 && (root == "disks" || root == "interfaces"):
+		case i == 0 && (root == "disks" || root == "interfaces" || root == "devices"), i == 2 && root == "devices": // devices.gpu0.properties.pci
 			at = at.AtMapKey(part)
 		case i == 2 && root == "interfaces" && err == nil: // interfaces.eth0.addresses.0
 			at = at.AtListIndex(number)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
 // vmModel is a maaslxd_vm as Terraform holds it: configuration, plan or state.
@@ -24,6 +25,8 @@ type vmModel struct {
 	MemoryMiB   types.Int64    `tfsdk:"memory_mib"`
 	HugePages   types.Bool     `tfsdk:"hugepages"`
 	Profile     types.String   `tfsdk:"profile"`
+	Config      types.Map      `tfsdk:"config"`
+	Devices     types.Map      `tfsdk:"devices"`
 	Disks       types.Map      `tfsdk:"disks"`
 	Interfaces  types.Map      `tfsdk:"interfaces"`
 	Zone        types.String   `tfsdk:"zone"`
@@ -108,6 +111,14 @@ func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployMod
 
 // tags lists the declared tags, sorted.
 func (m vmModel) tags() []string { return values.SortedStrings(m.Tags) }
+
+// settings are the options and devices of LXD.
+func (m vmModel) settings() instance.Settings {
+	return instance.Settings{Config: m.Config, Devices: m.Devices}
+}
+
+// setSettings takes options and devices over.
+func (m *vmModel) setSettings(s instance.Settings) { m.Config, m.Devices = s.Config, s.Devices }
 
 func toObject(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
 	if d == nil {

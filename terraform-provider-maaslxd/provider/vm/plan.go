@@ -104,6 +104,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 	p.planCores()
 	p.planMemory()
 	p.planDisks(ctx)
+	refuseSettings(ctx, p)
 	if p.state == nil {
 		return
 	}

@@ -45,7 +45,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
 			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
 			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
-			"profile": m.Profile.String(), "deletion_protection": m.Protection.String(), "power_state": m.Power.String(), "annotations": m.Annotations.String(), "description": m.Description.String(),
+			"profile": m.Profile.String(), "deletion_protection": m.Protection.String(), "power_state": m.Power.String(), "annotations": m.Annotations.String(), "config": m.Config.String(), "devices": m.Devices.String(), "description": m.Description.String(),
 		}
 	}
 	vb := values(b)
@@ -90,6 +90,12 @@ func TestRefreshKept(t *testing.T) {
 		"Annotated": {"What others annotate is theirs.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "web", "more": "x"} }, nil},
 		"Rewritten": {"Another value is drift.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "db"} }, []string{"annotations"}},
 		"Erased":    {"So is none.", object{"annotations": object{"app": "web"}}, func(*engine.VM) {}, []string{"annotations"}},
+		"Options": {"Options of others are theirs, and what nobody tells is no drift.", object{"config": object{"user.team": "a"}}, func(vm *engine.VM) {
+			vm.Config = map[string]string{"user.team": "a", "user.other": "b", "security.secureboot": "false"}
+		}, nil},
+		"Untold":    {"An LXD that does not answer tells of none.", object{"config": object{"user.team": "a"}, "devices": object{"tpm0": object{"type": "tpm"}}}, func(*engine.VM) {}, nil},
+		"Optioned":  {"Another value is drift.", object{"config": object{"user.team": "a"}}, func(vm *engine.VM) { vm.Config = map[string]string{"user.team": "b"} }, []string{"config"}},
+		"Unplugged": {"A device that is gone is drift.", object{"devices": object{"tpm0": object{"type": "tpm"}}}, func(vm *engine.VM) { vm.Devices = map[string]engine.Device{} }, []string{"devices"}},
 		"Described": {"White space at the ends is no drift.", object{"description": "Books.\n"}, func(vm *engine.VM) { vm.Description = "Books.\nmaaslxd-0123456789ab default/web-1" }, nil},
 		"Scribbled": {"Another text is.", object{"description": "Books."}, func(vm *engine.VM) { vm.Description = "Scratch" }, []string{"description"}},
 		"Others":    {"A lock of somebody else is his.", object{}, func(vm *engine.VM) { vm.Locked = true }, nil},

@@ -22,6 +22,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
 // Defaults and bounds of a VM. The defaults are those of MAAS's own compose
@@ -68,7 +69,7 @@ func vmSchema(ctx context.Context) schema.Schema {
 			DeleteDescription: "How long to wait until the VM is gone. Default `20m`.",
 		}),
 	}
-	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), runAttributes(), computedAttributes()} {
+	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), instance.Attributes(), runAttributes(), computedAttributes()} {
 		for name, a := range group {
 			attributes[name] = a
 		}

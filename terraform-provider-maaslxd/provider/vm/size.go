@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/site"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
@@ -110,19 +111,11 @@ func (p *vmPlan) changesInPlace(ctx context.Context) bool {
 // refuseRunning refuses a size that only a stopped VM can be given: a deployed one
 // runs, and the apply would only say so. A VM that is made anew may have any size.
 func (p *vmPlan) refuseRunning(ctx context.Context) {
-	if len(p.replace) > 0 || !p.inPlace {
+	attribute, what := stopsFor(ctx, p)
+	if len(p.replace) > 0 || attribute == "" || p.diags.HasError() {
 		return
 	}
-	var at path.Path
-	var what string
-	switch {
-	case !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
-		at, what = path.Root("memory_mib"), fmt.Sprintf("limits.memory (memory_mib from %d to %s)", p.state.MemoryMiB.ValueInt64(), p.plan.MemoryMiB)
-	case p.growsDisk(ctx):
-		at, what = path.Root("disks"), "the size of a disk"
-	default:
-		return
-	}
+	at := path.Root(attribute)
 	if p.plan.Power.ValueString() == powerStopped {
 		return // it is turned off anyway
 	}
@@ -138,6 +131,38 @@ func (p *vmPlan) refuseRunning(ctx context.Context) {
 	p.diags.AddAttributeError(at, "Cannot update VM "+name, fmt.Sprintf(
 		"%s runs, and must be stopped to change %s.\n\nSet allow_stopping_for_update = true, and the update turns it off and on again. Or turn the machine off "+
 			"first, in MAAS, and plan again. Its disks are kept. %s", name, what, client.DestroyAllHint))
+}
+
+// stopsFor names the attribute, and what of it, that changes in place and needs a stopped
+// VM; empty: none does.
+func stopsFor(ctx context.Context, p *vmPlan) (attribute, what string) {
+	switch {
+	case p.inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
+		return "memory_mib", fmt.Sprintf("limits.memory (memory_mib from %d to %s)", p.state.MemoryMiB.ValueInt64(), p.plan.MemoryMiB)
+	case p.inPlace && p.growsDisk(ctx):
+		return "disks", "the size of a disk"
+	}
+	return p.plan.settings().Stopping(p.state.settings())
+}
+
+// refuseSettings refuses options and devices of LXD where MAAS composes VMs: it gives them to
+// none, and a VM that is there cannot change.
+func refuseSettings(ctx context.Context, p *vmPlan) {
+	want := p.plan.settings()
+	if want.IsNull() || p.state != nil && want.Equal(p.state.settings()) {
+		return
+	}
+	inLXD, err := p.resizes(ctx)
+	if err != nil || inLXD {
+		return // the engine asks again before it makes anything
+	}
+	verb := "create"
+	if p.state != nil {
+		verb = "change"
+	}
+	if err := engine.CheckInstanceOfMAAS(len(want.Config.Elements()), len(want.Devices.Elements())); err != nil {
+		diagnostics.Report(p.diags, verb+" VM "+p.plan.Name.ValueString(), err)
+	}
 }
 
 // growsDisk tells whether a disk grows that is there. LXD adds one to a VM that runs.

@@ -21,6 +21,8 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		MemoryMiB:   m.MemoryMiB.ValueInt64(),
 		HugePages:   m.HugePages.ValueBool(),
 		Profile:     config.Profile.ValueString(),
+		Config:      m.settings().Options(),
+		Devices:     m.settings().KnownDevices(ctx, &diags),
 		Disks:       diskSpecs(m.disks(ctx, &diags)),
 		Interfaces:  interfaceSpecs(ctx, config.interfaces(ctx, &diags)),
 		Zone:        config.Zone.ValueString(),

@@ -68,6 +68,8 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, diags *d
 	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
 	spec.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
 	spec.Resize = !m.sameSize(ctx, state, diags)
+	spec.RemovedConfig, spec.RemovedDevices = m.settings().Removed(state.settings())
+	spec.Reconfigure = !m.settings().Equal(state.settings())
 	if spec.Locked == nil && state.Protection.ValueBool() {
 		spec.Locked = new(bool) // the line was removed
 	}

@@ -25,6 +25,7 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	}
 	checkHost(config, &resp.Diagnostics)
 	checkAnnotations(config, &resp.Diagnostics)
+	config.settings().Check(ctx, config.Name.ValueString(), &resp.Diagnostics)
 	checkProtection(config, &resp.Diagnostics)
 	checkPower(config, config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
 	checkInterfaces(ctx, config, &resp.Diagnostics)

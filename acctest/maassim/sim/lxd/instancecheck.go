@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 var (
 	vmAreas = []string{"boot", "cloud-init", "environment", "image", "raw", "snapshots", "user", "volatile"}
 	vmKeys  = []string{
-		"agent.nic_config", "cluster.evacuate", "limits.cpu", "limits.cpu.nodes", "limits.cpu.pin_strategy", "limits.memory",
+		"agent.nic_config", "cluster.evacuate", "limits.cpu", "limits.cpu.nodes", "limits.cpu.pin_strategy", "limits.disk.priority", "limits.memory",
 		"limits.memory.hugepages", "linux.kernel_modules", "migration.stateful", "security.agent.metrics", "security.csm",
 		"security.devlxd", "security.devlxd.images", "security.protection.delete", "security.protection.start",
 		"security.secureboot", "security.sev", "security.sev.policy.es", "security.sev.session.data", "security.sev.session.dh",
@@ -26,7 +27,14 @@ var (
 	withoutBootMode = []string{"security.secureboot", "security.csm"}
 	bootModes       = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
 	// liveKeys may change while a VM runs; areas end in a dot.
-	liveKeys = []string{"limits.cpu", "limits.memory", "security.protection.", "boot.autostart", "boot.stop", "boot.host_shutdown", "cluster.evacuate", "environment.", "image.", "snapshots.", "user.", "volatile."}
+	liveKeys = []string{"limits.cpu", "limits.memory", "security.protection.", "boot.", "cluster.evacuate", "environment.", "image.", "snapshots.", "user.", "volatile."}
+	// hotPlugged are the devices that come and go while a VM runs (CanHotPlug).
+	hotPlugged = []string{"disk", "nic", "none", "usb"}
+	// deviceOptions are those of devices that are no disks and no NICs.
+	deviceOptions = map[string][]string{
+		"gpu": {"gputype", "id", "mdev", "pci", "productid", "vendorid"}, "pci": {"address"}, "tpm": {"path", "pathrm"},
+		"usb": {"busnum", "devnum", "gid", "mode", "productid", "required", "serial", "uid", "vendorid"},
+	}
 )
 
 // configProblem is LXD's word against a VM's configuration, empty if it has
@@ -125,9 +133,43 @@ func deviceProblem(i *world.Instance, d map[string]string) error {
 		case mac != "" && badMAC != nil:
 			return refusalf("Invalid value for device option \"hwaddr\": %v", badMAC)
 		}
-	case "none", "gpu", "pci", "proxy", "tpm", "unix-char", "unix-block", "usb", "unix-hotplug", "infiniband":
+	case "gpu", "pci", "tpm", "usb":
+		return optionsProblem(d)
+	case "unix-char", "unix-block", "unix-hotplug": // of containers
+		return refusal("Unsupported device type")
+	case "none", "proxy", "infiniband":
 	default:
 		return refusalf("Unsupported device type %q", d["type"])
+	}
+	return nil
+}
+
+// optionsProblem is LXD's word against the options of a device that is no disk and no NIC.
+func optionsProblem(d map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		if key != "type" && !slices.Contains(deviceOptions[d["type"]], key) {
+			return refusalf("Invalid device option %q", key)
+		}
+	}
+	if d["type"] == "pci" && !pciAddress.MatchString(d["address"]) {
+		return refusalf("Invalid value for device option \"address\": Invalid PCI address %q", d["address"])
+	}
+	return nil
+}
+
+var pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]$`)
+
+// hotPlugProblem is what LXD says against devices that come or go while a VM runs.
+func hotPlugProblem(before, after map[string]map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if d := before[name]; !slices.Contains(hotPlugged, d["type"]) && !maps.Equal(d, after[name]) {
+			return refusalf("Failed to remove device %q: Device cannot be removed when instance is running", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if d := after[name]; !slices.Contains(hotPlugged, d["type"]) && !maps.Equal(d, before[name]) {
+			return refusalf("Failed to add device %q: Device cannot be added when instance is running", name)
+		}
 	}
 	return nil
 }

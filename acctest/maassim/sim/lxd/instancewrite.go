@@ -158,7 +158,7 @@ func (c *Call) change(i *world.Instance, in api.InstancePut) error {
 		err = shrinkProblem(disks, i.ExpandedDevices())
 	}
 	if err == nil && i.Running {
-		err = liveProblem(i, before, i.ExpandedConfig())
+		err = cmp.Or(hotPlugProblem(disks, i.ExpandedDevices()), liveProblem(i, before, i.ExpandedConfig()))
 	}
 	if err != nil {
 		i.Definition = old

@@ -1,0 +1,77 @@
+package instance
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// properties are those of the devices that a VM may be given, by the type of the device
+// (lxd/device/gpu_*.go, pci.go, tpm.go, usb.go, as far as they are for VMs). LXD has other
+// devices for containers only; disks and NICs the program makes itself.
+var properties = map[string][]string{
+	"gpu": {"gputype", "id", "mdev", "pci", "productid", "vendorid"},
+	"pci": {"address"},
+	"tpm": {},
+	"usb": {"busnum", "devnum", "productid", "required", "serial", "vendorid"},
+}
+
+// DeviceTypes are the types of devices that a VM may be given.
+func DeviceTypes() []string { return slices.Sorted(maps.Keys(properties)) }
+
+// MayBe tells whether a VM may be given a device of a type.
+func MayBe(deviceType string) bool { return properties[deviceType] != nil }
+
+// IsHotPlugged tells whether LXD adds and removes a device while the VM runs (CanHotPlug).
+func IsHotPlugged(deviceType string) bool { return deviceType == "usb" }
+
+var (
+	deviceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	ownDevice  = regexp.MustCompile(`^(root|eth\d+|disk\d+)$`)
+	gpuTypes   = []string{"physical", "mdev", "sriov"}
+)
+
+// DeviceProblem says why a VM cannot be given a device, and which part of it is to blame:
+// "type", "properties", "properties.pci", or none for its name. Empty: it can.
+func DeviceProblem(name, deviceType string, has map[string]string) (part, problem string) {
+	switch {
+	case !deviceName.MatchString(name):
+		return "", fmt.Sprintf("%q is no name of a device: use 1 to 63 lower-case letters, digits and hyphens.", name)
+	case ownDevice.MatchString(name):
+		return "", fmt.Sprintf("%q is the name of a disk or an interface of the VM. Choose another name.", name)
+	case !MayBe(deviceType):
+		return "type", fmt.Sprintf("A VM cannot be given a device of the type %q, only of: %s. For disks and interfaces write disks and interfaces; an LXD profile may bring others.",
+			deviceType, strings.Join(DeviceTypes(), ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(has)) {
+		switch {
+		case !slices.Contains(properties[deviceType], key):
+			return "properties." + key, fmt.Sprintf("A %s device of a VM has no property %q. It has: %s.", deviceType, key, listed(properties[deviceType]))
+		case has[key] == "":
+			return "properties." + key, fmt.Sprintf("The value of %q is empty. Leave the property out.", key)
+		case key == "gputype" && !slices.Contains(gpuTypes, has[key]):
+			return "properties." + key, fmt.Sprintf("%q is one of %s, not %q.", key, strings.Join(gpuTypes, ", "), has[key])
+		}
+	}
+	return requiredProblem(deviceType, has)
+}
+
+// requiredProblem refuses a device without what LXD wants of it.
+func requiredProblem(deviceType string, has map[string]string) (part, problem string) {
+	switch {
+	case deviceType == "pci" && has["address"] == "":
+		return "properties", `A pci device needs its address on the host. Write address = "0000:01:00.0".`
+	case has["gputype"] == "mdev" && has["mdev"] == "":
+		return "properties", `A gpu device of the gputype mdev needs the property mdev: see lxc info --resources on the host.`
+	}
+	return "", ""
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

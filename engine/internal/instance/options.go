@@ -1,0 +1,153 @@
+// Package instance knows which instance options and devices of LXD a VM may be given, beside
+// what the program sets itself. It is pure.
+package instance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is what the value of an instance option is.
+type kind int
+
+const (
+	text kind = iota
+	boolean
+	integer
+	bootMode
+)
+
+// option is an instance option that a VM may be given. LXD changes a live one while the VM
+// runs. LXD also accepts some of the others then, but they count from the next start.
+type option struct {
+	kind kind
+	live bool
+}
+
+// options are those that LXD has for VMs, and that touch nothing the program or MAAS sets
+// (lxd/instance/instancetype/instance.go; live: lxd/instance/drivers/driver_qemu.go, Update).
+var options = map[string]option{
+	"boot.autostart":             {boolean, true},
+	"boot.autostart.delay":       {integer, true},
+	"boot.autostart.priority":    {integer, true},
+	"boot.host_shutdown_timeout": {integer, true},
+	"boot.stop.priority":         {integer, true},
+	SecureBoot:                   {boolean, false},
+	BootMode:                     {bootMode, false},
+	"cluster.evacuate":           {text, true},
+	"limits.cpu.nodes":           {text, false},
+	"limits.cpu.pin_strategy":    {text, false},
+	"limits.disk.priority":       {integer, false},
+	"security.agent.metrics":     {boolean, false},
+	"security.devlxd":            {boolean, false},
+	"security.devlxd.images":     {boolean, false},
+	"security.sev":               {boolean, false},
+	"security.sev.policy.es":     {boolean, false},
+	"snapshots.expiry":           {text, true},
+	"snapshots.pattern":          {text, true},
+	"snapshots.schedule":         {text, true},
+	"snapshots.schedule.stopped": {boolean, true},
+}
+
+// How a VM boots. An LXD has one of both: BootMode from 6.7 on.
+const (
+	SecureBoot = "security.secureboot"
+	BootMode   = "boot.mode"
+)
+
+// NoSecureBoot are the values that a VM is made with, by option: as MAAS makes them
+// (drivers/pod/lxd.py).
+var NoSecureBoot = map[string]string{SecureBoot: "false", BootMode: "uefi-nosecureboot"}
+
+const (
+	userArea = "user."
+	maxKey   = 255
+	maxValue = 4096
+)
+
+// refused are options that a VM cannot be given, and why: by their names, or by how they
+// begin where they end in a dot. The first that fits counts.
+var refused = []struct{ key, why string }{
+	{"limits.memory.hugepages", "it is set by hugepages. Write hugepages = true"},
+	{"limits.memory", "it is set by memory_mib. Write memory_mib"},
+	{"limits.cpu.allowance", containersOnly},
+	{"limits.cpu.priority", containersOnly},
+	{"limits.cpu", "it is set by cores and pinned_cores. Write one of them"},
+	{"limits.memory.", containersOnly},
+	{"limits.processes", containersOnly},
+	{"limits.hugepages.", containersOnly},
+	{"limits.kernel.", containersOnly},
+	{"linux.", containersOnly},
+	{"nvidia.", containersOnly},
+	{"security.idmap.", containersOnly},
+	{"security.syscalls.", containersOnly},
+	{"security.nesting", containersOnly},
+	{"security.privileged", containersOnly},
+	{"cloud-init.", guestData},
+	{"user.user-data", guestData},
+	{"user.vendor-data", guestData},
+	{"user.network-config", guestData},
+	{"user.meta-data", guestData},
+	{"user.maaslxd.", "it is a mark of this program. Choose another key"},
+	{"volatile.", "LXD keeps it itself. Leave it out"},
+	{"image.", "LXD keeps it itself, and the VM has no image of LXD. Leave it out"},
+	{"security.protection.", "it keeps MAAS from starting or deleting the VM. Write deletion_protection = true"},
+}
+
+const (
+	containersOnly = "LXD has it for containers only. Leave it out"
+	guestData      = "MAAS installs the VM and gives it its data. Write deploy.user_data_wo"
+)
+
+// MayHave tells whether a VM may be given an instance option.
+func MayHave(key string) bool { return keyProblem(key) == "" }
+
+// IsLive tells whether LXD changes an option while the VM runs.
+func IsLive(key string) bool { return options[key].live || strings.HasPrefix(key, userArea) }
+
+// OptionProblem says why a VM cannot be given an instance option, and the way out; empty: it
+// can.
+func OptionProblem(key, value string) string {
+	problem := keyProblem(key)
+	switch o := options[key]; {
+	case problem != "":
+		return problem
+	case value == "":
+		return fmt.Sprintf("The value of %q is empty, which LXD takes for a removal. Leave the key out.", key)
+	case len(value) > maxValue:
+		return fmt.Sprintf("The value of %q has %d bytes, and may have %d.", key, len(value), maxValue)
+	case o.kind == boolean && !slices.Contains([]string{"true", "false"}, value):
+		return fmt.Sprintf("%q is true or false, not %q.", key, value)
+	case o.kind == integer && !isInteger(value):
+		return fmt.Sprintf("%q is a whole number, not %q.", key, value)
+	case o.kind == bootMode && !slices.Contains(bootModes, value):
+		return fmt.Sprintf("%q is one of %s, not %q.", key, strings.Join(bootModes, ", "), value)
+	}
+	return ""
+}
+
+var bootModes = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
+
+func isInteger(value string) bool {
+	_, err := strconv.ParseInt(value, 10, 64)
+	return err == nil
+}
+
+// keyProblem is OptionProblem for a key alone.
+func keyProblem(key string) string {
+	if _, known := options[key]; known {
+		return ""
+	}
+	for _, r := range refused {
+		if key == r.key || strings.HasSuffix(r.key, ".") && strings.HasPrefix(key, r.key) {
+			return fmt.Sprintf("A VM cannot be given %q: %s.", key, r.why)
+		}
+	}
+	if name, isUsers := strings.CutPrefix(key, userArea); isUsers && name != "" && len(key) <= maxKey && !strings.ContainsAny(key, " \t\r\n") {
+		return ""
+	}
+	return fmt.Sprintf("A VM cannot be given %q. It may have user.* and: %s. An LXD profile may set others: see profile.", key, strings.Join(slices.Sorted(maps.Keys(options)), ", "))
+}

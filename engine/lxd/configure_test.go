@@ -1,0 +1,195 @@
+package lxd
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// has is what LXD has of the first instance: options that are not the program's own, and
+// devices that are no disks and no NICs, by their types.
+func (w *composeWorld) has(t *testing.T, name string) (config, devices map[string]string) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var found api.Instance
+	if _, err := s.get(s.at("instances", name), &found); err != nil {
+		t.Fatal(err)
+	}
+	config, devices = engine.OptionsOf(found.Config), map[string]string{}
+	for name, d := range engine.DevicesOf(found.Devices) {
+		devices[name] = d.Type
+	}
+	return config, devices
+}
+
+// TestConfigure gives a VM options and devices when it is made, and changes them later.
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	type options = map[string]string
+	tpm, usb := engine.Device{Type: "tpm"}, engine.Device{Type: "usb", Properties: options{"vendorid": "1d6b"}}
+	refusal := sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/**", Kind: sim.FaultStatus, Status: http.StatusBadRequest}
+	lost := sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/instances/*", Kind: sim.FaultLostReply, Times: 1}
+	cases := map[string]struct {
+		reason  string
+		change  func(*engine.VMSpec)
+		fault   *sim.Fault
+		config  options
+		devices options
+		refused string // the words of an error
+	}{
+		"Live": {
+			reason: "What LXD changes while a VM runs does not stop it.",
+			change: func(s *engine.VMSpec) {
+				s.Config = options{"user.team": "shop"}
+				s.Devices = map[string]engine.Device{"tpm0": tpm, "key": usb}
+			},
+			config: options{"user.team": "shop", "security.secureboot": "false"}, devices: options{"tpm0": "tpm", "key": "usb"},
+		},
+		"Removed": {
+			reason: "What is wanted no longer goes, and a VM boots again as it was made.",
+			change: func(s *engine.VMSpec) {
+				s.Config, s.Devices, s.MayStop = nil, nil, true
+				s.RemovedConfig, s.RemovedDevices = []string{"user.team", "security.secureboot"}, []string{"tpm0", "never"}
+			},
+			config: options{"security.secureboot": "false"}, devices: options{},
+		},
+		"Stops": {
+			reason: "A device that cannot be plugged in stops the VM, which runs again then.",
+			change: func(s *engine.VMSpec) {
+				s.Devices, s.MayStop = map[string]engine.Device{"tpm0": tpm, "tpm1": tpm}, true
+			},
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm", "tpm1": "tpm"},
+		},
+		"Runs": {
+			reason: "Without leave the VM stays as it is.",
+			change: func(s *engine.VMSpec) { s.Config = options{"user.team": "shop", "security.secureboot": "true"} },
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"},
+			refused: "must be stopped to change security.secureboot",
+		},
+		"ForeignDevice": {
+			reason: "A disk that somebody attached is not replaced.",
+			change: func(s *engine.VMSpec) { s.Devices, s.MayStop = map[string]engine.Device{"scratch": tpm}, true },
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"},
+			refused: "has a device scratch already, of the type none",
+		},
+		"OtherOption": {
+			reason: "This LXD is older than the option.", change: func(s *engine.VMSpec) { s.Config, s.MayStop = options{"boot.mode": "bios"}, true },
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"}, refused: `"security.secureboot" in its place`,
+		},
+		"Refused": {
+			reason: "LXD refuses it, and the VM is on again.", fault: &refusal, change: func(s *engine.VMSpec) { s.Config = options{"user.team": "shop"} },
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"}, refused: "400",
+		},
+		"Lost": {
+			reason: "What was done is not done twice.", fault: &lost, change: func(s *engine.VMSpec) { s.Config = options{"user.team": "shop"} },
+			config: options{"user.team": "shop", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"},
+		},
+		"Left": {
+			reason: "Who does not ask for a change gets none.", change: func(s *engine.VMSpec) { s.Config, s.Reconfigure = options{"user.team": "shop"}, false },
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			ref, want := w.runningVM(t, func(s *engine.VMSpec) {
+				s.Config, s.Devices, s.Resize = options{"user.team": "a"}, map[string]engine.Device{"tpm0": tpm}, false
+			})
+			if name == "ForeignDevice" {
+				w.editInstance(t, "web1", func(i *api.InstancePut) { i.Devices["scratch"] = options{"type": "none"} })
+			}
+			want.Reconfigure = true
+			tc.change(&want)
+			if tc.fault != nil {
+				w.sim.AddFault(*tc.fault)
+			}
+			_, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(said(err), tc.refused) {
+				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.refused, err)
+			}
+			config, devices := w.has(t, "web1")
+			if diff := cmp.Diff(tc.config, config) + cmp.Diff(tc.devices, devices); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+			if i, _ := w.instance(t); !i.Running {
+				t.Errorf("%s\nthe VM is off", tc.reason)
+			}
+			seen, err := w.process(t).VMs.Observe(t.Context(), ref)
+			if diff := cmp.Diff(tc.config, seen.Config); diff != "" || err != nil {
+				t.Errorf("options as they are seen: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// editInstance changes an instance as an administrator of its LXD does.
+func (w *composeWorld) editInstance(t *testing.T, name string, change func(*api.InstancePut)) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var found api.Instance
+	etag, err := s.get(s.at("instances", name), &found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := found.Writable()
+	put.Devices = maps.Clone(put.Devices)
+	change(&put)
+	if err := s.send(http.MethodPut, s.at("instances", name), put, etag); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBootMode: from LXD 6.7 on another option says how a VM boots, and nothing is made by
+// the one that it lacks.
+func TestBootMode(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, version, key, value string
+		refused                     bool
+	}{
+		"Old":      {"It has security.secureboot.", "5.21.3", "security.secureboot", "true", false},
+		"New":      {"It has boot.mode.", "6.7", "boot.mode", "uefi-secureboot", false},
+		"OldLacks": {"It does not have boot.mode yet.", "5.21.3", "boot.mode", "uefi-secureboot", true},
+		"NewLacks": {"It does not have security.secureboot any more.", "6.7", "security.secureboot", "true", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1, func(m *sim.Model) { m.Hosts[0].LXDVersion = tc.version })
+			comp := vm("web1")
+			comp.Config = map[string]string{tc.key: tc.value}
+			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, comp)
+			var bad *engine.SpecError
+			if tc.refused {
+				if !errors.As(err, &bad) || bad.Field != "config."+tc.key || len(w.whole()) > 0 {
+					t.Errorf("%s\ngot %v, made %v", tc.reason, err, w.whole())
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config, _ := w.has(t, "web1"); !maps.Equal(config, comp.Config) {
+				t.Errorf("%s\nit has %v", tc.reason, config)
+			}
+		})
+	}
+}

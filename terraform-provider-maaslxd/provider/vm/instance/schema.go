@@ -1,0 +1,68 @@
+// Package instance is the attributes config and devices of a VM: instance options and devices
+// of LXD beside those that the VM is made with.
+package instance
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+const (
+	maxOptions = 100
+	maxDevices = 32
+)
+
+// onlyInLXD begins what is the same of both.
+const onlyInLXD = "It is for VMs that are made in LXD itself (see `composer` of the provider); where MAAS composes VMs the plan is an error. "
+
+// onlyThese ends what is the same of both.
+const onlyThese = " Only these are looked after: those of others stay, and one that you remove goes. An import reads those that LXD shows."
+
+// Attributes are config and devices.
+func Attributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"config": schema.MapAttribute{
+			Optional:    true,
+			ElementType: types.StringType,
+			MarkdownDescription: "Instance options of LXD, by key, as texts. " + onlyInLXD +
+				"Keys are `user.*`, `boot.autostart` and others of `boot.*`, `cluster.evacuate`, `limits.cpu.nodes`, `limits.cpu.pin_strategy`, `limits.disk.priority`, " +
+				"`security.agent.metrics`, `security.devlxd`, `security.devlxd.images`, `security.secureboot`, `security.sev`, `security.sev.policy.es` and `snapshots.*`. " +
+				"Another key is an error of the plan, which says why and what to write. A VM has `security.secureboot` `\"false\"` unless you set it; from LXD 6.7 on, " +
+				"set `boot.mode`. Changes in place. `user.*`, `snapshots.*`, `cluster.evacuate` and `boot.*` without `boot.mode` change while the VM runs. " +
+				"The others need a stopped VM: the plan of one that runs is an error without `allow_stopping_for_update`." + onlyThese,
+			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxOptions)},
+		},
+		"devices": schema.MapNestedAttribute{
+			Optional: true,
+			MarkdownDescription: "Devices of LXD beside disks and interfaces, by name: lower-case letters, digits and hyphens, but not `root`, `eth0` or `disk1`. " + onlyInLXD +
+				"Changes in place. A device of the type `usb` comes and goes while the VM runs. The others need a stopped VM: the plan of one that runs is an error " +
+				"without `allow_stopping_for_update`. A restricted project of LXD must allow them, as by `restricted.devices.gpu`." + onlyThese,
+			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxDevices)},
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"type": schema.StringAttribute{
+					Required:            true,
+					MarkdownDescription: "Type of the device: `gpu`, `pci`, `tpm` or `usb`.",
+					Validators:          []validator.String{stringvalidator.OneOf(engine.DeviceTypes()...)},
+				},
+				"properties": schema.MapAttribute{
+					Optional:    true,
+					ElementType: types.StringType,
+					MarkdownDescription: "What LXD is to know of the device, as texts. `gpu` has `gputype`, `id`, `mdev`, `pci`, `productid` and `vendorid`. `pci` has `address`. " +
+						"`usb` has `busnum`, `devnum`, `productid`, `required`, `serial` and `vendorid`. `tpm` has none.",
+					Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtLeast(1)},
+				},
+			}},
+		},
+	}
+}
+
+// DeviceType is the type of an element of devices.
+var DeviceType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"type": types.StringType, "properties": types.MapType{ElemType: types.StringType},
+}}

@@ -1,0 +1,200 @@
+package instance
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+// Settings are the two attributes of a configuration, a plan or a state.
+type Settings struct {
+	Config  types.Map
+	Devices types.Map
+}
+
+// deviceModel is an element of devices.
+type deviceModel struct {
+	Type       types.String `tfsdk:"type"`
+	Properties types.Map    `tfsdk:"properties"`
+}
+
+// IsNull tells that neither is set.
+func (s Settings) IsNull() bool { return s.Config.IsNull() && s.Devices.IsNull() }
+
+// Equal tells whether both say the same.
+func (s Settings) Equal(other Settings) bool {
+	return s.Config.Equal(other.Config) && s.Devices.Equal(other.Devices)
+}
+
+// Options are the options whose values are known, nil for none.
+func (s Settings) Options() map[string]string { return texts(s.Config) }
+
+// texts are the elements of a map that are known, nil for none.
+func texts(m types.Map) map[string]string {
+	var out map[string]string
+	for key, v := range m.Elements() {
+		if text, ok := v.(types.String); ok && values.IsSet(text) {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = text.ValueString()
+		}
+	}
+	return out
+}
+
+// KnownDevices are the devices that are known throughout, nil for none.
+func (s Settings) KnownDevices(ctx context.Context, diags *diag.Diagnostics) map[string]engine.Device {
+	var out map[string]engine.Device
+	for name, m := range values.DecodeMap[deviceModel](ctx, s.Devices, diags) {
+		if m.Type.IsUnknown() || !values.KnownThroughout(ctx, m.Properties) {
+			continue
+		}
+		if out == nil {
+			out = map[string]engine.Device{}
+		}
+		out[name] = engine.Device{Type: m.Type.ValueString(), Properties: texts(m.Properties)}
+	}
+	return out
+}
+
+// Check refuses options and devices that a VM cannot be given.
+func (s Settings) Check(ctx context.Context, vm string, diags *diag.Diagnostics) {
+	devices := s.KnownDevices(ctx, diags)
+	maps.DeleteFunc(devices, func(_ string, d engine.Device) bool { // its validator says so
+		return !slices.Contains(engine.DeviceTypes(), d.Type)
+	})
+	if err := engine.ValidateInstance(s.optionsByKey(), devices); err != nil {
+		diagnostics.Report(diags, "give options and devices to VM "+vm, err)
+	}
+}
+
+// optionsByKey are the options, with no value for those of a wrong key whose value is not
+// known yet.
+func (s Settings) optionsByKey() map[string]string {
+	options := map[string]string{}
+	for key, v := range s.Config.Elements() {
+		if v.IsUnknown() && !engine.MayHaveInstanceOption(key) {
+			options[key] = ""
+		}
+	}
+	maps.Copy(options, s.Options())
+	return options
+}
+
+// Removed are the keys and names that the settings before have besides.
+func (s Settings) Removed(before Settings) (config, devices []string) {
+	return values.Difference(keysOf(before.Config), keysOf(s.Config)), values.Difference(keysOf(before.Devices), keysOf(s.Devices))
+}
+
+func keysOf(m types.Map) []string { return slices.Sorted(maps.Keys(m.Elements())) }
+
+// Stopping names the first attribute, and what of it, that changes in a plan and needs a
+// stopped VM; empty: none does.
+func (s Settings) Stopping(before Settings) (attribute, what string) {
+	for _, key := range changed(s.Config, before.Config) {
+		if !engine.InstanceOptionIsLive(key) {
+			return "config", key
+		}
+	}
+	for _, name := range changed(s.Devices, before.Devices) {
+		if !isHotPlugged(s.Devices.Elements()[name]) || !isHotPlugged(before.Devices.Elements()[name]) {
+			return "devices", "device " + name
+		}
+	}
+	return "", ""
+}
+
+// changed are the keys of the elements in which two maps differ, sorted.
+func changed(a, b types.Map) []string {
+	all := slices.Concat(keysOf(a), keysOf(b))
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(key string) bool {
+		x, y := a.Elements()[key], b.Elements()[key]
+		return x != nil && y != nil && x.Equal(y)
+	})
+}
+
+// isHotPlugged tells of an element of devices, or of none.
+func isHotPlugged(element attr.Value) bool {
+	object, ok := element.(types.Object)
+	if !ok {
+		return element == nil
+	}
+	kind, _ := object.Attributes()["type"].(types.String)
+	return engine.Device{Type: kind.ValueString()}.IsHotPlugged()
+}
+
+// Refreshed are the settings as a VM has them now, of those that are declared. What is gone
+// leaves them; where nobody tells, they stay.
+func (s Settings) Refreshed(ctx context.Context, vm engine.Machine, diags *diag.Diagnostics) Settings {
+	if !s.Config.IsNull() && vm.Config != nil {
+		seen := maps.Clone(vm.Config)
+		maps.DeleteFunc(seen, func(key, _ string) bool { return s.Config.Elements()[key] == nil })
+		s.Config = optionsMap(seen)
+	}
+	if !s.Devices.IsNull() && vm.Devices != nil {
+		seen := maps.Clone(vm.Devices)
+		maps.DeleteFunc(seen, func(name string, _ engine.Device) bool { return s.Devices.Elements()[name] == nil })
+		s.Devices = devicesMap(ctx, seen, diags)
+	}
+	return s
+}
+
+// Imported are the settings of a VM that nothing is known of: what LXD shows, without what
+// each VM is made with. Null where there is none.
+func Imported(ctx context.Context, vm engine.Machine, diags *diag.Diagnostics) Settings {
+	s := Settings{Config: types.MapNull(types.StringType), Devices: types.MapNull(DeviceType)}
+	seen := maps.Clone(vm.Config)
+	maps.DeleteFunc(seen, engine.InstanceOptionIsDefault)
+	if len(seen) > 0 {
+		s.Config = optionsMap(seen)
+	}
+	if len(vm.Devices) > 0 {
+		s.Devices = devicesMap(ctx, vm.Devices, diags)
+	}
+	return s
+}
+
+// With are these settings and those of others: all that may be on the VM stays known.
+func (s Settings) With(others Settings) Settings {
+	return Settings{Config: with(s.Config, others.Config), Devices: with(s.Devices, others.Devices)}
+}
+
+// with are the elements of both maps; null where neither has any.
+func with(m, other types.Map) types.Map {
+	if m.IsNull() {
+		return other
+	}
+	all := maps.Clone(other.Elements())
+	maps.Copy(all, m.Elements())
+	return types.MapValueMust(m.ElementType(context.Background()), all)
+}
+
+func optionsMap(options map[string]string) types.Map {
+	elements := map[string]attr.Value{}
+	for key, value := range options {
+		elements[key] = types.StringValue(value)
+	}
+	return types.MapValueMust(types.StringType, elements)
+}
+
+func devicesMap(ctx context.Context, devices map[string]engine.Device, diags *diag.Diagnostics) types.Map {
+	models := map[string]deviceModel{}
+	for name, d := range devices {
+		m := deviceModel{Type: types.StringValue(d.Type), Properties: types.MapNull(types.StringType)}
+		if len(d.Properties) > 0 {
+			m.Properties = optionsMap(d.Properties)
+		}
+		models[name] = m
+	}
+	return values.EncodeMap(ctx, DeviceType, models, diags)
+}
