@@ -30,6 +30,7 @@ var exampleTests = []struct {
 	{"resources/maaslxd_vm_host/resource_selector.tf", []string{"TestAccExampleHosts"}},
 	{"resources/maaslxd_vm_host/resource_registered.tf", []string{"TestAccExampleHosts"}},
 	{"resources/maaslxd_vm_host/resource_network.tf", []string{"TestAccExampleHostNetwork"}},
+	{"resources/maaslxd_vm_host/resource_storage.tf", []string{"TestAccExampleHostStorage"}},
 	{"resources/maaslxd_vm_host/packages.yaml", []string{"TestAccExampleHosts"}},
 	{"resources/maaslxd_vm_host/import*", []string{"TestAccExampleHosts"}},
 	{"resources/maaslxd_machine/resource.tf", []string{"TestAccExampleMachines"}},

@@ -89,6 +89,28 @@ func TestAccWorkflowMachineReplaced(t *testing.T) {
 	}
 }
 
+// TestAccWorkflowMachineFormerName replaces a machine that is named by the hostname which it had
+// before, and which it will not have again, or which another machine has by now. The plan says
+// so: a release would come before the error.
+func TestAccWorkflowMachineFormerName(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(db(`hostname = "db-1"`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`)))
+	x.edit(t, "db-1", sim.MachineEdit{Hostname: new("rack7-a")})
+	w.refusedPlan(t, "somebody else has renamed it since Name the machine that is meant by its system id")
+	x.edit(t, "rack7-a", sim.MachineEdit{Hostname: new("db-1")})
+	x.edit(t, "node2", sim.MachineEdit{Hostname: new("node1")})
+	w.refusedPlan(t, "node1 was the name of machine db-1 by now that of another machine Name the machine that is meant by its system id")
+	x.edit(t, "node1", sim.MachineEdit{Hostname: new("node2")})
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAccWorkflowMachineHostnames swaps the hostnames of two machines in one apply.
 func TestAccWorkflowMachineHostnames(t *testing.T) {
 	t.Parallel()
@@ -169,9 +191,18 @@ func TestAccWorkflowMachineProtection(t *testing.T) {
 	w.run(t, "state", "rm", machineAddress)
 	w.run(t, "import", "-no-color", machineAddress, "node1")
 	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("renamed", `machine = "node1"`, noble)))
+	kept := []string{`machine = "node1"`, noble, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`}
+	w.configure(t, x.config(onMetal("renamed", kept...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	wantLock(false)
+	wantLock(true) // for all that an import sees, the lock is somebody else's
+	w.refuses(t, `locked in MAAS`, "destroy", "-auto-approve", "-no-color")
+	w.configure(t, x.config(onMetal("renamed", append(kept, on)...)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.edit(t, "node1", sim.MachineEdit{Locked: new(false)})
+	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
+	w.configure(t, x.config(onMetal("renamed", append(kept, `deletion_protection = false`)...)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)

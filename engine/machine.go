@@ -182,8 +182,8 @@ type Upkeep struct {
 	Description *string
 	// Locked says whether MAAS's lock is on the machine, which keeps everybody from
 	// deleting, releasing and changing it. It is unlocked for as long as a change takes.
-	// Nil leaves the lock alone: one that is there then refuses every change but that of
-	// tags.
+	// Nil leaves the lock alone: one that is there then refuses every change, but for the
+	// tags of a VM.
 	Locked *bool
 	// Annotations are workload annotations of MAAS that a finished machine shall have, and
 	// RemovedAnnotations are the keys of those that were wanted before. Other keys are left

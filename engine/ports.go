@@ -62,6 +62,7 @@ type Machine struct {
 
 // MachineDisk is a physical block device of a machine.
 type MachineDisk struct {
+	ID     int // MAAS's number of the block device
 	Name   string
 	SizeGB int64 // decimal: 1 GB = 1000000000 bytes, as MAAS counts disks
 	Pool   string
@@ -217,24 +218,6 @@ type MachineUpdate struct {
 	Pool        *string
 	Domain      *string
 	SwapBytes   *int64 // 0: deployments make none
-}
-
-// Deployment says what to install.
-type Deployment struct {
-	Image     string // "ubuntu/noble" or a name as in MAAS's boot resources; empty: MAAS's default
-	Kernel    string // hwe_kernel; empty: MAAS's default
-	UserData  []byte // plain, not base64
-	Ephemeral bool   // run from memory
-	// HardwareSync has an agent on the machine tell MAAS of changes of its hardware.
-	HardwareSync bool
-	// NoSwap has MAAS make no swap, which kubelets refuse to start with. MAAS sees
-	// to that for Ubuntu alone: an image of a user's own decides itself.
-	NoSwap bool
-}
-
-// MustDisableSwap tells that the machine would get swap which the deployment shall not have.
-func (d *Deployment) MustDisableSwap(m Machine) bool {
-	return d != nil && d.NoSwap && (m.SwapBytes == nil || *m.SwapBytes != 0)
 }
 
 // VMHost is an LXD server on which VMs can be made.

@@ -20,6 +20,10 @@ type Metal interface {
 	// Annotate sets owner data; an empty value removes its key, other keys
 	// stay. ErrConflict unless the machine is acquired.
 	Annotate(ctx context.Context, systemID string, data map[string]string) error
+	// SetStorageLayout replaces what lies on the machine's disks, which it must have. The
+	// layout stays until somebody sets another one or commissions the machine. ErrConflict
+	// unless it is Ready: not even an Allocated one can be laid out.
+	SetStorageLayout(ctx context.Context, m Machine, l StorageLayout) error
 	// CreateBridge makes a bridge on an interface, which loses its links. On an
 	// Allocated machine the bridge has them until the release, which takes it away;
 	// on others it has none, and stays. Not repeatable: MAAS refuses a second one

@@ -89,7 +89,10 @@ func TestMachineKeptBroken(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := inMemoryOf(t, metalWorld())
 					rows := ledger.NewMemory(nil)
-					spec := kept(func(s *engine.MachineSpec) { s.Upkeep.Locked = nil })
+					spec := kept(func(s *engine.MachineSpec) {
+						s.Upkeep.Locked = nil
+						s.Deploy.Storage = &engine.StorageLayout{Type: "lvm", VolumeSizeGB: 20}
+					})
 					p := r.start(t, rows, nth, with)
 					_, first := p.machine(unallocated, spec)
 					if first != nil {

@@ -23,6 +23,12 @@ func TestSelectorPassesOver(t *testing.T) {
 		"NoDisk":       {reason: "There is nothing to install on.", change: func(m *sim.Model) { m.Machines[0].NoDisk = true }},
 		"NoNIC":        {reason: "MAAS could not boot it.", change: func(m *sim.Model) { m.Machines[0].NoNIC = true }},
 		"Architecture": {reason: "MAAS has no image for it.", change: func(m *sim.Model) { m.Machines[0].Architecture = "arm64/generic" }},
+		"OneDisk": {
+			reason: "The root file system goes to the second disk.", change: func(m *sim.Model) { m.Machines[1].MoreDisksGB = []int64{50} },
+			spec: func(h *engine.HostSpec) {
+				h.Machine.Deploy.Storage = &engine.StorageLayout{Type: "flat", RootDisk: "sdb", RootSizeGB: 40}
+			},
+		},
 		"SmallDisk": {
 			reason: "The pools lie in files on it.", change: func(m *sim.Model) { m.Machines[0].DiskGB = 100 },
 			spec: func(h *engine.HostSpec) {

@@ -75,7 +75,7 @@ func disks(wire []wireDisk) []engine.MachineDisk {
 	var made []engine.MachineDisk
 	for _, d := range sorted {
 		made = append(made, engine.MachineDisk{
-			Name: d.Name, SizeGB: (d.SizeBytes + bytesPerGB/2) / bytesPerGB, Pool: d.Pool, Tags: d.Tags,
+			ID: d.ID, Name: d.Name, SizeGB: (d.SizeBytes + bytesPerGB/2) / bytesPerGB, Pool: d.Pool, Tags: d.Tags,
 		})
 	}
 	return made

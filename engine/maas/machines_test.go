@@ -32,8 +32,8 @@ func TestMachineIsRead(t *testing.T) {
 		PowerState: "on", Locked: true, Owner: "admin", Description: "d", Zone: "az1", Pool: "default", Domain: "maas",
 		Tags: []string{"blue", "virtual"}, HostID: 8, HostName: "lxd1", Cores: 2, MemoryMiB: 2048,
 		Disks: []engine.MachineDisk{
-			{Name: "sda", SizeGB: 8, Pool: "default", Tags: []string{"default", "maaslxd-abc"}},
-			{Name: "sdb", SizeGB: 4, Tags: []string{"ssd"}},
+			{ID: 20, Name: "sda", SizeGB: 8, Pool: "default", Tags: []string{"default", "maaslxd-abc"}},
+			{ID: 21, Name: "sdb", SizeGB: 4, Tags: []string{"ssd"}},
 		},
 		Interfaces: []engine.MachineInterface{
 			{ID: 77, Name: "enp5s0", MAC: "00:16:3e:00:00:01", VLAN: 1, Links: []engine.InterfaceLink{{Mode: "static", Subnet: "10.77.0.0/24", IP: "10.77.0.51"}}},

@@ -49,6 +49,20 @@ func (c *Machines) Annotate(ctx context.Context, systemID string, data map[strin
 	return c.write(ctx, systemID, r, nil)
 }
 
+// SetStorageLayout implements engine.Metal. MAAS takes sizes in bytes and disks by number.
+func (c *Machines) SetStorageLayout(ctx context.Context, m engine.Machine, l engine.StorageLayout) error {
+	r := api.Post("set_storage_layout", machineRoute, m.SystemID).Set("storage_layout", l.Type).Set("cache_mode", l.CacheMode)
+	if d, ok := m.Disk(l.RootDisk); ok {
+		r.Put("root_device", strconv.Itoa(d.ID))
+	}
+	for parameter, size := range map[string]int64{"root_size": l.RootSizeGB, "lv_size": l.VolumeSizeGB} {
+		if size > 0 {
+			r.Put(parameter, strconv.FormatInt(size*bytesPerGB, 10))
+		}
+	}
+	return c.write(ctx, m.SystemID, r, nil)
+}
+
 // CreateBridge implements engine.Metal.
 func (c *Machines) CreateBridge(ctx context.Context, systemID string, interfaceID int, name string) error {
 	r := api.Post("create_bridge", "nodes/{id}/interfaces/", systemID)

@@ -155,3 +155,32 @@ func TestLostReplies(t *testing.T) {
 		}
 	}
 }
+
+// TestSetStorageLayout sends sizes in bytes and the disk by its number, and what is not said not at
+// all: MAAS refuses an empty size.
+func TestSetStorageLayout(t *testing.T) {
+	t.Parallel()
+	m := engine.Machine{SystemID: "abc123", Disks: []engine.MachineDisk{{ID: 20, Name: "sda"}, {ID: 21, Name: "sdb"}}}
+	cases := map[string]struct {
+		layout engine.StorageLayout
+		want   string
+	}{
+		"Flat":   {engine.StorageLayout{Type: "flat"}, "storage_layout=flat"},
+		"Disk":   {engine.StorageLayout{Type: "flat", RootDisk: "sdb", RootSizeGB: 40}, "root_device=21&root_size=40000000000&storage_layout=flat"},
+		"Volume": {engine.StorageLayout{Type: "lvm", VolumeSizeGB: 20}, "lv_size=20000000000&storage_layout=lvm"},
+		"Cache":  {engine.StorageLayout{Type: "bcache", CacheMode: "writeback"}, "cache_mode=writeback&storage_layout=bcache"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := always(200, "application/json", "{}")
+			if err := testClient(t, f).Machines.SetStorageLayout(t.Context(), m, tc.layout); err != nil {
+				t.Fatal(err)
+			}
+			sent := f.all()
+			if len(sent) != 1 || sent[0].Form.Encode() != tc.want {
+				t.Errorf("got %v %v, want %s", f.routes(), sent, tc.want)
+			}
+		})
+	}
+}

@@ -19,7 +19,10 @@ func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.Machi
 		return engine.Machine{}, err
 	}
 	for _, m := range choices {
-		err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key))
+		err := b.layOut(ctx, m, want.Deploy)
+		if err == nil {
+			err = b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key))
+		}
 		switch {
 		case err == nil:
 			b.Log.InfoContext(ctx, "allocated machine", "name", m.Hostname, "system_id", m.SystemID)
@@ -95,6 +98,11 @@ func (b *choice) Choices(ctx context.Context, key engine.Key, want engine.Machin
 func (b *choice) CheckSuits(ctx context.Context, m engine.Machine, want engine.MachineSpec, prepare Preparation) error {
 	if err := b.imaged(ctx, m, want); err != nil {
 		return err
+	}
+	if want.Deploy != nil {
+		if err := want.Deploy.Storage.Fits(m); err != nil {
+			return err
+		}
 	}
 	return prepare.Fits(ctx, m)
 }

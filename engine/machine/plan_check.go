@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/settle"
@@ -61,8 +62,12 @@ func named(m engine.Machine, name string) bool {
 // already is given back before it is deployed anew.
 func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
 	m, err := b.FindNamed(ctx, want.Machine)
-	if errors.Is(err, engine.ErrNotFound) {
-		if own, lookErr := b.Look(ctx, ref); lookErr == nil && settle.WasCalled(own, want.Machine) {
+	if err == nil || errors.Is(err, engine.ErrNotFound) {
+		if own, lookErr := b.Look(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
+			if ambiguous := formerNameError(own, m, want.Machine); ambiguous != nil {
+				o.Add(ambiguous)
+				return
+			}
 			m, ref.SystemID, err = own, own.SystemID, nil // it has that name again once it is given back
 		}
 	}
@@ -83,4 +88,20 @@ func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 		}
 	}
 	o.Add(b.CheckSuits(ctx, m, want, prepare))
+}
+
+// formerNameError refuses to find our machine again by the name that it had before we renamed
+// it, where it will not have that name after a release: somebody else has renamed it since, or
+// another machine has the name. It is nil where it will.
+func formerNameError(own, other engine.Machine, name string) error {
+	message := ""
+	switch back := settle.BeforeOf(own).Restoring(own).Hostname; {
+	case other.SystemID != "":
+		message = fmt.Sprintf("%s was the name of machine %s (system id %s), and is by now that of another machine (%s, %s)", name, own.Hostname, own.SystemID, other.SystemID, other.StatusName)
+	case back == nil:
+		message = fmt.Sprintf("machine %s (system id %s) was called %s before, and somebody else has renamed it since, so that a release leaves it the name %s", own.Hostname, own.SystemID, name, own.Hostname)
+	default:
+		return nil
+	}
+	return &engine.SpecError{Field: "machine", Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
 }

@@ -61,7 +61,7 @@ func (b *keeping) putHostnameBack(ctx context.Context, key engine.Key, m engine.
 	switch {
 	case taken:
 		b.Log.WarnContext(ctx, "cannot give a machine its former hostname back", "name", m.Hostname, "error", err.Error())
-		return m, nil
+		return b.settler.Unpark(ctx, m, settle.BeforeOf(m)), nil
 	case err != nil:
 		return m, err
 	}

@@ -154,7 +154,10 @@ func (b *Kind) fail(ctx context.Context, _ engine.Key, want engine.MachineSpec, 
 }
 
 // retake allocates a machine that was ours to be and has been released since.
-func (b *Kind) retake(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+func (b *Kind) retake(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	if err := b.layOut(ctx, m, want.Deploy); err != nil {
+		return engine.Result[engine.BareMetal]{}, err
+	}
 	if err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key)); err != nil {
 		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
 	}

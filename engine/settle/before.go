@@ -26,7 +26,8 @@ type Before struct {
 	TagsOff []string `json:"tags_off,omitempty"`
 }
 
-// Former is what a field said before, and all that we have written into it since.
+// Former is what a field said before, and what we have written into it since: the last value,
+// and the one before if a run that died may not have written the last.
 type Former struct {
 	Was string   `json:"was"`
 	Set []string `json:"set"`
@@ -51,14 +52,19 @@ func (b Before) Note() (map[string]string, error) {
 	return map[string]string{beforeData: string(text)}, nil
 }
 
-// formerOf is a field that says now what it does, and is to say something else.
-func formerOf(f *Former, now, next string) *Former {
-	if f == nil {
+// formerOf is a field that says now what it does, and is to say something else. A value that
+// somebody else has written since is what the site wants back: we moved a machine from az1 to
+// az2, its owner moved it to az3, and after a release it belongs in az3.
+func formerOf(f *Former, now, next string, parked bool) *Former {
+	switch {
+	case f == nil:
 		return &Former{Was: now, Set: []string{next}}
+	case parked || now == f.Was || now == next:
+		return &Former{Was: f.Was, Set: []string{next}}
+	case slices.Contains(f.Set, now):
+		return &Former{Was: f.Was, Set: []string{now, next}}
 	}
-	set := append(slices.Clone(f.Set), next)
-	slices.Sort(set)
-	return &Former{Was: f.Was, Set: slices.Compact(set)}
+	return &Former{Was: now, Set: []string{next}}
 }
 
 // Changed adds what an update is about to change of a machine, and the tags that it is about
@@ -73,7 +79,7 @@ func (b Before) Changed(m engine.Machine, u engine.MachineUpdate, added, removed
 		{&b.Description, engine.DescriptionText(m.Description), textOf(u.Description)},
 	} {
 		if c.next != nil && *c.next != c.now {
-			*c.field = formerOf(*c.field, c.now, *c.next)
+			*c.field = formerOf(*c.field, c.now, *c.next, c.now == parkingName(m))
 		}
 	}
 	putOn, off := b.Tags, b.TagsOff

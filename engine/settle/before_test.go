@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ func TestBefore(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		changes []engine.MachineUpdate
+		between func(*engine.Machine) // after the first change
 		others  func(*engine.Machine)
 		want    engine.MachineUpdate
 	}{
@@ -27,6 +29,15 @@ func TestBefore(t *testing.T) {
 		"Others": {
 			reason: "Somebody has moved it since, and means it.", changes: []engine.MachineUpdate{{Zone: text("az2"), Pool: text("lab")}},
 			others: func(m *engine.Machine) { m.Zone = "az3" }, want: engine.MachineUpdate{Pool: text("default")},
+		},
+		"Domain": {reason: "So is the domain.", changes: []engine.MachineUpdate{{Domain: text("prod")}}, want: engine.MachineUpdate{Domain: text("maas")}},
+		"OthersThenUs": {
+			reason: "Somebody moved it to az3 and means it, and we took it back until the release.", changes: []engine.MachineUpdate{{Zone: text("az2")}, {Zone: text("az2")}},
+			between: func(m *engine.Machine) { m.Zone = "az3" }, want: engine.MachineUpdate{Zone: text("az3")},
+		},
+		"Parked": {
+			reason: "Its parking name is nobody's wish.", changes: []engine.MachineUpdate{{Hostname: text("db-1")}, {Hostname: text("db-2")}},
+			between: func(m *engine.Machine) { m.Hostname = parkingName(*m) }, want: engine.MachineUpdate{Hostname: text("node1")},
 		},
 		"CutOff": {
 			reason: "A run died after it had noted a second change, and before it made it.", changes: []engine.MachineUpdate{{Zone: text("az2")}, {Zone: text("az3")}},
@@ -41,13 +52,16 @@ func TestBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := taken
-			for _, u := range tc.changes {
+			for i, u := range tc.changes {
+				if i == 1 && tc.between != nil {
+					tc.between(&m)
+				}
 				note, err := BeforeOf(m).Changed(m, u, nil, nil).Note()
 				if err != nil {
 					t.Fatal(err)
 				}
 				m.OwnerData = note
-				for _, f := range []struct{ field, to *string }{{&m.Hostname, u.Hostname}, {&m.Zone, u.Zone}, {&m.Pool, u.Pool}, {&m.Description, u.Description}} {
+				for _, f := range []struct{ field, to *string }{{&m.Hostname, u.Hostname}, {&m.Zone, u.Zone}, {&m.Pool, u.Pool}, {&m.Domain, u.Domain}, {&m.Description, u.Description}} {
 					if f.to != nil {
 						*f.field = *f.to
 					}
@@ -60,6 +74,30 @@ func TestBefore(t *testing.T) {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestBeforeStaysShort changes a description at every apply, as one does that names a commit.
+func TestBeforeStaysShort(t *testing.T) {
+	t.Parallel()
+	m := engine.Machine{Description: "rack 7"}
+	var longest int
+	for n := range 50 {
+		text := fmt.Sprintf("commit %04d", n)
+		note, err := BeforeOf(m).Changed(m, engine.MachineUpdate{Description: &text}, nil, nil).Note()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.OwnerData, m.Description = note, text
+		if n == 1 {
+			longest = len(note[beforeData])
+		}
+	}
+	if got := len(m.OwnerData[beforeData]); got != longest {
+		t.Errorf("after 50 changes the note has %d bytes, after two it had %d", got, longest)
+	}
+	if back := BeforeOf(m).Restoring(m).Description; back == nil || *back != "rack 7" {
+		t.Errorf("it would say %v after a release", back)
 	}
 }
 

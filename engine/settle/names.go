@@ -82,6 +82,18 @@ func (s *Settler) park(ctx context.Context, w Wish, m engine.Machine) error {
 	return &NameWait{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, w.Hostname)}
 }
 
+// Unpark gives a machine that is released with its parking name the last one that we gave it:
+// nobody shall find a machine that is called so.
+func (s *Settler) Unpark(ctx context.Context, m engine.Machine, before Before) engine.Machine {
+	if !isParked(m) || before.Hostname == nil || len(before.Hostname.Set) == 0 {
+		return m
+	}
+	last := before.Hostname.Set[len(before.Hostname.Set)-1]
+	s.unpark(ctx, m, last)
+	m.Hostname = last
+	return m
+}
+
 // unpark gives a machine that waits in vain its former name back: nobody else wants it. Where
 // that fails, the machine keeps its parking name, and the error tells it.
 func (s *Settler) unpark(ctx context.Context, m engine.Machine, former string) {

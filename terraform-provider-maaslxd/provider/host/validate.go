@@ -45,6 +45,11 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	if d := values.Decode[values.Deployment](ctx, config.Deploy, diags); d != nil {
 		values.CheckUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
 		checkVendorData(d.UserDataWO, diags)
+		if values.KnownThroughout(ctx, d.StorageLayout) {
+			if err := d.Spec().ValidateStorage(); err != nil {
+				diagnostics.Report(diags, "deploy host "+config.Name.ValueString(), err)
+			}
+		}
 	}
 	checkChannel(ctx, config, diags)
 	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "network", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {

@@ -37,6 +37,9 @@ type notes struct {
 	// Protected: the state protects the machine from deletion. The second plan of a
 	// replacement has no state.
 	Protected bool `json:"protected,omitempty"`
+	// ProtectionApplied: the last apply wanted it protected. Somebody may have taken the lock
+	// off since.
+	ProtectionApplied bool `json:"protection_applied,omitempty"`
 }
 
 // markOf is the key that a machine is marked with; empty: with none.

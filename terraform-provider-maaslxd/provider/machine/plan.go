@@ -41,7 +41,8 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	if p.again = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags); p.again {
-		values.RefuseDestroy("machine "+p.plan.Name.ValueString(), readNotes(ctx, req.Private, p.diags).Protected, p.diags)
+		n := readNotes(ctx, req.Private, p.diags)
+		values.RefuseDestroy("machine "+p.plan.Name.ValueString(), n.Protected || n.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 	}
 	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 		r.client.CheckMAAS(ctx, p.notes.MAAS, "change machine "+p.state.Name.ValueString(), p.diags)
@@ -59,8 +60,8 @@ func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPl
 	var protected types.Bool
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
-	values.RefuseDestroy("machine "+name.ValueString(), protected.ValueBool(), &resp.Diagnostics)
 	n := readNotes(ctx, req.Private, &resp.Diagnostics)
+	values.RefuseDestroy("machine "+name.ValueString(), protected.ValueBool() || n.ProtectionApplied, &resp.Diagnostics)
 	r.client.CheckMAAS(ctx, n.MAAS, "destroy machine "+name.ValueString(), &resp.Diagnostics)
 }
 
@@ -83,7 +84,10 @@ func (p *machinePlan) decide(ctx context.Context) {
 		p.planWork()
 		p.planAnew()
 	}
-	values.RefuseReplacement("machine "+p.state.Name.ValueString(), p.replace, p.state.Protection, p.diags)
+	values.RefuseReplacement("machine "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
+	if values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
+		p.plan.Status = types.StringUnknown()
+	}
 	if !p.plan.Hostname.Equal(p.state.Hostname) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()
 	}

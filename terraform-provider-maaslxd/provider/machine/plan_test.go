@@ -128,16 +128,21 @@ func TestProtectedPlans(t *testing.T) {
 		state  object
 		says   string
 	}{
-		"Destroy":     {"What is protected stays.", nil, protected, "is not destroyed"},
-		"Replaced":    {"A replacement releases it, too.", configured.With(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
-		"LineRemoved": {"So it is where the line goes.", configured.With(object{"machine": "node2"}), protected, "apply that first"},
-		"Kept":        {"A change in place is none.", configured.With(object{"zone": "az2", "deletion_protection": true}), protected, ""},
-		"NeverSaid":   {"Without protection nothing is refused.", nil, deployed, ""},
+		"Destroy":            {"What is protected stays.", nil, protected, "is not destroyed"},
+		"Replaced":           {"A replacement releases it, too.", configured.With(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
+		"LineRemoved":        {"So it is where the line goes.", configured.With(object{"machine": "node2"}), protected, "apply that first"},
+		"Kept":               {"A change in place is none.", configured.With(object{"zone": "az2", "deletion_protection": true}), protected, ""},
+		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployed.With(object{"deletion_protection": false}), "is not destroyed"},
+		"AppliedReplaced":    {"The configuration still protects it.", configured.With(object{"machine": "node2", "deletion_protection": true}), deployed.With(object{"deletion_protection": false}), "because of machine"},
+		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", configured.With(object{"machine": "node2", "deletion_protection": false}), deployed.With(object{"deletion_protection": false}), ""},
+		"NeverSaid":          {"Without protection nothing is refused.", nil, deployed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: finished})
+			n := finished
+			n.ProtectionApplied = strings.HasPrefix(name, "Applied")
+			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: n})
 			var refusals []*tfprotov6.Diagnostic
 			for _, d := range got.Diagnostics {
 				if d.Severity == tfprotov6.DiagnosticSeverityError {

@@ -50,7 +50,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	n.Imported = n.Imported || imported
 	state.refreshRead(ctx, m, n, imported, diags)
-	n.Protected = state.Protection.ValueBool()
+	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	save(ctx, &resp.State, resp.Identity, state, diags)
 	writeNotes(ctx, resp.Private, n, diags)
 }

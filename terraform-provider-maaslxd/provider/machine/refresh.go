@@ -95,7 +95,7 @@ func installedDeployment(ctx context.Context, seen engine.BareMetal, diags *diag
 	if seen.Image == "" {
 		return types.ObjectNull(deployType.AttrTypes)
 	}
-	d := deployModel{Deployment: values.Deployment{Image: types.StringValue(seen.Image), Kernel: values.OptionalString(seen.Kernel)}}
+	d := deployModel{Deployment: values.Installed(seen.Image, seen.Kernel)}
 	if seen.Ephemeral {
 		d.Ephemeral = types.BoolValue(true)
 	}

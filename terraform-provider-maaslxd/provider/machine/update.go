@@ -43,6 +43,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
 		n.Protected = plan.Protection.ValueBool()
+		n.ProtectionApplied = n.Protected
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -52,6 +53,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.seen(m)
 		n.Protected = state.Protection.ValueBool()
+		n.ProtectionApplied = plan.Protection.ValueBool() || state.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }
@@ -63,8 +65,8 @@ func (m machineModel) changedSpec(ctx context.Context, config, state machineMode
 	spec.AwaitName = true
 	spec.Upkeep.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.Upkeep.Tags)
 	spec.Upkeep.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
-	if spec.Upkeep.Locked == nil && state.Protection.ValueBool() {
-		spec.Upkeep.Locked = new(bool) // the line was removed
+	if spec.Upkeep.Locked == nil && n.ProtectionApplied {
+		spec.Upkeep.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
 	}
 	if n.Foreign {
 		spec.Machine, spec.Select, spec.Interfaces, spec.Adopt, spec.Inherit = state.ID.ValueString(), engine.Selector{}, nil, true, true

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
@@ -26,6 +27,11 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 	}, diags)
 	if d := config.deploy(ctx, diags); d != nil {
 		values.CheckUserData("machine", d.UserDataWO, d.UserDataWOVersion, diags)
+		if values.KnownThroughout(ctx, d.StorageLayout) && !d.Ephemeral.IsUnknown() {
+			if err := d.spec().ValidateStorage(); err != nil {
+				diagnostics.Report(diags, "deploy machine "+config.Name.ValueString(), err)
+			}
+		}
 	}
 }
 

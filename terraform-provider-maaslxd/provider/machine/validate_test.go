@@ -12,6 +12,7 @@ import (
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	nics := func(o object) object { return object{"interfaces": o} }
+	laidOut := func(o object) object { return object{"deploy": object{"storage_layout": o}} }
 	cases := map[string]struct {
 		reason   string
 		config   object
@@ -42,14 +43,27 @@ func TestBadConfiguration(t *testing.T) {
 			"deploy.user_data_wo", "#include",
 		},
 		"Unversioned": {"Later changes go unseen.", object{"deploy": object{"user_data_wo": "a"}}, "deploy.user_data_wo", "Set user_data_wo_version"},
-		"Erase":       {"MAAS knows three ways.", object{"release": object{"erase": "shred"}}, "release.erase", `"quick"`},
-		"Cores":       {"Zero is not the same as absent.", object{"machine": nil, "selector": object{"min_cores": 0}}, "selector.min_cores", "at least 1"},
-		"Tag":         {"MAAS takes no such tag.", object{"machine": nil, "selector": object{"tags": []string{"a b"}}}, "selector.tags", "letters, digits"},
-		"NoAddress":   {"It is none.", nics(object{"eth0": object{"ip": "10.0.0.0/24"}}), "interfaces.eth0.ip", "leave the interface out"},
-		"Elsewhere":   {"The subnet is another.", nics(object{"eth0": object{"ip": "10.1.0.9", "subnet": "10.0.0.0/24"}}), "interfaces.eth0.ip", "not in 10.0.0.0/24"},
-		"Twice":       {"One address, one interface.", nics(object{"a": object{"ip": "10.0.0.9"}, "b": object{"ip": "10.0.0.9"}}), "interfaces.b.ip", `interface "a" too`},
-		"Label":       {"It is shown in messages.", nics(object{"ETH 0": object{"ip": "10.0.0.9"}}), "interfaces.ETH 0", "must be 1 to 32"},
-		"Empty":       {"No interface is none.", nics(object{}), "interfaces", "at least 1"},
+		"Layout":      {reason: "Half of the disk is the root file system.", config: laidOut(object{"type": "flat", "root_disk": "sda", "root_size_gb": 40})},
+		"BadLayout":   {"MAAS has no such one.", laidOut(object{"type": "raid"}), "deploy.storage_layout.type", "Use one of bcache, custom, flat, lvm"},
+		"Blank":       {"Nothing could be installed.", laidOut(object{"type": "blank"}), "deploy.storage_layout.type", "Use one of"},
+		"SmallRoot":   {"MAAS wants 3 GiB.", laidOut(object{"type": "flat", "root_size_gb": 3}), "deploy.storage_layout.root_size_gb", "at least 4"},
+		"FlatVolume":  {"Only LVM has volumes.", laidOut(object{"type": "flat", "volume_size_gb": 9}), "deploy.storage_layout.volume_size_gb", `use the type "lvm"`},
+		"LargeVolume": {"It does not fit.", laidOut(object{"type": "lvm", "root_size_gb": 8, "volume_size_gb": 9}), "deploy.storage_layout.volume_size_gb", "Raise root_size_gb"},
+		"ESXiDisk":    {"MAAS takes the boot disk.", laidOut(object{"type": "vmfs7", "root_disk": "sdb"}), "deploy.storage_layout.root_disk", "Leave it out"},
+		"CacheMode":   {"Bcache has three.", laidOut(object{"type": "bcache", "cache_mode": "fast"}), "deploy.storage_layout.cache_mode", "Use one of writeback"},
+		"FlatCache":   {"There is none.", laidOut(object{"type": "flat", "cache_mode": "writeback"}), "deploy.storage_layout.cache_mode", `use the type "bcache"`},
+		"MemoryDisks": {
+			"What runs from memory has no root disk.", object{"deploy": object{"ephemeral": true, "storage_layout": object{"type": "flat"}}},
+			"deploy.storage_layout", "or deploy.ephemeral",
+		},
+		"Erase":     {"MAAS knows three ways.", object{"release": object{"erase": "shred"}}, "release.erase", `"quick"`},
+		"Cores":     {"Zero is not the same as absent.", object{"machine": nil, "selector": object{"min_cores": 0}}, "selector.min_cores", "at least 1"},
+		"Tag":       {"MAAS takes no such tag.", object{"machine": nil, "selector": object{"tags": []string{"a b"}}}, "selector.tags", "letters, digits"},
+		"NoAddress": {"It is none.", nics(object{"eth0": object{"ip": "10.0.0.0/24"}}), "interfaces.eth0.ip", "leave the interface out"},
+		"Elsewhere": {"The subnet is another.", nics(object{"eth0": object{"ip": "10.1.0.9", "subnet": "10.0.0.0/24"}}), "interfaces.eth0.ip", "not in 10.0.0.0/24"},
+		"Twice":     {"One address, one interface.", nics(object{"a": object{"ip": "10.0.0.9"}, "b": object{"ip": "10.0.0.9"}}), "interfaces.b.ip", `interface "a" too`},
+		"Label":     {"It is shown in messages.", nics(object{"ETH 0": object{"ip": "10.0.0.9"}}), "interfaces.ETH 0", "must be 1 to 32"},
+		"Empty":     {"No interface is none.", nics(object{}), "interfaces", "at least 1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,17 +19,27 @@ type Deployment struct {
 	Kernel            types.String `tfsdk:"kernel"`
 	UserDataWO        types.String `tfsdk:"user_data_wo"`
 	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+	StorageLayout     types.Object `tfsdk:"storage_layout"`
 }
 
 // DeploymentType is the type of the attribute deploy.
 var DeploymentType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"image": types.StringType, "kernel": types.StringType,
-	"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
+	"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type, "storage_layout": StorageLayoutType,
 }}
 
 // Spec is what the engine is to install.
 func (d Deployment) Spec() *engine.Deployment {
-	return &engine.Deployment{Image: d.Image.ValueString(), Kernel: d.Kernel.ValueString(), UserData: []byte(d.UserDataWO.ValueString())}
+	return &engine.Deployment{
+		Image: d.Image.ValueString(), Kernel: d.Kernel.ValueString(), UserData: []byte(d.UserDataWO.ValueString()),
+		Storage: storageLayout(d.StorageLayout),
+	}
+}
+
+// Installed is the deployment of a machine on which MAAS tells an image and a kernel. Of the
+// storage layout it tells nothing.
+func Installed(image, kernel string) Deployment {
+	return Deployment{Image: types.StringValue(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
 }
 
 // InstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
@@ -38,7 +48,7 @@ func InstalledDeployment(ctx context.Context, image, kernel string, diags *diag.
 	if image == "" {
 		return types.ObjectNull(DeploymentType.AttrTypes)
 	}
-	return Encode(ctx, DeploymentType, Deployment{Image: types.StringValue(image), Kernel: OptionalString(kernel)}, diags)
+	return Encode(ctx, DeploymentType, Installed(image, kernel), diags)
 }
 
 // DeploymentTexts are the descriptions of the attribute deploy that differ from one
@@ -61,6 +71,7 @@ func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 				Optional: true, WriteOnly: true, MarkdownDescription: text.UserData, Validators: []validator.String{UserDataSize()},
 			},
 			"user_data_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: text.Version},
+			"storage_layout":       storageLayoutAttribute(),
 		},
 	}
 }
@@ -87,6 +98,8 @@ func (n InstallNotes) ReinstallReason(had, want Deployment) string {
 		return "deploy.kernel changes"
 	case n.UserData.WantsNew(want.UserDataWOVersion, had.UserDataWOVersion, n.Imported):
 		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
+	case !(n.Imported && had.StorageLayout.IsNull()) && asksForMore(want.StorageLayout, had.StorageLayout):
+		return "deploy.storage_layout changes, and disks are laid out before a machine is deployed"
 	}
 	return ""
 }

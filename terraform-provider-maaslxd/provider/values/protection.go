@@ -23,9 +23,15 @@ func RefuseDestroy(object string, protected bool, diags *diag.Diagnostics) {
 	}
 }
 
-// RefuseReplacement refuses a plan that would replace an object that the state protects.
-func RefuseReplacement(object string, replace path.Paths, protected types.Bool, diags *diag.Diagnostics) {
-	if len(replace) == 0 || !protected.ValueBool() {
+// ForgetsProtection tells that the configuration protects no longer what the last apply protected,
+// and that nothing else shows it: somebody has taken the lock off already. An apply has to note it.
+func ForgetsProtection(plan, state types.Bool, applied bool) bool {
+	return applied && !plan.IsUnknown() && !plan.ValueBool() && plan.Equal(state)
+}
+
+// RefuseReplacement refuses a plan that would replace an object that is protected.
+func RefuseReplacement(object string, replace path.Paths, protected bool, diags *diag.Diagnostics) {
+	if len(replace) == 0 || !protected {
 		return
 	}
 	var changed []string

@@ -37,6 +37,9 @@ type notes struct {
 	// Protected: the state protects the VM from deletion. The second plan of a
 	// replacement has no state.
 	Protected bool `json:"protected,omitempty"`
+	// ProtectionApplied: the last apply wanted it protected. Somebody may have taken the lock
+	// off since.
+	ProtectionApplied bool `json:"protection_applied,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.

@@ -37,7 +37,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		if p.again = r.client.NotePlanned("VM ", p.plan.Name, p.state != nil, p.diags); p.again {
 			p.notes = readNotes(ctx, req.Private, p.diags)
 			refuseTakenOver(p.plan.Name.ValueString(), p.notes, p.diags)
-			values.RefuseDestroy("VM "+p.plan.Name.ValueString(), p.notes.Protected, p.diags)
+			values.RefuseDestroy("VM "+p.plan.Name.ValueString(), p.notes.Protected || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 		}
 		if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
 			r.client.CheckMAAS(ctx, p.notes.MAAS, "change VM "+p.state.Name.ValueString(), p.diags)
@@ -57,8 +57,8 @@ func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanReq
 	var protected types.Bool
 	diags.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	diags.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
-	values.RefuseDestroy("VM "+name.ValueString(), protected.ValueBool(), diags)
 	n := notesToPlan(ctx, req.Private, diags)
+	values.RefuseDestroy("VM "+name.ValueString(), protected.ValueBool() || n.ProtectionApplied, diags)
 	r.client.CheckMAAS(ctx, n.MAAS, "destroy VM "+name.ValueString(), diags)
 	refuseTakenOver(name.ValueString(), n, diags)
 }
@@ -123,7 +123,10 @@ func (p *vmPlan) decide(ctx context.Context) {
 	if p.notes.Restarts {
 		p.planRestart()
 	}
-	values.RefuseReplacement("VM "+p.state.Name.ValueString(), p.replace, p.state.Protection, p.diags)
+	values.RefuseReplacement("VM "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
+	if values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
+		p.plan.Status = types.StringUnknown()
+	}
 	p.warnStays()
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()

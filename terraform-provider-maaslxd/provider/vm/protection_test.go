@@ -20,18 +20,23 @@ func TestProtectedPlans(t *testing.T) {
 		state  object
 		says   string
 	}{
-		"Destroy":     {"What is protected stays.", nil, protected, "is not destroyed"},
-		"Replaced":    {"A replacement destroys, too.", deployedConfig.With(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
-		"BothAtOnce":  {"The lock is on the VM that would be destroyed.", deployedConfig.With(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
-		"LineRemoved": {"So it is where the line goes.", deployedConfig.With(object{"cores": 4}), protected, "apply that first"},
-		"Missing":     {"An instance that is gone has its machine locked.", deployedConfig.With(object{"deletion_protection": true}), missing, "because of status"},
-		"Unprotected": {"Without protection nothing is refused.", nil, deployedState.With(object{"deletion_protection": false}), ""},
-		"NeverSaid":   {"Nor where nothing was ever said.", nil, deployedState, ""},
+		"Destroy":            {"What is protected stays.", nil, protected, "is not destroyed"},
+		"Replaced":           {"A replacement destroys, too.", deployedConfig.With(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
+		"BothAtOnce":         {"The lock is on the VM that would be destroyed.", deployedConfig.With(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
+		"LineRemoved":        {"So it is where the line goes.", deployedConfig.With(object{"cores": 4}), protected, "apply that first"},
+		"Missing":            {"An instance that is gone has its machine locked.", deployedConfig.With(object{"deletion_protection": true}), missing, "because of status"},
+		"Unprotected":        {"Without protection nothing is refused.", nil, deployedState.With(object{"deletion_protection": false}), ""},
+		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployedState.With(object{"deletion_protection": false}), "is not destroyed"},
+		"AppliedReplaced":    {"The configuration still protects it.", deployedConfig.With(object{"memory_mib": 4096, "deletion_protection": true}), deployedState.With(object{"deletion_protection": false}), "because of memory_mib"},
+		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", deployedConfig.With(object{"memory_mib": 4096, "deletion_protection": false}), deployedState.With(object{"deletion_protection": false}), ""},
+		"NeverSaid":          {"Nor where nothing was ever said.", nil, deployedState, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: notes{}})
+			n := notes{}
+			n.ProtectionApplied = strings.HasPrefix(name, "Applied")
+			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: n})
 			var refusals []*tfprotov6.Diagnostic
 			for _, d := range got.Diagnostics {
 				if d.Severity == tfprotov6.DiagnosticSeverityError {

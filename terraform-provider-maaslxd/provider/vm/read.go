@@ -102,7 +102,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	if imported && n.Moved == nil { // a configuration that was moved may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
 	}
-	n.Moved, n.Protected = nil, state.Protection.ValueBool()
+	n.Moved, n.Protected, n.ProtectionApplied = nil, state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	if vm.InstanceMissing {
 		state.Status = types.StringValue(statusMissing)
 	}

@@ -26,8 +26,8 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
-	spec := plan.changeSpec(ctx, config, state, diags)
 	n := readNotes(ctx, req.Private, diags)
+	spec := plan.changeSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
 	defer cancel()
 	if diags.HasError() {
@@ -47,6 +47,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
 		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
 		n.Protected = plan.Protection.ValueBool()
+		n.ProtectionApplied = n.Protected
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -56,13 +57,14 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
 		n.Protected = state.Protection.ValueBool()
+		n.ProtectionApplied = plan.Protection.ValueBool() || state.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }
 
 // changeSpec turns a plan into what the engine is to make of a VM of this state, which
 // tells what is to go.
-func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, diags *diag.Diagnostics) engine.VMSpec {
+func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes, diags *diag.Diagnostics) engine.VMSpec {
 	spec, ds := m.spec(ctx, config)
 	diags.Append(ds...)
 	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
@@ -70,8 +72,8 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, diags *d
 	spec.Resize = !m.sameSize(ctx, state, diags)
 	spec.RemovedConfig, spec.RemovedDevices = m.settings().Removed(state.settings())
 	spec.Reconfigure = !m.settings().Equal(state.settings())
-	if spec.Locked == nil && state.Protection.ValueBool() {
-		spec.Locked = new(bool) // the line was removed
+	if spec.Locked == nil && n.ProtectionApplied {
+		spec.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
 	}
 	return spec
 }

@@ -31,3 +31,19 @@ func (b *choice) imaged(ctx context.Context, m engine.Machine, want engine.Machi
 		Err:     engine.ErrConflict,
 	}
 }
+
+// layOut lays out the disks of a Ready machine that is about to be allocated, for MAAS does
+// it at no later time. Who was faster with the machine is told by ErrConflict.
+func (b *choice) layOut(ctx context.Context, m engine.Machine, d *engine.Deployment) error {
+	if d == nil || d.Storage == nil {
+		return nil
+	}
+	if err := d.Storage.Fits(m); err != nil {
+		return err
+	}
+	if err := b.Metal.SetStorageLayout(ctx, m, *d.Storage); err != nil {
+		return fmt.Errorf("cannot lay out the disks of %s: %w", m.Hostname, d.Storage.Refused(err))
+	}
+	b.Log.InfoContext(ctx, "laid out disks", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", d.Storage.Type)
+	return nil
+}

@@ -37,3 +37,32 @@ func TestCheckVersion(t *testing.T) {
 		})
 	}
 }
+
+// TestStorageLayoutFits names disks that a machine has, or has not.
+func TestStorageLayoutFits(t *testing.T) {
+	t.Parallel()
+	m := Machine{Hostname: "node1", Disks: []MachineDisk{{ID: 3, Name: "sda", SizeGB: 64}, {ID: 4, Name: "sdb", SizeGB: 100}}}
+	cases := map[string]struct {
+		reason string
+		layout *StorageLayout
+		at     string // empty: it fits
+		says   string
+	}{
+		"None":      {reason: "The disks stay as they are."},
+		"BootDisk":  {reason: "MAAS knows which one it boots from.", layout: &StorageLayout{Type: "flat", RootSizeGB: 90}},
+		"Second":    {reason: "It is large enough.", layout: &StorageLayout{Type: "lvm", RootDisk: "sdb", VolumeSizeGB: 100}},
+		"NoDisk":    {"It has two.", &StorageLayout{Type: "flat", RootDisk: "nvme0n1"}, "deploy.storage_layout.root_disk", "sda, sdb"},
+		"Partition": {"It does not fit on the disk.", &StorageLayout{Type: "flat", RootDisk: "sda", RootSizeGB: 65}, "deploy.storage_layout.root_disk", "has 64 GB"},
+		"Volume":    {"Nor does this.", &StorageLayout{Type: "lvm", RootDisk: "sda", VolumeSizeGB: 65}, "deploy.storage_layout.root_disk", "has 64 GB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := tc.layout.Fits(m)
+			bad, refused := err.(*SpecError) //nolint:errorlint // it is not wrapped
+			if refused != (tc.at != "") || refused && (bad.Field != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
+				t.Errorf("%s\nwant %q at %q, got %v", tc.reason, tc.says, tc.at, err)
+			}
+		})
+	}
+}

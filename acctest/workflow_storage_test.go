@@ -1,0 +1,107 @@
+package acctest_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// twoDisks gives node1 a second disk.
+func twoDisks(m *sim.Model) {
+	at := slices.IndexFunc(m.Machines, func(n sim.MachineModel) bool { return n.Hostname == "node1" })
+	m.Machines[at].DiskGB, m.Machines[at].MoreDisksGB = 64, []int64{100}
+}
+
+// inGB rounds: MAAS's partitions begin and end at whole MiB.
+func inGB(bytes int64) int64 { return (bytes + 5e8) / 1e9 }
+
+// rootOf says where the root file system of node1 is: its device, and whole gigabytes.
+func (x *metalTarget) rootOf(t *testing.T, name string) string {
+	t.Helper()
+	type filesystem struct {
+		Mount string `json:"mount_point"`
+	}
+	type device struct {
+		Name       string      `json:"name"`
+		Size       int64       `json:"size"`
+		Filesystem *filesystem `json:"filesystem"`
+		Partitions []struct {
+			Path       string      `json:"path"`
+			Size       int64       `json:"size"`
+			Filesystem *filesystem `json:"filesystem"`
+		} `json:"partitions"`
+	}
+	var devices []device
+	x.operate(t, "GET", "nodes/"+x.machine(t, name).SystemID+"/blockdevices/", &devices)
+	root := func(f *filesystem) bool { return f != nil && f.Mount == "/" }
+	for _, d := range devices {
+		if root(d.Filesystem) {
+			return fmt.Sprintf("%s of %d GB", d.Name, inGB(d.Size))
+		}
+		for _, p := range d.Partitions {
+			if root(p.Filesystem) {
+				return fmt.Sprintf("partition of %s of %d GB", d.Name, inGB(p.Size))
+			}
+		}
+	}
+	return "nowhere"
+}
+
+// TestAccWorkflowStorageLayout lays the disks of bare metal out, changes the layout, leaves it
+// out, and names a disk that the machine does not have.
+func TestAccWorkflowStorageLayout(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, twoDisks)
+	laidOut := func(layout string) string {
+		return x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble", storage_layout = `+layout+` }`))
+	}
+	w := newWorkspace(t, laidOut(`{ type = "flat", root_disk = "sdb", root_size_gb = 40 }`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if got := x.rootOf(t, "node1"); got != "partition of sdb of 40 GB" {
+		t.Errorf("the root file system is on %s", got)
+	}
+	w.configure(t, laidOut(`{ type = "lvm", root_disk = "sdc" }`))
+	w.refusedPlan(t, `no disk of machine node1 "sdc"`)
+	w.configure(t, laidOut(`{ type = "flat", root_disk = "sdb", root_size_gb = 400 }`))
+	w.refusedPlan(t, `has 100 GB, and 400 GB are wanted`)
+	w.configure(t, laidOut(`{ type = "lvm", volume_size_gb = 20 }`))
+	if got := joined(w.actionsOn(t, machineAddress)); got != "delete,create" {
+		t.Errorf("the plan of another layout wants %s", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if got := x.rootOf(t, "node1"); got != "vgroot-lvroot of 20 GB" {
+		t.Errorf("the root file system is on %s", got)
+	}
+	w.configure(t, x.config(db()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if n, counted := x.deployments(); counted && n != 2 {
+		t.Errorf("it was deployed %d times", n)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccExampleHostStorage applies the example that leaves the second disk to LXD, and a part of
+// the first one to the root file system.
+func TestAccExampleHostStorage(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, twoDisks)
+	w := newWorkspace(t, x.config(""))
+	w.take(t, hostExamples+"resource_storage.tf")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	if got := x.rootOf(t, "node1"); got != "vgroot-lvroot of 30 GB" {
+		t.Errorf("the root file system is on %s", got)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkReady("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}

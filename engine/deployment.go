@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Deployment says what to install.
+type Deployment struct {
+	Image     string // "ubuntu/noble" or a name as in MAAS's boot resources; empty: MAAS's default
+	Kernel    string // hwe_kernel; empty: MAAS's default
+	UserData  []byte // plain, not base64
+	Ephemeral bool   // run from memory
+	// HardwareSync has an agent on the machine tell MAAS of changes of its hardware.
+	HardwareSync bool
+	// NoSwap has MAAS make no swap, which kubelets refuse to start with. MAAS sees
+	// to that for Ubuntu alone: an image of a user's own decides itself.
+	NoSwap bool
+	// Storage is how MAAS lays out the disks of bare metal first; nil: they stay as they are
+	// laid out. MAAS keeps the layout after a release.
+	Storage *StorageLayout
+}
+
+// MustDisableSwap tells that the machine would get swap which the deployment shall not have.
+func (d *Deployment) MustDisableSwap(m Machine) bool {
+	return d != nil && d.NoSwap && (m.SwapBytes == nil || *m.SwapBytes != 0)
+}
+
+// Validate refuses user-data that is too long, and a storage layout that cannot be, by
+// *SpecErrors. Nil is valid.
+func (d *Deployment) Validate() error {
+	if d == nil {
+		return nil
+	}
+	if len(d.UserData) > MaxUserDataBytes {
+		return &SpecError{
+			Field:   "deploy.user_data",
+			Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(d.UserData), MaxUserDataBytes),
+			Hint:    "Let a short user-data fetch the rest.",
+		}
+	}
+	return d.ValidateStorage()
+}
+
+// ValidateStorage refuses a storage layout that cannot be, by a *SpecError.
+func (d *Deployment) ValidateStorage() error {
+	if d.Storage != nil && d.Ephemeral {
+		return &SpecError{
+			Field: storageField, Message: "a machine that runs from memory leaves its disks alone",
+			Hint: "Leave out deploy.storage_layout or deploy.ephemeral.",
+		}
+	}
+	return d.Storage.validate()
+}
+
+// linuxes are the systems of images on which hardware sync runs (maascommon/osystem,
+// LINUX_OSYSTEMS, and images of a user's own).
+var linuxes = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
+
+// CheckDeployment looks whether MAAS can deploy so, and has the image and the kernel. The
+// error is a *SpecError if not.
+func (c Config) CheckDeployment(ctx context.Context, d *Deployment) error {
+	if d == nil || !d.Ephemeral && !d.HardwareSync {
+		return c.CheckImage(ctx, d)
+	}
+	can, err := c.Catalog.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.checkVersion(can); err != nil {
+		return err
+	}
+	return c.CheckImage(ctx, d)
+}
+
+// checkVersion refuses what this MAAS is too old for: one before 3.2 ignores the wish for
+// hardware sync without a word, and one before 3.5 fails to run another system than Ubuntu
+// from memory (models/node.py, start).
+func (d *Deployment) checkVersion(can Capabilities) error {
+	system, _, named := strings.Cut(d.Image, "/")
+	switch {
+	case d.HardwareSync && can.IsOlder(3, 2):
+		return tooOldError("deploy.enable_hw_sync", can, "has no hardware sync, which came with MAAS 3.2")
+	case d.HardwareSync && named && !slices.Contains(linuxes, system):
+		return &SpecError{
+			Field: "deploy.enable_hw_sync", Message: "MAAS has hardware sync for Linux only, and not for " + d.Image,
+			Hint: "Leave it out, or name another image.", Err: ErrInvalid,
+		}
+	case d.Ephemeral && named && system != "ubuntu" && can.IsOlder(3, 5):
+		return tooOldError("deploy.ephemeral", can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
+	}
+	return nil
+}
+
+func tooOldError(field string, can Capabilities, why string) error {
+	return &SpecError{Field: field, Message: fmt.Sprintf("MAAS %s %s", can.Version, why), Hint: "Leave it out, or upgrade MAAS.", Err: ErrInvalid}
+}
+
+// IsOlder tells whether MAAS is older than a version. One that nobody can read is not.
+func (c Capabilities) IsOlder(major, minor int) bool {
+	var has, hasMinor int
+	if _, err := fmt.Sscanf(c.Version, "%d.%d", &has, &hasMinor); err != nil {
+		return false
+	}
+	return has < major || has == major && hasMinor < minor
+}
+
+// CheckImage looks whether MAAS has the image and the kernel. The error is a *SpecError if it
+// has not. No image and no kernel is no error.
+func (c Config) CheckImage(ctx context.Context, d *Deployment) error {
+	if d == nil || d.Image == "" && d.Kernel == "" {
+		return nil
+	}
+	if d.Image == "" { // MAAS would take any word for a kernel of its default
+		series, err := c.Catalog.DefaultImage(ctx)
+		if err != nil {
+			return fmt.Errorf("cannot tell MAAS's default image, which the kernel %s is for: %w", d.Kernel, err)
+		}
+		of := *d
+		of.Image, d = series, &of
+	}
+	found, images, err := FindInList(ctx, c.Names, ListImages, c.Catalog.Images, d.installs)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return UnknownNameError("deploy.image", "image", d.Image, imageNames(images))
+	}
+	return d.checkKernel(found)
+}
+
+// installs tells whether the deployment installs the image. One of a user's own
+// goes by its name alone, too.
+func (d *Deployment) installs(have Image) bool { return have.AnswersTo(d.Image) }
+
+// AnswersTo tells whether the image is called so: "ubuntu/noble", or "noble" alone.
+func (i Image) AnswersTo(name string) bool {
+	return i.Name == name || strings.HasSuffix(i.Name, "/"+name)
+}
+
+// checkKernel refuses a kernel that MAAS does not have for the image. MAAS itself
+// says so only when it deploys. Images of a user's own run on the kernels of others.
+func (d *Deployment) checkKernel(images []Image) error {
+	var known []string
+	for _, i := range images {
+		if strings.HasPrefix(i.Name, "custom/") {
+			return nil
+		}
+		known = append(known, i.Kernels...)
+	}
+	if d.Kernel == "" || len(known) == 0 || slices.Contains(known, d.Kernel) {
+		return nil
+	}
+	slices.Sort(known)
+	return UnknownNameError("deploy.kernel", "kernel for "+d.Image, d.Kernel, slices.Compact(known))
+}
+
+// ImageText is how messages call the image.
+func (d *Deployment) ImageText() string { return cmp.Or(d.Image, "an image") }
+
+func imageNames(images []Image) []string {
+	names := make([]string, len(images))
+	for n, i := range images {
+		names[n] = i.Name
+	}
+	return names
+}
+
+// ImageArchitectures are those that MAAS has the image for, sorted; where none is
+// named, any image.
+func ImageArchitectures(images []Image, d *Deployment) []string {
+	var known []string
+	for _, i := range images {
+		if d.Image == "" || d.installs(i) {
+			known = append(known, i.Architectures...)
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
+}
+
+// storageField is how the front ends call the storage layout.
+const storageField = "deploy.storage_layout"
+
+// StorageLayout is how MAAS lays out the disks of a machine (storage_layouts.py).
+type StorageLayout struct {
+	Type string // one of StorageLayouts
+	// RootDisk is the name in MAAS of the disk that the root file system goes to; empty: the
+	// disk that the machine boots from.
+	RootDisk string
+	// RootSizeGB is the size of the partition of the root file system, of the volume group
+	// with "lvm" and of the backing device with "bcache". Decimal; zero: all of the disk.
+	RootSizeGB int64
+	// VolumeSizeGB is the size of the logical volume of "lvm"; zero: all of the volume group.
+	VolumeSizeGB int64
+	// CacheMode is that of "bcache"; empty: "writethrough". The cache is the smallest other
+	// disk that is tagged ssd: MAAS takes that one whatever cache_device says.
+	CacheMode string
+}
+
+// StorageLayouts are the layouts that something can be installed on. That rules out "blank".
+var StorageLayouts = []string{"bcache", "custom", "flat", "lvm", "vmfs6", "vmfs7"}
+
+// CacheModes are those of bcache.
+var CacheModes = []string{"writeback", "writethrough", "writearound"}
+
+// Disk is the machine's disk of a name.
+func (m Machine) Disk(name string) (MachineDisk, bool) {
+	at := slices.IndexFunc(m.Disks, func(d MachineDisk) bool { return d.Name == name })
+	if at < 0 {
+		return MachineDisk{}, false
+	}
+	return m.Disks[at], true
+}
+
+// validate refuses what MAAS would ignore or refuse, by a *SpecError. Nil is valid.
+func (l *StorageLayout) validate() error {
+	if l == nil {
+		return nil
+	}
+	partitioned := slices.Contains([]string{"bcache", "flat", "lvm"}, l.Type)
+	for _, c := range []struct {
+		wrong             bool
+		at, message, hint string
+	}{
+		{!slices.Contains(StorageLayouts, l.Type), ".type", fmt.Sprintf("%q is no storage layout", l.Type), "Use one of " + strings.Join(StorageLayouts, ", ") + "."},
+		{l.RootDisk != "" && !partitioned, ".root_disk", "the layout " + l.Type + " chooses the disks itself", "Leave it out."},
+		{l.RootSizeGB > 0 && !partitioned, ".root_size_gb", "the layout " + l.Type + " chooses the sizes itself", "Leave it out."},
+		{l.VolumeSizeGB > 0 && l.Type != "lvm", ".volume_size_gb", "the layout " + l.Type + " has no logical volume", `Leave it out, or use the type "lvm".`},
+		{l.CacheMode != "" && l.Type != "bcache", ".cache_mode", "the layout " + l.Type + " has no cache", `Leave it out, or use the type "bcache".`},
+		{l.CacheMode != "" && !slices.Contains(CacheModes, l.CacheMode), ".cache_mode", fmt.Sprintf("%q is no mode of bcache", l.CacheMode), "Use one of " + strings.Join(CacheModes, ", ") + "."},
+		{l.RootSizeGB > 0 && l.VolumeSizeGB > l.RootSizeGB, ".volume_size_gb", "the logical volume is larger than its volume group", "Raise root_size_gb, or leave it out."},
+	} {
+		if c.wrong {
+			return &SpecError{Field: storageField + c.at, Message: c.message, Hint: c.hint}
+		}
+	}
+	return nil
+}
+
+// Fits refuses a machine that lacks the disks, or whose root disk is too small, by a
+// *SpecError. Nil fits all.
+func (l *StorageLayout) Fits(m Machine) error {
+	if l == nil {
+		return nil
+	}
+	root, ok := m.Disk(l.RootDisk)
+	if l.RootDisk != "" && !ok {
+		var has []string
+		for _, d := range m.Disks {
+			has = append(has, d.Name)
+		}
+		return UnknownNameError(storageField+".root_disk", "disk of machine "+m.Hostname, l.RootDisk, has)
+	}
+	if need := max(l.RootSizeGB, l.VolumeSizeGB); ok && root.SizeGB < need {
+		return &SpecError{
+			Field: storageField + ".root_disk", Message: fmt.Sprintf("the disk %s of machine %s has %d GB, and %d GB are wanted of it", root.Name, m.Hostname, root.SizeGB, need),
+			Hint: "Name a larger disk, or less of it.", Err: ErrInvalid,
+		}
+	}
+	return nil
+}
+
+// Refused makes errors about the layout's fields of what MAAS says about its parameters.
+func (l *StorageLayout) Refused(err error) error {
+	return AsSpecErrorsBy(err, map[string]string{
+		"storage_layout": storageField + ".type", "root_device": storageField + ".root_disk", "root_size": storageField + ".root_size_gb", "boot_size": storageField,
+		"lv_size": storageField + ".volume_size_gb", "cache_mode": storageField + ".cache_mode", "__all__": storageField,
+	})
+}
