@@ -37,7 +37,7 @@ func (c *Machines) Tag(ctx context.Context, systemID, tag string) error {
 // tagAnew makes the tag where there is none. One that another client makes at
 // the same moment is as good as one of our own.
 func (c *Machines) tagAnew(ctx context.Context, systemID, tag string) error {
-	err := c.addTag(ctx, systemID, tag)
+	err := addTag(ctx, c, systemID, tag)
 	if !isMissing(err) {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *Machines) tagAnew(ctx context.Context, systemID, tag string) error {
 	}
 	// A 400 says that the tag exists by now, or that its name is no good: the
 	// second try tells which.
-	if err = c.addTag(ctx, systemID, tag); isMissing(err) && created != nil {
+	if err = addTag(ctx, c, systemID, tag); isMissing(err) && created != nil {
 		return created
 	}
 	return err
@@ -55,7 +55,7 @@ func (c *Machines) tagAnew(ctx context.Context, systemID, tag string) error {
 
 // addTag fails with a status 404 if there is no such tag. MAAS ignores ids
 // that it does not know, and says so only by its count.
-func (c *Machines) addTag(ctx context.Context, systemID, tag string) error {
+func addTag(ctx context.Context, c *Machines, systemID, tag string) error {
 	var count struct {
 		Added int `json:"added"`
 	}

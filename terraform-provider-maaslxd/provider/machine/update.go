@@ -42,8 +42,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		plan.fill(m)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
-		n.Protected = plan.Protection.ValueBool()
-		n.ProtectionApplied = n.Protected
+		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), plan.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -52,8 +51,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		state.refreshHalfway(plan, m)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.seen(m)
-		n.Protected = state.Protection.ValueBool()
-		n.ProtectionApplied = plan.Protection.ValueBool() || state.Protection.ValueBool()
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), plan.Protection.ValueBool() || state.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }

@@ -46,8 +46,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
 		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
-		n.Protected = plan.Protection.ValueBool()
-		n.ProtectionApplied = n.Protected
+		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), plan.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -56,8 +55,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		state.refreshHalfway(ctx, plan, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
-		n.Protected = state.Protection.ValueBool()
-		n.ProtectionApplied = plan.Protection.ValueBool() || state.Protection.ValueBool()
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), plan.Protection.ValueBool() || state.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }
