@@ -107,6 +107,10 @@ type Result[Object any] struct {
 	// Moved tells that the object which Ref.SystemID named was removed, to be made
 	// elsewhere: the system id is of no use any more. It counts beside an error, too.
 	Moved bool
+	// GiveUp leaves the object as well as can be where nobody steps again: it turns a VM on that
+	// was turned off for a change. Wait calls it, where it ends before the object is done. Nil
+	// where there is nothing to do.
+	GiveUp func(context.Context) error
 }
 
 // Kind is a kind of object that the engine manages.

@@ -153,7 +153,7 @@ func KeyIn(description string) (key Key, finished bool) {
 // machine is released, so that nothing of ours outlives the allocation.
 const (
 	KeyData = "maaslxd-key"
-	// RestartData is on a VM that was turned off for a change of its size.
+	// RestartData is on a VM that was turned off for a change of its size, its options or its devices.
 	RestartData = "maaslxd-restart"
 	StateData   = "maaslxd-state"
 )

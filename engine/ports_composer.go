@@ -79,7 +79,8 @@ type Composer interface {
 	Resize(ctx context.Context, host VMHost, systemID string, c Composition) error
 	// Configure gives a VM instance options and devices of LXD, in place, and takes others
 	// away. What it has already is not changed, so it may be repeated. A *RunningError
-	// where that cannot be done while the VM runs; a *SpecError where it never can.
+	// where that cannot be done while the VM runs; a *SpecError where it never can; ErrInvalid
+	// where LXD refuses it.
 	Configure(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
 	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
 	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.

@@ -96,7 +96,7 @@ func OptionsOf(config map[string]string) map[string]string {
 func DevicesOf(devices map[string]map[string]string) map[string]Device {
 	found := map[string]Device{}
 	for name, properties := range devices {
-		if instance.MayBe(properties["type"]) {
+		if instance.IsDeviceType(properties["type"]) {
 			found[name] = DeviceOf(properties)
 		}
 	}

@@ -77,17 +77,31 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 		seen.note(last.Reason, last.Message)
 		if ctx.Err() != nil {
 			cancel()
-			return last.Object, seen.stoppedError(ctx, failing.last)
+			return last.Object, gaveUp(ctx, last.GiveUp, seen.stoppedError(ctx, failing.last))
 		}
 		seen.tell(ctx)
 		pause, over := failing.after(res.After, err)
 		if over {
 			cancel()
-			return last.Object, failing.verdict(err)
+			return last.Object, gaveUp(ctx, last.GiveUp, failing.verdict(err))
 		}
 		sleep(ctx, pause, res.Changed)
 		cancel()
 	}
+}
+
+// gaveUp does what the last step wants where no other follows, also where ctx has ended. It
+// returns the error that ends the waiting.
+func gaveUp(ctx context.Context, giveUp func(context.Context) error, ending error) error {
+	if giveUp == nil {
+		return ending
+	}
+	graced, cancel := WithGrace(ctx)
+	defer cancel()
+	if err := giveUp(graced); err != nil {
+		return errors.Join(ending, err)
+	}
+	return ending
 }
 
 // failures counts steps that fail one after the other.

@@ -262,3 +262,51 @@ func TestWaitSaysWhereItStopped(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitGivesUp: what was seen last is left well where no step follows, whatever ends Wait.
+func TestWaitGivesUp(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		then    func() (Result[string], error)
+		limit   time.Duration // of ctx
+		failing error         // of what leaves it well
+		calls   int
+	}{
+		"Done":     {"Nothing is left to be done.", saw("b", true, 0), time.Hour, nil, 0},
+		"Terminal": {"The step fails for good.", fails(ErrInvalid), time.Hour, nil, 1},
+		"Patience": {"The step fails for too long.", fails(ErrUnavailable), time.Hour, nil, 1},
+		"Timeout":  {"The caller waits no longer.", saw("", false, time.Second), time.Minute, nil, 1},
+		"Fails":    {"Both failures are told.", fails(ErrInvalid), time.Hour, errors.New("rack is away"), 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), tc.limit)
+				defer cancel()
+				calls := 0
+				giveUp := func(ctx context.Context) error {
+					calls++
+					return errors.Join(ctx.Err(), tc.failing)
+				}
+				first := true
+				_, err := Wait(ctx, func(context.Context) (Result[string], error) {
+					if first {
+						first = false
+						return Result[string]{Object: "a", SystemID: "abc123", GiveUp: giveUp}, nil
+					}
+					res, err := tc.then()
+					if !res.Done && err == nil {
+						res.GiveUp = giveUp
+					}
+					return res, err
+				})
+				if calls != tc.calls || (err == nil) != (name == "Done") || tc.failing != nil && !errors.Is(err, tc.failing) {
+					t.Errorf("%s\n%d calls, and %v", tc.reason, calls, err)
+				}
+				if errors.Is(err, context.Canceled) {
+					t.Errorf("%s\nthe ctx of the last act has ended: %v", tc.reason, err)
+				}
+			})
+		})
+	}
+}

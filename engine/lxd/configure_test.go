@@ -1,11 +1,13 @@
 package lxd
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
 // has is what LXD has of the first instance: options that are not the program's own, and
@@ -40,7 +43,11 @@ func TestConfigure(t *testing.T) {
 	t.Parallel()
 	type options = map[string]string
 	tpm, usb := engine.Device{Type: "tpm"}, engine.Device{Type: "usb", Properties: options{"vendorid": "1d6b"}}
-	refusal := sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/**", Kind: sim.FaultStatus, Status: http.StatusBadRequest}
+	fails := func(status int) *sim.Fault {
+		return &sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/instances/*", Kind: sim.FaultStatus, Status: status, Body: "GPU devices are forbidden"}
+	}
+	stops := func(s *engine.VMSpec) { s.Config, s.MayStop = options{"limits.disk.priority": "3"}, true }
+	as := options{"user.team": "a", "security.secureboot": "false"}
 	lost := sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/instances/*", Kind: sim.FaultLostReply, Times: 1}
 	cases := map[string]struct {
 		reason  string
@@ -90,8 +97,27 @@ func TestConfigure(t *testing.T) {
 			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"}, refused: `"security.secureboot" in its place`,
 		},
 		"Refused": {
-			reason: "LXD refuses it, and the VM is on again.", fault: &refusal, change: func(s *engine.VMSpec) { s.Config = options{"user.team": "shop"} },
-			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"}, refused: "400",
+			reason: "LXD refuses the request, and the VM is on again.", fault: fails(http.StatusBadRequest), change: stops,
+			config: as, devices: options{"tpm0": "tpm"}, refused: "refuses the change: GPU devices are forbidden",
+		},
+		"Restricted": {
+			reason: "LXD says 500 to what its project forbids, and the VM is on again.", fault: fails(http.StatusInternalServerError), change: stops,
+			config: as, devices: options{"tpm0": "tpm"}, refused: "refuses the change: GPU devices are forbidden",
+		},
+		"Forbidden": {
+			reason: "LXD shows the VM and lets nobody change it, and the VM is on again.", fault: fails(http.StatusForbidden), change: stops,
+			config: as, devices: options{"tpm0": "tpm"}, refused: "refuses the change: GPU devices are forbidden",
+		},
+		"FailedOperation": {
+			reason: "LXD checks in the background, and the VM is on again.", change: func(s *engine.VMSpec) { s.Config, s.MayStop = options{"limits.cpu.pin_strategy": "auto"}, true },
+			config: as, devices: options{"tpm0": "tpm"}, refused: "refuses the change: Invalid config: Unknown configuration key: limits.cpu.pin_strategy",
+		},
+		"DoesNotStart": {
+			reason: "LXD takes it, and cannot start the VM, which is on again as it was.",
+			change: func(s *engine.VMSpec) {
+				s.Config, s.Devices, s.MayStop = options{"security.sev": "true"}, map[string]engine.Device{"tpm1": tpm}, true
+			},
+			config: as, devices: options{"tpm0": "tpm"}, refused: "does not start after it was changed. Its options and devices are as before",
 		},
 		"Lost": {
 			reason: "What was done is not done twice.", fault: &lost, change: func(s *engine.VMSpec) { s.Config = options{"user.team": "shop"} },
@@ -117,7 +143,9 @@ func TestConfigure(t *testing.T) {
 			if tc.fault != nil {
 				w.sim.AddFault(*tc.fault)
 			}
-			_, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+			began := time.Now()
+			hurried := func(c *engine.Config) { c.Now = func() time.Time { return began.Add(60 * time.Since(began)) } }
+			_, err := engine.Wait(t.Context(), w.processWith(t, ledger.NewMemory(nil), hurried).VMs.Steps(ref, want))
 			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(said(err), tc.refused) {
 				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.refused, err)
 			}
@@ -125,14 +153,49 @@ func TestConfigure(t *testing.T) {
 			if diff := cmp.Diff(tc.config, config) + cmp.Diff(tc.devices, devices); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
-			if i, _ := w.instance(t); !i.Running {
-				t.Errorf("%s\nthe VM is off", tc.reason)
-			}
+			w.awaitRunning(t, tc.reason)
 			seen, err := w.process(t).VMs.Observe(t.Context(), ref)
 			if diff := cmp.Diff(tc.config, seen.Config); diff != "" || err != nil {
 				t.Errorf("options as they are seen: %v (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// awaitRunning wants the one VM on. MAAS starts it in the background.
+func (w *composeWorld) awaitRunning(t *testing.T, reason string) {
+	t.Helper()
+	i, _ := w.instance(t)
+	for deadline := time.Now().Add(10 * time.Second); !i.Running && time.Now().Before(deadline); i, _ = w.instance(t) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !i.Running {
+		t.Errorf("%s\nthe VM is off", reason)
+	}
+}
+
+// TestConfigureGivenUp ends the waiting while a VM is off for a change: it is turned on.
+func TestConfigureGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	ref, want := w.runningVM(t, func(s *engine.VMSpec) { s.Resize, s.Locked = false, new(true) })
+	want.Reconfigure, want.MayStop, want.Config = true, true, map[string]string{"limits.disk.priority": "3"}
+	w.sim.AddFault(sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/instances/*", Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable})
+	ctx, cancel := context.WithCancel(t.Context())
+	steps := w.process(t).VMs.Steps(ref, want)
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+		res, err := steps(ctx)
+		if i, _ := w.instance(t); !i.Running && err != nil {
+			cancel()
+		}
+		return res, err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	w.awaitRunning(t, "The caller gave up.")
+	if _, m := w.instance(t); !m.Locked {
+		t.Error("it is not locked again")
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Composer) Configure(ctx context.Context, host engine.VMHost, systemID s
 
 // changeInstance finds the instance of a machine and makes a change of it, which returns what it
 // changed, in words.
-func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, systemID string, make func(*session, place) ([]string, error)) error {
+func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, systemID string, change func(*session, place) ([]string, error)) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, system
 	if err != nil {
 		return err
 	}
-	err = changeInstanceAt(ctx, c, host, at, make)
+	err = changeInstanceAt(ctx, c, host, at, change)
 	if !notThere(err) {
 		return err
 	}
@@ -55,7 +55,7 @@ func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, system
 		return failure
 	case found:
 		c.known.Store(systemID, moved)
-		return changeInstanceAt(ctx, c, host, moved, make)
+		return changeInstanceAt(ctx, c, host, moved, change)
 	case isStatus(err, http.StatusNotFound):
 		return lostInstance(m, at)
 	}
@@ -64,7 +64,7 @@ func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, system
 
 // changeInstanceAt changes an instance where it is. Where that is another host than the
 // one whose room was looked at, that is to be done anew: ErrBusy.
-func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at place, make func(*session, place) ([]string, error)) error {
+func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at place, change func(*session, place) ([]string, error)) error {
 	if at.server.MachineID != host.MachineID {
 		return fmt.Errorf("%s is on host %s by now, and not on %s any more: %w", at.instance, at.server.Name, host.Name, engine.ErrBusy)
 	}
@@ -77,7 +77,7 @@ func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at p
 		return err
 	}
 	defer c.fleet.drop(host.MachineID)
-	changed, err := make(s, at)
+	changed, err := change(s, at)
 	switch {
 	case notThere(err):
 		return err
@@ -157,7 +157,7 @@ func beginChange(s *session, path string, at place) (have api.Instance, r *resiz
 	return have, r, nil
 }
 
-// runningError refuses to change of a VM that runs what needs a stopped one.
+// runningError says which changes need a stopped VM, where the VM runs.
 func (r *resizing) runningError(have api.Instance) error {
 	if len(r.halting) == 0 || have.StatusCode == api.Stopped {
 		return nil
@@ -171,12 +171,12 @@ func (r *resizing) runningError(have api.Instance) error {
 // send changes the instance, then its volumes.
 func (r *resizing) send(s *session, path string) error {
 	if r.edited {
-		if err := s.send(http.MethodPut, path, r.put, r.etag); err != nil {
+		if err := sendChange(s, path, r.put, r.etag); err != nil {
 			return err
 		}
 	}
 	for _, v := range r.volumes {
-		if err := s.send(http.MethodPut, v.path, v.put, v.etag); err != nil {
+		if err := sendChange(s, v.path, v.put, v.etag); err != nil {
 			return err
 		}
 	}

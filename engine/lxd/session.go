@@ -165,6 +165,43 @@ func (s *session) send(method, path string, body any, etag string) error {
 	return s.wait(op.ID)
 }
 
+// refusalPauses are the pauses before LXD is asked again for a change that it does not make. Its
+// answer is the same for a change that it refuses for good and for an instance that it is still
+// stopping, whose hooks may run for some seconds after it is shown as stopped.
+var refusalPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+// sendChange writes anew what was read a moment ago. What LXD refuses then is a *refusedChange.
+func sendChange(s *session, path string, body any, etag string) error {
+	err := s.send(http.MethodPut, path, body, etag)
+	for _, pause := range refusalPauses {
+		if !mayBeBusy(err) {
+			break
+		}
+		select {
+		case <-s.ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		err = s.send(http.MethodPut, path, body, etag)
+	}
+	if mayBeBusy(err) || isStatus(err, http.StatusBadRequest) || isStatus(err, http.StatusForbidden) {
+		return &refusedChange{err}
+	}
+	return err
+}
+
+// mayBeBusy tells of an error that LXD has for a busy instance, and for much else.
+func mayBeBusy(err error) bool {
+	_, failed := errors.AsType[*failedError](err)
+	return failed || isStatus(err, http.StatusInternalServerError)
+}
+
+// refusedChange is a change that LXD does not make of what it has just shown.
+type refusedChange struct{ err error }
+
+func (e *refusedChange) Error() string { return e.err.Error() }
+func (e *refusedChange) Unwrap() error { return e.err }
+
 // wait is for an operation's end.
 func (s *session) wait(id string) error {
 	deadline, _ := s.ctx.Deadline()

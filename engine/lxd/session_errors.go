@@ -27,6 +27,12 @@ func (s *session) explain(err error) error {
 	if settled(err) {
 		return err
 	}
+	if change, ok := errors.AsType[*refusedChange](err); ok {
+		return &engine.Error{
+			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s refuses the change: %s", s.target.address, words(change.Error())),
+			Hint: fmt.Sprintf("See what the project allows: lxc project show %s. LXD's log on the host may tell more.", s.target.project), Err: engine.ErrInvalid,
+		}
+	}
 	if failed, ok := errors.AsType[*failedError](err); ok {
 		return &engine.Error{
 			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s says: %s", s.target.address, words(failed.words)),

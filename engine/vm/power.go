@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -48,7 +49,7 @@ func (v *upkeep) stopToResize(ctx context.Context, want engine.VMSpec, m engine.
 			return m, err
 		}
 	}
-	v.Log.InfoContext(ctx, "stopping VM to change its size", "name", m.Hostname, "system_id", m.SystemID)
+	v.Log.InfoContext(ctx, "stopping VM to change it", "name", m.Hostname, "system_id", m.SystemID)
 	m, _, err = v.turn(ctx, want, m, "off")
 	return m, err
 }
@@ -63,13 +64,56 @@ func (v *upkeep) restart(ctx context.Context, m engine.Machine) error {
 	graced, cancel := engine.WithGrace(ctx)
 	defer cancel()
 	if err := v.Machines.PowerOn(graced, m.SystemID); err != nil {
-		return fmt.Errorf("%s was turned off to change its size, and cannot be turned on again: %w", m.Hostname, err)
+		return fmt.Errorf("%s was turned off for a change, and cannot be turned on again: %w", m.Hostname, err)
 	}
 	return nil
 }
 
+// startAgain is what turns a VM on again that was stopped for a change, where the caller waits no
+// longer: nil where there is nothing to turn on, or where the step has done it.
+func (v *upkeep) startAgain(want engine.VMSpec, res engine.Result[engine.VM], failure error) func(context.Context) error {
+	m := res.Object.Machine
+	if res.Done || engine.IsTerminal(failure) || want.Power == "off" || m.OwnerData[engine.RestartData] == "" {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		m, err := v.Machines.Machine(ctx, m.SystemID) // a step that failed may have locked it again
+		if err != nil || m.OwnerData[engine.RestartData] == "" {
+			return err
+		}
+		m, err = v.turnOnFirmly(ctx, want, m)
+		return v.settler.LockAgain(ctx, wishOf("", want), m, err)
+	}
+}
+
+// surelyOn is how often, a second apart, a VM must be seen on that nobody turns off any more: what
+// was asked of MAAS before may only just come about.
+const surelyOn = 3
+
+// turnOnFirmly turns a VM on that may still be on its way down.
+func (v *upkeep) turnOnFirmly(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	for seen := 0; seen < surelyOn; {
+		after, isOn, err := v.turn(ctx, want, m, "on")
+		m = after
+		switch {
+		case err != nil:
+			return m, fmt.Errorf("%s was turned off for a change, and cannot be turned on again: %w", m.Hostname, err)
+		case isOn:
+			seen++
+		default:
+			seen = 0
+		}
+		select {
+		case <-ctx.Done():
+			return m, nil // it was asked for
+		case <-time.After(time.Second):
+		}
+	}
+	return m, nil
+}
+
 // settlePower brings the power of a finished VM to what is wanted, or on where it was
-// turned off for a change of its size.
+// turned off for a change.
 func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
 	power, noted := want.Power, m.OwnerData[engine.RestartData] != ""
 	if power == "" && noted {
@@ -79,9 +123,13 @@ func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.M
 		return m, true, nil
 	}
 	m, settled, err := v.turn(ctx, want, m, power)
+	if err == nil && !settled && noted && power == "on" {
+		err = v.checkStart(ctx, m)
+	}
 	if err != nil || !settled || !noted {
 		return m, settled, err
 	}
+	v.changes.forget(m.SystemID)
 	if m, err = v.settler.Unlock(ctx, wishOf("", want), m); err != nil {
 		return m, false, err
 	}

@@ -27,6 +27,7 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 		res.Object.Machine = v.Composer.Complete(ctx, res.Object.Machine)
 	}
 	v.nameHost(ctx, &res.Object.Machine)
+	res.GiveUp = v.startAgain(want, res, err)
 	res.Object.Leftover = v.maker.Leftover(ref.Key)
 	if res.Done || err != nil && res.SystemID == "" && !errors.Is(err, engine.ErrUnclear) {
 		v.region.Claims.Forget(ref.Key)

@@ -73,6 +73,7 @@ func (v *upkeep) configure(ctx context.Context, want engine.VMSpec, m engine.Mac
 		return err
 	}
 	c := engine.InstanceChange{Config: want.Config, Devices: want.Devices, RemovedConfig: want.RemovedConfig, RemovedDevices: want.RemovedDevices}
+	v.noteUndo(ctx, m, c)
 	if err := v.Composer.Configure(ctx, on, m.SystemID, c); err != nil {
 		return fmt.Errorf("cannot change options or devices of %s: %w", m.Hostname, err)
 	}

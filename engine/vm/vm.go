@@ -36,7 +36,10 @@ type (
 	checks  struct{ *parts }
 	renames struct{ *parts }
 	removal struct{ *parts }
-	upkeep  struct{ *parts }
+	upkeep  struct {
+		*parts
+		changes changes
+	}
 )
 
 // New returns the kind VM, whose VMs maker makes. It makes no call.
@@ -45,7 +48,7 @@ func New(maker *compose.Maker, in *region.Region) *Kind {
 		Config: maker.Config, maker: maker, region: in,
 		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: "name", NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
 	}
-	return &Kind{parts: p, checks: checks{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{p}}
+	return &Kind{parts: p, checks: checks{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{parts: p}}
 }
 
 // Verbs are what the kind VM does.

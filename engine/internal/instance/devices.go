@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,16 +22,33 @@ var properties = map[string][]string{
 // DeviceTypes are the types of devices that a VM may be given.
 func DeviceTypes() []string { return slices.Sorted(maps.Keys(properties)) }
 
-// MayBe tells whether a VM may be given a device of a type.
-func MayBe(deviceType string) bool { return properties[deviceType] != nil }
+// IsDeviceType tells whether a VM may be given a device of a type.
+func IsDeviceType(deviceType string) bool { return properties[deviceType] != nil }
 
 // IsHotPlugged tells whether LXD adds and removes a device while the VM runs (CanHotPlug).
 func IsHotPlugged(deviceType string) bool { return deviceType == "usb" }
 
 var (
-	deviceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	deviceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 	ownDevice  = regexp.MustCompile(`^(root|eth\d+|disk\d+)$`)
-	gpuTypes   = []string{"physical", "mdev", "sriov"}
+)
+
+// validProperty are the values that LXD takes for properties, as valid has those of options.
+var validProperty = map[string]validValue{
+	"gputype":   {"one of physical, mdev, sriov", isOneOf("physical", "mdev", "sriov")},
+	"address":   pciAddress,
+	"pci":       pciAddress,
+	"productid": deviceID,
+	"vendorid":  deviceID,
+	"busnum":    usbNumber,
+	"devnum":    usbNumber,
+	"required":  {"true or false", isOneOf("true", "false")},
+}
+
+var (
+	pciAddress = validValue{"a PCI address such as 0000:01:00.0", regexp.MustCompile(`^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]$`).MatchString}
+	deviceID   = validValue{"four lower-case hexadecimal digits", regexp.MustCompile(`^[0-9a-f]{4}$`).MatchString}
+	usbNumber  = validValue{"a number", func(value string) bool { _, err := strconv.ParseUint(value, 10, 32); return err == nil }}
 )
 
 // DeviceProblem says why a VM cannot be given a device, and which part of it is to blame:
@@ -38,10 +56,10 @@ var (
 func DeviceProblem(name, deviceType string, has map[string]string) (part, problem string) {
 	switch {
 	case !deviceName.MatchString(name):
-		return "", fmt.Sprintf("%q is no name of a device: use 1 to 63 lower-case letters, digits and hyphens.", name)
+		return "", fmt.Sprintf("%q is no name of a device: use 1 to 63 letters, digits, hyphens, underscores and dots, with a letter or digit at both ends.", name)
 	case ownDevice.MatchString(name):
 		return "", fmt.Sprintf("%q is the name of a disk or an interface of the VM. Choose another name.", name)
-	case !MayBe(deviceType):
+	case !IsDeviceType(deviceType):
 		return "type", fmt.Sprintf("A VM cannot be given a device of the type %q, only of: %s. For disks and interfaces write disks and interfaces; an LXD profile may bring others.",
 			deviceType, strings.Join(DeviceTypes(), ", "))
 	}
@@ -51,8 +69,8 @@ func DeviceProblem(name, deviceType string, has map[string]string) (part, proble
 			return "properties." + key, fmt.Sprintf("A %s device of a VM has no property %q. It has: %s.", deviceType, key, listed(properties[deviceType]))
 		case has[key] == "":
 			return "properties." + key, fmt.Sprintf("The value of %q is empty. Leave the property out.", key)
-		case key == "gputype" && !slices.Contains(gpuTypes, has[key]):
-			return "properties." + key, fmt.Sprintf("%q is one of %s, not %q.", key, strings.Join(gpuTypes, ", "), has[key])
+		case validProperty[key].test != nil && !validProperty[key].test(has[key]):
+			return "properties." + key, fmt.Sprintf("%q is %s, not %q.", key, validProperty[key].words, has[key])
 		}
 	}
 	return requiredProblem(deviceType, has)
@@ -63,6 +81,10 @@ func requiredProblem(deviceType string, has map[string]string) (part, problem st
 	switch {
 	case deviceType == "pci" && has["address"] == "":
 		return "properties", `A pci device needs its address on the host. Write address = "0000:01:00.0".`
+	case deviceType == "gpu" && has["pci"] != "" && has["id"]+has["productid"]+has["vendorid"] != "":
+		return "properties", "A gpu device is found by pci alone. Leave id, productid and vendorid out, or pci."
+	case deviceType == "gpu" && has["id"] != "" && has["productid"]+has["vendorid"] != "":
+		return "properties", "A gpu device is found by id alone. Leave productid and vendorid out, or id."
 	case has["gputype"] == "mdev" && has["mdev"] == "":
 		return "properties", `A gpu device of the gputype mdev needs the property mdev: see lxc info --resources on the host.`
 	}

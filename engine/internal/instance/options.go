@@ -5,6 +5,7 @@ package instance
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,36 @@ const (
 	boolean
 	integer
 	bootMode
+	priority
+	pinStrategy
+	coreSet
 )
+
+// valid are the values that LXD takes for each kind but text, in words and as a test. Where LXD
+// refuses a value only once the VM was stopped for it, the plan must refuse it.
+var valid = map[kind]validValue{
+	boolean:     {"true or false", isOneOf("true", "false")},
+	integer:     {"a whole number", isInteger},
+	bootMode:    {"one of uefi-secureboot, uefi-nosecureboot, bios", isOneOf("uefi-secureboot", "uefi-nosecureboot", "bios")},
+	priority:    {"a whole number from 0 to 10", isPriority},
+	pinStrategy: {"one of none, auto", isOneOf("none", "auto")},
+	coreSet:     {"a set of numbers such as 0-1,3", regexp.MustCompile(`^\d+(-\d+)?(,\d+(-\d+)?)*$`).MatchString},
+}
+
+// validValue says in words which values LXD takes, and tests one.
+type validValue struct {
+	words string
+	test  func(string) bool
+}
+
+func isOneOf(values ...string) func(string) bool {
+	return func(value string) bool { return slices.Contains(values, value) }
+}
+
+func isPriority(value string) bool {
+	n, err := strconv.Atoi(value)
+	return err == nil && n >= 0 && n <= 10
+}
 
 // option is an instance option that a VM may be given. LXD changes a live one while the VM
 // runs. LXD also accepts some of the others then, but they count from the next start.
@@ -38,9 +68,9 @@ var options = map[string]option{
 	SecureBoot:                   {boolean, false},
 	BootMode:                     {bootMode, false},
 	"cluster.evacuate":           {text, true},
-	"limits.cpu.nodes":           {text, false},
-	"limits.cpu.pin_strategy":    {text, false},
-	"limits.disk.priority":       {integer, false},
+	"limits.cpu.nodes":           {coreSet, false},
+	"limits.cpu.pin_strategy":    {pinStrategy, false},
+	"limits.disk.priority":       {priority, false},
 	"security.agent.metrics":     {boolean, false},
 	"security.devlxd":            {boolean, false},
 	"security.devlxd.images":     {boolean, false},
@@ -119,17 +149,11 @@ func OptionProblem(key, value string) string {
 		return fmt.Sprintf("The value of %q is empty, which LXD takes for a removal. Leave the key out.", key)
 	case len(value) > maxValue:
 		return fmt.Sprintf("The value of %q has %d bytes, and may have %d.", key, len(value), maxValue)
-	case o.kind == boolean && !slices.Contains([]string{"true", "false"}, value):
-		return fmt.Sprintf("%q is true or false, not %q.", key, value)
-	case o.kind == integer && !isInteger(value):
-		return fmt.Sprintf("%q is a whole number, not %q.", key, value)
-	case o.kind == bootMode && !slices.Contains(bootModes, value):
-		return fmt.Sprintf("%q is one of %s, not %q.", key, strings.Join(bootModes, ", "), value)
+	case o.kind != text && !valid[o.kind].test(value):
+		return fmt.Sprintf("%q is %s, not %q.", key, valid[o.kind].words, value)
 	}
 	return ""
 }
-
-var bootModes = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
 
 func isInteger(value string) bool {
 	_, err := strconv.ParseInt(value, 10, 64)

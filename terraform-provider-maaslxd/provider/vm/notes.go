@@ -32,7 +32,7 @@ type notes struct {
 	MAAS string `json:"maas,omitempty"`
 	// TakenOverBy is the key of another owner that the VM was last seen marked with.
 	TakenOverBy engine.Key `json:"taken_over_by,omitempty"`
-	// Restarts: an update was cut off after it had turned the VM off for its size.
+	// Restarts: an update was cut off after it had turned the VM off for a change.
 	Restarts bool `json:"restarts,omitempty"`
 	// Protected: the state protects the VM from deletion. The second plan of a
 	// replacement has no state.

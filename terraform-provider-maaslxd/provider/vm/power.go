@@ -70,7 +70,7 @@ func (m *vmModel) refreshPower(vm engine.VM) {
 func (p *vmPlan) planRestart() {
 	p.plan.Status = types.StringUnknown()
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM is turned on again", fmt.Sprintf(
-		"An update turned %s off to change its size, and was cut off. This plan goes on with it.", p.state.Name.ValueString()))
+		"An update turned %s off to change it, and was cut off. This plan goes on with it.", p.state.Name.ValueString()))
 }
 
 // power asks whether a VM is on.

@@ -46,18 +46,35 @@ func configProblem(l *world.LXD, config map[string]string) string {
 		replaced := l.Since(daemon.WithoutSecureBoot)
 		switch {
 		case !slices.Contains(vmKeys, key) && !slices.Contains(vmAreas, area),
-			replaced && slices.Contains(withoutBootMode, key), !replaced && key == "boot.mode":
+			replaced && slices.Contains(withoutBootMode, key), !replaced && key == "boot.mode",
+			key == "limits.cpu.pin_strategy" && !hasExtension(l, "vm_limits_cpu_pin_strategy"):
 			return "Invalid config: Unknown configuration key: " + key
 		case key == "boot.mode" && value != "" && !slices.Contains(bootModes, value):
 			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Value %q not one of %q", key, value, bootModes)
 		case key == "limits.cpu" && !validCores(value):
 			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Invalid CPU limit syntax", key)
-		case key == "limits.memory" && !validMemory(value):
+		case key == "limits.memory" && !validMemory(value), value != "" && validValues[key] != nil && !validValues[key].MatchString(value):
 			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Invalid value %q", key, value)
 		}
 	}
 	return ""
 }
+
+// validValues are LXD's checks of values (instancetype.InstanceConfigKeysAny and …VM).
+var validValues = func() map[string]*regexp.Regexp {
+	const boolean, integer = `(?i)^(true|false|yes|no|1|0|on|off)$`, `^[-+]?\d+$`
+	checks := map[string]*regexp.Regexp{}
+	for key, check := range map[string]string{
+		"boot.autostart": boolean, "boot.autostart.delay": integer, "boot.autostart.priority": integer, "boot.host_shutdown_timeout": integer,
+		"boot.stop.priority": integer, "cluster.evacuate": `^(auto|migrate|live-migrate|stop)$`, "limits.cpu.nodes": `^\d+([,-]\d+)*$`,
+		"limits.cpu.pin_strategy": `^(none|auto)$`, "limits.disk.priority": `^(\d|10)$`, "limits.memory.hugepages": boolean,
+		"security.agent.metrics": boolean, "security.devlxd": boolean, "security.devlxd.images": boolean, "security.secureboot": boolean,
+		"security.sev": boolean, "security.sev.policy.es": boolean, "snapshots.schedule.stopped": boolean,
+	} {
+		checks[key] = regexp.MustCompile(check)
+	}
+	return checks
+}()
 
 func validCores(text string) bool {
 	if n, err := strconv.Atoi(text); err == nil {
@@ -189,6 +206,9 @@ func startProblem(i *world.Instance) error {
 	}
 	if i.ExpandedConfig()["security.protection.start"] == "true" {
 		return refusal("Instance is protected from being started")
+	}
+	if i.LacksSEV() {
+		return refusal("AMD SEV is not supported by the host")
 	}
 	return nil
 }

@@ -28,10 +28,19 @@ type Volume struct {
 // started, they are taken as it.
 func (i *Instance) Turn(on bool) {
 	i.Busy = ""
+	if on && i.LacksSEV() {
+		return
+	}
 	if i.Running != on && i.Server.Lent != nil && i.Server.Lent.Boots() {
 		i.Server.Lent.Turn(i, on)
 	}
 	i.Running = on
+}
+
+// LacksSEV tells that the instance asks for AMD SEV, which no simulated host has: LXD takes the
+// option, and does not start the VM.
+func (i *Instance) LacksSEV() bool {
+	return i.Server.Lent == nil && i.ExpandedConfig()["security.sev"] == "true"
 }
 
 const (
