@@ -107,17 +107,27 @@ func TestAccGoneInstance(t *testing.T) {
 	x.wantInstance(t, "web", map[string]string{"user.team": "shop", "user.other": "stays", "boot.autostart": "true", "security.secureboot": "false"}, "tpm0 map[type:tpm]")
 	w.settled(t)
 
-	x.editInstance(t, "web", func(i *api.InstancePut) { delete(i.Config, "user.other") })
+	x.editInstance(t, "web", func(i *api.InstancePut) {
+		i.Config["boot.autostart"] = "1"
+		i.Devices["vTPM_0"] = map[string]string{"type": "tpm"}
+	})
+	theirs := map[string]string{"user.team": "shop", "user.other": "stays", "boot.autostart": "1", "security.secureboot": "false"}
 	w.run(t, "state", "rm", vmAddress)
 	w.run(t, "import", "-no-color", vmAddress, "web")
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); strings.Contains(out, "user.team") || strings.Contains(out, "tpm0") {
-		t.Errorf("the import did not read options and devices:\n%s", out)
-	}
+	w.configure(t, vm(`config = { "user.team" = "shop" }`))
+	w.run(t, "apply", "-auto-approve", "-no-color") // an import takes nothing over but what is declared
+	x.wantInstance(t, "web", theirs, "tpm0 map[type:tpm]", "vTPM_0 map[type:tpm]")
+	w.settled(t)
+
+	w.configure(t, vm(`devices = { vTPM_0 = { type = "tpm" } }`))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	delete(theirs, "user.team")
+	x.wantInstance(t, "web", theirs, "tpm0 map[type:tpm]", "vTPM_0 map[type:tpm]")
 	w.settled(t)
 
 	w.configure(t, vm())
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.wantInstance(t, "web", map[string]string{"security.secureboot": "false"})
+	x.wantInstance(t, "web", theirs, "tpm0 map[type:tpm]")
 	w.settled(t)
 	if id := x.machine(t, "web").SystemID; id != made {
 		t.Errorf("it was made anew as %s", id)

@@ -75,11 +75,6 @@ func MayHaveInstanceOption(key string) bool { return instance.MayHave(key) }
 // InstanceOptionIsLive tells whether LXD changes an option while the VM runs.
 func InstanceOptionIsLive(key string) bool { return instance.IsLive(key) }
 
-// InstanceOptionIsDefault tells whether a VM that asks for nothing has that option.
-func InstanceOptionIsDefault(key, value string) bool {
-	return instance.NoSecureBoot[key] == value && value != ""
-}
-
 // OptionsOf are those of an instance's options that a VM may be given, and DevicesOf are its
 // devices. Neither is nil.
 func OptionsOf(config map[string]string) map[string]string {

@@ -88,10 +88,6 @@ const (
 	BootMode   = "boot.mode"
 )
 
-// NoSecureBoot are the values that a VM is made with, by option: as MAAS makes them
-// (drivers/pod/lxd.py).
-var NoSecureBoot = map[string]string{SecureBoot: "false", BootMode: "uefi-nosecureboot"}
-
 const (
 	userArea = "user."
 	maxKey   = 255

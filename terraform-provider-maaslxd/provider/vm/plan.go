@@ -19,7 +19,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		r.planDestroy(ctx, req, &resp.Diagnostics)
 		return
 	}
-	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.RenamedTo, hostLeaves: r.client.HostLeaves, subnets: r.client.Subnets, listed: r.listed, resizes: r.resizes, power: r.power}
+	p := vmPlan{diags: &resp.Diagnostics, renamedTo: r.client.RenamedTo, hostLeaves: r.client.HostLeaves, subnets: r.client.Subnets, listed: r.listed, resizes: r.resizes, power: r.power, shown: r.shown}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
@@ -94,6 +94,7 @@ type vmPlan struct {
 	listed  func(context.Context) ([]engine.VMHost, error)
 	resizes func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
 	power   func(ctx context.Context, systemID string) (string, error)
+	shown   func(ctx context.Context, systemID string) (engine.VM, error)
 	// What the run makes of the VM host on a machine.
 	renamedTo  func(machine string) string
 	hostLeaves func(machine string) (leaves, replaced bool)

@@ -11,7 +11,6 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
 // fill completes a plan with what was seen of the VM. What the plan says
@@ -87,9 +86,6 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.Description = values.SeenDescription(m.Description, vm.Description)
 	m.Annotations = values.SeenAnnotations(m.Annotations, vm.OwnerData)
 	m.setSettings(m.settings().Refreshed(ctx, vm.Machine, diags))
-	if imported {
-		m.setSettings(instance.Imported(ctx, vm.Machine, diags))
-	}
 	m.refreshPower(vm)
 	if !m.Protection.IsNull() || imported && vm.Locked {
 		m.Protection = types.BoolValue(vm.Locked)
@@ -110,7 +106,7 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
 	m.Tags = values.TagsWith(plan.Tags, m.Tags)
 	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
-	m.setSettings(plan.settings().With(m.settings()))
+	m.setSettings(plan.settings().JoinedWith(m.settings()))
 	if m.Protection.IsNull() {
 		m.Protection = plan.Protection
 	}

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"testing"
@@ -444,5 +445,40 @@ func TestSpecOfPlacement(t *testing.T) {
 	}
 	if err := got.Validate(); err != nil {
 		t.Errorf("the engine refuses it: %v", err)
+	}
+}
+
+// TestImportedSettings: an import takes no options and devices over, and what the VM has already
+// does not stop it.
+func TestImportedSettings(t *testing.T) {
+	t.Parallel()
+	seen := deployedVM()
+	seen.Config = map[string]string{"user.team": "theirs", "security.secureboot": "true"}
+	seen.Devices = map[string]engine.Device{"vTPM_0": {Type: "tpm", Properties: map[string]string{}}}
+	var diags diag.Diagnostics
+	state := modelOf(t, object{"id": "4y3h7n"})
+	state.refresh(t.Context(), seen, &diags)
+	if diags.HasError() || !state.settings().IsNull() {
+		t.Errorf("taken over: %v, %v", state.settings(), diags)
+	}
+	cases := map[string]struct {
+		reason, stops string
+		config        object
+	}{
+		"Has":     {"It is so already.", "", object{"config": object{"security.secureboot": "true"}, "devices": object{"vTPM_0": object{"type": "tpm"}}}},
+		"Option":  {"It has another value.", "config", object{"config": object{"security.secureboot": "false"}}},
+		"Device":  {"It is not there.", "devices", object{"devices": object{"tpm1": object{"type": "tpm"}}}},
+		"Live":    {"It changes while the VM runs.", "", object{"config": object{"user.team": "ours"}}},
+		"Nothing": {"Nothing is declared.", "", object{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := vmPlan{state: &state, plan: modelOf(t, deployedState.With(tc.config)), diags: new(diag.Diagnostics)}
+			p.shown = func(context.Context, string) (engine.VM, error) { return seen, nil }
+			if attribute, _ := stopsFor(t.Context(), &p); attribute != tc.stops || p.diags.HasError() {
+				t.Errorf("%s\nit is stopped for %q, %v", tc.reason, attribute, p.diags)
+			}
+		})
 	}
 }

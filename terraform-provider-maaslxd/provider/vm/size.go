@@ -142,7 +142,26 @@ func stopsFor(ctx context.Context, p *vmPlan) (attribute, what string) {
 	case p.inPlace && p.growsDisk(ctx):
 		return "disks", "the size of a disk"
 	}
-	return p.plan.settings().Stopping(p.state.settings())
+	want, have := p.plan.settings(), p.state.settings()
+	if attribute, _ = want.ChangeThatStops(have); attribute == "" {
+		return "", ""
+	}
+	// An import takes no settings over, so that the VM may have them already.
+	if vm, err := p.shown(ctx, p.state.ID.ValueString()); err == nil {
+		have = have.JoinedWith(want.Refreshed(ctx, vm.Machine, p.diags))
+	}
+	return want.ChangeThatStops(have)
+}
+
+// shown is what MAAS and LXD show of a VM.
+func (r *vmResource) shown(ctx context.Context, systemID string) (engine.VM, error) {
+	b, err := r.client.Use()
+	if err != nil {
+		return engine.VM{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	return b.VMs.Observe(ctx, engine.Ref{SystemID: systemID, Finished: true})
 }
 
 // refuseSettings refuses options and devices of LXD where MAAS composes VMs: it gives them to

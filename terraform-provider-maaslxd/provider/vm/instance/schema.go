@@ -19,10 +19,11 @@ const (
 )
 
 // onlyInLXD begins what is the same of both.
-const onlyInLXD = "It is for VMs that are made in LXD itself (see `composer` of the provider); where MAAS composes VMs the plan is an error. "
+const onlyInLXD = "Only VMs that the provider makes over the API of LXD can have them (see `composer` of the provider). Where MAAS composes the VMs, the plan is an error. "
 
 // onlyThese ends what is the same of both.
-const onlyThese = " Only these are looked after: those of others stay, and one that you remove goes. An import reads those that LXD shows."
+const onlyThese = " Only these are looked after: those of others stay, and one that you remove goes. An import takes none over: " +
+	"the first apply looks after those that you declare, and changes nothing that the VM has already."
 
 // Attributes are config and devices.
 func Attributes() map[string]schema.Attribute {
@@ -40,7 +41,7 @@ func Attributes() map[string]schema.Attribute {
 		},
 		"devices": schema.MapNestedAttribute{
 			Optional: true,
-			MarkdownDescription: "Devices of LXD beside disks and interfaces, by name: lower-case letters, digits and hyphens, but not `root`, `eth0` or `disk1`. " + onlyInLXD +
+			MarkdownDescription: "Devices of LXD beside disks and interfaces, by name, such as `tpm0`. Names have letters, digits, hyphens, underscores and dots; `root`, `eth0` or `disk1` are the names of disks and interfaces. " + onlyInLXD +
 				"Changes in place. A device of the type `usb` comes and goes while the VM runs. The others need a stopped VM: the plan of one that runs is an error " +
 				"without `allow_stopping_for_update`. A restricted project of LXD must allow them, as by `restricted.devices.gpu`." + onlyThese,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxDevices)},

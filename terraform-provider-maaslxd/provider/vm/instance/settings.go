@@ -97,9 +97,9 @@ func (s Settings) Removed(before Settings) (config, devices []string) {
 
 func keysOf(m types.Map) []string { return slices.Sorted(maps.Keys(m.Elements())) }
 
-// Stopping names the first attribute, and what of it, that changes in a plan and needs a
+// ChangeThatStops names the first attribute, and what of it, that changes in a plan and needs a
 // stopped VM; empty: none does.
-func (s Settings) Stopping(before Settings) (attribute, what string) {
+func (s Settings) ChangeThatStops(before Settings) (attribute, what string) {
 	for _, key := range changed(s.Config, before.Config) {
 		if !engine.InstanceOptionIsLive(key) {
 			return "config", key
@@ -111,6 +111,16 @@ func (s Settings) Stopping(before Settings) (attribute, what string) {
 		}
 	}
 	return "", ""
+}
+
+// typeOf is the type of an element of devices; empty for none.
+func typeOf(element attr.Value) string {
+	object, ok := element.(types.Object)
+	if !ok {
+		return ""
+	}
+	kind, _ := object.Attributes()["type"].(types.String)
+	return kind.ValueString()
 }
 
 // changed are the keys of the elements in which two maps differ, sorted.
@@ -125,12 +135,7 @@ func changed(a, b types.Map) []string {
 
 // isHotPlugged tells of an element of devices, or of none.
 func isHotPlugged(element attr.Value) bool {
-	object, ok := element.(types.Object)
-	if !ok {
-		return element == nil
-	}
-	kind, _ := object.Attributes()["type"].(types.String)
-	return engine.Device{Type: kind.ValueString()}.IsHotPlugged()
+	return element == nil || engine.Device{Type: typeOf(element)}.IsHotPlugged()
 }
 
 // Refreshed are the settings as a VM has them now, of those that are declared. What is gone
@@ -149,28 +154,13 @@ func (s Settings) Refreshed(ctx context.Context, vm engine.Machine, diags *diag.
 	return s
 }
 
-// Imported are the settings of a VM that nothing is known of: what LXD shows, without what
-// each VM is made with. Null where there is none.
-func Imported(ctx context.Context, vm engine.Machine, diags *diag.Diagnostics) Settings {
-	s := Settings{Config: types.MapNull(types.StringType), Devices: types.MapNull(DeviceType)}
-	seen := maps.Clone(vm.Config)
-	maps.DeleteFunc(seen, engine.InstanceOptionIsDefault)
-	if len(seen) > 0 {
-		s.Config = optionsMap(seen)
-	}
-	if len(vm.Devices) > 0 {
-		s.Devices = devicesMap(ctx, vm.Devices, diags)
-	}
-	return s
+// JoinedWith are these settings and those that only others have: all that may be on the VM stays known.
+func (s Settings) JoinedWith(others Settings) Settings {
+	return Settings{Config: joined(s.Config, others.Config), Devices: joined(s.Devices, others.Devices)}
 }
 
-// With are these settings and those of others: all that may be on the VM stays known.
-func (s Settings) With(others Settings) Settings {
-	return Settings{Config: with(s.Config, others.Config), Devices: with(s.Devices, others.Devices)}
-}
-
-// with are the elements of both maps; null where neither has any.
-func with(m, other types.Map) types.Map {
+// joined are the elements of both maps; null where neither has any.
+func joined(m, other types.Map) types.Map {
 	if m.IsNull() {
 		return other
 	}
