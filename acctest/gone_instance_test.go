@@ -126,7 +126,10 @@ func TestAccGoneInstance(t *testing.T) {
 	w.settled(t)
 
 	w.configure(t, vm())
-	w.run(t, "apply", "-auto-approve", "-no-color")
+	out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
+	if !words(`VM web loses the keys of its TPM`).MatchString(out) || !words(`the device vTPM_0 goes`).MatchString(out) {
+		t.Errorf("the plan does not warn of the keys:\n%s", out)
+	}
 	x.wantInstance(t, "web", theirs, "tpm0 map[type:tpm]")
 	w.settled(t)
 	if id := x.machine(t, "web").SystemID; id != made {

@@ -114,6 +114,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 	p.planWithHost()
 	p.planMissing()
 	p.refuseRunning(ctx)
+	p.warnLostKeys()
 	if goesOn(p.notes, *p.state, p.plan) {
 		p.planWork(ctx)
 		p.planAnew()

@@ -376,6 +376,16 @@ func TestPlanOfChanges(t *testing.T) {
 			config: deployedConfig, state: deployedState.With(object{"annotations": object{"app": "db"}}),
 			changed: []string{"annotations"},
 		},
+		"TPMRenamed": {
+			reason: "LXD takes it for another TPM, and the keys of the first one are lost.",
+			config: deployedConfig.With(object{"devices": object{"vtpm": object{"type": "tpm"}}}), state: deployedState.With(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
+			changed: []string{"devices"}, warnings: 1,
+		},
+		"TPMAdded": {
+			reason: "A further one takes nothing away.",
+			config: deployedConfig.With(object{"devices": object{"tpm0": object{"type": "tpm"}, "tpm1": object{"type": "tpm"}}}), state: deployedState.With(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
+			changed: []string{"devices"},
+		},
 		"PowerSet": {
 			reason: "A VM is turned on or off in place.",
 			config: deployedConfig.With(object{"power_state": "stopped"}), state: deployedState,

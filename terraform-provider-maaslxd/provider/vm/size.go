@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -162,6 +163,15 @@ func (r *vmResource) shown(ctx context.Context, systemID string) (engine.VM, err
 	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
 	return b.VMs.Observe(ctx, engine.Ref{SystemID: systemID, Finished: true})
+}
+
+// warnLostKeys warns of a TPM that goes: LXD deletes with the device what it holds.
+func (p *vmPlan) warnLostKeys() {
+	if lost := p.plan.settings().LostTPMs(p.state.settings()); len(lost) > 0 && len(p.replace) == 0 {
+		p.diags.AddAttributeWarning(path.Root("devices"), fmt.Sprintf("VM %s loses the keys of its TPM", p.state.Name.ValueString()), fmt.Sprintf(
+			"LXD deletes the keys of a TPM together with the device, and the device %s goes. The guest can then no longer open what it sealed with them, such as "+
+				"an encrypted disk. A device of another name is a new TPM. Keep the name, or save a recovery key in the guest first.", strings.Join(lost, ", ")))
+	}
 }
 
 // refuseSettings refuses options and devices of LXD where MAAS composes VMs: it gives them to

@@ -43,7 +43,8 @@ func Attributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "Devices of LXD beside disks and interfaces, by name, such as `tpm0`. Names have letters, digits, hyphens, underscores and dots; `root`, `eth0` or `disk1` are the names of disks and interfaces. " + onlyInLXD +
 				"Changes in place. A device of the type `usb` comes and goes while the VM runs. The others need a stopped VM: the plan of one that runs is an error " +
-				"without `allow_stopping_for_update`. A restricted project of LXD must allow them, as by `restricted.devices.gpu`." + onlyThese,
+				"without `allow_stopping_for_update`. A restricted project of LXD must allow them, as by `restricted.devices.gpu`. " +
+				"LXD deletes the keys of a `tpm` with the device, also where only its name changes: the plan warns." + onlyThese,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxDevices)},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"type": schema.StringAttribute{

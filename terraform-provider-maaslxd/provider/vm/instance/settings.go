@@ -113,6 +113,17 @@ func (s Settings) ChangeThatStops(before Settings) (attribute, what string) {
 	return "", ""
 }
 
+// LostTPMs are the names of TPMs that go, or become devices of another type.
+func (s Settings) LostTPMs(before Settings) []string {
+	var lost []string
+	for _, name := range keysOf(before.Devices) {
+		if typeOf(before.Devices.Elements()[name]) == "tpm" && !s.Devices.IsUnknown() && typeOf(s.Devices.Elements()[name]) != "tpm" {
+			lost = append(lost, name)
+		}
+	}
+	return lost
+}
+
 // typeOf is the type of an element of devices; empty for none.
 func typeOf(element attr.Value) string {
 	object, ok := element.(types.Object)
