@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -150,6 +151,27 @@ func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field, had, want
 	// Of a VM that was enlisted, MAAS knows the disks by commissioning it.
 	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
 		return "disks", fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
+	}
+	return settingsDifference(want, m)
+}
+
+// settingsDifference compares the options and devices that are wanted, where LXD tells those of the
+// VM. Others may have come by other hands.
+func settingsDifference(want engine.VMSpec, m engine.Machine) (field, had, wanted string) {
+	for _, key := range slices.Sorted(maps.Keys(want.Config)) {
+		if has, value := m.Config[key], want.Config[key]; m.Config != nil && has != value {
+			return "config." + key, fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%q", value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
+		has, had := m.Devices[name]
+		switch {
+		case m.Devices == nil:
+		case !had:
+			return "devices." + name, "no device " + name, "one of the type " + want.Devices[name].Type
+		case !has.Equal(want.Devices[name]):
+			return "devices." + name, fmt.Sprintf("a device %s %v", name, has.InLXD()), fmt.Sprint(want.Devices[name].InLXD())
+		}
 	}
 	return "", "", ""
 }

@@ -256,3 +256,46 @@ func TestBootMode(t *testing.T) {
 		})
 	}
 }
+
+// TestConfigureBegun changes the wish while a VM is on its way, which an earlier run made.
+func TestConfigureBegun(t *testing.T) {
+	t.Parallel()
+	tpm := engine.Device{Type: "tpm"}
+	cases := map[string]struct {
+		reason string
+		change func(*engine.Ref, *engine.VMSpec)
+		kind   string
+	}{
+		"Option": {"It cannot be told from a VM of another wish.", func(_ *engine.Ref, s *engine.VMSpec) { s.Config = map[string]string{"user.team": "b"} }, "ErrConflict, SpecError config.user.team"},
+		"Device": {"Nor can it by devices.", func(_ *engine.Ref, s *engine.VMSpec) { s.Devices = map[string]engine.Device{"tpm1": tpm} }, "ErrConflict, SpecError devices.tpm1"},
+		"Update": {"Who knows that it is his VM changes it.", func(r *engine.Ref, s *engine.VMSpec) {
+			s.Config, s.Devices, s.RemovedDevices, s.Reconfigure = map[string]string{"user.team": "b"}, map[string]engine.Device{"tpm1": tpm}, []string{"tpm0"}, true
+		}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			ref, want := web1, spec()
+			want.Host, want.Config, want.Devices = "h1", map[string]string{"user.team": "a"}, map[string]engine.Device{"tpm0": tpm}
+			if res, err := w.process(t).VMs.Reconcile(t.Context(), ref, want); err != nil || res.Done {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			tc.change(&ref, &want)
+			if want.Reconfigure {
+				_, m := w.instance(t)
+				ref.SystemID = m.SystemID
+			}
+			if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want)); kinds(err) != tc.kind {
+				t.Errorf("%s\ngot %v", tc.reason, err)
+			}
+			if tc.kind != "" {
+				return
+			}
+			config, devices := w.has(t, "web1")
+			if config["user.team"] != "b" || !maps.Equal(devices, map[string]string{"tpm1": "tpm"}) {
+				t.Errorf("%s\nit has %v and %v", tc.reason, config, devices)
+			}
+		})
+	}
+}

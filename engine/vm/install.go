@@ -21,6 +21,9 @@ func (v *Kind) commission(ctx context.Context, key engine.Key, _ engine.VMSpec, 
 
 // install deploys a Ready VM, or finishes it where it is to stay Ready.
 func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	if settled, err := v.configureReady(ctx, want, m); err != nil || !settled {
+		return v.wait(ctx, key, m), err
+	}
 	if want.Deploy == nil {
 		if err := v.link(ctx, want, m); err != nil {
 			return engine.Result[engine.VM]{}, err
@@ -74,7 +77,7 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		}
 		m.Description = description
 	}
-	want.Resize, want.Reconfigure = false, false // it has just been made so
+	want.Resize = false // it has just been made so
 	return v.keep(ctx, key, want, m)
 }
 

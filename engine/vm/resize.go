@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -78,4 +79,16 @@ func (v *upkeep) configure(ctx context.Context, want engine.VMSpec, m engine.Mac
 		return fmt.Errorf("cannot change options or devices of %s: %w", m.Hostname, err)
 	}
 	return nil
+}
+
+// configureReady does so for a VM that is not deployed yet, and which an earlier run made with other
+// options and devices. One that is still on after its commissioning is turned off first: then it is
+// not settled yet.
+func (v *upkeep) configureReady(ctx context.Context, want engine.VMSpec, m engine.Machine) (settled bool, err error) {
+	err = v.configure(ctx, want, m)
+	if _, runs := errors.AsType[*engine.RunningError](err); runs {
+		_, _, err = v.turn(ctx, want, m, "off")
+		return false, err
+	}
+	return err == nil, err
 }

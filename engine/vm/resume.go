@@ -17,6 +17,10 @@ func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m
 		return engine.Result[engine.VM]{}, finishedBeforeError(want.Name, m)
 	}
 	begun, err := v.placed(ctx, want, m)
+	if len(want.Config)+len(want.Devices) > 0 {
+		made := v.Composer.Complete(ctx, m)
+		begun.Config, begun.Devices = made.Config, made.Devices
+	}
 	if err != nil {
 		return result(ref.Key, m), err
 	}
