@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,29 @@ func withStoragePools(hosts []engine.VMHost, disks []engine.Disk) error {
 	return nil
 }
 
+// withSettings refuses options and devices that no host can give a VM. Hosts of another version of LXD
+// may, and then the others are passed over.
+func withSettings(hosts []engine.VMHost, want engine.VMSpec) error {
+	var refusal error
+	for _, h := range hosts {
+		if h.WhyUnusable() != "" {
+			continue
+		}
+		if refusal = settingsError(h, want); refusal == nil {
+			return nil
+		}
+	}
+	return refusal
+}
+
+// settingsError says why a VM on the host cannot have the options or devices that it asks for; nil: it can.
+func settingsError(h engine.VMHost, want engine.VMSpec) error {
+	if h.MAASMakesVMs() {
+		return engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
+	}
+	return h.CheckBootMode(want.Config)
+}
+
 // mayHaveCome tells that an error is about what no host has, and which may just have been
 // made: room, a profile, a storage pool.
 func mayHaveCome(err error) bool {
@@ -111,14 +135,11 @@ func (f *Finder) PlacedSites(ctx context.Context, key engine.Key, want engine.VM
 	if err != nil {
 		return Sites{}, err
 	}
-	found, err := f.place(ctx, need, want.Disks)
+	found, err := f.place(ctx, need, want)
 	if mayHaveCome(err) {
 		f.Names.Refresh(engine.ListHosts)
 		f.networks.expire(time.Second)
-		found, err = f.place(ctx, need, want.Disks)
-	}
-	if err == nil && slices.ContainsFunc(found.hosts, engine.VMHost.MAASMakesVMs) { // else a host of another version may do
-		err = engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
+		found, err = f.place(ctx, need, want)
 	}
 	return found, engine.PlacementError(want.Name, err)
 }
@@ -147,7 +168,7 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 // place lists the hosts that fit by one inventory, with what the ledger needs
 // to choose among them. The group is the ledger's matter: only it knows the
 // members that are being made.
-func (f *Finder) place(ctx context.Context, need placement.Need, disks []engine.Disk) (Sites, error) {
+func (f *Finder) place(ctx context.Context, need placement.Need, want engine.VMSpec) (Sites, error) {
 	hosts, err := f.Composer.Hosts(ctx)
 	if err != nil {
 		return Sites{}, err
@@ -160,7 +181,7 @@ func (f *Finder) place(ctx context.Context, need placement.Need, disks []engine.
 	if err != nil {
 		return Sites{}, err
 	}
-	if err := errors.Join(withProfile(hosts, need.Profile), withStoragePools(hosts, disks)); err != nil {
+	if err := errors.Join(withProfile(hosts, need.Profile), withStoragePools(hosts, want.Disks), withSettings(hosts, want)); err != nil {
 		return Sites{}, err
 	}
 	// Where no host tells of huge pages, only its LXD can refuse the VM.
@@ -168,6 +189,9 @@ func (f *Finder) place(ctx context.Context, need placement.Need, disks []engine.
 	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
 	for n, h := range hosts {
 		byID[h.HostKey], placeable[n] = h, placementHost(h, networks[h.MachineID], projects[h.HostKey])
+		if err := settingsError(h, want); err != nil {
+			placeable[n].Unusable = cmp.Or(placeable[n].Unusable, err.Error())
+		}
 	}
 	fitting, err := placement.Fit(placeable, need)
 	if err != nil {

@@ -299,3 +299,32 @@ func TestConfigureBegun(t *testing.T) {
 		})
 	}
 }
+
+// TestMixedVersions places a VM by the options that its host must know.
+func TestMixedVersions(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, second string
+		cores          int
+		host, kind     string
+		says           string
+	}{
+		"Other":   {"The host of an older LXD will do.", "5.21.3", 2, "h2", "", ""},
+		"NoRoom":  {"It is too small, and the larger one lacks the option.", "5.21.3", 5, "", "InsufficientResources", `does not have "security.secureboot"`},
+		"Nowhere": {"No host has the option, so that it is to be written otherwise.", "6.7", 2, "", "ErrInvalid, SpecError config.security.secureboot", "boot.mode"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2, func(m *sim.Model) {
+				m.Hosts[0].LXDVersion, m.Hosts[1].LXDVersion, m.Hosts[1].Cores = "6.7", tc.second, 4
+			})
+			want := spec()
+			want.Deploy, want.Cores, want.Config = nil, tc.cores, map[string]string{"security.secureboot": "true"}
+			vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(web1, want))
+			if vm.HostName != tc.host || kinds(err) != tc.kind || err != nil && !strings.Contains(said(err), tc.says) {
+				t.Errorf("%s\nit is on %q, %v", tc.reason, vm.HostName, err)
+			}
+		})
+	}
+}
