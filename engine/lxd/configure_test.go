@@ -328,3 +328,27 @@ func TestMixedVersions(t *testing.T) {
 		})
 	}
 }
+
+// TestProfileDevice: no device replaces one that a profile brings.
+func TestProfileDevice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.addProfile(t, 0, "maas", "storage")
+	const kind = "SpecError devices.storage"
+	want := spec()
+	want.Host, want.Deploy, want.Devices = "h1", nil, map[string]engine.Device{"storage": {Type: "usb", Properties: map[string]string{"vendorid": "1d6b"}}}
+	if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(web1, want)); kinds(err) != "ErrInvalid, "+kind+", VMCreationFailed" || len(w.whole()) > 0 {
+		t.Errorf("a VM that is made: %v, made %v", err, w.whole())
+	}
+	made := want
+	made.Devices = nil
+	ref := web1
+	vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, made))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref.SystemID, ref.Finished, want.Reconfigure = vm.SystemID, true, true
+	if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want)); kinds(err) != "ErrConflict, "+kind {
+		t.Errorf("a VM that is there: %v", err)
+	}
+}

@@ -63,11 +63,28 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 	if err := p.addNICs(); err != nil {
 		return p, err
 	}
-	for name, d := range comp.Devices {
-		p.post.Devices[name] = d.InLXD()
+	if err := p.addDevices(); err != nil {
+		return p, err
 	}
 	p.chooseMACs()
 	return p, nil
+}
+
+// addDevices gives the VM its other devices. One of the VM's own would replace one of the same name
+// that a profile brings, such as a NIC.
+func (p *plan) addDevices() error {
+	for _, name := range slices.Sorted(maps.Keys(p.comp.Devices)) {
+		for _, profile := range p.post.Profiles {
+			if kind, brings := p.host.profileDevices[profile][name]; brings {
+				return &engine.SpecError{
+					Field: "devices." + name, Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
+					Hint: "Choose another name.", Err: engine.ErrInvalid,
+				}
+			}
+		}
+		p.post.Devices[name] = p.comp.Devices[name].InLXD()
+	}
+	return nil
 }
 
 // configOf is the configuration as MAAS gives it (drivers/pod/lxd.py), whose the

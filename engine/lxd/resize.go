@@ -327,8 +327,8 @@ func (r *resizing) note(what string, isLive bool) {
 	}
 }
 
-// devices notes the devices that change. One of another type is somebody else's, whatever its
-// name.
+// devices notes the devices that change. One of another type, or of a profile, is somebody else's,
+// whatever its name.
 func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error {
 	found := engine.DevicesOf(have.Devices)
 	for _, name := range want.RemovedDevices {
@@ -341,12 +341,15 @@ func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error 
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
 		d, was := want.Devices[name], found[name]
-		_, there := have.Devices[name]
+		other, there := have.Devices[name]
+		if !there {
+			other, there = have.ExpandedDevices[name]
+		}
 		switch {
 		case there && was.Type == "":
 			return &engine.SpecError{
-				Field: "devices." + name, Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, have.Devices[name]["type"]),
-				Hint: "Choose another name, or remove that device in LXD.", Err: engine.ErrConflict,
+				Field: "devices." + name, Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, other["type"]),
+				Hint: "Choose another name, or remove that device from the instance or its profile in LXD.", Err: engine.ErrConflict,
 			}
 		case !was.Equal(d):
 			r.put.Devices[name] = d.InLXD()

@@ -31,9 +31,11 @@ type seen struct {
 	pools         []pool
 	networks      map[string]bool // by name: managed by LXD
 	profiles      []string
-	projects      []string // that the certificate may see
-	instances     []instance
-	volumeBytes   map[string]int64 // sizes of volumes, by volumeID
+	// profileDevices are the types of the devices that a profile brings, by its name and theirs.
+	profileDevices map[string]map[string]string
+	projects       []string // that the certificate may see
+	instances      []instance
+	volumeBytes    map[string]int64 // sizes of volumes, by volumeID
 }
 
 type pool struct {
@@ -110,12 +112,16 @@ func (s *session) surveyProject(h *seen) error {
 	for _, n := range networks {
 		h.networks[n.Name] = n.Managed
 	}
-	var profiles []string
-	if _, err := s.get(s.at("profiles"), &profiles); err != nil {
+	var profiles []api.Profile
+	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "profiles"), &profiles); err != nil {
 		return s.target.missing(err)
 	}
-	for _, u := range profiles {
-		h.profiles = append(h.profiles, lastOf(u))
+	h.profileDevices = map[string]map[string]string{}
+	for _, p := range profiles {
+		h.profiles, h.profileDevices[p.Name] = append(h.profiles, p.Name), map[string]string{}
+		for name, d := range p.Devices {
+			h.profileDevices[p.Name][name] = d["type"]
+		}
 	}
 	return nil
 }
