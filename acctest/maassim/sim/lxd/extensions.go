@@ -17,7 +17,7 @@ var extensionsSince = []struct {
 	{daemon.Version{Major: 3, Minor: 0}, []string{
 		"etag", "patch", "network", "profile_usedby", "certificate_update", "storage", "network_vlan", "entity_description",
 		"storage_lvm_use_thinpool", "storage_btrfs_mount_options", "storage_driver_ceph", "resource_limits", "resources",
-		"network_dhcp_gateway", "operation_description", "clustering", "event_lifecycle", "container_protection_delete",
+		"network_dhcp_gateway", "operation_description", "clustering", "event_lifecycle", "container_protection_delete", "snapshot_expiry", "snapshot_expiry_creation",
 		"network_state", "network_leases", "container_full", "projects", "storage_api_volume_snapshots",
 	}},
 	{daemon.Version{Major: 4, Minor: 0}, []string{

@@ -45,7 +45,7 @@ func tagOf(i *world.Instance) []any {
 // viewFull is the instance with its state.
 func viewFull(i *world.Instance) api.InstanceFull {
 	state := viewState(i)
-	return api.InstanceFull{Instance: viewInstance(i), State: &state, Backups: []api.InstanceBackup{}, Snapshots: []api.InstanceSnapshot{}}
+	return api.InstanceFull{Instance: viewInstance(i), State: &state, Backups: []api.InstanceBackup{}, Snapshots: viewSnapshots(i)}
 }
 
 // viewState is what the host can see of the guest: as the simulated ones have no

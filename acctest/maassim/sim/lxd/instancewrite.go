@@ -114,6 +114,9 @@ func putInstance(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
+	if in.Restore != "" {
+		return restoreSnapshot(c, i, in.Restore)
+	}
 	return c.instanceTask("Updating instance", i.Name, 0, func() error { return c.change(i, in) })
 }
 

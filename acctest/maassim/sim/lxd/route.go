@@ -38,7 +38,7 @@ type Route struct {
 // its own table.
 func Routes() []Route {
 	return slices.Concat(serverRoutes(), operationRoutes(), trustRoutes(), projectRoutes(), profileRoutes(),
-		poolRoutes(), volumeRoutes(), networkRoutes(), instanceRoutes())
+		poolRoutes(), volumeRoutes(), networkRoutes(), instanceRoutes(), snapshotRoutes())
 }
 
 // Call is one request to an LXD, as its handler sees it.

@@ -1,6 +1,10 @@
 package world
 
-import "github.com/canonical/lxd/shared/api"
+import (
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+)
 
 // Instance is a VM in an LXD.
 type Instance struct {
@@ -14,6 +18,16 @@ type Instance struct {
 	Running       bool
 	Busy          string // "create", "start", …: an operation that refuses others
 	Number        int    // order of creation
+	Snapshots     []*Snapshot
+	Definition
+}
+
+// Snapshot is what an instance was when somebody took one. What was on its disks is not kept.
+type Snapshot struct {
+	Name    string
+	Taken   time.Time
+	Expires time.Time // zero: never
+	MACs    []string
 	Definition
 }
 
