@@ -95,6 +95,56 @@ type InstanceChange struct {
 	RemovedConfig, RemovedDevices []string
 }
 
+// Snapshots takes snapshots of VMs in the LXD that they are in, whoever composed them, and
+// restores them. The instance is found by the MACs of the machine: a *Refusal, ErrConflict,
+// where none has them, or several.
+type Snapshots interface {
+	// Snapshots lists those of a VM, with what a restore needs to know of its instance.
+	// ErrBusy while LXD is at something with it, such as a snapshot whose reply was lost.
+	Snapshots(ctx context.Context, at LXDPlace, m Machine) (SnapshotList, error)
+	// TakeSnapshot takes one, without the memory of what runs. ErrUnclear when the reply
+	// was lost: then Snapshots tells. ErrConflict where there is one of that name.
+	TakeSnapshot(ctx context.Context, at LXDPlace, m Machine, want NewSnapshot) error
+	// DeleteSnapshot deletes one. An absent one is no error.
+	DeleteSnapshot(ctx context.Context, at LXDPlace, m Machine, name string) error
+	// RestoreSnapshot gives a stopped VM the root disk, options and devices that it had, and
+	// the marks that the instance had before the first try. ErrBusy while it runs. May be
+	// repeated.
+	RestoreSnapshot(ctx context.Context, at LXDPlace, m Machine, name string, marks map[string]string) error
+}
+
+// LXDPlace is the LXD, and the project of it, in which the instance of a VM is.
+type LXDPlace struct {
+	Host      string // name of the VM host
+	MachineID string // of the machine that the LXD runs on; empty: MAAS knows none
+	Endpoint
+	Fingerprint string // of the certificate that it must show; empty: nobody has noted it
+}
+
+// NewSnapshot is a snapshot to be.
+type NewSnapshot struct {
+	Name      string
+	ExpiresAt time.Time // zero: when the options of the instance say so
+}
+
+// SnapshotList is what an LXD shows of the snapshots of a VM.
+type SnapshotList struct {
+	Instance  string
+	Marks     map[string]string // of ours, in the options of the instance
+	DataDisks []string          // volumes of the instance, as pool/volume: no snapshot holds them
+	Snapshots []Snapshot
+}
+
+// Snapshot is a snapshot of a VM.
+type Snapshot struct {
+	Name      string
+	CreatedAt time.Time
+	OtherMACs bool // the VM had none of the MACs then by which MAAS knows it
+	// Unknown are the volumes that the VM has and the snapshot does not know, and Gone
+	// those that it has no more. A restore would detach the former, and fail on the latter.
+	Unknown, Gone []string
+}
+
 // Resident is a VM on a host.
 type Resident struct {
 	Machine

@@ -1,14 +1,19 @@
 package site
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
 // Inventory tells what there is, as who makes the VMs knows it.
-type Inventory struct{ choice *choice }
+type Inventory struct {
+	choice   *choice
+	machines engine.Machines
+}
 
 // Hosts lists the VM hosts, as of engine.Composer.
 func (i Inventory) Hosts(ctx context.Context) ([]engine.VMHost, error) {
@@ -36,6 +41,36 @@ func (i Inventory) VMsOn(ctx context.Context, hosts []engine.VMHost) ([]engine.R
 // Endpoint is where the LXD of a host listens, as of engine.Registrar.
 func (i Inventory) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
 	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.Endpoint, error) { return w.registrar.Endpoint(ctx, host) })
+}
+
+// LXDOf is the LXD in which a VM is, whoever composed it. ErrConflict for a machine that is
+// on no host.
+func (i Inventory) LXDOf(ctx context.Context, vm engine.Machine) (engine.LXDPlace, error) {
+	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.LXDPlace, error) {
+		host, err := w.composer.HostOf(ctx, vm)
+		if err != nil {
+			return engine.LXDPlace{}, err
+		}
+		registrar := w.registrar
+		if host.ID != 0 { // a VM host of MAAS, also where LXD makes the VMs
+			registrar = i.choice.maas.registrar
+		}
+		at, err := registrar.Endpoint(ctx, host)
+		if err != nil {
+			return engine.LXDPlace{}, err
+		}
+		at.Project = cmp.Or(host.Project, at.Project)
+		place := engine.LXDPlace{Host: host.Name, MachineID: host.MachineID, Endpoint: at}
+		if host.MachineID == "" {
+			return place, nil
+		}
+		m, err := i.machines.Machine(ctx, host.MachineID)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return engine.LXDPlace{}, err
+		}
+		place.Fingerprint = m.OwnerData[engine.ServerData]
+		return place, nil
+	})
 }
 
 // ProjectOf is the LXD project of a VM. Where MAAS makes the VMs it takes a call

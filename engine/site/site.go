@@ -82,6 +82,9 @@ type Site struct {
 	RegionMarks engine.RegionMarks
 	// Reports tells what MAAS keeps of what machines did and said.
 	Reports engine.Reports
+	// Metal is MAAS's, and Snapshots are of the VMs in the LXDs of all hosts.
+	Metal     engine.Metal
+	Snapshots engine.Snapshots
 
 	choice *choice
 	client *maas.Client
@@ -109,12 +112,13 @@ func Open(c Config) (*Site, error) {
 	s := &Site{
 		Machines: client.Machines, Catalog: client.Catalog, Names: registry.Names(composer.Names(client.Names)),
 		DNS: client.DNS, RegionMarks: client.Tags, Reports: client.Events, client: client,
+		Metal: client.Machines, Snapshots: lxd.NewSnapshots(composer),
 		choice: &choice{
 			wanted: c.Composer, mayTravel: func() error { return MayTravel(c.URL, c.InsecureKey) },
 			log: c.Log, list: client.Hosts.Hosts, relist: client.Hosts.RelistHosts,
 		},
 	}
-	s.Inventory = Inventory{s.choice}
+	s.Inventory = Inventory{s.choice, client.Machines}
 	if err := s.ways(c, composer, composer.Registrar(registry)); err != nil {
 		return nil, err
 	}

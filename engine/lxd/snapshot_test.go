@@ -1,0 +1,243 @@
+package lxd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/ledger"
+	"github.com/maaslxd/maaslxd/engine/operate"
+)
+
+// snapshotter is that of another process, for the VM web1 on the first host.
+func (w *composeWorld) snapshotter() operate.Snapshotter {
+	return operate.Snapshotter{
+		Machines: w.maas.Machines, Metal: w.maas.Machines, Rows: ledger.NewMemory(nil), LXD: NewSnapshots(w.newComposer()), Key: "test/", Now: time.Now,
+		LXDOf: func(context.Context, engine.Machine) (engine.LXDPlace, error) {
+			s := w.servers[0]
+			return engine.LXDPlace{Host: s.Name, MachineID: s.MachineID, Endpoint: s.Endpoint, Fingerprint: s.Fingerprint}, nil
+		},
+	}
+}
+
+// take and restore do it to the snapshot s1, and return which data disks were told.
+func (w *composeWorld) take(ctx context.Context, m engine.Machine, replace bool) (told []string, err error) {
+	err = w.snapshotter().Take(ctx, m, operate.SnapshotWish{Name: "s1", Replace: replace}, func(disks []string) { told = disks })
+	return told, err
+}
+
+func (w *composeWorld) restore(ctx context.Context, systemID string) error {
+	m, err := w.maas.Machines.Machine(ctx, systemID)
+	if err != nil {
+		return err
+	}
+	return w.snapshotter().Restore(ctx, m, "s1", true, func([]string) {})
+}
+
+// lxdInstance is the instance as LXD shows it, with the names of its snapshots.
+func (w *composeWorld) lxdInstance(t *testing.T, name string) (found api.Instance, snapshots []string) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if _, err := s.get(s.at("instances", name), &found); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.get(s.at("instances", name, "snapshots"), &snapshots); err != nil {
+		t.Fatal(err)
+	}
+	for n, u := range snapshots {
+		snapshots[n] = lastOf(u)
+	}
+	return found, snapshots
+}
+
+// edit changes options of the instance, as an administrator does.
+func (w *composeWorld) edit(t *testing.T, name string, config map[string]string) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if err := s.send(http.MethodPatch, s.at("instances", name), map[string]any{"config": config}, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restrict lets the project maas of the first LXD admit no snapshots.
+func (w *composeWorld) restrict(t *testing.T) {
+	t.Helper()
+	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var p api.Project
+	_, err = s.get("/1.0/projects/maas", &p)
+	if err == nil {
+		p.Config["restricted"] = "true"
+		err = s.send(http.MethodPut, "/1.0/projects/maas", p.Writable(), "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deployed makes the VM web1, which runs.
+func (w *composeWorld) deployed(t *testing.T) engine.Machine {
+	t.Helper()
+	ref, _ := w.runningVM(t, func(*engine.VMSpec) {})
+	m, err := w.maas.Machines.Machine(t.Context(), ref.SystemID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestSnapshots takes a snapshot of a VM that runs, and restores it after its options, size
+// and marks were changed. The marks stay, and MAAS and LXD agree that it runs.
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	m := w.deployed(t)
+	told, err := w.take(t.Context(), m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"fast/web1-disk1"}, told); diff != "" {
+		t.Errorf("data disks (-want +got):\n%s", diff)
+	}
+	if _, err := w.take(t.Context(), m, false); kinds(err) != "ErrConflict, SpecError name" {
+		t.Errorf("a second one of the name: %v", err)
+	}
+	if _, err := w.take(t.Context(), m, true); err != nil {
+		t.Errorf("replaced: %v", err)
+	}
+	w.edit(t, "web1", map[string]string{markerConfig: "later", "user.maaslxd.new": "x", "user.team": "shop", "limits.cpu": "4"})
+	if err := w.restore(t.Context(), m.SystemID); err != nil {
+		t.Fatal(err)
+	}
+	i, snapshots := w.lxdInstance(t, "web1")
+	got := []string{i.Config[markerConfig], i.Config["user.maaslxd.new"], i.Config["user.team"], i.Config["limits.cpu"], i.Status}
+	if diff := cmp.Diff([]string{"later", "x", "", "2", "Running"}, got); diff != "" {
+		t.Errorf("the instance (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"s1"}, snapshots); diff != "" {
+		t.Errorf("snapshots (-want +got):\n%s", diff)
+	}
+	if _, after := w.instance(t); after.PowerState != "on" || after.OwnerData[engine.RestartData] != "" {
+		t.Errorf("MAAS says %s, and notes %q", after.PowerState, after.OwnerData[engine.RestartData])
+	}
+}
+
+// TestSnapshotsBroken breaks each call of a snapshot and of a restore, before and after its
+// effect, and repeats what failed. There is one snapshot then, and the VM runs.
+func TestSnapshotsBroken(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{sim.FaultReset, sim.FaultLostReply} {
+		for _, fault := range []sim.Fault{
+			{Method: "GET", Path: "lxd/h1/1.0/instances"}, {Method: "GET", Path: "lxd/h1/1.0/operations"},
+			{Method: "GET", Path: "lxd/h1/1.0/instances/*/snapshots"}, {Method: "POST", Path: "lxd/h1/1.0/instances/*/snapshots"},
+			{Method: "DELETE", Path: "lxd/h1/1.0/instances/*/snapshots/*"}, {Method: "GET", Path: "lxd/h1/1.0/operations/*/wait"},
+			{Method: "PUT", Path: "lxd/h1/1.0/instances/*"}, {Method: "GET", Path: "lxd/h1/1.0/instances/*"},
+			{Method: "POST", Path: "machines/*/", Op: "power_off"}, {Method: "POST", Path: "machines/*/", Op: "power_on"},
+			{Method: "POST", Path: "machines/*/", Op: "set_workload_annotations"}, {Method: "GET", Path: "machines/*/", Op: "query_power_state"},
+		} {
+			fault.Kind, fault.Times = kind, 1
+			t.Run(strings.ReplaceAll(fmt.Sprint(kind, fault.Method, fault.Path, fault.Op), "/", "_"), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, 1)
+				m := w.deployed(t)
+				if _, err := w.take(t.Context(), m, false); err != nil {
+					t.Fatal(err)
+				}
+				w.edit(t, "web1", map[string]string{"user.team": "shop"})
+				w.sim.AddFault(fault)
+				if _, err := w.take(t.Context(), m, true); err != nil {
+					t.Logf("the snapshot failed: %v", err)
+					if _, err := w.take(t.Context(), m, true); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.edit(t, "web1", map[string]string{"user.team": "billing", markerConfig: "later"})
+				if err := w.restore(t.Context(), m.SystemID); err != nil {
+					t.Logf("the restore failed: %v", err)
+					if err := w.restore(t.Context(), m.SystemID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				i, snapshots := w.lxdInstance(t, "web1")
+				if !slices.Equal(snapshots, []string{"s1"}) || i.Config["user.team"] != "shop" || i.Config[markerConfig] != "later" || i.StatusCode != api.Running {
+					t.Errorf("snapshots %v, %s, config %v", snapshots, i.Status, i.Config)
+				}
+				if _, after := w.instance(t); after.PowerState != "on" || after.OwnerData[engine.RestartData] != "" {
+					t.Errorf("MAAS says %s, and notes %q", after.PowerState, after.OwnerData[engine.RestartData])
+				}
+			})
+		}
+	}
+}
+
+// TestSnapshotsRefused says in one sentence what is in the way of a snapshot.
+func TestSnapshotsRefused(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, want string
+		change       func(*testing.T, *composeWorld)
+	}{
+		"NoInstance": {"Somebody deleted it.", "no instance of project maas", func(t *testing.T, w *composeWorld) {
+			if err := w.sim.RemoveInstance("h1", "maas", "web1"); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"OtherServer": {"Something else answers there.", "is known by", func(_ *testing.T, w *composeWorld) {
+			w.servers[0].Fingerprint = strings.Repeat("0", 64)
+		}},
+		"Restricted": {"An administrator forbids it.", "is restricted, and admits no snapshots", func(t *testing.T, w *composeWorld) {
+			w.restrict(t)
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			m := w.deployed(t)
+			tc.change(t, w)
+			if _, err := w.take(t.Context(), m, false); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestSnapshotsOfARemovedVM: a VM goes with its snapshots, and its disks.
+func TestSnapshotsOfARemovedVM(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	ref, _ := w.runningVM(t, func(*engine.VMSpec) {})
+	m, err := w.maas.Machines.Machine(t.Context(), ref.SystemID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.take(t.Context(), m, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return w.process(t).VMs.Delete(ctx, ref) }); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.whole(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -1,0 +1,166 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Restore gives a VM what it was when a snapshot was taken. One that runs is turned off
+// for that, where mayStop, and on again: a note on its machine says so before it is turned
+// off, and the next apply, or the same call again, turns it on where this one is cut off.
+func (s Snapshotter) Restore(ctx context.Context, m engine.Machine, name string, mayStop bool, note func(dataDisks []string), watch ...func(engine.Progress)) error {
+	const verb = "restore"
+	if m.Locked {
+		return engine.LockedError(m, verb)
+	}
+	at, err := s.placeOf(ctx, m, verb)
+	if err != nil {
+		return err
+	}
+	list, err := s.snapshotsOf(ctx, at, m)
+	if err != nil {
+		return err
+	}
+	if err := checkRestore(m, list, name); err != nil {
+		return err
+	}
+	if len(list.DataDisks) > 0 {
+		note(list.DataDisks)
+	}
+	runs, err := s.stop(ctx, m, mayStop, watch)
+	if err != nil {
+		return err
+	}
+	if err := s.restore(ctx, at, m, name, list.Marks, watch); err != nil {
+		return errors.Join(err, s.startAfterFailure(ctx, m, runs, err))
+	}
+	return s.startAgain(ctx, m, runs, watch)
+}
+
+// snapshotsOf lists the snapshots of a VM, again where LXD is busy or away.
+func (s Snapshotter) snapshotsOf(ctx context.Context, at engine.LXDPlace, m engine.Machine) (list engine.SnapshotList, err error) {
+	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+		list, err = s.LXD.Snapshots(ctx, at, m)
+		res := engine.Result[engine.Machine]{Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.Shortly, Reason: "Looking", Message: "LXD is at another operation with the instance"}
+		if errors.Is(err, engine.ErrBusy) {
+			return res, nil
+		}
+		return res, err
+	})
+	return list, err
+}
+
+// checkRestore refuses, before the VM is stopped, a restore that would fail, or leave
+// what nobody finds any more.
+func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error {
+	found, ok := snapshotNamed(list, name)
+	if !ok {
+		names := make([]string, len(list.Snapshots))
+		for n, each := range list.Snapshots {
+			names[n] = each.Name
+		}
+		return noSnapshotError(m, name, names)
+	}
+	refusal := func(message, hint string) error {
+		return &engine.SpecError{Field: "name", Message: fmt.Sprintf("cannot restore snapshot %s of %s: %s", name, m.Hostname, message), Hint: hint, Err: engine.ErrConflict}
+	}
+	switch {
+	case len(found.Unknown) > 0:
+		return refusal("it is older than a disk of the VM, which LXD would detach: "+strings.Join(found.Unknown, ", "),
+			fmt.Sprintf("Choose a later snapshot. Or restore this one on the host (lxc restore %s %s), and attach the volume there again.", list.Instance, name))
+	case len(found.Gone) > 0:
+		return refusal("the VM had a disk then that it has no more: "+strings.Join(found.Gone, ", "),
+			"Attach that volume to the instance in LXD again, or choose a later snapshot.")
+	case found.OtherMACs:
+		return refusal("the VM had another MAC then, and MAAS would not know it any more", "Choose a later snapshot.")
+	}
+	return nil
+}
+
+func noSnapshotError(m engine.Machine, name string, names []string) error {
+	hint := "It has none. The action maaslxd_snapshot takes one."
+	if len(names) > 0 {
+		hint = "It has: " + strings.Join(names, ", ") + "."
+	}
+	return &engine.SpecError{Field: "name", Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
+}
+
+// stop turns a VM off that runs, and tells whether it is to run again.
+func (s Snapshotter) stop(ctx context.Context, m engine.Machine, mayStop bool, watch []func(engine.Progress)) (runs bool, err error) {
+	noted := m.OwnerData[engine.RestartData] != ""
+	state, err := s.Machines.Power(ctx, m.SystemID)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+	case state == PowerOff:
+		return noted, nil
+	case !mayStop:
+		return false, &engine.RunningError{Refusal: &engine.Refusal{
+			Message: fmt.Sprintf("%s runs, and must be stopped to restore a snapshot", m.Hostname),
+			Hint:    "Set allow_stopping = true, which turns it off and on again, or turn it off first.", Err: engine.ErrConflict,
+		}}
+	case m.Status != engine.StatusDeployed:
+		return false, unsettledError(m, "stop", "it runs while it is "+m.StatusName+", and could not be turned on again")
+	}
+	if !noted {
+		if err := s.Metal.Annotate(ctx, m.SystemID, map[string]string{engine.RestartData: "yes"}); err != nil {
+			return false, fmt.Errorf("cannot note on %s that it is to run again: %w", m.Hostname, err)
+		}
+	}
+	return true, TurnPower(ctx, s.Machines, m, PowerOff, watch...)
+}
+
+// restore has LXD restore the snapshot, again where its reply was lost: that is harmless.
+func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) error {
+	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+		err := s.LXD.RestoreSnapshot(ctx, at, m, name, marks)
+		res := engine.Result[engine.Machine]{
+			Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.Shortly,
+			Reason: "Restoring", Message: "LXD restores the snapshot",
+		}
+		if errors.Is(err, engine.ErrBusy) {
+			err = nil
+		}
+		return res, err
+	}, watch...)
+	if err != nil {
+		return fmt.Errorf("cannot restore snapshot %s of %s: %w", name, m.Hostname, err)
+	}
+	return nil
+}
+
+// startAgain turns a VM on that ran, and takes the note off. The other one MAAS asks for its
+// power, so that it shows what LXD has.
+func (s Snapshotter) startAgain(ctx context.Context, m engine.Machine, runs bool, watch []func(engine.Progress)) error {
+	if !runs {
+		_, err := s.Machines.Power(ctx, m.SystemID)
+		return err
+	}
+	if err := TurnPower(ctx, s.Machines, m, PowerOn, watch...); err != nil {
+		return fmt.Errorf("%s is restored, but not turned on again; the next apply does that: %w", m.Hostname, err)
+	}
+	if err := s.Metal.Annotate(ctx, m.SystemID, map[string]string{engine.RestartData: ""}); err != nil {
+		return fmt.Errorf("%s is restored and runs, but the note that it is to be turned on stays; the next apply takes it off: %w", m.Hostname, err)
+	}
+	return nil
+}
+
+// startAfterFailure begins to turn a VM on that was stopped for a restore which failed. As
+// long as LXD may be at it, the VM stays off.
+func (s Snapshotter) startAfterFailure(ctx context.Context, m engine.Machine, runs bool, failure error) error {
+	if !runs {
+		return nil
+	}
+	if !errors.Is(failure, engine.ErrUnclear) {
+		graced, cancel := engine.WithGrace(ctx)
+		defer cancel()
+		if s.Machines.PowerOn(graced, m.SystemID) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s was turned off to be restored, and is off: the next apply, or the same action again, turns it on", m.Hostname)
+}
