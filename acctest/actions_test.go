@@ -3,6 +3,7 @@ package acctest_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,13 @@ import (
 // returns the progress, and the errors in one text.
 func (x *target) invoke(t *testing.T, action string, config map[string]any) (progress []string, failure string) {
 	t.Helper()
-	server, schemas := x.served(t)
+	return invokeWith(t, x.providerSettings(t), action, config)
+}
+
+// invokeWith is invoke with these settings of the provider. Warnings are among the progress.
+func invokeWith(t *testing.T, settings map[string]any, action string, config map[string]any) (progress []string, failure string) {
+	t.Helper()
+	server, schemas := configured(t, settings)
 	actions, ok := server.(tfprotov6.ActionServer)
 	if !ok {
 		t.Fatal("the provider serves no actions")
@@ -38,14 +45,40 @@ func (x *target) invoke(t *testing.T, action string, config map[string]any) (pro
 		case tfprotov6.ProgressInvokeActionEventType:
 			progress = append(progress, e.Message)
 		case tfprotov6.CompletedInvokeActionEventType:
-			failure = texts(e.Diagnostics)
+			isWarning := func(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityWarning }
+			for _, d := range e.Diagnostics {
+				if isWarning(d) {
+					progress = append(progress, d.Summary+"\n"+d.Detail)
+				}
+			}
+			failure = texts(slices.DeleteFunc(e.Diagnostics, isWarning))
 		}
 	}
 	return progress, failure
 }
 
+// providerSettings are the provider block for the target.
+func (x *target) providerSettings(t *testing.T) map[string]any {
+	t.Helper()
+	settings := map[string]any{"api_url": x.url, "api_key": x.key, "poll_interval": x.interval(), "ledger": "memory", "owner": "tf-acc"}
+	if onLXD() {
+		key, err := fleetKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings["lxd_client_cert"], settings["lxd_client_key"] = key.Certificate, key.Credentials.Key
+	}
+	return settings
+}
+
 // served is the provider, configured for the target, with its schemas.
 func (x *target) served(t *testing.T) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
+	t.Helper()
+	return configured(t, x.providerSettings(t))
+}
+
+// configured is the provider with these settings, and its schemas.
+func configured(t *testing.T, settings map[string]any) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
 	t.Helper()
 	server, err := providers["maaslxd"]()
 	if err != nil {
@@ -55,19 +88,11 @@ func (x *target) served(t *testing.T) (tfprotov6.ProviderServer, *tfprotov6.GetP
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := map[string]any{"api_url": x.url, "api_key": x.key, "poll_interval": x.interval(), "ledger": "memory", "owner": "tf-acc"}
-	if onLXD() {
-		key, err := fleetKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings["lxd_client_cert"], settings["lxd_client_key"] = key.Certificate, key.Credentials.Key
-	}
-	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
+	answer, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
 		TerraformVersion: "1.16.0", Config: wholeConfig(t, schemas.Provider, settings),
 	})
-	if err != nil || len(configured.Diagnostics) > 0 {
-		t.Fatalf("%v %v", err, configured)
+	if err != nil || len(answer.Diagnostics) > 0 {
+		t.Fatalf("%v %v", err, answer)
 	}
 	return server, schemas
 }

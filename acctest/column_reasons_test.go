@@ -85,6 +85,7 @@ var startsVMs = map[string]string{
 	"TestAccGoneInstanceRuns":  "LXD changes some options and devices of a VM that runs",
 	"TestAccGoneResizeStops":   "a VM that runs is stopped, changed and started",
 	"TestAccWorkflowPower":     "a VM is turned off and on",
+	"TestAccWorkflowSnapshot":  "a VM that runs is stopped, restored and started",
 	"TestAccGoneResizeRefused": "LXD itself refuses what it cannot change of a VM that runs",
 }
 

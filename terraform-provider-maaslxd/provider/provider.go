@@ -101,7 +101,7 @@ func (p *maaslxdProvider) ListResources(context.Context) []func() list.ListResou
 }
 
 func (p *maaslxdProvider) Actions(context.Context) []func() action.Action {
-	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh}
+	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh, actions.NewSnapshot, actions.NewRestore}
 }
 
 func (p *maaslxdProvider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {

@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/engine/operate"
 	"github.com/maaslxd/maaslxd/engine/site"
 )
 
@@ -33,6 +35,9 @@ type Backend struct {
 	patient *patientProbe // nil unless probe is auto
 	marks   engine.RegionMarks
 	apiURL  string
+
+	snapshotter operate.Snapshotter // of no owner yet
+	onlyMAAS    bool                // MAAS alone reaches the LXDs: probe = "maas"
 }
 
 // connect wires the engine to a MAAS, without a call.
@@ -54,7 +59,8 @@ func connect(s Settings, files *Ledgers) (*Backend, error) {
 	return &Backend{
 		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Reports: at.Reports, Inventory: at.Inventory,
 		Key: key, Fleet: newFleetLooks(at.Inventory.Fleet).read, Chosen: at.Chosen,
-		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL,
+		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL, onlyMAAS: s.Probe == ProbeMAAS,
+		snapshotter: operate.Snapshotter{Machines: at.Machines, Metal: at.Metal, Rows: rows, LXD: at.Snapshots, LXDOf: at.Inventory.LXDOf, Now: time.Now},
 	}, nil
 }
 
