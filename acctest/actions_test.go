@@ -67,6 +67,9 @@ func (x *target) providerSettings(t *testing.T) map[string]any {
 			t.Fatal(err)
 		}
 		settings["lxd_client_cert"], settings["lxd_client_key"] = key.Certificate, key.Credentials.Key
+		if x.pair != nil { // that which the hosts of the test trust
+			settings["lxd_client_cert"], settings["lxd_client_key"] = x.pair().Certificate, x.pair().Key
+		}
 	}
 	return settings
 }

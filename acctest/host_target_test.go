@@ -63,7 +63,7 @@ func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 		}
 		lent := theSite.lend(t)
 		x.target = theSite.target(t)
-		x.lent, x.pair = lent, x.keyPair
+		x.lent = lent
 		theSite.putKey(t, x.keyFile())
 		for n, m := range lent {
 			word := fmt.Sprintf("node%d", n+1)
@@ -74,7 +74,7 @@ func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	} else {
 		x.target = simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...)
 	}
-	x.ownKey = true
+	x.ownKey, x.pair = true, x.keyPair
 	return x
 }
 

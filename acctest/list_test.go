@@ -18,6 +18,7 @@ import (
 type listResult struct {
 	Name     string
 	SystemID string
+	MAAS     string                   // its mark, empty if it has none
 	Resource map[string]tftypes.Value // nil unless it was asked for
 }
 
@@ -40,11 +41,8 @@ func (x *target) list(t *testing.T, resource string, config map[string]any, whol
 		if result.Identity == nil {
 			continue
 		}
-		identity, err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"system_id": tftypes.String}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		one := listResult{Name: result.DisplayName, SystemID: attributeText(t, attributesOf(t, identity)["system_id"])}
+		one := listResult{Name: result.DisplayName}
+		one.SystemID, one.MAAS, _ = identityTexts(t, result.Identity)
 		if whole {
 			value, err := result.Resource.Unmarshal(schemas.ResourceSchemas[resource].ValueType())
 			if err != nil {

@@ -1,16 +1,20 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
 // acceptMAAS is the environment variable that names the mark of a MAAS to which a
@@ -66,6 +70,45 @@ func (b *Backend) KnownMAAS(ctx context.Context, known string, imported, ours bo
 	default:
 		return b.RequireMAAS(ctx, known)
 	}
+}
+
+// Imported is what an import names, and the mark of this MAAS, empty if it has none yet. An
+// identity of another MAAS is refused: the same system id is another machine here.
+func (c *Client) Imported(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) (id, mark string) {
+	named := values.ImportedIdentity(ctx, req, diags)
+	id = strings.TrimSpace(named.SystemID)
+	b, err := c.Use()
+	if err == nil && !diags.HasError() {
+		ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
+		defer cancel()
+		mark, err = b.marks.RegionMark(ctx)
+	}
+	if err == nil && named.MAAS != "" && named.MAAS != mark {
+		err = &engine.Refusal{
+			Message: fmt.Sprintf("the identity is of another MAAS: its maas is %s, and the MAAS at %s has the mark %s", named.MAAS, b.apiURL, cmp.Or(mark, noMark)),
+			Hint:    "Point api_url (MAAS_API_URL) at that MAAS, or leave maas out of the identity.",
+			Err:     engine.ErrConflict,
+		}
+	}
+	if err != nil {
+		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+	}
+	return id, mark
+}
+
+// ListedMark is the mark of this MAAS, for the identities of a list.
+func (c *Client) ListedMark(ctx context.Context, diags *diag.Diagnostics) string {
+	b, err := c.Use()
+	if err != nil || diags.HasError() {
+		return "" // which was reported
+	}
+	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
+	defer cancel()
+	mark, err := b.marks.RegionMark(ctx)
+	if err != nil {
+		diagnostics.Report(diags, "tell which MAAS this is", err)
+	}
+	return mark
 }
 
 // CheckMAAS makes it an error of the plan that what is to be changed or destroyed is in

@@ -55,10 +55,16 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 		warnIncomplete(b, h, diags)
 	}
 	plan.fillCreated(ctx, spec, h, diags)
-	saveHost(ctx, &resp.State, resp.Identity, plan, diags)
 	n := config.firstNotes(ctx, b, r.client.HostKey(spec.Name), h, diags)
 	n.Pending = err != nil
-	writeHostNotes(ctx, resp.Private, n, diags)
+	saveNewHost(ctx, resp, plan, n)
+}
+
+// saveNewHost writes the state of a host that was made, its identity and its notes.
+func saveNewHost(ctx context.Context, resp *resource.CreateResponse, plan hostState, n hostNotes) {
+	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: plan.ID.ValueString(), MAAS: n.MAAS}, &resp.Diagnostics)
+	saveHost(ctx, &resp.State, resp.Identity, plan, &resp.Diagnostics)
+	writeHostNotes(ctx, resp.Private, n, &resp.Diagnostics)
 }
 
 func readHostCreate(ctx context.Context, req resource.CreateRequest, diags *diag.Diagnostics) (plan, config hostState) {

@@ -20,7 +20,7 @@ const hostImportUsage = "Import a VM host by the system id (\"4y3h7n\"), the hos
 // ImportState finds the VM host; the Read that follows fills in the state.
 func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id := values.ImportID(ctx, req, diags)
+	id, mark := r.client.Imported(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
@@ -33,7 +33,7 @@ func (r *hostResource) ImportState(ctx context.Context, req resource.ImportState
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(found.MachineID))...)
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("vm_host_id"), values.OptionalID(found.ID))...)
-	values.SaveIdentity(ctx, resp.Identity, found.MachineID, diags)
+	values.ReplaceIdentity(ctx, resp.Identity, values.Identity{SystemID: found.MachineID, MAAS: mark}, diags)
 	writeHostNotes(ctx, resp.Private, hostNotes{Imported: true}, diags)
 }
 

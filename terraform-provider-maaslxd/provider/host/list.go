@@ -50,7 +50,8 @@ func (l *hostList) List(ctx context.Context, req list.ListRequest, stream *list.
 	var m hostListModel
 	diags := req.Config.Get(ctx, &m)
 	b, found := l.matching(ctx, m, &diags)
-	stream.Results = values.ListResults(req, found, diags, func(h engine.VMHost) list.ListResult { return l.result(ctx, b, req, h) })
+	mark := l.client.ListedMark(ctx, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(h engine.VMHost) list.ListResult { return l.result(ctx, b, mark, req, h) })
 }
 
 // matching are the VM hosts that the filter lets through.
@@ -77,11 +78,11 @@ func (m hostListModel) matches(h engine.VMHost) bool {
 
 // result is one VM host: its identity, and all that an import would read of it where that
 // is wanted.
-func (l *hostList) result(ctx context.Context, b *client.Backend, req list.ListRequest, host engine.VMHost) list.ListResult {
+func (l *hostList) result(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, host engine.VMHost) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics
 	result.DisplayName = host.Name
-	values.SaveIdentity(ctx, result.Identity, host.MachineID, diags)
+	values.SaveIdentity(ctx, result.Identity, values.Identity{SystemID: host.MachineID, MAAS: mark}, diags)
 	if !req.IncludeResource {
 		return result
 	}

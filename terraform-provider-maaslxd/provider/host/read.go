@@ -19,7 +19,8 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	var state hostState
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	values.SaveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a host that is gone, too
+	n := readHostNotes(ctx, req.Private, diags)
+	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a host that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -32,7 +33,6 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	r.client.Run.NoteRead()
-	n := readHostNotes(ctx, req.Private, diags)
 	r.client.Run.NoteTrusted(state.Name.ValueString(), state.Fingerprint.ValueString())
 	h, err := r.look(look, b, state, &n)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		n.Imported, n.Moved = true, false
 	}
 	warnHostFailed(h, diags)
-	saveHost(ctx, &resp.State, resp.Identity, state, diags)
+	diags.Append(resp.State.Set(ctx, &state)...)
 	writeHostNotes(ctx, resp.Private, n, diags)
 }
 

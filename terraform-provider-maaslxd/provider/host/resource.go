@@ -24,13 +24,14 @@ const (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*hostResource)(nil)
-	_ resource.ResourceWithIdentity       = (*hostResource)(nil)
-	_ resource.ResourceWithImportState    = (*hostResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*hostResource)(nil)
-	_ resource.ResourceWithMoveState      = (*hostResource)(nil)
-	_ resource.ResourceWithUpgradeState   = (*hostResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*hostResource)(nil)
+	_ resource.ResourceWithConfigure       = (*hostResource)(nil)
+	_ resource.ResourceWithUpgradeIdentity = (*hostResource)(nil)
+	_ resource.ResourceWithIdentity        = (*hostResource)(nil)
+	_ resource.ResourceWithImportState     = (*hostResource)(nil)
+	_ resource.ResourceWithModifyPlan      = (*hostResource)(nil)
+	_ resource.ResourceWithMoveState       = (*hostResource)(nil)
+	_ resource.ResourceWithUpgradeState    = (*hostResource)(nil)
+	_ resource.ResourceWithValidateConfig  = (*hostResource)(nil)
 )
 
 // NewResource makes the resource maaslxd_vm_host.
@@ -49,6 +50,11 @@ func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest,
 // IdentitySchema is that of a machine.
 func (r *hostResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = hostIdentitySchema()
+}
+
+// UpgradeIdentity reads the identities of earlier versions.
+func (r *hostResource) UpgradeIdentity(context.Context) map[int64]resource.IdentityUpgrader {
+	return values.IdentityUpgraders()
 }
 
 // Configure takes what the provider hands over.
@@ -73,5 +79,5 @@ func (r *hostResource) ref(state hostState, n hostNotes) engine.Ref {
 // saveHost writes the state of a VM host that exists.
 func saveHost(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m hostState, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
-	values.SaveIdentity(ctx, identity, m.ID.ValueString(), diags)
+	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)
 }

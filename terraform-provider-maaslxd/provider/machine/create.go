@@ -52,8 +52,10 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 	case diagnostics.CreateSucceeded:
 	}
 	plan.fill(m)
+	n := r.firstNotes(ctx, config, m, err != nil, diags)
+	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: n.MAAS}, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)
-	writeNotes(ctx, resp.Private, r.firstNotes(ctx, config, m, err != nil, diags), diags)
+	writeNotes(ctx, resp.Private, n, diags)
 }
 
 // firstNotes are the notes of a machine that was made of a configuration.

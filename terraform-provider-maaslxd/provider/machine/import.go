@@ -21,7 +21,7 @@ const importUsage = "Import a machine by its system id (\"4y3h7n\"), its hostnam
 // ImportState finds the machine; the Read that follows fills in the state.
 func (r *machineResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id := values.ImportID(ctx, req, diags)
+	id, mark := r.client.Imported(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
@@ -37,7 +37,7 @@ func (r *machineResource) ImportState(ctx context.Context, req resource.ImportSt
 		return
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(m.SystemID))...)
-	values.SaveIdentity(ctx, resp.Identity, m.SystemID, diags)
+	values.ReplaceIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: mark}, diags)
 	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
 }
 

@@ -19,7 +19,8 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	var state machineModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	values.SaveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a machine that is gone, too
+	n := readNotes(ctx, req.Private, diags)
+	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a machine that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -32,7 +33,6 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	r.client.Run.NoteRead()
-	n := readNotes(ctx, req.Private, diags)
 	m, err := r.look(look, b, state, &n)
 	switch {
 	case diagnostics.IsGone(err):
@@ -51,7 +51,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	n.Imported = n.Imported || imported
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
-	save(ctx, &resp.State, resp.Identity, state, diags)
+	diags.Append(resp.State.Set(ctx, &state)...)
 	writeNotes(ctx, resp.Private, n, diags)
 }
 

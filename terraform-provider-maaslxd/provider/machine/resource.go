@@ -24,11 +24,12 @@ const (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*machineResource)(nil)
-	_ resource.ResourceWithIdentity       = (*machineResource)(nil)
-	_ resource.ResourceWithImportState    = (*machineResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*machineResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*machineResource)(nil)
+	_ resource.ResourceWithConfigure       = (*machineResource)(nil)
+	_ resource.ResourceWithUpgradeIdentity = (*machineResource)(nil)
+	_ resource.ResourceWithIdentity        = (*machineResource)(nil)
+	_ resource.ResourceWithImportState     = (*machineResource)(nil)
+	_ resource.ResourceWithModifyPlan      = (*machineResource)(nil)
+	_ resource.ResourceWithValidateConfig  = (*machineResource)(nil)
 )
 
 // NewResource makes the resource maaslxd_machine.
@@ -49,6 +50,11 @@ func (r *machineResource) IdentitySchema(_ context.Context, _ resource.IdentityS
 	resp.IdentitySchema = machineIdentitySchema()
 }
 
+// UpgradeIdentity reads the identities of earlier versions.
+func (r *machineResource) UpgradeIdentity(context.Context) map[int64]resource.IdentityUpgrader {
+	return values.IdentityUpgraders()
+}
+
 // Configure takes what the provider hands over.
 func (r *machineResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
@@ -67,5 +73,5 @@ func (r *machineResource) ref(state machineModel, n notes) engine.Ref {
 // save writes the state of a machine that is there.
 func save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m machineModel, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
-	values.SaveIdentity(ctx, identity, m.ID.ValueString(), diags)
+	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)
 }

@@ -2,6 +2,7 @@ package values
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -10,38 +11,96 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// ImportID is what an import names: a text, or the system id of an identity.
-func ImportID(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) string {
+// Identity names a machine of MAAS, for an import or in a state.
+type Identity struct {
+	// SystemID of the machine. An import by a text has that here, which may be a name.
+	SystemID string
+	// MAAS is the mark of the MAAS that the machine is in; empty: any.
+	MAAS string
+}
+
+// ImportedIdentity is what an import names: a text, or an identity.
+func ImportedIdentity(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) Identity {
 	if req.ID != "" || req.Identity == nil {
-		return req.ID
+		return Identity{SystemID: req.ID}
 	}
-	var identity identityModel
-	diags.Append(req.Identity.Get(ctx, &identity)...)
-	return identity.SystemID.ValueString()
+	var m identityModel
+	diags.Append(req.Identity.Get(ctx, &m)...)
+	return Identity{SystemID: m.SystemID.ValueString(), MAAS: m.MAAS.ValueString()}
 }
 
 // identityModel is what tells one machine of MAAS from all others.
 type identityModel struct {
 	SystemID types.String `tfsdk:"system_id"`
+	MAAS     types.String `tfsdk:"maas"`
 }
 
 // MachineIdentity is the schema of an identity: the system id of a machine of MAAS, which
-// the text says.
+// the text says, and the MAAS that it is in.
 func MachineIdentity(machine string) identityschema.Schema {
 	return identityschema.Schema{
-		Version: 0,
+		Version: 1,
 		Attributes: map[string]identityschema.Attribute{
 			"system_id": identityschema.StringAttribute{
 				RequiredForImport: true,
 				Description:       "MAAS's system id of " + machine + ", such as \"4y3h7n\".",
 			},
+			"maas": identityschema.StringAttribute{
+				OptionalForImport: true,
+				Description: "The mark of the MAAS: the first word in the comment of its tag maaslxd-region. An import from another MAAS is refused. " +
+					"Without it, any MAAS will do.",
+			},
 		},
 	}
 }
 
-// SaveIdentity is for CLIs that know identities; others ignore it.
-func SaveIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, systemID string, diags *diag.Diagnostics) {
+// IdentityUpgraders read the identities of earlier versions.
+func IdentityUpgraders() map[int64]resource.IdentityUpgrader {
+	return map[int64]resource.IdentityUpgrader{0: {IdentityUpgrader: nameNoMAAS}}
+}
+
+// nameNoMAAS goes on with an identity that names no MAAS. A CLI that knows identities asks
+// for this also where one that knew none has written the state: then there is nothing to
+// read, and an identity of nulls is as good as none.
+func nameNoMAAS(ctx context.Context, req resource.UpgradeIdentityRequest, resp *resource.UpgradeIdentityResponse) {
+	var was struct {
+		SystemID *string `json:"system_id"`
+	}
+	if raw := req.RawIdentity.JSON; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &was); err != nil {
+			resp.Diagnostics.AddError("Cannot read the identity in the state", err.Error())
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identityModel{SystemID: types.StringPointerValue(was.SystemID)})...)
+}
+
+// SaveIdentity gives an object its identity, for CLIs that know identities. An object
+// keeps the one that it has: Terraform lets no identity change.
+func SaveIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, of Identity, diags *diag.Diagnostics) {
+	if identity == nil {
+		return
+	}
+	if !identity.Raw.IsNull() {
+		var has identityModel
+		diags.Append(identity.Get(ctx, &has)...)
+		if has.SystemID.ValueString() == of.SystemID {
+			return
+		}
+	}
+	ReplaceIdentity(ctx, identity, of, diags)
+}
+
+// SaveSeenIdentity is SaveIdentity for the end of a read, which finds out the values that are
+// pointed to.
+func SaveSeenIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, systemID *types.String, mark *string, diags *diag.Diagnostics) {
+	SaveIdentity(ctx, identity, Identity{SystemID: systemID.ValueString(), MAAS: *mark}, diags)
+}
+
+// ReplaceIdentity is SaveIdentity for an import, which completes the identity that it was
+// given.
+func ReplaceIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, of Identity, diags *diag.Diagnostics) {
 	if identity != nil {
-		diags.Append(identity.Set(ctx, identityModel{SystemID: types.StringValue(systemID)})...)
+		diags.Append(identity.Set(ctx, identityModel{SystemID: types.StringValue(of.SystemID), MAAS: OptionalString(of.MAAS)})...)
 	}
 }

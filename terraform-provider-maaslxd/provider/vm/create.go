@@ -49,11 +49,12 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	warnLeftover(spec.Name, vm.Leftover, diags)
 	plan.fill(ctx, vm, diags)
-	save(ctx, &resp.State, resp.Identity, plan, diags)
 	n := notes{Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: plan.Protection.ValueBool()}
 	if d := config.deploy(ctx, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
 	}
+	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: vm.SystemID, MAAS: n.MAAS}, diags)
+	save(ctx, &resp.State, resp.Identity, plan, diags)
 	writeNotes(ctx, resp.Private, n, diags)
 }
 

@@ -22,7 +22,7 @@ const importUsage = moved.ImportUsage
 // ImportState finds the VM; the Read that follows fills in the state.
 func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id := values.ImportID(ctx, req, diags)
+	id, mark := r.client.Imported(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
@@ -39,7 +39,7 @@ func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRe
 		return
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(m.SystemID))...)
-	values.SaveIdentity(ctx, resp.Identity, m.SystemID, diags)
+	values.ReplaceIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: mark}, diags)
 	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
 }
 

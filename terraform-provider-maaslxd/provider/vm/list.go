@@ -56,7 +56,8 @@ func (l *vmList) List(ctx context.Context, req list.ListRequest, stream *list.Li
 	var m vmListModel
 	diags := req.Config.Get(ctx, &m)
 	b, found := l.matching(ctx, m, &diags)
-	stream.Results = values.ListResults(req, found, diags, func(vm fleet.VM) list.ListResult { return l.result(ctx, b, req, vm) })
+	mark := l.client.ListedMark(ctx, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(vm fleet.VM) list.ListResult { return l.result(ctx, b, mark, req, vm) })
 }
 
 // matching are the VMs that the filter lets through, sorted by name.
@@ -99,11 +100,11 @@ func (m vmListModel) matches(vm fleet.VM) bool {
 
 // result is one VM: its identity, and all that an import would read of it where that is
 // wanted.
-func (l *vmList) result(ctx context.Context, b *client.Backend, req list.ListRequest, vm fleet.VM) list.ListResult {
+func (l *vmList) result(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, vm fleet.VM) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics
 	result.DisplayName = vm.Hostname
-	values.SaveIdentity(ctx, result.Identity, vm.SystemID, diags)
+	values.SaveIdentity(ctx, result.Identity, values.Identity{SystemID: vm.SystemID, MAAS: mark}, diags)
 	if !req.IncludeResource {
 		return result
 	}

@@ -23,7 +23,8 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	var state vmModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	values.SaveIdentity(ctx, resp.Identity, state.ID.ValueString(), diags) // the framework wants one of a VM that is gone, too
+	n := readNotes(ctx, req.Private, diags)
+	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a VM that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -36,7 +37,6 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	r.client.Run.NoteRead()
-	n := readNotes(ctx, req.Private, diags)
 	vm, err := r.look(look, b, state, &n, diags)
 	switch {
 	case diagnostics.IsGone(err):
@@ -52,7 +52,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	r.client.Run.NoteHeld(vm.Hostname, vm.SystemID)
 	r.refreshRead(look, b, &state, &n, vm, diags)
-	save(ctx, &resp.State, resp.Identity, state, diags)
+	diags.Append(resp.State.Set(ctx, &state)...)
 	writeNotes(ctx, resp.Private, n, diags)
 }
 

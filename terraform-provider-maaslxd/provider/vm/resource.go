@@ -24,12 +24,13 @@ const (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*vmResource)(nil)
-	_ resource.ResourceWithIdentity       = (*vmResource)(nil)
-	_ resource.ResourceWithImportState    = (*vmResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*vmResource)(nil)
-	_ resource.ResourceWithMoveState      = (*vmResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*vmResource)(nil)
+	_ resource.ResourceWithConfigure       = (*vmResource)(nil)
+	_ resource.ResourceWithUpgradeIdentity = (*vmResource)(nil)
+	_ resource.ResourceWithIdentity        = (*vmResource)(nil)
+	_ resource.ResourceWithImportState     = (*vmResource)(nil)
+	_ resource.ResourceWithModifyPlan      = (*vmResource)(nil)
+	_ resource.ResourceWithMoveState       = (*vmResource)(nil)
+	_ resource.ResourceWithValidateConfig  = (*vmResource)(nil)
 )
 
 // NewResource makes the resource maaslxd_vm.
@@ -48,6 +49,11 @@ func (r *vmResource) IdentitySchema(_ context.Context, _ resource.IdentitySchema
 	resp.IdentitySchema = vmIdentitySchema()
 }
 
+// UpgradeIdentity reads the identities of earlier versions.
+func (r *vmResource) UpgradeIdentity(context.Context) map[int64]resource.IdentityUpgrader {
+	return values.IdentityUpgraders()
+}
+
 func (r *vmResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
 }
@@ -64,5 +70,5 @@ func (r *vmResource) ref(state vmModel, n notes) engine.Ref {
 // save writes the state of a VM that exists.
 func save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m vmModel, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
-	values.SaveIdentity(ctx, identity, m.ID.ValueString(), diags)
+	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)
 }
