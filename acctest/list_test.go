@@ -177,6 +177,83 @@ func TestAccListQuery(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccListMachines lists the bare metal that is deployed, by all filters, and reads of
+// each what an import would. VMs, VM hosts and machines that are Ready are not listed.
+func TestAccListMachines(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(node1()+guest("web")+onMetal("db", `machine = "node2"`, noble, `tags = ["a", "b"]`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	db := x.machine(t, "node2")
+	cases := map[string]struct {
+		config map[string]any
+		want   bool
+	}{
+		"All":       {nil, true},
+		"Zone":      {map[string]any{"zone": db.Zone}, true},
+		"OtherZone": {map[string]any{"zone": "elsewhere"}, false},
+		"Pool":      {map[string]any{"pool": db.Pool}, true},
+		"Tags":      {map[string]any{"tags": []string{"a", "b"}}, true},
+		"OtherTags": {map[string]any{"tags": []string{"a", "c"}}, false},
+		"Managed":   {map[string]any{"managed": true}, true},
+		"Unmanaged": {map[string]any{"managed": false}, false},
+	}
+	for title, tc := range cases {
+		found, failure := x.list(t, "maaslxd_machine", tc.config, false, 0)
+		names := namesOf(found)
+		if failure != "" || slices.Contains(names, db.Hostname) != tc.want || slices.Contains(names, "web") || slices.Contains(names, "node1") || slices.Contains(names, "node3") {
+			t.Errorf("%s: it lists %v: %s", title, names, failure)
+		}
+	}
+	found, failure := x.list(t, "maaslxd_machine", map[string]any{"tags": []string{"a", "b"}}, true, 0)
+	if failure != "" || len(found) != 1 {
+		t.Fatalf("%q, %v", failure, found)
+	}
+	got := map[string]string{"identity": found[0].SystemID}
+	for _, name := range []string{"id", "name", "machine", "hostname", "status"} {
+		got[name] = attributeText(t, found[0].Resource[name])
+	}
+	if diff := cmp.Diff(map[string]string{"identity": db.SystemID, "id": db.SystemID, "name": "db", "machine": "node2", "hostname": "node2", "status": "Deployed"}, got); diff != "" {
+		t.Errorf("the machine (-want +got):\n%s", diff)
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccListQueryMachines has the CLI write the configuration of machines that are deployed:
+// of one that this provider deployed, and of one that somebody deployed otherwise. It imports
+// them without any other change, but that the first apply marks the latter.
+func TestAccListQueryMachines(t *testing.T) {
+	t.Parallel()
+	for title, unmark := range map[string]bool{"Ours": false, "Others": true} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t)
+			w := newWorkspace(t, x.config(db(`tags = ["a"]`)))
+			w.needs114(t)
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "state", "rm", machineAddress)
+			want := "1 to import, 0 to add, 0 to change, 0 to destroy"
+			if unmark {
+				x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+				want = "1 to import, 0 to add, 1 to change, 0 to destroy"
+			}
+			w.configure(t, x.config(""))
+			w.write(t, "machines.tfquery.hcl", "list \"maaslxd_machine\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n}\n")
+			w.run(t, "query", "-no-color", "-generate-config-out=generated.tf")
+			if out := w.run(t, "plan", "-no-color"); !words(want).MatchString(unwrapped(out)) {
+				t.Errorf("the generated configuration does more than to import:\n%s\n%s", w.readFile(t, "generated.tf"), out)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.settled(t)
+			if n, counted := x.deployments(); counted && n != 1 {
+				t.Errorf("it was deployed %d times", n)
+			}
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+		})
+	}
+}
+
 // TestAccExampleLists has the CLI query by the examples of the list resources, where it can.
 func TestAccExampleLists(t *testing.T) {
 	t.Parallel()
@@ -186,7 +263,7 @@ func TestAccExampleLists(t *testing.T) {
 	w := newWorkspace(t, x.config(x.vm(name)))
 	w.needs114(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	for resource, want := range map[string]string{"maaslxd_vm": "", "maaslxd_vm_host": "kvm1"} {
+	for resource, want := range map[string]string{"maaslxd_vm": "", "maaslxd_vm_host": "kvm1", "maaslxd_machine": ""} {
 		w.take(t, "examples/list-resources/"+resource+"/list-resource.tfquery.hcl")
 		if out := w.run(t, "query", "-no-color"); !strings.Contains(out, want) || strings.Contains(out, name) {
 			t.Errorf("%s lists:\n%s", resource, out)

@@ -39,6 +39,8 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowStateBefore":         "its state of before has a key of the simulated world",
 	"TestAccHostGoneBeforeDestroy":       "it deletes a machine, which is only lent",
 	"TestAccGoneFleet":                   listsAll,
+	"TestAccListMachines":                listsAll,
+	"TestAccListQueryMachines":           listsAll,
 	"TestAccWorkflowNoHostYet":           listsAll,
 	"TestAccGoneInstance":                "it looks into the LXD of the simulator",
 	"TestAccGoneInstanceRuns":            "it looks into the LXD of the simulator",

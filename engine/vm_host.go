@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine/placement"
@@ -70,6 +71,12 @@ func (h VMHost) OnlyLXDKnowsVMs() bool { return !h.MAASMakesVMs() }
 
 // ShowsVMHost tells that MAAS shows the VM host of a VM, whose tags it then gave it.
 func (m Machine) ShowsVMHost() bool { return m.HostID != 0 }
+
+// IsVirtual tells whether MAAS knows the machine as a VM. Where it has no VM hosts, its
+// power type alone tells.
+func (m Machine) IsVirtual() bool {
+	return m.ShowsVMHost() || slices.Contains([]string{"lxd", "virsh"}, m.PowerType)
+}
 
 // SpecID is by what a spec can name the host, whatever others are called.
 func (h VMHost) SpecID() string {

@@ -97,7 +97,7 @@ func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataS
 }
 
 func (p *maaslxdProvider) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{vm.NewList, host.NewList}
+	return []func() list.ListResource{vm.NewList, host.NewList, machine.NewList}
 }
 
 func (p *maaslxdProvider) Actions(context.Context) []func() action.Action {

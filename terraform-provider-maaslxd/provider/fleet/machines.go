@@ -218,13 +218,7 @@ func (f *machineFilter) matches(m engine.Machine) bool {
 		(f.Status.IsNull() || strings.EqualFold(f.Status.ValueString(), m.StatusName)) &&
 		(f.Architecture.IsNull() || architecture(f.Architecture.ValueString())) &&
 		int64(m.Cores) >= f.MinCores.ValueInt64() && m.MemoryMiB >= f.MinMemoryMiB.ValueInt64() &&
-		(f.Virtual.IsNull() || f.Virtual.ValueBool() == isVirtual(m))
-}
-
-// isVirtual tells whether MAAS knows the machine as a VM. Where it has no VM hosts, its
-// power type alone tells.
-func isVirtual(m engine.Machine) bool {
-	return m.HostID != 0 || slices.Contains([]string{"lxd", "virsh"}, m.PowerType)
+		(f.Virtual.IsNull() || f.Virtual.ValueBool() == m.IsVirtual())
 }
 
 func newMachineModel(m engine.Machine) machineModel {
@@ -232,6 +226,6 @@ func newMachineModel(m engine.Machine) machineModel {
 		ID: m.SystemID, Hostname: m.Hostname, FQDN: m.FQDN, Status: m.StatusName, StatusMessage: textOrNull(m.StatusMessage),
 		PowerState: m.PowerState, Locked: m.Locked, Username: textOrNull(m.Owner), Zone: m.Zone, Pool: m.Pool, Domain: m.Domain,
 		Tags: orNone(m.Tags), Architecture: textOrNull(m.Architecture), Cores: int64(m.Cores), MemoryMiB: m.MemoryMiB,
-		Disks: newSeenDisks(m.Disks), IPAddresses: orNone(m.IPAddresses), Virtual: isVirtual(m),
+		Disks: newSeenDisks(m.Disks), IPAddresses: orNone(m.IPAddresses), Virtual: m.IsVirtual(),
 	}
 }

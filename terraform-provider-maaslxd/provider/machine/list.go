@@ -1,0 +1,139 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+var _ list.ListResourceWithConfigure = (*machineList)(nil)
+
+// NewList makes the list resource maaslxd_machine: the bare metal that is deployed, to be
+// imported.
+func NewList() list.ListResource { return &machineList{} }
+
+// machineList is the list resource maaslxd_machine. It reads each machine as the resource
+// does.
+type machineList struct{ machineResource }
+
+// machineListModel says which machines to list; what is null matches all.
+type machineListModel struct {
+	Zone    types.String `tfsdk:"zone"`
+	Pool    types.String `tfsdk:"pool"`
+	Tags    types.List   `tfsdk:"tags"`
+	Managed types.Bool   `tfsdk:"managed"`
+}
+
+// ListResourceConfigSchema says how the list is narrowed.
+func (l *machineList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The bare metal of MAAS that is `Deployed`, whoever deployed it, for `terraform query`. An import of one takes it over as it is. " +
+			"VMs and VM hosts are not listed: they have lists of their own.",
+		Attributes: map[string]schema.Attribute{
+			"zone":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this availability zone."},
+			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this resource pool."},
+			"tags":    schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only machines with all of these tags."},
+			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only machines with a mark of this provider. `false`: only machines without one, which nothing manages yet."},
+		},
+	}
+}
+
+// List lists the machines. MAAS is asked once for all; only a query for whole resources
+// reads each machine by itself.
+func (l *machineList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	var m machineListModel
+	diags := req.Config.Get(ctx, &m)
+	b, found := l.matching(ctx, m, &diags)
+	mark := l.client.ListedMark(ctx, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(machine engine.Machine) list.ListResult { return l.result(ctx, b, mark, req, machine) })
+}
+
+// matching are the machines that the filter lets through, sorted by hostname.
+func (l *machineList) matching(ctx context.Context, m machineListModel, diags *diag.Diagnostics) (*client.Backend, []engine.Machine) {
+	if diags.HasError() {
+		return nil, nil
+	}
+	b, err := l.client.Use()
+	var found []engine.Machine
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+		defer cancel()
+		found, err = deployedMetal(limited, b)
+	}
+	if err != nil {
+		diagnostics.Report(diags, "list the machines", err)
+		return nil, nil
+	}
+	for _, unread := range found {
+		if unread.Err != nil {
+			diags.AddWarning("Machine "+unread.SystemID+" is left out", unread.Err.Error())
+		}
+	}
+	return b, slices.DeleteFunc(found, func(machine engine.Machine) bool { return machine.Err != nil || !m.matches(machine) })
+}
+
+// deployedMetal lists the machines that are deployed, and neither VMs nor VM hosts. A VM host
+// that others registered has no tag of ours, so that MAAS's VM hosts are asked, too.
+func deployedMetal(ctx context.Context, b *client.Backend) ([]engine.Machine, error) {
+	hosts, err := b.Inventory.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ofHosts := map[string]bool{}
+	for _, h := range hosts {
+		ofHosts[h.MachineID] = true
+	}
+	machines, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{Status: engine.StatusDeployed})
+	found := slices.DeleteFunc(slices.Clone(machines), func(m engine.Machine) bool {
+		return m.IsVirtual() || ofHosts[m.SystemID] || slices.Contains(m.Tags, engine.HostTag)
+	})
+	slices.SortFunc(found, func(a, b engine.Machine) int {
+		return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(a.SystemID, b.SystemID))
+	})
+	return found, err
+}
+
+func (m machineListModel) matches(machine engine.Machine) bool {
+	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, machine.Zone, machine.Pool, machine.Tags) &&
+		(m.Managed.IsNull() || m.Managed.ValueBool() == (machine.MarkedBy() != ""))
+}
+
+// result is one machine: its identity, and all that an import would read of it where that is
+// wanted.
+func (l *machineList) result(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, machine engine.Machine) list.ListResult {
+	result := req.NewListResult(ctx)
+	diags := &result.Diagnostics
+	result.DisplayName = machine.Hostname
+	values.SaveIdentity(ctx, result.Identity, values.Identity{SystemID: machine.SystemID, MAAS: mark}, diags)
+	if !req.IncludeResource {
+		return result
+	}
+	diags.Append(result.Resource.SetAttribute(ctx, path.Root("id"), types.StringValue(machine.SystemID))...)
+	var state machineModel
+	diags.Append(result.Resource.Get(ctx, &state)...)
+	if diags.HasError() {
+		return result
+	}
+	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
+	defer cancel()
+	n := notes{Imported: true}
+	seen, err := l.look(limited, b, state, &n)
+	if err != nil {
+		diagnostics.Report(diags, "read machine "+machine.Hostname, err)
+		return result
+	}
+	state.refreshRead(ctx, seen, n.seen(seen), true, diags)
+	diags.Append(result.Resource.Set(ctx, &state)...)
+	return result
+}
