@@ -180,6 +180,65 @@ func TestAccActionCommission(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
+// TestAccActionRescue leads a machine into rescue mode and out of it, each twice.
+func TestAccActionRescue(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	w := newWorkspace(t, x.config(db()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	for _, step := range []struct{ rescue, after string }{{"enter", "Rescue mode"}, {"enter", "Rescue mode"}, {"exit", "Deployed"}, {"exit", "Deployed"}} {
+		if _, failure := x.invoke(t, "maaslxd_rescue", map[string]any{"machine": x.called(t, "node1"), "rescue": step.rescue}); failure != "" {
+			t.Fatalf("%s: %s", step.rescue, failure)
+		}
+		if m := x.machine(t, "node1"); m.StatusName != step.after {
+			t.Errorf("after %s it is %s", step.rescue, m.StatusName)
+		}
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccActionRedeploy redeploys a VM with other user-data: its configuration sees no change
+// in that. A VM that was released meanwhile needs an image.
+func TestAccActionRedeploy(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	needBoots(t)
+	name := x.name()
+	w := newWorkspace(t, x.config(x.vm(name, x.deploy(), `annotations = { team = "blue" }`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, name)
+	redeploy := func(config map[string]any) string {
+		config["machine"] = x.called(t, name)
+		_, failure := x.invoke(t, "maaslxd_redeploy", config)
+		return failure
+	}
+	if failure := redeploy(map[string]any{"user_data": "#cloud-config\npackages: [caddy]\n"}); failure != "" {
+		t.Fatal(failure)
+	}
+	x.ranUserData(t, name, "caddy")
+	w.settled(t)
+	now := x.machine(t, name)
+	if now.SystemID != made.SystemID || now.StatusName != "Deployed" || now.OwnerData["team"] != "blue" {
+		t.Errorf("it is %s, %s, with the annotations %v", now.SystemID, now.StatusName, now.OwnerData)
+	}
+	if failure := redeploy(map[string]any{"image": "ubuntu/mars"}); !words(`Cannot redeploy VM image ubuntu/mars`).MatchString(failure) {
+		t.Errorf("want a refusal of the image, got %q", failure)
+	}
+	if got := x.statusOf(name); got != "Deployed" {
+		t.Errorf("a redeployment that was refused left it %s", got)
+	}
+	w.settled(t)
+	x.post(t, "machines/"+made.SystemID+"/?op=release", nil)
+	x.until(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
+	if failure := redeploy(map[string]any{}); !words(`is Ready, and only what is deployed is redeployed`).MatchString(failure) {
+		t.Errorf("want a refusal of what somebody released, got %q", failure)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
 // TestAccActionRefresh has MAAS look at a VM host after an instance was removed behind it:
 // the machine of the instance leaves MAAS.
 func TestAccActionRefresh(t *testing.T) {
@@ -224,6 +283,10 @@ func TestAccActionBadInput(t *testing.T) {
 		"Nobodys":     {"MAAS turns on what somebody has.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on"}, `cannot turn node1 on`},
 		"Time":        {"A duration has a unit.", "maaslxd_power", map[string]any{"machine": "node1", "power": "on", "timeouts": map[string]any{"invoke": "10"}}, `must be a string containing a sequence of decimal numbers`},
 		"Commission":  {"It must exist.", "maaslxd_commission", map[string]any{"machine": "mars"}, `Cannot commission machine mars MAAS knows no such machine`},
+		"Rescue":      {"There are two ends.", "maaslxd_rescue", map[string]any{"machine": "node1", "rescue": "leave"}, `rescue value must be one of "enter" "exit"`},
+		"Redeploy":    {"It must exist.", "maaslxd_redeploy", map[string]any{"machine": "mars"}, `Cannot redeploy VM mars MAAS knows no such machine`},
+		"NotOurs":     {"What others have is theirs.", "maaslxd_redeploy", map[string]any{"machine": "node1"}, `carries no mark of this owner`},
+		"NoImage":     {"Nothing names no image.", "maaslxd_redeploy", map[string]any{"machine": "node1", "image": ""}, `Invalid image It is empty`},
 		"UnknownHost": {"The known ones are told.", "maaslxd_vm_host_refresh", map[string]any{"vm_host": "mars"}, `vm_host: MAAS knows no VM host "mars"`},
 	}
 	for title, tc := range cases {

@@ -32,7 +32,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 	cases := map[string]struct {
 		reason, first, second, want string
 	}{
-		"OneHome":  {"The runs of one machine share a ledger.", one, one, "is being created by another run"},
+		"OneHome":  {"The runs of one machine share a ledger.", one, one, "is being created or redeployed by another run"},
 		"TwoHomes": {"Runners share nothing but MAAS.", t.TempDir(), t.TempDir(), "was not made for this one"},
 	}
 	for title, tc := range cases {
@@ -94,7 +94,7 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	}
 	x.until(t, "the first folder goes on", func() bool { return strings.Contains(said(), "Modifying...") })
 	late, lateOut := second.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := late.Run(); err == nil || !words("is being created by another run").MatchString(unwrapped(lateOut.String())) {
+	if err := late.Run(); err == nil || !words("is being created or redeployed by another run").MatchString(unwrapped(lateOut.String())) {
 		t.Errorf("want the second folder refused, got %v:\n%s", err, lateOut)
 	}
 	x.finish(t, "node1", "Deploying")

@@ -136,8 +136,8 @@ func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error
 }
 
 // Reconcile takes one step towards the spec. It never waits for a long MAAS
-// operation, never releases, redeploys or removes what once ran, and may be
-// repeated at any time, by any process. With a SystemID whose machine is gone
+// operation, never releases, redeploys or removes what once ran unless the spec names
+// another installation, and may be repeated at any time, by any process. With a SystemID whose machine is gone
 // it returns ErrNotFound: making a new one is the caller's decision, taken by
 // calling without SystemID. So does a VM that failed before it was ever Ready,
 // and was removed in order to be made on another host: its Result has the

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -119,3 +121,23 @@ func IsFingerprint(s string) bool { return fingerprintForm.MatchString(s) }
 // its LXD was first seen with. A release clears it: what is deployed anew has
 // another one.
 const ServerData = "maaslxd-server-fingerprint"
+
+// CheckNoVMHost refuses to redeploy the machine of a VM host, which may be a VM itself: that
+// would destroy its VMs. One that only becomes a VM host carries our owner data already.
+func (c Config) CheckNoVMHost(ctx context.Context, m Machine) error {
+	isOne := slices.Contains(m.Tags, HostTag) || m.OwnerData[FingerprintData] != ""
+	if !isOne {
+		hosts, err := c.Composer.Hosts(ctx)
+		if err != nil {
+			return err
+		}
+		isOne = slices.ContainsFunc(hosts, func(h VMHost) bool { return h.MachineID == m.SystemID })
+	}
+	if !isOne {
+		return nil
+	}
+	return &Refusal{
+		Message: fmt.Sprintf("cannot redeploy %s (%s): it is a VM host, or becomes one", m.Hostname, m.SystemID),
+		Hint:    "Its VMs would be lost. Remove the VM host first, or replace it.", Err: ErrConflict,
+	}
+}

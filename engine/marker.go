@@ -105,6 +105,55 @@ func DescriptionProblem(text string) string {
 	return ""
 }
 
+// installationNote begins the line of a description that names the installation of a VM.
+const installationNote = "maaslxd: installation "
+
+// InstallationIn is the name of the installation that a description notes (VMSpec.Installation);
+// empty: it notes none.
+func InstallationIn(description string) string {
+	for line := range strings.SplitSeq(description, "\n") {
+		if name, found := strings.CutPrefix(line, installationNote); found {
+			return name
+		}
+	}
+	return ""
+}
+
+// DescriptionWithInstallation notes the name of an installation in a machine's description in
+// the place of the former one, and keeps what else is there. An empty name removes the note.
+func DescriptionWithInstallation(description, name string) string {
+	if InstallationIn(description) == name {
+		return description
+	}
+	lines := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
+		return strings.HasPrefix(l, installationNote)
+	})
+	if name != "" {
+		lines = append(lines, installationNote+name)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// finishedOnceNote is the line of a description that outlives the mark of a finished VM while
+// something is installed on it anew.
+const finishedOnceNote = "maaslxd: finished once"
+
+// FinishedOnce tells whether a VM once reached what was wanted, whatever is made of it now. It
+// may have run since, so it is neither made elsewhere nor taken for one that a create left.
+func FinishedOnce(m Machine) bool {
+	_, finished := MarkerIn(m.Description)
+	return finished || slices.Contains(strings.Split(m.Description, "\n"), finishedOnceNote)
+}
+
+// DescriptionFinishedOnce notes in a machine's description that the VM once reached what was
+// wanted, and keeps what else is there.
+func DescriptionFinishedOnce(description string) string {
+	if slices.Contains(strings.Split(description, "\n"), finishedOnceNote) {
+		return description
+	}
+	return strings.TrimPrefix(description+"\n"+finishedOnceNote, "\n")
+}
+
 // markerLine finds the marker line in a description, without its end, and
 // whether it says finished. Without one, it is empty.
 func markerLine(description string) (line string, finished bool) {

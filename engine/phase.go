@@ -20,6 +20,11 @@ const (
 	StatusFailedReleasing     Status = 13
 	StatusDiskErasing         Status = 14
 	StatusFailedDiskErasing   Status = 15
+	StatusRescueMode          Status = 16
+	StatusEnteringRescue      Status = 17
+	StatusFailedEnterRescue   Status = 18
+	StatusExitingRescue       Status = 19
+	StatusFailedExitRescue    Status = 20
 	StatusTesting             Status = 21
 	StatusFailedTesting       Status = 22
 )

@@ -177,6 +177,10 @@ type Machines interface {
 	// Abort stops commissioning, testing or deploying. ErrConflict if there
 	// is nothing to stop, ErrUnavailable while a power action is in flight.
 	Abort(ctx context.Context, systemID string) error
+	// RescueMode begins to boot the machine into MAAS's rescue environment, whatever its
+	// power is now. ErrConflict in a state that MAAS does not do that from, also of one
+	// that is in it, ErrUnavailable while a power action is in flight.
+	RescueMode(ctx context.Context, systemID string) error
 	// ExitRescueMode begins to lead the machine out of rescue mode. ErrConflict
 	// if it is not in it, ErrUnavailable while a power action is in flight.
 	ExitRescueMode(ctx context.Context, systemID string) error

@@ -64,6 +64,13 @@ type VMSpec struct {
 	Description *string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
+	// Installation is a word that names the installation which the VM shall have. One whose
+	// description notes another word, or none, is released and deployed again: it keeps its
+	// system id, MAC addresses and static links, and loses what is on its disks: MAAS wipes the
+	// superblocks of all of them (preseed_storage.py), unless the VM runs from memory.
+	// One process does that once for a word, unless the deployment failed: two runs that want
+	// different words do not redeploy against each other. Empty: whichever it has. It needs Deploy.
+	Installation string
 	// AwaitName: a name that another VM has is waited for, as long as this process
 	// renames or deletes that one, and otherwise for half a minute where it is of
 	// the same owner. Else such a name is an error at once.

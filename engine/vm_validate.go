@@ -48,7 +48,18 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), s.validateInstallation(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
+}
+
+// validateInstallation refuses to install again where nothing is to be deployed.
+func (s VMSpec) validateInstallation() error {
+	if s.Installation == "" || s.Deploy != nil {
+		return nil
+	}
+	return &SpecError{
+		Field: "redeploy_triggers", Message: "nothing is to be deployed on this VM, so nothing is deployed again",
+		Hint: "Add deploy, or leave redeploy_triggers out.",
+	}
 }
 
 // validatePower refuses to turn on what is not deployed, and to turn what runs from memory.

@@ -26,6 +26,7 @@ var notComposed = map[string]string{
 	"MayStop":            "says how a finished VM may change its size",
 	"Annotations":        "written once the VM is deployed",
 	"RemovedAnnotations": "removed once the VM is deployed",
+	"Installation":       "noted before the VM is deployed",
 	"AwaitName":          "says how long a name is waited for",
 	"Resize":             "says whether a finished VM may change its size",
 	"Reconfigure":        "says whether a finished VM may change its options and devices",

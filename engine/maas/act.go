@@ -106,11 +106,6 @@ func (c *Machines) Abort(ctx context.Context, systemID string) error {
 	return c.write(ctx, systemID, api.Post("abort", machineRoute, systemID), nil)
 }
 
-// ExitRescueMode implements engine.Machines.
-func (c *Machines) ExitRescueMode(ctx context.Context, systemID string) error {
-	return c.write(ctx, systemID, api.Post("exit_rescue_mode", machineRoute, systemID), nil)
-}
-
 // Release implements engine.Machines. It never sends force, which would delete
 // a VM host and all machines on it.
 func (c *Machines) Release(ctx context.Context, systemID string, erase engine.Erase) error {

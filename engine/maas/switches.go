@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// switches turn a machine's power and its lock.
+// switches turn a machine's power, its lock and its rescue mode.
 type switches struct{ machines *Machines }
 
 // Lock implements engine.Machines.
@@ -57,4 +57,14 @@ func (s switches) PowerOn(ctx context.Context, systemID string) error {
 	r := api.Post("power_on", machineRoute, systemID)
 	r.Slow = true
 	return s.machines.write(ctx, systemID, r, nil)
+}
+
+// RescueMode implements engine.Machines.
+func (s switches) RescueMode(ctx context.Context, systemID string) error {
+	return s.machines.write(ctx, systemID, api.Post("rescue_mode", machineRoute, systemID), nil)
+}
+
+// ExitRescueMode implements engine.Machines.
+func (s switches) ExitRescueMode(ctx context.Context, systemID string) error {
+	return s.machines.write(ctx, systemID, api.Post("exit_rescue_mode", machineRoute, systemID), nil)
 }

@@ -21,11 +21,11 @@ const (
 
 // The statuses of rescue mode.
 const (
-	statusRescue               engine.Status = 16
-	statusEnteringRescue       engine.Status = 17
-	statusFailedEnteringRescue engine.Status = 18
-	statusExitingRescue        engine.Status = 19
-	statusFailedExitingRescue  engine.Status = 20
+	statusRescue               = engine.StatusRescueMode
+	statusEnteringRescue       = engine.StatusEnteringRescue
+	statusFailedEnteringRescue = engine.StatusFailedEnterRescue
+	statusExitingRescue        = engine.StatusExitingRescue
+	statusFailedExitingRescue  = engine.StatusFailedExitRescue
 )
 
 // situationOf says in which situation a machine is.

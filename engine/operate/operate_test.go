@@ -44,6 +44,16 @@ func (f *fakeMachines) Commission(context.Context, string) error {
 	return nil
 }
 
+func (f *fakeMachines) RescueMode(context.Context, string) error {
+	f.calls = append(f.calls, "rescue")
+	return nil
+}
+
+func (f *fakeMachines) ExitRescueMode(context.Context, string) error {
+	f.calls = append(f.calls, "exit")
+	return nil
+}
+
 // Machine shows one status after the other, and the last one for ever.
 func (f *fakeMachines) Machine(context.Context, string) (engine.Machine, error) {
 	m := f.statuses[0]
@@ -126,6 +136,49 @@ func TestCommission(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakeMachines{statuses: slices.Clone(tc.statuses)}
 				err := operate.Commission(t.Context(), f, nil, "4y3h7n")
+				if tc.failure == "" && err != nil || tc.failure != "" && (err == nil || !strings.Contains(err.Error(), tc.failure)) {
+					t.Errorf("%s\nwant %q, got %v", tc.reason, tc.failure, err)
+				}
+				if diff := cmp.Diff(tc.calls, f.calls); diff != "" {
+					t.Errorf("%s\ncalls (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestRescue(t *testing.T) {
+	t.Parallel()
+	status := func(s engine.Status, name string) engine.Machine {
+		return engine.Machine{Hostname: "web", Status: s, StatusName: name, StatusMessage: "no power"}
+	}
+	deployed, rescued := status(engine.StatusDeployed, "Deployed"), status(engine.StatusRescueMode, "Rescue mode")
+	entering, exiting := status(engine.StatusEnteringRescue, "Entering rescue mode"), status(engine.StatusExitingRescue, "Exiting rescue mode")
+	failed, stuck := status(engine.StatusFailedEnterRescue, "Failed to enter rescue mode"), status(engine.StatusFailedExitRescue, "Failed to exit rescue mode")
+	locked := deployed
+	locked.Locked = true
+	cases := map[string]struct {
+		reason, end string
+		statuses    []engine.Machine
+		calls       []string
+		failure     string
+	}{
+		"Enter":      {reason: "It is booted into it.", end: "enter", statuses: []engine.Machine{deployed, entering, rescued}, calls: []string{"rescue"}},
+		"There":      {reason: "It is in it.", end: "enter", statuses: []engine.Machine{rescued}},
+		"OnItsWay":   {reason: "Another run began it.", end: "enter", statuses: []engine.Machine{entering, rescued}},
+		"EnterFails": {reason: "MAAS's words are told.", end: "enter", statuses: []engine.Machine{deployed, entering, failed}, calls: []string{"rescue"}, failure: "no power"},
+		"EnterAgain": {reason: "What failed before is tried.", end: "enter", statuses: []engine.Machine{failed, entering, rescued}, calls: []string{"rescue"}},
+		"Exit":       {reason: "It is led out.", end: "exit", statuses: []engine.Machine{rescued, exiting, deployed}, calls: []string{"exit"}},
+		"Out":        {reason: "It is not in it.", end: "exit", statuses: []engine.Machine{deployed}},
+		"ExitFails":  {reason: "MAAS's words are told.", end: "exit", statuses: []engine.Machine{rescued, exiting, stuck}, calls: []string{"exit"}, failure: `"Failed to exit rescue mode": no power`},
+		"Locked":     {reason: "MAAS refuses it, too.", end: "enter", statuses: []engine.Machine{locked}, failure: "locked in MAAS"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeMachines{statuses: slices.Clone(tc.statuses)}
+				err := operate.Rescue(t.Context(), f, "4y3h7n", tc.end)
 				if tc.failure == "" && err != nil || tc.failure != "" && (err == nil || !strings.Contains(err.Error(), tc.failure)) {
 					t.Errorf("%s\nwant %q, got %v", tc.reason, tc.failure, err)
 				}

@@ -1,6 +1,6 @@
 // Package operate is what an operator does by hand to a machine that is there already: turn
-// it on or off, commission it again, take and restore snapshots, have MAAS look at a VM
-// host. Beside snapshots it makes and removes nothing.
+// it on or off, commission it again, redeploy or rescue it, take and restore snapshots, have
+// MAAS look at a VM host. Beside snapshots it makes and removes nothing.
 package operate
 
 import (

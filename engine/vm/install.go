@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -49,6 +50,70 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 	return v.wait(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
 }
 
+// reinstall releases a VM that is to be deployed again. MAAS turns it off and takes back its
+// automatic addresses; its static links, MAC addresses and system id stay (models/node.py,
+// release_interface_config). The next steps deploy it once it is Ready.
+func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	m, err := v.settler.Unlock(ctx, wishOf(key, want), m)
+	if err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	return v.stop(ctx, key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
+		err := v.Machines.Release(ctx, systemID, engine.EraseNone)
+		if err == nil {
+			v.released.Store(releasedFor(want, m), true)
+		}
+		return err
+	})
+}
+
+// releasedFor is what a VM was released for: its system id, and the word of its installation.
+func releasedFor(want engine.VMSpec, m engine.Machine) string {
+	return m.SystemID + " " + want.Installation
+}
+
+// releases are the installations, as of releasedFor, that this process has released VMs for.
+type releases struct{ sync.Map }
+
+// includes tells whether this process has released a VM for the installation that is wanted.
+func (r *releases) includes(want engine.VMSpec, m engine.Machine) bool {
+	_, has := r.Load(releasedFor(want, m))
+	return has
+}
+
+// checkReinstall refuses to install again what is neither deployed nor on its way, what
+// somebody keeps by a lock, a VM host, and an image that MAAS does not have, before the VM is
+// released for it.
+func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	switch phase := m.Status.Phase(); {
+	case !lacksInstallation(want, m) && !v.needsReinstall(want, m):
+		return nil
+	case m.Status == engine.StatusDeployed && v.released.includes(want, m):
+		return overtakenError(m)
+	case v.needsReinstall(want, m) && m.Locked && (want.Locked == nil || *want.Locked):
+		return engine.LockedError(m, "redeploy")
+	case v.needsReinstall(want, m):
+		if err := v.CheckNoVMHost(ctx, m); err != nil {
+			return err
+		}
+		return v.CheckImage(ctx, want.Deploy)
+	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.released.includes(want, m):
+		return &engine.SpecError{
+			Field: "redeploy_triggers", Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
+			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
+		}
+	}
+	return nil
+}
+
+// overtakenError says that another run has redeployed a VM just after this one.
+func overtakenError(m engine.Machine) error {
+	return engine.Terminal(&engine.SpecError{
+		Field: "redeploy_triggers", Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
+		Hint: "Let one configuration redeploy the VM. Then apply again.", Err: engine.ErrConflict,
+	})
+}
+
 // unallocated refuses to install on a VM that someone else has allocated in
 // the meantime.
 func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
@@ -77,7 +142,9 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		}
 		m.Description = description
 	}
-	want.Resize = false // it has just been made so
+	if want.Installation == "" {
+		want.Resize = false // it has just been made so
+	}
 	return v.keep(ctx, key, want, m)
 }
 
@@ -88,9 +155,13 @@ func (v *parts) failedError(ctx context.Context, want engine.VMSpec, m engine.Ma
 	if m.Status == engine.StatusFailedDeployment {
 		kind = engine.VMDeploymentFailed
 	}
+	hint := fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID)
+	if want.Installation != "" {
+		hint += " The next run that wants this installation releases it, and deploys it again."
+	}
 	return engine.Terminal(&engine.Error{
 		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndedIn(m, v.Reports, secrets...),
-		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID),
+		Hint:     hint,
 		Evidence: v.region.Failures.Evidence(ctx, v.Config, m, secrets...),
 	})
 }

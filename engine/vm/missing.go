@@ -17,9 +17,9 @@ func (v *Kind) endDelete(ctx context.Context, ref engine.Ref, want engine.VMSpec
 		return res, true, err
 	}
 	leaving := row.State == engine.RowLeaving && row.SystemID == m.SystemID
-	_, finished := engine.MarkerIn(m.Description)
+	finished := engine.FinishedOnce(m)
 	switch {
-	case finished && ref.SystemID == "" && !leaving, isFinished(ref, want, m) && (ref.SystemID != "" || !leaving):
+	case finished && ref.SystemID == "" && !leaving, v.isFinished(ref, want, m) && (ref.SystemID != "" || !leaving):
 		return res, false, nil // nothing is installed on it
 	case !v.instanceMissing(ctx, m):
 		return res, false, nil

@@ -18,8 +18,8 @@ func (v *Kind) move(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	owner, finished := engine.MarkerIn(m.Description)
-	if owner != engine.MarkerOf(key) || finished || !attempt.MayMove(row) {
+	owner, _ := engine.MarkerIn(m.Description)
+	if owner != engine.MarkerOf(key) || engine.FinishedOnce(m) || !attempt.MayMove(row) {
 		return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
 	}
 	host, where, err := v.findElsewhere(ctx, key, want, m, row)

@@ -15,7 +15,11 @@ const (
 	newRecord situation = "New"
 	// newborn is Ready and carries its birth mark: compose has just made it.
 	newborn situation = "Newborn"
-	// failedBeforeReady is a machine on which nothing has ever run.
+	// formerInstallation is a VM on which another installation is wanted than the one that
+	// is there, or that failed.
+	formerInstallation situation = "Deployed, or failed since, to be deployed again"
+	// failedBeforeReady is a machine on which nothing has run, unless it says that it was
+	// finished once.
 	failedBeforeReady situation = "Failed before Ready"
 )
 
@@ -32,6 +36,34 @@ func situationOf(m engine.Machine, hasBirthMark bool) situation {
 		return failedBeforeReady
 	}
 	return situation(phase)
+}
+
+// lacksInstallation tells whether another installation is wanted than the one that the VM
+// notes. Its note changes once it is Ready, before it is deployed (difference).
+func lacksInstallation(want engine.VMSpec, m engine.Machine) bool {
+	return want.Installation != "" && engine.InstallationIn(m.Description) != want.Installation
+}
+
+// needsReinstall tells whether a VM is released so that it gets another installation: one that
+// is Deployed with a former one, or that failed since. What failed after this process released
+// it is reported instead.
+func (v *Kind) needsReinstall(want engine.VMSpec, m engine.Machine) bool {
+	switch m.Status {
+	case engine.StatusDeployed:
+		return lacksInstallation(want, m)
+	case engine.StatusFailedDeployment, engine.StatusFailedReleasing, engine.StatusFailedDiskErasing:
+		return want.Installation != "" && !v.released.includes(want, m)
+	default:
+		return false
+	}
+}
+
+// situationToReconcile says in which situation a VM is that is on its way to a spec.
+func (v *Kind) situationToReconcile(want engine.VMSpec, m engine.Machine, hasBirthMark bool) situation {
+	if v.needsReinstall(want, m) {
+		return formerInstallation
+	}
+	return situationOf(m, hasBirthMark)
 }
 
 // making is a VM on its way to what is wanted, and removing is one on its way out.
@@ -60,6 +92,7 @@ func table() []acts {
 		commission = making{"commission", (*Kind).commission}
 		install    = making{"deploy, or finish", (*Kind).install}
 		finish     = making{"finish", (*Kind).finish}
+		reinstall  = making{"release", (*Kind).reinstall}
 		move       = making{"make elsewhere", (*Kind).move}
 		fail       = making{"fail", (*Kind).fail}
 		wait       = making{"wait", (*Kind).await}
@@ -77,6 +110,7 @@ func table() []acts {
 		{situation(engine.PhaseAllocated), install, release},
 		{situation(engine.PhaseDeploying), wait, abort},
 		{situation(engine.PhaseDeployed), finish, release},
+		{formerInstallation, reinstall, release},
 		{situation(engine.PhaseReleasing), wait, awaitReturn},
 		{failedBeforeReady, move, remove},
 		{situation(engine.PhaseFailed), fail, remove},

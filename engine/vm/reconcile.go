@@ -120,13 +120,16 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	if err := takenOverError("change", ref, m); err != nil {
 		return result(key, m), err
 	}
+	if err := v.checkReinstall(ctx, want, m); err != nil {
+		return result(key, m), err
+	}
 	m.HugePages = want.HugePages // MAAS does not tell, and the ledger counts by it
 	if key == ref.Key {
 		if err := v.maker.Bind(ctx, key, want.Placement.Group, m); err != nil {
 			return result(key, m), err
 		}
 	}
-	before, finished := m, isFinished(ref, want, m)
+	before, finished := m, v.isFinished(ref, want, m)
 	m, err := v.settle(ctx, key, want, m, finished)
 	if err == nil {
 		err = v.rekey(ctx, ref, want.Placement.Group, m)
@@ -139,7 +142,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	case finished:
 		return v.keep(ctx, key, want, m)
 	}
-	res, err := actsIn(situationOf(m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
+	res, err := actsIn(v.situationToReconcile(want, m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
 	if err != nil && res.SystemID == "" && !res.Moved { // one that moves is not there any more
 		res = result(key, m)
 	}
@@ -174,9 +177,9 @@ func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 // isFinished reports whether the VM once reached what is wanted: because the
 // caller knows it, or because it says so itself and no installation is wanted
 // since.
-func isFinished(ref engine.Ref, want engine.VMSpec, m engine.Machine) bool {
+func (v *Kind) isFinished(ref engine.Ref, want engine.VMSpec, m engine.Machine) bool {
 	_, finished := engine.MarkerIn(m.Description)
-	return ref.Finished || finished && !undeployed(want, m)
+	return ref.Finished || finished && !undeployed(want, m) && !lacksInstallation(want, m) && !v.needsReinstall(want, m)
 }
 
 func result(key engine.Key, m engine.Machine) engine.Result[engine.VM] {
@@ -191,8 +194,10 @@ func (v *Kind) await(ctx context.Context, key engine.Key, _ engine.VMSpec, m eng
 	return v.wait(ctx, key, m), nil
 }
 
-// fail says why a VM did not come to be. It is left to be looked at.
+// fail says why a VM did not come to be. It is left to be looked at. The next caller that
+// wants the installation which failed tries again.
 func (v *Kind) fail(ctx context.Context, _ engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	v.released.Delete(releasedFor(want, m))
 	return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
 }
 

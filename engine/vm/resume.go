@@ -10,7 +10,7 @@ import (
 
 // resume goes on with a VM that an earlier run began for this key.
 func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	if compose.AsVM(m, ref.Key).Finished {
+	if engine.FinishedOnce(m) {
 		if wait := v.settler.WaitForName(wishOf(ref.Key, want), m); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}

@@ -41,6 +41,12 @@ func difference(key engine.Key, want engine.VMSpec, m engine.Machine, finished b
 	if want.Description != nil {
 		description = engine.DescriptionWithText(description, *want.Description)
 	}
+	if undeployed(want, m) {
+		description = engine.DescriptionWithInstallation(description, want.Installation)
+	}
+	if !finished && (engine.FinishedOnce(m) || want.Installation != "" && m.Status == engine.StatusDeployed) {
+		description = engine.DescriptionFinishedOnce(description)
+	}
 	set(&u.Description, &m.Description, engine.DescriptionWithMark(description, key, finished))
 	set(&u.Zone, &m.Zone, want.Zone)
 	set(&u.Pool, &m.Pool, want.Pool)

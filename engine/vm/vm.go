@@ -19,7 +19,8 @@ type Kind struct {
 	renames
 	removal
 	upkeep
-	there sync.Map // system ids of VMs whose instances were made, or seen, by this process
+	there    sync.Map // system ids of VMs whose instances were made, or seen, by this process
+	released releases
 }
 
 // parts is what all steps of the kind use.

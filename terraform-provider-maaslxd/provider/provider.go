@@ -101,7 +101,9 @@ func (p *maaslxdProvider) ListResources(context.Context) []func() list.ListResou
 }
 
 func (p *maaslxdProvider) Actions(context.Context) []func() action.Action {
-	return []func() action.Action{actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh, actions.NewSnapshot, actions.NewRestore}
+	return []func() action.Action{
+		actions.NewPower, actions.NewCommission, actions.NewVMHostRefresh, actions.NewSnapshot, actions.NewRestore, actions.NewRedeploy, actions.NewRescue,
+	}
 }
 
 func (p *maaslxdProvider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {

@@ -19,6 +19,12 @@ resource "maaslxd_vm" "ledger" {
   memory_mib                = 4096
   allow_stopping_for_update = true
 
+  # Another value redeploys the VM: it keeps its system id and fixed addresses, and loses
+  # what is on all of its disks. Take deletion_protection off first.
+  redeploy_triggers = {
+    release = "2026-11"
+  }
+
   # Without this line the power of the VM is left alone.
   power_state = "running"
 

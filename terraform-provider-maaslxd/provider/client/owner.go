@@ -99,7 +99,7 @@ func (c *Client) HoldLease(ctx context.Context, b *Backend, key engine.Key, what
 	release, err = b.ledger.Hold(ctx, key)
 	if held, ok := errors.AsType[*engine.HeldError](err); ok {
 		return nil, &engine.SpecError{
-			Field: "name", Message: fmt.Sprintf("%s %s is being created by another run (%s)", what, name, held.By),
+			Field: "name", Message: fmt.Sprintf("%s %s is being created or redeployed by another run (%s)", what, name, held.By),
 			Hint: "Wait for that run. If it is of this configuration, apply again then. If it is of another one, choose another name, " +
 				"or give one of the two provider blocks another owner.", Err: engine.ErrConflict,
 		}

@@ -14,7 +14,7 @@ var specFields = map[string]string{
 	"name": "name", "hostname": "hostname", "vm_host": "vm_host", "placement": "placement",
 	"cores": "cores", "pinned_cores": "pinned_cores", "memory_mib": "memory_mib", "hugepages": "hugepages", "profile": "profile", "config": "config", "devices": "devices",
 	"disks": "disks", "interfaces": "interfaces",
-	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy", "deletion_protection": "deletion_protection", "power_state": "power_state", "annotations": "annotations", "description": "description",
+	"zone": "zone", "pool": "pool", "domain": "domain", "tags": "tags", "deploy": "deploy", "deletion_protection": "deletion_protection", "power_state": "power_state", "annotations": "annotations", "redeploy_triggers": "redeploy_triggers", "description": "description",
 	"filter":  "filter",
 	"machine": "machine", "selector": "selector", "address": "address", "bridge": "bridge", "network": "network", "lxd": "lxd", "project": "lxd",
 	"cpu_overcommit": "cpu_overcommit", "memory_overcommit": "memory_overcommit", "default_storage_pool": "default_storage_pool", "server_fingerprint": "server_fingerprint",

@@ -45,6 +45,11 @@ func IsGone(err error) bool {
 	return errors.Is(err, engine.ErrNotFound) && !errors.As(err, &spec)
 }
 
+// ReleaseFailed tells whether MAAS has failed to release a machine. The names are MAAS's.
+func ReleaseFailed(status string) bool {
+	return slices.Contains([]string{"Releasing failed", "Failed disk erasing"}, status)
+}
+
 // MAASGaveUp tells whether MAAS has given up a machine that was in the making. The
 // names are MAAS's.
 func MAASGaveUp(status string) bool {

@@ -44,4 +44,13 @@ func RefuseReplacement(object string, replace path.Paths, protected bool, diags 
 			"Take that change back to keep the %s. To replace it: %s", strings.Join(changed, ", "), noun, unprotect))
 }
 
+// RefuseRedeployment refuses a plan that would redeploy an object that is protected.
+func RefuseRedeployment(object string, protected bool, diags *diag.Diagnostics) {
+	if protected {
+		diags.AddAttributeError(ProtectionPath(), capital(object)+" is protected from deletion",
+			"This plan would redeploy it, because redeploy_triggers changes, and its deletion_protection is true. "+
+				"Take that change back to keep what is installed. To redeploy it: "+unprotect)
+	}
+}
+
 func capital(object string) string { return strings.ToUpper(object[:1]) + object[1:] }

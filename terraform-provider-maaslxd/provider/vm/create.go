@@ -49,7 +49,10 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	warnLeftover(spec.Name, vm.Leftover, diags)
 	plan.fill(ctx, vm, diags)
-	n := notes{Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: plan.Protection.ValueBool()}
+	n := notes{
+		Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, Ran: vm.Status == engine.StatusDeployed,
+		HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: plan.Protection.ValueBool(),
+	}
 	if d := config.deploy(ctx, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
 	}

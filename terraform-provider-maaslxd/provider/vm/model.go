@@ -35,6 +35,7 @@ type vmModel struct {
 	Tags        types.Set      `tfsdk:"tags"`
 	Description types.String   `tfsdk:"description"`
 	Deploy      types.Object   `tfsdk:"deploy"`
+	Triggers    types.Map      `tfsdk:"redeploy_triggers"`
 	Annotations types.Map      `tfsdk:"annotations"`
 	Power       types.String   `tfsdk:"power_state"`
 	MayStop     types.Bool     `tfsdk:"allow_stopping_for_update"`

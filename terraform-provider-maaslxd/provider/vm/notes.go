@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/moved"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -40,6 +41,12 @@ type notes struct {
 	// ProtectionApplied: the last apply wanted it protected. Somebody may have taken the lock
 	// off since.
 	ProtectionApplied bool `json:"protection_applied,omitempty"`
+	// Ran: the VM was Deployed once, so it is not made anew without a change that says so.
+	// It stays, whatever becomes of the VM.
+	Ran bool `json:"ran,omitempty"`
+	// Installation is the word of the installation that redeploy_triggers last asked for, or
+	// that an import found.
+	Installation string `json:"installation,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.
@@ -64,7 +71,14 @@ func (n notes) seen(vm engine.VM) notes {
 		n.Pending = !vm.Finished
 	}
 	n.Restarts = vm.Restarts
+	n.Ran = n.Ran || vm.Status == engine.StatusDeployed
 	return n
+}
+
+// failedAfterItRan tells of a VM that ran, and that a redeployment left in a state in which
+// MAAS does nothing more with it. To go on with it would only tell of the old failure.
+func (n notes) failedAfterItRan(status string) bool {
+	return n.Ran && (diagnostics.MAASGaveUp(status) || diagnostics.ReleaseFailed(status))
 }
 
 // isUnmarked tells of a VM that came by an import or a moved block, and carries no mark of
@@ -73,10 +87,13 @@ func (n notes) isUnmarked() bool { return n.Imported && n.Key == "" }
 
 // finished are the notes of a VM that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
-func (n notes) finished(before vmModel, deployed *deployModel, hostMachine string) notes {
-	if deployed != nil && (n.Imported || n.Pending || before.Deploy.IsNull()) {
+func (n notes) finished(before, after vmModel, deployed *deployModel, spec engine.VMSpec, hostMachine string) notes {
+	if deployed != nil && (n.Imported || before.Deploy.IsNull() || goesOn(n, before, after)) {
 		n.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}
+	n.Installation = cmp.Or(spec.Installation, n.Installation)
+	n.PinnedCores, n.Protected = n.pinned(after, before), after.Protection.ValueBool()
+	n.ProtectionApplied = n.Protected
 	n.Pending, n.Imported, n.Restarts = false, false, false
 	n.HostMachine = cmp.Or(hostMachine, n.HostMachine)
 	return n
@@ -89,6 +106,7 @@ func (n notes) halfway(plan vmModel, ref engine.Ref, vm engine.VM) notes {
 	if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
 		n.Key = ref.NewKey
 	}
+	n.Ran = n.Ran || vm.Status == engine.StatusDeployed
 	return n
 }
 

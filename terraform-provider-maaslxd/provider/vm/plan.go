@@ -88,13 +88,15 @@ type vmPlan struct {
 	plan    vmModel
 	notes   notes
 	replace path.Paths
-	inPlace bool // the size changes without a new VM
-	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
-	subnets func(context.Context) ([]engine.Subnet, error)
-	listed  func(context.Context) ([]engine.VMHost, error)
-	resizes func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
-	power   func(ctx context.Context, systemID string) (string, error)
-	shown   func(ctx context.Context, systemID string) (engine.VM, error)
+	// redeploys: redeploy_triggers changes, or may change.
+	redeploys bool
+	inPlace   bool // the size changes without a new VM
+	again     bool // what is to be made takes the place of what stands: the second plan of a replacement
+	subnets   func(context.Context) ([]engine.Subnet, error)
+	listed    func(context.Context) ([]engine.VMHost, error)
+	resizes   func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
+	power     func(ctx context.Context, systemID string) (string, error)
+	shown     func(ctx context.Context, systemID string) (engine.VM, error)
 	// What the run makes of the VM host on a machine.
 	renamedTo  func(machine string) string
 	hostLeaves func(machine string) (leaves, replaced bool)
@@ -109,6 +111,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 	if p.state == nil {
 		return
 	}
+	p.redeploys = changesTriggers(*p.state, p.plan)
 	p.planInstalled(ctx)
 	p.planReplacement(ctx)
 	p.planWithHost()
@@ -129,6 +132,8 @@ func (p *vmPlan) decide(ctx context.Context) {
 	if values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
 		p.plan.Status = types.StringUnknown()
 	}
+	redeployment{p}.refuse()
+	redeployment{p}.warn()
 	p.warnStays()
 	if !p.plan.Name.Equal(p.state.Name) || !p.plan.Domain.Equal(p.state.Domain) {
 		p.plan.FQDN = types.StringUnknown()
@@ -145,7 +150,10 @@ func (p *vmPlan) planInstalled(ctx context.Context) {
 	if wished.Image.IsNull() && want.Image.IsUnknown() {
 		want.Image = had.Image
 	}
-	if wished.Kernel.IsNull() && want.Kernel.IsUnknown() {
+	switch {
+	case wished.Kernel.IsNull() && p.redeploys:
+		want.Kernel = types.StringUnknown() // MAAS's default for the image, which may be another one
+	case wished.Kernel.IsNull() && want.Kernel.IsUnknown():
 		want.Kernel = had.Kernel
 	}
 	p.plan.Deploy = toObject(ctx, want, p.diags)
@@ -154,7 +162,8 @@ func (p *vmPlan) planInstalled(ctx context.Context) {
 // goesOn tells whether an apply has something to wait for: what an earlier
 // one left unfinished, or a deployment.
 func goesOn(n notes, state, plan vmModel) bool {
-	return n.Pending || state.Deploy.IsNull() && !plan.Deploy.IsNull()
+	unfinished := n.Pending && !n.failedAfterItRan(state.Status.ValueString())
+	return unfinished || state.Deploy.IsNull() && !plan.Deploy.IsNull() || changesTriggers(state, plan)
 }
 
 // planWork marks as unknown what changes while a VM is made or deployed.

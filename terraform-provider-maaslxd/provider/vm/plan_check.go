@@ -29,7 +29,7 @@ func (r *vmResource) check(ctx context.Context, p vmPlan) {
 		spec.Placement.Strategy = "" // one of them may do
 	}
 	v := client.Verdict{What: "VM " + p.plan.Name.ValueString(), Doing: doing, Placed: spec.Host == "", Run: &r.client.Run, Diags: p.diags}
-	v.Report(b.VMs.Check(ctx, ref, spec), func() bool { return p.again || r.stands(ctx, b, ref) })
+	v.Report(b.VMs.Check(ctx, ref, spec), func() bool { return p.again || stands(ctx, b, ref) })
 	if doing != "update" {
 		r.client.Run.NoteNeed(ctx, b, spec, v)
 	}
@@ -92,7 +92,7 @@ func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 	spec := engine.VMSpec{
 		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
 	}
-	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && p.state.Deploy.IsNull() {
+	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && (p.redeploys || p.state.Deploy.IsNull()) {
 		spec.Deploy = d.spec(p.config.deploy(ctx, p.diags))
 	}
 	return spec
@@ -100,7 +100,7 @@ func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 
 // stands tells whether the VM that a plan would make is there, finished: then
 // Terraform replaces one that it holds for tainted.
-func (r *vmResource) stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
+func stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	vm, err := b.VMs.Observe(ctx, ref)
 	return err == nil && vm.Ours && vm.Finished
 }

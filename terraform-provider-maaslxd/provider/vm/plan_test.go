@@ -48,6 +48,11 @@ var (
 	})
 )
 
+// triggers is a VM, or its state, with a value in redeploy_triggers.
+func triggers(of object, value string) object {
+	return of.With(object{"redeploy_triggers": map[string]string{"release": value}})
+}
+
 func TestPlanOfChanges(t *testing.T) {
 	t.Parallel()
 	disks := func(o object) object { return object{"disks": o} }
@@ -415,6 +420,68 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "A VM that an update turned off, and nobody on again, is turned on.",
 			config: deployedConfig, state: deployedState, notes: notes{Restarts: true},
 			changed: []string{"status"}, unknown: []string{"status"}, warnings: 1,
+		},
+		"TriggersFirst": {
+			reason: "The first values stand for what is installed.",
+			config: triggers(deployedConfig, "a"), state: deployedState, changed: []string{"redeploy_triggers"},
+		},
+		"TriggersRemoved": {
+			reason: "Without values nothing is installed again.",
+			config: deployedConfig, state: triggers(deployedState, "a"), changed: []string{"redeploy_triggers"},
+		},
+		"Triggers": {
+			reason: "Another value redeploys the VM in place: what it is called by stays.",
+			config: triggers(deployedConfig, "b"), state: triggers(deployedState, "a"),
+			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
+			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
+		},
+		"TriggersAndUserData": {
+			reason: "What is deployed changes with it, and replaces nothing.",
+			config: triggers(deployedConfig, "b").With(deploy(object{"image": "ubuntu/jammy", "kernel": "ga-22.04", "user_data_wo_version": 2})), state: triggers(deployedState, "a"),
+			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
+			unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
+		},
+		"TriggersAndReplaced": {
+			reason: "A VM that is replaced is installed by that.",
+			config: triggers(deployedConfig, "b").With(object{"hugepages": true}), state: triggers(deployedState, "a"), replaces: []string{"hugepages"},
+			changed: []string{"deploy", "hugepages", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
+			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"},
+		},
+		"TriggersOfAFailure": {
+			reason: "A redeployment that failed is tried again, in place.",
+			config: triggers(deployedConfig, "b"), state: triggers(deployedState, "a").With(object{"status": "Failed deployment"}), notes: notes{Pending: true, Ran: true},
+			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
+			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
+		},
+		"FailedAfterItRan": {
+			reason: "A VM that ran is not replaced because a redeployment failed.",
+			config: triggers(deployedConfig, "a"), state: triggers(deployedState, "a").With(object{"status": "Failed deployment"}), notes: notes{Pending: true, Ran: true},
+		},
+		"NotReleased": {
+			reason: "Nor because its release failed.",
+			config: deployedConfig, state: deployedState.With(object{"status": "Releasing failed"}), notes: notes{Pending: true, Ran: true},
+		},
+		"CommissionedAfterItRan": {
+			reason: "Nor because somebody commissioned it.",
+			config: deployedConfig, state: deployedState.With(object{"status": "Failed commissioning"}), notes: notes{Pending: true, Ran: true},
+		},
+		"TriggersAfterItRan": {
+			reason: "Other values deploy it again, in place.",
+			config: triggers(deployedConfig, "b"), state: triggers(deployedState, "a").With(object{"status": "Releasing failed"}), notes: notes{Pending: true, Ran: true},
+			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
+			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
+		},
+		"TriggersAndKernel": {
+			reason: "The kernel of the former image is not that of the next one.",
+			config: triggers(deployedConfig, "b").With(deploy(object{"image": "ubuntu/jammy"})), state: triggers(deployedState, "a").With(deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})),
+			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
+			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
+		},
+		"TriggersTakenBack": {
+			reason: "Whoever takes them back lets a VM be made anew that never ran.",
+			config: triggers(deployedConfig, "a"), state: triggers(deployedState, "a").With(object{"status": "Failed deployment"}), notes: notes{Pending: true},
+			changed: []string{"interfaces", "ip_addresses", "status"}, replaces: []string{"status"},
+			unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"Protected": {
 			reason: "The lock comes in place.",

@@ -30,6 +30,8 @@ func TestProtectedPlans(t *testing.T) {
 		"AppliedReplaced":    {"The configuration still protects it.", deployedConfig.With(object{"memory_mib": 4096, "deletion_protection": true}), deployedState.With(object{"deletion_protection": false}), "because of memory_mib"},
 		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", deployedConfig.With(object{"memory_mib": 4096, "deletion_protection": false}), deployedState.With(object{"deletion_protection": false}), ""},
 		"NeverSaid":          {"Nor where nothing was ever said.", nil, deployedState, ""},
+		"Redeployed":         {"To deploy again destroys what is installed.", triggers(deployedConfig, "b").With(object{"deletion_protection": true}), triggers(protected, "a"), "redeploy_triggers changes"},
+		"ProtectedSince":     {"A lock that comes with it protects what runs.", triggers(deployedConfig, "b").With(object{"deletion_protection": true}), triggers(deployedState.With(object{"deletion_protection": false}), "a"), "redeploy_triggers changes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -89,6 +89,10 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 		summary, detail := takenOver(vm.Hostname, *n)
 		diags.AddWarning(summary, detail)
 	}
+	n.Ran = n.Ran || state.Status.ValueString() == statusDeployed
+	if imported {
+		n.Installation = engine.InstallationIn(vm.Description)
+	}
 	*n = n.seen(vm)
 	if n.HostMachine == "" || !state.stays(vm) {
 		at := r.hostMachine(ctx, vm)
@@ -138,7 +142,11 @@ func warnFailed(vm engine.VM, n notes, diags *diag.Diagnostics) {
 		return
 	}
 	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
-	if n.Pending && diagnostics.MAASGaveUp(vm.StatusName) {
+	switch {
+	case n.Ran && (vm.Status == engine.StatusFailedDeployment || diagnostics.ReleaseFailed(vm.StatusName)):
+		detail = "It ran before, so it is left alone. A change of redeploy_triggers deploys it again, and so does an apply once somebody " +
+			"has released it in MAAS. `terraform apply -replace=ADDRESS` makes it anew."
+	case n.Pending && !n.Ran && diagnostics.MAASGaveUp(vm.StatusName):
 		detail = "It never was finished, so the plan makes it anew."
 	}
 	if vm.StatusMessage != "" {

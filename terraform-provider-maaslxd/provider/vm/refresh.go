@@ -102,8 +102,9 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 
 // refreshHalfway makes the state say how far an update came that failed. A lock
 // and a power that one of both wants stay known. The tags of both the state and the plan stay known, so that those which are on
-// the VM are looked after; deploy is the plan's if that much was begun.
-func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
+// the VM are looked after; deploy is the plan's if that much was begun. A redeployment that
+// did not get so far leaves deploy as it was, so that taking the change back replaces nothing.
+func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, spec engine.VMSpec, vm engine.VM, diags *diag.Diagnostics) {
 	m.Tags = values.TagsWith(plan.Tags, m.Tags)
 	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
 	m.setSettings(plan.settings().JoinedWith(m.settings()))
@@ -113,7 +114,9 @@ func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, vm engine.VM
 	if m.Power.IsNull() {
 		m.Power = plan.Power
 	}
-	m.Deploy = plan.Deploy
+	if spec.Installation == "" || vm.Status == engine.StatusDeployed && engine.InstallationIn(vm.Description) == spec.Installation {
+		m.Deploy = plan.Deploy
+	}
 	m.refresh(ctx, vm, diags)
 }
 
@@ -232,7 +235,11 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 		d = nil
 	case engine.PhaseFailed, engine.PhaseOther:
 	}
-	if d != nil && (d.Image.ValueString() == "" || !values.SameImage(d.Image.ValueString(), vm.Image)) {
+	if d != nil && d.Kernel.IsUnknown() {
+		d.Kernel = values.OptionalString(vm.Kernel)
+	}
+	failed := vm.Status == engine.StatusFailedDeployment && d != nil && d.Image.ValueString() != ""
+	if d != nil && !failed && (d.Image.ValueString() == "" || !values.SameImage(d.Image.ValueString(), vm.Image)) {
 		d.Image = values.OptionalString(vm.Image)
 	}
 	if d != nil && imported {

@@ -319,7 +319,7 @@ func TestRefreshHalfway(t *testing.T) {
 			vm := deployedVM()
 			tc.change(&vm)
 			got := state
-			got.refreshHalfway(t.Context(), plan, vm, &diags)
+			got.refreshHalfway(t.Context(), plan, engine.VMSpec{}, vm, &diags)
 			if diags.HasError() {
 				t.Fatal(providertest.Describe(diags))
 			}
@@ -330,6 +330,77 @@ func TestRefreshHalfway(t *testing.T) {
 				t.Errorf("%s\ntags (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestRefreshHalfwayRedeployed looks at a redeployment with another image that failed. Only one
+// that was deployed is in the state, so that taking the change back replaces nothing.
+func TestRefreshHalfwayRedeployed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, note, image, kernel string
+		status                      engine.Status
+		wantImage, wantKernel       string
+	}{
+		"NotReleased": {"Nothing was begun.", "", "ubuntu/noble", "ga-24.04", engine.StatusDeployed, "ubuntu/noble", "ga-24.04"},
+		"Failed":      {"What failed to be deployed is not there.", "b", "ubuntu/jammy", "ga-22.04", engine.StatusFailedDeployment, "ubuntu/noble", "ga-24.04"},
+		"Deployed":    {"It failed at what comes after the deployment.", "b", "ubuntu/jammy", "ga-22.04", engine.StatusDeployed, "ubuntu/jammy", "ga-22.04"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			got := modelOf(t, triggers(deployedState, "a").With(object{"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": false}}))
+			plan := modelOf(t, triggers(deployedState, "b").With(object{"deploy": object{"image": "ubuntu/jammy", "ephemeral": false}}))
+			planned := plan.deploy(t.Context(), &diags)
+			planned.Kernel = types.StringUnknown()
+			plan.Deploy = toObject(t.Context(), planned, &diags)
+			vm := deployedVM()
+			vm.Status, vm.Image, vm.Kernel, vm.Description = tc.status, tc.image, tc.kernel, engine.DescriptionWithInstallation(vm.Description, tc.note)
+			got.refreshHalfway(t.Context(), plan, engine.VMSpec{Installation: "b"}, vm, &diags)
+			d := got.deploy(t.Context(), &diags)
+			if diags.HasError() {
+				t.Fatal(providertest.Describe(diags))
+			}
+			if d.Image.ValueString() != tc.wantImage || d.Kernel.ValueString() != tc.wantKernel {
+				t.Errorf("%s\ngot image %s and kernel %s, want %s and %s", tc.reason, d.Image, d.Kernel, tc.wantImage, tc.wantKernel)
+			}
+		})
+	}
+}
+
+// TestInstallation: the words of installations repeat for a run that was cut off, and for no
+// other one.
+func TestInstallation(t *testing.T) {
+	t.Parallel()
+	a, b := modelOf(t, triggers(deployedState, "a")), modelOf(t, triggers(deployedState, "b"))
+	if b.installation("") != b.installation("") {
+		t.Error("want the same word for the same change")
+	}
+	first := b.installation("")
+	back := a.installation(first)
+	seen := map[string]bool{first: true, back: true, b.installation(back): true, a.installation(""): true}
+	if len(seen) != 4 {
+		t.Errorf("want another word for each change, got %v", seen)
+	}
+}
+
+// TestRanOnce: that a VM ran stays in its notes, whatever becomes of it.
+func TestRanOnce(t *testing.T) {
+	t.Parallel()
+	vm := deployedVM()
+	n := notes{}.seen(vm)
+	if !n.Ran {
+		t.Error("want it noted of a Deployed VM")
+	}
+	vm.Status = engine.StatusFailedDeployment
+	state := modelOf(t, deployedState)
+	n = n.seen(vm).halfway(state, engine.Ref{}, vm).finished(state, state, nil, engine.VMSpec{Installation: "b"}, "")
+	if !n.Ran || n.Installation != "b" {
+		t.Errorf("got %+v", n)
+	}
+	if never := (notes{}).seen(vm); never.Ran {
+		t.Error("a VM that was never Deployed did not run")
 	}
 }
 

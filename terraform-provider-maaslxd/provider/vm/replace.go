@@ -2,8 +2,11 @@ package vm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -44,11 +47,61 @@ func (p *vmPlan) planMissing() {
 		"The instance of %s is in no LXD any more. Its machine in MAAS is deleted, and the VM is made anew.", p.state.Name.ValueString()))
 }
 
+// changesTriggers tells whether a plan changes redeploy_triggers, or may change them once all
+// is known. To set them first, or to remove them, is no change.
+func changesTriggers(state, plan vmModel) bool {
+	return !state.Triggers.IsNull() && !plan.Triggers.IsNull() && !plan.Triggers.Equal(state.Triggers) && !plan.Deploy.IsNull()
+}
+
+// redeployment is what a plan makes of redeploy_triggers.
+type redeployment struct{ *vmPlan }
+
+// isSure tells whether redeploy_triggers changes, whatever else is not known yet.
+func (p redeployment) isSure() bool {
+	if !p.redeploys || p.plan.Triggers.IsUnknown() {
+		return false
+	}
+	have, want := p.state.Triggers.Elements(), p.plan.Triggers.Elements()
+	for key, value := range want {
+		if had, has := have[key]; !has || !value.IsUnknown() && !value.Equal(had) {
+			return true
+		}
+	}
+	return len(want) != len(have)
+}
+
+// warn says aloud what a change of redeploy_triggers costs.
+func (p redeployment) warn() {
+	if !p.redeploys || len(p.replace) > 0 || p.state.Deploy.IsNull() {
+		return
+	}
+	verb, why := "will be redeployed", "changes"
+	if !p.isSure() {
+		verb, why = "may be redeployed", "is not known yet, and may change"
+	}
+	p.diags.AddAttributeWarning(path.Root("redeploy_triggers"), "The VM "+verb, fmt.Sprintf(
+		"redeploy_triggers %s. MAAS then releases %s and deploys it again. What is on its disks is lost, also on data disks, unless it is to run from memory. "+
+			"The VM keeps its system id, MAC addresses and fixed addresses.", why, p.state.Name.ValueString()))
+}
+
+// installation is the word by which the engine knows the installation that a change of
+// redeploy_triggers asks for. The word of the installation before makes each one another, also
+// where values come back. A run that ended before it could save the state does not redeploy
+// again, because the next run finds the same word.
+func (m vmModel) installation(before string) string {
+	of := sha256.New()
+	fmt.Fprintf(of, "%q", before)
+	for _, key := range slices.Sorted(maps.Keys(m.Triggers.Elements())) {
+		fmt.Fprintf(of, " %q=%s", key, m.Triggers.Elements()[key])
+	}
+	return hex.EncodeToString(of.Sum(nil)[:6])
+}
+
 // planAnew replaces a VM that MAAS gave up before it was finished: to go on
-// with it would only fail again.
+// with it would only fail again. One that ran has something to lose, and stays.
 func (p *vmPlan) planAnew() {
 	status := p.state.Status.ValueString()
-	if !p.notes.Pending || !diagnostics.MAASGaveUp(status) {
+	if !p.notes.Pending || p.notes.Ran || !diagnostics.MAASGaveUp(status) {
 		return
 	}
 	p.replace.Append(path.Root("status"))
@@ -206,6 +259,8 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return ""
 	case want == nil:
 		return "deploy is removed"
+	case redeployment{p}.isSure():
+		return "" // in place
 	case want.Image.IsUnknown() || !want.Image.IsNull() && !values.SameImage(want.Image.ValueString(), had.Image.ValueString()):
 		return "deploy.image changes"
 	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):

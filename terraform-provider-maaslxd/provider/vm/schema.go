@@ -199,6 +199,7 @@ func runAttributes() map[string]schema.Attribute {
 				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
 				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true`, the VM is unlocked.",
 		},
+		"redeploy_triggers": triggersAttribute(),
 		"annotations": schema.MapAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
@@ -224,6 +225,22 @@ func runAttributes() map[string]schema.Attribute {
 				"It matters where VMs are made in LXD itself (see `composer` of the provider), for `memory_mib` and `disks`; where MAAS composes VMs, a new size replaces " +
 				"the VM. MAAS turns it off at once, as by its power button: what the guest has not written to disk is lost.",
 		},
+	}
+}
+
+// triggersAttribute says when the VM is deployed again.
+func triggersAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional:    true,
+		ElementType: types.StringType,
+		MarkdownDescription: "Values of your own, such as a version or a hash. A change of any of them redeploys the VM in place: MAAS releases it and deploys it again. " +
+			"**What is on its disks is lost, also on data disks:** MAAS wipes the partition tables and file systems of all disks before it installs. " +
+			"Only `deploy.ephemeral` leaves the disks alone. " +
+			"The VM keeps its system id, MAC addresses and fixed addresses; automatic addresses may change. " +
+			"Changes of `deploy` in the same plan are part of it, and do not replace the VM. Setting the map for the first time, or removing it, changes nothing. " +
+			"`deletion_protection`, a lock in MAAS, and a VM that is a VM host itself refuse a redeployment. If the deployment fails, no plan replaces the VM, and the next apply tries again. " +
+			"**Do not set it for an imported VM that MAAS's own `allocate` made: MAAS calls it dynamic, and deletes it when it is released.** It needs `deploy`.",
+		Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations)},
 	}
 }
 

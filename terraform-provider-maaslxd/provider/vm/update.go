@@ -44,15 +44,14 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		warnOtherwise(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
-		n = n.finished(state, config.deploy(ctx, diags), r.hostMachine(ctx, vm))
-		n.Key, n.PinnedCores = cmp.Or(vm.MarkedBy(), ref.Key), n.pinned(plan, state)
-		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), plan.Protection.ValueBool()
+		n = n.finished(state, plan, config.deploy(ctx, diags), spec, r.hostMachine(ctx, vm))
+		n.Key = cmp.Or(vm.MarkedBy(), ref.Key)
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
 	reportUnfinished(wait, diags, spec.Name, state.ID.ValueString(), err)
 	if vm.SystemID != "" {
-		state.refreshHalfway(ctx, plan, vm, diags)
+		state.refreshHalfway(ctx, plan, spec, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
 		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), plan.Protection.ValueBool() || state.Protection.ValueBool()
@@ -70,6 +69,9 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes,
 	spec.Resize = !m.sameSize(ctx, state, diags)
 	spec.RemovedConfig, spec.RemovedDevices = m.settings().Removed(state.settings())
 	spec.Reconfigure = !m.settings().Equal(state.settings())
+	if changesTriggers(state, m) {
+		spec.Installation = m.installation(n.Installation)
+	}
 	if spec.Locked == nil && n.ProtectionApplied {
 		spec.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
 	}

@@ -27,6 +27,7 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	checkAnnotations(config, &resp.Diagnostics)
 	config.settings().Check(ctx, config.Name.ValueString(), &resp.Diagnostics)
 	checkProtection(config, &resp.Diagnostics)
+	checkTriggers(config, &resp.Diagnostics)
 	checkPower(config, config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
 	checkInterfaces(ctx, config, &resp.Diagnostics)
 	if d := config.deploy(ctx, &resp.Diagnostics); d != nil {
@@ -40,6 +41,14 @@ func checkAnnotations(config vmModel, diags *diag.Diagnostics) {
 	if len(config.Annotations.Elements()) > 0 && config.Deploy.IsNull() {
 		diags.AddAttributeError(path.Root("annotations"), "A VM that is not deployed cannot be annotated",
 			"MAAS annotates deployed machines only. Add deploy, or leave annotations out.")
+	}
+}
+
+// checkTriggers refuses to deploy again what is not deployed.
+func checkTriggers(config vmModel, diags *diag.Diagnostics) {
+	if !config.Triggers.IsNull() && config.Deploy.IsNull() {
+		diags.AddAttributeError(path.Root("redeploy_triggers"), "A VM that is not deployed cannot be redeployed",
+			"Nothing is to be deployed on it. Add deploy, or leave redeploy_triggers out.")
 	}
 }
 

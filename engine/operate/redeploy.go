@@ -1,0 +1,93 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// Redeployment is what a VM is deployed with again.
+type Redeployment struct {
+	engine.Deployment
+	// Installation is a word that no earlier redeployment had.
+	Installation string
+}
+
+// RedeployVM releases a VM that carries our mark and deploys it again: it keeps its system id,
+// MAC addresses and static links. Its annotations are written again, as a release removes them,
+// and what ran from memory does so again. One that is released already is refused: MAAS does
+// not tell any more what ran there, nor whether its disks were left alone.
+func RedeployVM(ctx context.Context, vms engine.Kind[engine.VMSpec, engine.VM], m engine.Machine, d Redeployment, watch ...func(engine.Progress)) error {
+	if !isDeployed(m) {
+		return notDeployedError(m)
+	}
+	deploy := d.like(m)
+	// The VM is there: of what it is made of, its record in the ledger counts.
+	spec := engine.VMSpec{
+		Name: m.Hostname, Cores: max(m.Cores, 1), MemoryMiB: max(m.MemoryMiB, engine.MinMemoryMiB), Disks: []engine.Disk{{Name: "root", SizeGB: rootGB(m)}},
+		HugePages: m.HugePages, Deploy: &deploy, Installation: d.Installation, Annotations: annotations(m),
+	}
+	_, err := engine.Wait(ctx, vms.Steps(engine.Ref{Key: m.VMMark(), Name: m.Hostname, SystemID: m.SystemID}, spec), watch...)
+	return asActionError(err)
+}
+
+// like fills in the image and the kernel that are on the machine, where no image is named,
+// and whether it runs from memory and tells MAAS of its hardware.
+func (d Redeployment) like(m engine.Machine) engine.Deployment {
+	d.Ephemeral, d.HardwareSync = m.Ephemeral, m.HardwareSync
+	if d.Image == "" {
+		d.Image = m.Image
+		if d.Kernel == "" {
+			d.Kernel = m.Kernel
+		}
+	}
+	return d.Deployment
+}
+
+func isDeployed(m engine.Machine) bool {
+	return m.Status == engine.StatusDeployed || m.Status == engine.StatusFailedDeployment
+}
+
+// notDeployedError says that there is nothing to deploy again.
+func notDeployedError(m engine.Machine) error {
+	return &engine.SpecError{
+		Field: "machine", Message: fmt.Sprintf("%s is %s, and only what is deployed is redeployed", m.Hostname, m.StatusName),
+		Hint: "Bring it back to Deployed in MAAS, or release it there. Once it is Ready, an apply of its resource deploys it.", Err: engine.ErrConflict,
+	}
+}
+
+// rootGB is the size of the first disk.
+func rootGB(m engine.Machine) int64 {
+	if len(m.Disks) == 0 {
+		return 1
+	}
+	return max(m.Disks[0].SizeGB, 1)
+}
+
+// annotations are those of a machine that are not marks of ours.
+func annotations(m engine.Machine) map[string]string {
+	theirs := map[string]string{}
+	for key, value := range m.OwnerData {
+		if !strings.HasPrefix(key, engine.MarkerPrefix) && value != "" {
+			theirs[key] = value
+		}
+	}
+	return theirs
+}
+
+// asActionError names the attribute of the action that a field of the spec came from.
+func asActionError(err error) error {
+	bad, ok := errors.AsType[*engine.SpecError](err)
+	if !ok {
+		return err
+	}
+	named := *bad
+	field, isDeploy := strings.CutPrefix(bad.Field, "deploy.")
+	if named.Field = field; !isDeploy {
+		named.Field = "machine"
+	}
+	return &named
+}
