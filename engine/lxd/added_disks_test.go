@@ -22,7 +22,7 @@ func TestAddDisk(t *testing.T) {
 		"Note":       {"Nothing was begun.", &sim.Fault{Method: "PUT", Path: instances, Kind: sim.FaultStatus, Status: 500}},
 		"NoteLost":   {"It was begun.", &sim.Fault{Method: "PUT", Path: instances, Kind: sim.FaultLostReply}},
 		"Volume":     {"The instance tells of a volume that is not there.", &sim.Fault{Method: "POST", Path: volumes, Kind: sim.FaultStatus, Status: 500}},
-		"Attach":     {"The volume is there, and nobody uses it.", &sim.Fault{Method: "PUT", Path: instances, Nth: 2, Kind: sim.FaultStatus, Status: 500}},
+		"Attach":     {"The volume is there, and nobody uses it.", &sim.Fault{Method: "PUT", Path: instances, Nth: 2, Kind: sim.FaultStatus, Status: 503}},
 		"AttachLost": {"It was added.", &sim.Fault{Method: "PUT", Path: instances, Nth: 2, Kind: sim.FaultLostReply}},
 	}
 	for name, tc := range cases {
