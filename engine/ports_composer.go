@@ -17,7 +17,7 @@ type Composition struct {
 	Devices      map[string]Device // of LXD, beside disks and NICs, by name
 	Architecture string            // "amd64/generic"
 	Disks        []Disk            // the first is the root disk
-	Interfaces   []Subnet          // one for each interface; fixed addresses come later, by Link
+	Interfaces   []NIC             // fixed addresses come later, by Link
 	Zone         string            // names; empty: MAAS's default
 	Pool         string
 	Domain       string
@@ -33,6 +33,17 @@ type Composition struct {
 	// it is sent. If it fails, nothing is sent, and Compose returns its error.
 	Begin func(context.Context) error
 }
+
+// NIC is a network interface of a VM to be made.
+type NIC struct {
+	Subnet        // that it is on
+	Label  string // the caller's name for it; errors go by it
+	Bridge string // that it joins; empty: any on the subnet. For composers that can choose
+	MAC    string // empty: the composer chooses. For composers that can
+}
+
+// Field is how the front ends spell a part of the NIC: "interfaces.eth0.bridge".
+func (n NIC) Field(part string) string { return Interface{Name: n.Label}.Field(part) }
 
 // Composer makes VMs on LXD hosts, and takes them away.
 type Composer interface {

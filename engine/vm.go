@@ -133,7 +133,15 @@ type Interface struct {
 	Mode   string     // one of LinkModes; empty: LinkStatic with an IP, else LinkAuto
 	// Addresses are further ones, in subnets of the same VLAN.
 	Addresses []InterfaceAddress
+	// Bridge of the host that the interface joins, by its name; empty: the first that MAAS
+	// and LXD know on the subnet. For composers that can choose.
+	Bridge string
+	// MAC is lower-case and has colons; empty: the composer chooses. For composers that can.
+	MAC string
 }
+
+// Field is how the front ends spell a part of the interface: "interfaces.eth0.bridge".
+func (i Interface) Field(part string) string { return "interfaces." + i.Name + "." + part }
 
 // InterfaceAddress is an address of an interface besides its first one.
 type InterfaceAddress struct {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,7 +137,7 @@ func (h VMHost) CheckInstance(s VMSpec) error {
 		return err
 	}
 	if h.MAASMakesVMs() {
-		return CheckInstanceOfMAAS(len(s.Config), len(s.Devices))
+		return errors.Join(CheckInstanceOfMAAS(len(s.Config), len(s.Devices)), CheckInterfacesOfMAAS(s.Interfaces))
 	}
 	return h.CheckBootMode(s.Config)
 }
@@ -154,6 +155,22 @@ func CheckInstanceOfMAAS(options, devices int) error {
 		return nil
 	}
 	return refusal
+}
+
+// CheckInterfacesOfMAAS says why a VM that MAAS makes cannot have a bridge or a MAC by choice, by a
+// *SpecError; nil: it wants none. MAAS finds a bridge by the subnet, and LXD makes the MAC
+// (forms/pods.py, INTERFACES_CONSTRAINTS).
+func CheckInterfacesOfMAAS(interfaces []Interface) error {
+	const hint = `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`
+	for _, i := range interfaces {
+		switch {
+		case i.MAC != "":
+			return &SpecError{Field: i.Field("mac_address"), Message: "a VM that MAAS composes cannot be given a MAC address: its LXD makes one", Hint: hint, Err: ErrInvalid}
+		case i.Bridge != "":
+			return &SpecError{Field: i.Field("bridge"), Message: "a VM that MAAS composes cannot be given a bridge: MAAS finds one by the subnet", Hint: hint, Err: ErrInvalid}
+		}
+	}
+	return nil
 }
 
 // CheckBootMode refuses the option of secure boot that the LXD of the host does not have, by

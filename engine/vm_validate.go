@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,14 +136,61 @@ func ValidateInterfaces(interfaces []Interface, isDeployed bool) error {
 				Hint: "Give a subnet, or a VLAN, fabric or space that has one.",
 			}
 		}
-		if err := i.ValidateLinks(); err != nil {
+		if err := errors.Join(i.ValidateLinks(), i.validateCard()); err != nil {
 			return err
 		}
 	}
 	if isDeployed {
-		return errors.Join(validateAddresses(interfaces), validateOnNetwork(interfaces))
+		return errors.Join(validateAddresses(interfaces), validateMACs(interfaces), validateOnNetwork(interfaces))
 	}
-	return validateAddresses(interfaces)
+	return errors.Join(validateAddresses(interfaces), validateMACs(interfaces))
+}
+
+// validateCard refuses a MAC and a bridge that cannot be. The error is a *SpecError.
+func (i Interface) validateCard() error {
+	if problem := MACProblem(i.MAC); i.MAC != "" && problem != "" {
+		return &SpecError{Field: i.Field("mac_address"), Message: problem}
+	}
+	if i.Bridge != "" && (len(i.Bridge) > MaxInterfaceName || !bridgeName.MatchString(i.Bridge)) {
+		return &SpecError{
+			Field: i.Field("bridge"), Message: fmt.Sprintf("%q is no name of a bridge", i.Bridge),
+			Hint: `Use a letter, then letters, digits, ".", "_" and "-", at most 15 characters: "br0".`,
+		}
+	}
+	return nil
+}
+
+// MACProblem says why an interface cannot have the MAC, and the way out; empty: it can.
+func MACProblem(mac string) string {
+	parsed, err := net.ParseMAC(mac)
+	switch {
+	case err != nil || len(parsed) != macBytes:
+		return fmt.Sprintf("%q is no MAC address. Write six pairs of hexadecimal digits: 00:16:3e:12:34:56.", mac)
+	case parsed.String() != mac:
+		return fmt.Sprintf("MAAS writes MAC addresses in lower case with colons. Write %q.", parsed)
+	case parsed[0]&1 != 0:
+		return fmt.Sprintf("%s is an address of several interfaces (multicast). The first pair of digits must be even, as in 00:16:3e:12:34:56.", mac)
+	case slices.Max(parsed) == 0:
+		return mac + " is no address of an interface. Leave it out to have one chosen."
+	}
+	return ""
+}
+
+// macBytes is the length of an Ethernet address.
+const macBytes = 6
+
+// validateMACs refuses a MAC that two interfaces want.
+func validateMACs(interfaces []Interface) error {
+	has := map[string]string{}
+	for _, i := range interfaces {
+		if other, twice := has[i.MAC]; twice && i.MAC != "" {
+			return &SpecError{
+				Field: i.Field("mac_address"), Message: fmt.Sprintf("%s is the MAC address of %s already", i.MAC, other), Hint: "Give each interface a MAC of its own.",
+			}
+		}
+		has[i.MAC] = i.Name
+	}
+	return nil
 }
 
 // validateOnNetwork refuses to deploy a VM that gets no address: MAAS wants one

@@ -92,7 +92,7 @@ func TestRealCompose(t *testing.T) {
 		},
 		"Interfaces": {
 			reason: "It boots from the first.",
-			comp:   engine.Composition{Cores: 1, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Interfaces: []engine.Subnet{dmz, lan}},
+			comp:   engine.Composition{Cores: 1, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Interfaces: []engine.NIC{{Subnet: dmz}, {Subnet: lan}}},
 			want: shape{
 				CPU: "1", Memory: "2147483648", HugePages: "false", SecureBoot: "false",
 				Disks: map[string]string{"root": "default 8000000000 /"}, NICs: map[string]string{"eth0": "bridged maasbr1 1", "eth1": "bridged maasbr0"},

@@ -39,7 +39,7 @@ func TestRealPower(t *testing.T) {
 	})
 	id, err := composer.Compose(ctx, engine.VMHost{MachineID: l.MachineID}, engine.Composition{
 		Hostname: "web", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Key: "test/web", Marker: "maaslxd-abc",
-		Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Interfaces: []engine.Subnet{{CIDR: "10.77.0.0/24"}},
+		Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Interfaces: []engine.NIC{{Subnet: engine.Subnet{CIDR: "10.77.0.0/24"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.C
 		if err != nil {
 			return c, err
 		}
-		c.Interfaces = append(c.Interfaces, subnet)
+		c.Interfaces = append(c.Interfaces, engine.NIC{Subnet: subnet, Label: i.Name, Bridge: i.Bridge, MAC: i.MAC})
 	}
 	return c, nil
 }

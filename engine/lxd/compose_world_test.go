@@ -85,7 +85,7 @@ func vm(name string) engine.Composition {
 	return engine.Composition{
 		Hostname: name, Cores: 2, MemoryMiB: 2048, Architecture: "amd64/generic",
 		Disks:      []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5, Pool: "fast"}},
-		Interfaces: []engine.Subnet{{CIDR: fleetSubnet}},
+		Interfaces: []engine.NIC{{Subnet: engine.Subnet{CIDR: fleetSubnet}}},
 		Zone:       "az1", Marker: "maaslxd-" + name, Key: engine.Key("test/" + name), Description: "maaslxd-" + name + " test/" + name + " (in progress)",
 	}
 }

@@ -46,6 +46,9 @@ func (c *Composer) enlist(ctx context.Context, s *session, p *plan) (string, err
 		case tried == maxSalts || len(machines) == 0:
 			return "", macTaken(p, machines, failure)
 		}
+		if err := wantedMACTaken(p, machines); err != nil {
+			return "", err
+		}
 		c.Log.InfoContext(ctx, "another machine has the MAC, choosing another", "name", p.comp.Hostname, "mac", p.macs, "machine", machines[0].SystemID)
 		if err := s.renewMACs(p); err != nil {
 			return "", named(s.explain(err), p.host.Name)
@@ -68,6 +71,22 @@ func macTaken(p *plan, machines []engine.Machine, failure error) error {
 		Message: fmt.Sprintf("MAAS has given the MAC of %s, %s, to machine %s (%s)", p.comp.Hostname, p.macs[0], machines[0].Hostname, machines[0].SystemID),
 		Hint:    "If that machine is a leftover of this VM, delete it in MAAS; or choose another name, which makes for other MACs.",
 	}
+}
+
+// wantedMACTaken says that another machine has a MAC that was asked for; nil: a chosen one is taken.
+func wantedMACTaken(p *plan, machines []engine.Machine) error {
+	for _, nic := range p.comp.Interfaces {
+		for _, m := range machines {
+			if nic.MAC == "" || !slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.MAC == nic.MAC }) {
+				continue
+			}
+			return &engine.SpecError{
+				Field: nic.Field("mac_address"), Message: fmt.Sprintf("machine %s (system id %s) has the MAC address %s in MAAS", m.Hostname, m.SystemID, nic.MAC),
+				Hint: "Choose another one, or leave it out.", Err: engine.ErrConflict,
+			}
+		}
+	}
+	return nil
 }
 
 // renewMACs gives the instance other MACs.

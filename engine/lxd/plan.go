@@ -66,6 +66,9 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 	if err := p.addDevices(); err != nil {
 		return p, err
 	}
+	if err := p.checkWantedMACs(); err != nil {
+		return p, err
+	}
 	p.chooseMACs()
 	return p, nil
 }
@@ -205,8 +208,8 @@ func (p *plan) addDisks() error {
 // addNICs joins the VM to networks, without MACs.
 func (p *plan) addNICs() error {
 	bridges := make([]string, 0, len(p.comp.Interfaces))
-	for _, subnet := range p.comp.Interfaces {
-		name, err := p.host.bridgeInto(subnet)
+	for _, nic := range p.comp.Interfaces {
+		name, err := p.host.bridgeInto(nic)
 		if err != nil {
 			return err
 		}
@@ -234,15 +237,22 @@ func (p *plan) addNICs() error {
 	return nil
 }
 
-// bridgeInto finds the bridge by which VMs get into a subnet.
-func (h seen) bridgeInto(subnet engine.Subnet) (string, error) {
+// bridgeInto finds the bridge by which a NIC gets into its subnet, or looks for the one that it
+// names. A bridge without an address of its own shows no subnet: where the host has one on the
+// VLAN, only its name tells which it is.
+func (h seen) bridgeInto(nic engine.NIC) (string, error) {
 	for _, b := range h.Bridges {
-		into := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.CIDR == subnet.CIDR })
-		if _, there := h.networks[b.Name]; into && there {
+		into := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.CIDR == nic.CIDR })
+		if _, there := h.networks[b.Name]; into && there && (nic.Bridge == "" || nic.Bridge == b.Name) {
 			return b.Name, nil
 		}
 	}
-	return "", h.noBridge(fmt.Sprintf("into subnet %s", subnet.CIDR))
+	err := h.noBridge(fmt.Sprintf("into subnet %s", nic.CIDR))
+	if nic.Bridge != "" {
+		err = h.noBridge(fmt.Sprintf("%s into subnet %s", nic.Bridge, nic.CIDR))
+		err.Field = nic.Field("bridge")
+	}
+	return "", err
 }
 
 // bootBridge finds the bridge for a VM that names no subnet: one with DHCP.
@@ -257,7 +267,7 @@ func (h seen) bootBridge() (string, error) {
 }
 
 // noBridge says what MAAS and LXD have, as both must know the bridge.
-func (h seen) noBridge(where string) error {
+func (h seen) noBridge(where string) *engine.SpecError {
 	var known []string
 	for _, b := range h.Bridges {
 		name := b.Name
@@ -275,19 +285,52 @@ func (h seen) noBridge(where string) error {
 	}
 }
 
-// chooseMACs gives each NIC a MAC in LXD's own range that no instance has which
-// is known: LXD makes two with the same one, but starts only one of them. It is
+// chooseMACs gives each NIC the MAC that is wanted for it, or one in LXD's own range that no
+// instance has which is known: LXD makes two with the same one, but starts only one of them. It is
 // the same MAC each time that the VM is made on this host.
 func (p *plan) chooseMACs() {
-	for p.saltMACs(); slices.ContainsFunc(p.macs, func(m string) bool { return p.taken[m] }); p.saltMACs() {
+	for p.saltMACs(); slices.ContainsFunc(p.chosen(), func(m string) bool { return p.taken[m] }); p.saltMACs() {
 		p.salt++
 	}
+}
+
+// wantedMAC is the MAC that is asked for a NIC; empty: none is.
+func (p *plan) wantedMAC(n int) string {
+	if n >= len(p.comp.Interfaces) {
+		return ""
+	}
+	return p.comp.Interfaces[n].MAC
+}
+
+// chosen are the MACs that nobody asked for.
+func (p *plan) chosen() []string {
+	var macs []string
+	for n, mac := range p.macs {
+		if p.wantedMAC(n) == "" {
+			macs = append(macs, mac)
+		}
+	}
+	return macs
+}
+
+// checkWantedMACs refuses a MAC that an instance of the fleet has. MAAS refuses one that another
+// machine has when the VM is enlisted.
+func (p *plan) checkWantedMACs() error {
+	for _, nic := range p.comp.Interfaces {
+		if nic.MAC != "" && p.taken[nic.MAC] {
+			return &engine.SpecError{
+				Field: nic.Field("mac_address"), Message: fmt.Sprintf("another instance of the fleet has the MAC address %s", nic.MAC),
+				Hint: "Choose another one, or leave it out.", Err: engine.ErrInvalid,
+			}
+		}
+	}
+	return nil
 }
 
 func (p *plan) saltMACs() {
 	for n := range p.macs {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, p.salt))
-		p.macs[n] = fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
+		p.macs[n] = cmp.Or(p.wantedMAC(n), fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2]))
 		p.post.Devices[fmt.Sprintf("eth%d", n)]["hwaddr"] = p.macs[n]
 	}
 }

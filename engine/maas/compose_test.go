@@ -34,7 +34,7 @@ func TestComposeForm(t *testing.T) {
 			engine.Composition{
 				Hostname: "web1", Cores: 2, MemoryMiB: 2048, HugePages: true, Architecture: "amd64/generic",
 				Disks:      []engine.Disk{{Name: "root", SizeGB: 8, Pool: "default"}, {Name: "data", SizeGB: 50, Pool: "fast"}},
-				Interfaces: []engine.Subnet{{ID: 1}, {ID: 7}},
+				Interfaces: []engine.NIC{{Subnet: engine.Subnet{ID: 1}}, {Subnet: engine.Subnet{ID: 7}}},
 				Marker:     "maaslxd-abc",
 			},
 			composeIDs{zone: "1", pool: "0", domain: "0"},
@@ -107,7 +107,7 @@ func TestComposeResolvesNames(t *testing.T) {
 		c := testClient(t, f)
 		id, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{
 			Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "az1", Pool: "default", Domain: "maas",
-			Interfaces: []engine.Subnet{{ID: 1}, {ID: 1}, {ID: 3}},
+			Interfaces: []engine.NIC{{Subnet: engine.Subnet{ID: 1}}, {Subnet: engine.Subnet{ID: 1}}, {Subnet: engine.Subnet{ID: 3}}},
 		})
 		if err != nil || id != "abc123" {
 			t.Fatalf("got %q, %v", id, err)

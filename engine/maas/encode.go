@@ -76,10 +76,10 @@ func storage(disks []engine.Disk, marker string) string {
 
 // networks writes interfaces as MAAS's interface constraints,
 // "eth0:subnet=1;eth1:subnet=2".
-func networks(interfaces []engine.Subnet) string {
+func networks(interfaces []engine.NIC) string {
 	var constraints []string
-	for i, subnet := range interfaces {
-		constraints = append(constraints, fmt.Sprintf("eth%d:subnet=%d", i, subnet.ID))
+	for i, nic := range interfaces {
+		constraints = append(constraints, fmt.Sprintf("eth%d:subnet=%d", i, nic.ID))
 	}
 	return strings.Join(constraints, ";")
 }

@@ -123,7 +123,7 @@ func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) [
 	for _, label := range interfaceOrder(interfaces) {
 		i := interfaces[label]
 		n := i.network()
-		spec := engine.Interface{Name: label, Subnet: n.Subnet, VID: n.VID, Fabric: n.Fabric, Space: n.Space, IP: addressOf(i.IP), Mode: i.Mode.ValueString()}
+		spec := engine.Interface{Name: label, Subnet: n.Subnet, VID: n.VID, Fabric: n.Fabric, Space: n.Space, IP: addressOf(i.IP), Mode: i.Mode.ValueString(), Bridge: i.Bridge.ValueString(), MAC: i.MACAddress.ValueString()}
 		for _, a := range i.addresses(ctx) {
 			if values.IsSet(a.Subnet) {
 				spec.Addresses = append(spec.Addresses, engine.InterfaceAddress{Subnet: a.Subnet.ValueString(), IP: addressOf(a.IP), Mode: a.Mode.ValueString()})
@@ -161,7 +161,10 @@ func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostic
 
 // hasInvalidValue tells whether a validator of one attribute refuses it.
 func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
-	texts, modes, ips := []types.String{i.Subnet, i.Fabric, i.Space}, []types.String{i.Mode}, []types.String{i.IP}
+	texts, modes, ips := []types.String{i.Subnet, i.Fabric, i.Space, i.Bridge}, []types.String{i.Mode}, []types.String{i.IP}
+	if !i.MACAddress.IsNull() && engine.MACProblem(i.MACAddress.ValueString()) != "" {
+		return true
+	}
 	for _, a := range i.addresses(ctx) {
 		texts, modes, ips = append(texts, a.Subnet), append(modes, a.Mode), append(ips, a.IP)
 		if a.Mode.ValueString() == engine.LinkUp {
@@ -212,6 +215,11 @@ func (p *vmPlan) sameAddresses(ctx context.Context, want, had interfaceModel) bo
 		}
 	}
 	return true
+}
+
+// sameCard compares bridge and MAC. A line that was removed changes nothing.
+func sameCard(want, had interfaceModel) bool {
+	return (want.Bridge.IsNull() || want.Bridge.Equal(had.Bridge)) && (want.MACAddress.IsNull() || want.MACAddress.Equal(had.MACAddress))
 }
 
 // sameMode tells whether a mode is that of an address which had another one, or none.

@@ -59,6 +59,7 @@ type interfaceModel struct {
 	Mode        types.String `tfsdk:"mode"`
 	IP          types.String `tfsdk:"ip"`
 	Addresses   types.List   `tfsdk:"addresses"`
+	Bridge      types.String `tfsdk:"bridge"`
 	MACAddress  types.String `tfsdk:"mac_address"`
 	IPAddresses types.List   `tfsdk:"ip_addresses"`
 }
@@ -87,7 +88,7 @@ var (
 	}}
 	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"subnet": types.StringType, "vlan": types.Int64Type, "fabric": types.StringType, "space": types.StringType, "mode": types.StringType,
-		"ip": types.StringType, "addresses": types.ListType{ElemType: addressType}, "mac_address": types.StringType,
+		"ip": types.StringType, "addresses": types.ListType{ElemType: addressType}, "bridge": types.StringType, "mac_address": types.StringType,
 		"ip_addresses": types.ListType{ElemType: types.StringType},
 	}}
 	deployType = types.ObjectType{AttrTypes: map[string]attr.Type{

@@ -230,13 +230,14 @@ func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
 		return false
 	}
 	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
+	wished := p.config.interfaces(ctx, p.diags)
 	haveOrder, wantOrder := interfaceOrder(have), interfaceOrder(want)
 	if len(haveOrder) != len(wantOrder) {
 		return false
 	}
 	for i, label := range wantOrder {
 		had := have[haveOrder[i]]
-		if !p.sameNetwork(ctx, want[label], had) || !p.sameAddresses(ctx, want[label], had) {
+		if !p.sameNetwork(ctx, want[label], had) || !p.sameAddresses(ctx, want[label], had) || !sameCard(wished[label], had) {
 			return false
 		}
 	}

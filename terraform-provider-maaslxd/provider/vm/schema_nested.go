@@ -99,9 +99,17 @@ func interfaceAttributes() map[string]schema.Attribute {
 			NestedObject: schema.NestedAttributeObject{Attributes: addressAttributes()},
 		},
 		"mac_address": schema.StringAttribute{
-			Computed:            true,
-			MarkdownDescription: "MAC address, in lower case.",
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			Optional: true, Computed: true,
+			MarkdownDescription: "MAC address, in lower case with colons, for example for a licence or a DHCP server of the site. Default: one is chosen in LXD's range `00:16:3e`. " +
+				"Only a VM that is made in LXD itself (`composer = \"lxd\"`) can be given one. If you remove it, the interface keeps it.",
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			Validators:    []validator.String{values.StringRule("a MAC address such as 00:16:3e:12:34:56", engine.MACProblem)},
+		},
+		"bridge": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Bridge of the VM host that the interface joins, by its name in MAAS, such as `br1`. It must be on the subnet. Default: the first bridge on the subnet. " +
+				"Only a VM that is made in LXD itself (`composer = \"lxd\"`) can be given one. If you remove it, the interface stays on its bridge.",
+			Validators: []validator.String{values.NotEmpty()},
 		},
 		"ip_addresses": schema.ListAttribute{
 			Computed:            true,
