@@ -183,6 +183,49 @@ func TestAccGoneInstanceRuns(t *testing.T) {
 	}
 }
 
+// TestAccGoneInterfaceCard gives an interface a MAC address and a bridge, takes the lines away, and
+// replaces the VM for another MAC.
+func TestAccGoneInterfaceCard(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	on := func(card string) string {
+		return x.reaching(node1() + guest("web", `interfaces = { eth0 = { subnet = "lan"`+card+` } }`))
+	}
+	w := newWorkspace(t, on(`, bridge = "br0", mac_address = "52:54:00:12:34:56"`))
+	hasMAC := func(want string) {
+		t.Helper()
+		var seen struct {
+			Interfaces []struct {
+				MAC string `json:"mac_address"`
+			} `json:"interface_set"`
+		}
+		x.operate(t, "GET", "machines/"+x.machine(t, "web").SystemID+"/", &seen)
+		if len(seen.Interfaces) != 1 || seen.Interfaces[0].MAC != want {
+			t.Errorf("want the MAC %s, got %+v", want, seen)
+		}
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	hasMAC("52:54:00:12:34:56")
+	w.settled(t)
+	w.configure(t, on(""))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	hasMAC("52:54:00:12:34:56")
+	w.settled(t)
+	w.configure(t, on(`, bridge = "br7"`))
+	w.refusedPlan(t, `has no bridge br7 into subnet`)
+	w.configure(t, on(`, mac_address = "52:54:00:12:34:57"`))
+	if got := strings.Join(w.actions(t), ","); got != "delete,create" {
+		t.Errorf("the plan of another MAC wants %s", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	hasMAC("52:54:00:12:34:57")
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAccGoneInstanceRefused names the option or device that a VM cannot be given, and
 // changes nothing.
 func TestAccGoneInstanceRefused(t *testing.T) {

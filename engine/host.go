@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
@@ -188,6 +189,10 @@ func (s HostSpec) Validate() error {
 		return &SpecError{Field: "lxd_client_cert", Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
 	case s.Address != "":
 		return nil
+	case s.Machine.Deploy != nil && s.Machine.Deploy.Storage != nil && strings.HasPrefix(s.Machine.Deploy.Storage.Type, "vmfs"):
+		return &SpecError{
+			Field: storageField + ".type", Message: s.Machine.Deploy.Storage.Type + " is for VMware ESXi, on which there is no LXD", Hint: `Use "flat", "lvm" or "bcache".`,
+		}
 	case s.Machine.Deploy == nil && !s.Machine.Adopt:
 		return &SpecError{Field: "deploy", Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}
 	}

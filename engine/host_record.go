@@ -122,12 +122,13 @@ func IsFingerprint(s string) bool { return fingerprintForm.MatchString(s) }
 // another one.
 const ServerData = "maaslxd-server-fingerprint"
 
-// CheckNoVMHost refuses to redeploy the machine of a VM host, which may be a VM itself: that
-// would destroy its VMs. One that only becomes a VM host carries our owner data already.
-func (c Config) CheckNoVMHost(ctx context.Context, m Machine) error {
+// CheckNoVMHost refuses what would destroy the VMs of a VM host, which may be a VM itself. verb
+// says what it is, such as "redeploy". One that only becomes a VM host carries our owner data
+// already.
+func CheckNoVMHost(ctx context.Context, list func(context.Context) ([]VMHost, error), m Machine, verb string) error {
 	isOne := slices.Contains(m.Tags, HostTag) || m.OwnerData[FingerprintData] != ""
 	if !isOne {
-		hosts, err := c.Composer.Hosts(ctx)
+		hosts, err := list(ctx)
 		if err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func (c Config) CheckNoVMHost(ctx context.Context, m Machine) error {
 		return nil
 	}
 	return &Refusal{
-		Message: fmt.Sprintf("cannot redeploy %s (%s): it is a VM host, or becomes one", m.Hostname, m.SystemID),
+		Message: fmt.Sprintf("cannot %s %s (%s): it is a VM host, or becomes one", verb, m.Hostname, m.SystemID),
 		Hint:    "Its VMs would be lost. Remove the VM host first, or replace it.", Err: ErrConflict,
 	}
 }

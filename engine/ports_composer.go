@@ -151,6 +151,9 @@ type Snapshot struct {
 	Name      string
 	CreatedAt time.Time
 	OtherMACs bool // the VM had none of the MACs then by which MAAS knows it
+	// Larger says what the VM would take more of its host than it does, such as "64GiB of
+	// memory, and it has 8GiB now"; empty: nothing.
+	Larger string
 	// Unknown are the volumes that the VM has and the snapshot does not know, and Gone
 	// those that it has no more. A restore would detach the former, and fail on the latter.
 	Unknown, Gone []string

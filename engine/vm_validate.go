@@ -149,7 +149,7 @@ func ValidateInterfaces(interfaces []Interface, isDeployed bool) error {
 // validateCard refuses a MAC and a bridge that cannot be. The error is a *SpecError.
 func (i Interface) validateCard() error {
 	if problem := MACProblem(i.MAC); i.MAC != "" && problem != "" {
-		return &SpecError{Field: i.Field("mac_address"), Message: problem}
+		return &SpecError{Field: i.Field("mac_address"), Message: problem, Hint: "Leave it out to have one chosen."}
 	}
 	if i.Bridge != "" && (len(i.Bridge) > MaxInterfaceName || !bridgeName.MatchString(i.Bridge)) {
 		return &SpecError{
@@ -165,13 +165,13 @@ func MACProblem(mac string) string {
 	parsed, err := net.ParseMAC(mac)
 	switch {
 	case err != nil || len(parsed) != macBytes:
-		return fmt.Sprintf("%q is no MAC address. Write six pairs of hexadecimal digits: 00:16:3e:12:34:56.", mac)
+		return fmt.Sprintf("%q is no MAC address. It has six pairs of hexadecimal digits: 00:16:3e:12:34:56.", mac)
 	case parsed.String() != mac:
 		return fmt.Sprintf("MAAS writes MAC addresses in lower case with colons. Write %q.", parsed)
 	case parsed[0]&1 != 0:
 		return fmt.Sprintf("%s is an address of several interfaces (multicast). The first pair of digits must be even, as in 00:16:3e:12:34:56.", mac)
 	case slices.Max(parsed) == 0:
-		return mac + " is no address of an interface. Leave it out to have one chosen."
+		return mac + " is no address of an interface."
 	}
 	return ""
 }

@@ -47,6 +47,19 @@ func TestValidate(t *testing.T) {
 			ip := netip.MustParseAddr("10.0.0.9")
 			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", IP: ip, Addresses: []InterfaceAddress{{Subnet: "lan", IP: ip}}}}
 		}, "interfaces.eth0.addresses.0.ip"},
+		"MAC": {"LXD takes any that is of one interface.", func(s *VMSpec) {
+			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "52:54:00:12:34:56", Bridge: "br1"}}
+		}, ""},
+		"UpperMAC":     {"MAAS would show another one.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "00:16:3E:12:34:56"}} }, "interfaces.eth0.mac_address"},
+		"ShortMAC":     {"It has six bytes.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "00:16:3e:12:34"}} }, "interfaces.eth0.mac_address"},
+		"MulticastMAC": {"Nobody sends from it.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "01:16:3e:12:34:56"}} }, "interfaces.eth0.mac_address"},
+		"NullMAC":      {"It is nobody's.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "00:00:00:00:00:00"}} }, "interfaces.eth0.mac_address"},
+		"MACTwice": {"LXD starts only one of them.", func(s *VMSpec) {
+			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "00:16:3e:12:34:56"}, {Name: "eth1", Subnet: "lan", MAC: "00:16:3e:12:34:56"}}
+		}, "interfaces.eth1.mac_address"},
+		"LongBridge": {"Linux knows no such name.", func(s *VMSpec) {
+			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", Bridge: "bridge-number-one"}}
+		}, "interfaces.eth0.bridge"},
 		"BigUserData": {"More than reaches MAAS through nginx.", func(s *VMSpec) {
 			s.Deploy = &Deployment{UserData: make([]byte, 1<<20)}
 		}, "deploy.user_data"},

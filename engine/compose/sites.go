@@ -85,10 +85,11 @@ func withSettings(hosts []engine.VMHost, want engine.VMSpec) error {
 	return refusal
 }
 
-// settingsError says why a VM on the host cannot have the options or devices that it asks for; nil: it can.
+// settingsError says why a VM on the host cannot have the options, devices, bridges and MACs that
+// it asks for; nil: it can.
 func settingsError(h engine.VMHost, want engine.VMSpec) error {
 	if h.MAASMakesVMs() {
-		return engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
+		return errors.Join(engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices)), engine.CheckInterfacesOfMAAS(want.Interfaces))
 	}
 	return h.CheckBootMode(want.Config)
 }

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/canonical/lxd/shared"
 	"github.com/canonical/lxd/shared/api"
+	"github.com/canonical/lxd/shared/units"
 
 	"github.com/maaslxd/maaslxd/engine"
 )
@@ -35,7 +38,9 @@ func (s *Snapshots) Snapshots(ctx context.Context, at engine.LXDPlace, m engine.
 			return err
 		}
 		for _, each := range all {
-			list.Snapshots = append(list.Snapshots, snapshotOf(each, list.DataDisks, macsIn(m)))
+			found := snapshotOf(each, list.DataDisks, macsIn(m))
+			found.Larger = largerBy(each.ExpandedConfig, i.ExpandedConfig)
+			list.Snapshots = append(list.Snapshots, found)
 		}
 		return nil
 	})
@@ -52,6 +57,36 @@ func snapshotOf(s api.InstanceSnapshot, disks, macs []string) engine.Snapshot {
 		Unknown: slices.DeleteFunc(slices.Clone(disks), func(d string) bool { return slices.Contains(had, d) }),
 		Gone:    slices.DeleteFunc(had, func(d string) bool { return slices.Contains(disks, d) }),
 	}
+}
+
+// largerBy says what an instance with the limits of then takes more of its host than with those
+// of now; empty: nothing. Pinned cores are others' where they are not those of now.
+func largerBy(then, now map[string]string) string {
+	var more []string
+	memory := func(config map[string]string) int64 {
+		bytes, err := units.ParseByteSizeString(config["limits.memory"])
+		if err != nil {
+			return math.MaxInt64 // a percentage: who knows
+		}
+		return bytes
+	}
+	if then["limits.memory"] != now["limits.memory"] && memory(then) > memory(now) {
+		more = append(more, fmt.Sprintf("%s of memory, and it has %s now", then["limits.memory"], now["limits.memory"]))
+	}
+	cpu, has := then["limits.cpu"], now["limits.cpu"]
+	cores, err := strconv.Atoi(cpu)
+	hasCores, hasErr := strconv.Atoi(has)
+	switch {
+	case cpu == has:
+	case err != nil:
+		more = append(more, fmt.Sprintf("the cores %s of the host, and it has %s now", cpu, has))
+	case hasErr == nil && cores > hasCores:
+		more = append(more, fmt.Sprintf("%d cores, and it has %d now", cores, hasCores))
+	}
+	if shared.IsTrue(then["limits.memory.hugepages"]) && !shared.IsTrue(now["limits.memory.hugepages"]) {
+		more = append(more, "huge pages")
+	}
+	return strings.Join(more, "; ")
 }
 
 // dataDisks are the volumes among devices, sorted.

@@ -21,6 +21,9 @@ import (
 // snapshotter is that of another process, for the VM web1 on the first host.
 func (w *composeWorld) snapshotter() operate.Snapshotter {
 	return operate.Snapshotter{
+		Hosts: func(context.Context) ([]engine.VMHost, error) {
+			return []engine.VMHost{{HostKey: "h1", MachineID: "host01"}}, nil
+		},
 		Machines: w.maas.Machines, Metal: w.maas.Machines, Rows: ledger.NewMemory(nil), LXD: NewSnapshots(w.newComposer()), Key: "test/", Now: time.Now,
 		LXDOf: func(context.Context, engine.Machine) (engine.LXDPlace, error) {
 			s := w.servers[0]
@@ -239,5 +242,34 @@ func TestSnapshotsOfARemovedVM(t *testing.T) {
 	}
 	if left := w.whole(); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestLargerBy compares what an instance took of its host with what it takes.
+func TestLargerBy(t *testing.T) {
+	t.Parallel()
+	limits := func(cpu, memory string) map[string]string {
+		return map[string]string{"limits.cpu": cpu, "limits.memory": memory}
+	}
+	cases := map[string]struct {
+		reason    string
+		then, now map[string]string
+		want      string
+	}{
+		"Same":      {"Nothing changes.", limits("2", "2048MiB"), limits("2", "2048MiB"), ""},
+		"Smaller":   {"The host has more room then.", limits("1", "1GiB"), limits("2", "2048MiB"), ""},
+		"SameBytes": {"Both are 2 GiB.", limits("2", "2GiB"), limits("2", "2048MiB"), ""},
+		"Memory":    {"Others may have it.", limits("2", "64GiB"), limits("2", "8GiB"), "64GiB of memory"},
+		"Cores":     {"So may they the cores.", limits("4", "2GiB"), limits("2", "2GiB"), "4 cores, and it has 2 now"},
+		"Pinned":    {"These may be others' own.", limits("0-1", "2GiB"), limits("2", "2GiB"), "the cores 0-1"},
+		"Unpinned":  {"A number is of any cores.", limits("2", "2GiB"), limits("0-1", "2GiB"), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := largerBy(tc.then, tc.now); (got != "") != (tc.want != "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

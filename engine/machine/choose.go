@@ -18,10 +18,19 @@ func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.Machi
 	if err != nil {
 		return engine.Machine{}, err
 	}
+	var unsuited error
 	for _, m := range choices {
-		err := b.layOut(ctx, m, want.Deploy)
-		if err == nil {
-			err = b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key))
+		if err := b.layOut(ctx, m, want.Deploy); engine.IsTerminal(err) && !errors.Is(err, engine.ErrForbidden) {
+			if unsuited == nil {
+				unsuited = err // another machine may have a cache, or a layout of the site
+			}
+			continue
+		} else if err != nil {
+			return engine.Machine{}, err
+		}
+		err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key))
+		if err != nil && want.Deploy != nil && want.Deploy.Storage != nil {
+			b.Log.WarnContext(ctx, "laid out the disks of a machine that others have by now", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", want.Deploy.Storage.Type)
 		}
 		switch {
 		case err == nil:
@@ -32,6 +41,9 @@ func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.Machi
 		default:
 			return engine.Machine{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, err)
 		}
+	}
+	if unsuited != nil {
+		return engine.Machine{}, unsuited
 	}
 	return engine.Machine{}, fmt.Errorf("others were faster at each of %d machines: %w", len(choices), engine.ErrBusy)
 }

@@ -33,7 +33,8 @@ func (b *choice) imaged(ctx context.Context, m engine.Machine, want engine.Machi
 }
 
 // layOut lays out the disks of a Ready machine that is about to be allocated, for MAAS does
-// it at no later time. Who was faster with the machine is told by ErrConflict.
+// it at no later time. ErrConflict tells that somebody was faster with the machine. Somebody who
+// allocates it right after that has our layout.
 func (b *choice) layOut(ctx context.Context, m engine.Machine, d *engine.Deployment) error {
 	if d == nil || d.Storage == nil {
 		return nil

@@ -31,12 +31,15 @@ func (s Snapshotter) Restore(ctx context.Context, m engine.Machine, name string,
 	if len(list.DataDisks) > 0 {
 		note(list.DataDisks)
 	}
+	if err := engine.CheckNoVMHost(ctx, s.Hosts, m, verb); err != nil {
+		return err
+	}
 	runs, err := s.stop(ctx, m, mayStop, watch)
 	if err != nil {
 		return err
 	}
-	if err := s.restore(ctx, at, m, name, list.Marks, watch); err != nil {
-		return errors.Join(err, s.startAfterFailure(ctx, m, runs, err))
+	if refused, err := s.restore(ctx, at, m, name, list.Marks, watch); err != nil {
+		return errors.Join(err, s.startAfterFailure(ctx, m, runs, refused))
 	}
 	return s.startAgain(ctx, m, runs, watch)
 }
@@ -75,6 +78,9 @@ func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error
 	case len(found.Gone) > 0:
 		return refusal("the VM had a disk then that it has no more: "+strings.Join(found.Gone, ", "),
 			"Attach that volume to the instance in LXD again, or choose a later snapshot.")
+	case found.Larger != "":
+		return refusal("the VM had more room then, which the host may have given to others: "+found.Larger,
+			"Give the VM that size first (cores, pinned_cores, memory_mib), or choose another snapshot.")
 	case found.OtherMACs:
 		return refusal("the VM had another MAC then, and MAAS would not know it any more", "Choose a later snapshot.")
 	}
@@ -111,13 +117,19 @@ func (s Snapshotter) stop(ctx context.Context, m engine.Machine, mayStop bool, w
 			return false, fmt.Errorf("cannot note on %s that it is to run again: %w", m.Hostname, err)
 		}
 	}
-	return true, TurnPower(ctx, s.Machines, m, PowerOff, watch...)
+	if err := TurnPower(ctx, s.Machines, m, PowerOff, watch...); err != nil {
+		return true, errors.Join(fmt.Errorf("cannot turn %s off to restore it: %w", m.Hostname, err), s.startAfterFailure(ctx, m, true, true))
+	}
+	return true, nil
 }
 
 // restore has LXD restore the snapshot, again where its reply was lost: that is harmless.
-func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) error {
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+// refused tells that LXD does nothing with it any more: a failure that leaves that open, and
+// a caller that has gone, may leave LXD writing the root disk.
+func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) (refused bool, err error) {
+	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		err := s.LXD.RestoreSnapshot(ctx, at, m, name, marks)
+		refused = engine.IsTerminal(err) && !errors.Is(err, engine.ErrUnclear)
 		res := engine.Result[engine.Machine]{
 			Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.Shortly,
 			Reason: "Restoring", Message: "LXD restores the snapshot",
@@ -128,9 +140,9 @@ func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.M
 		return res, err
 	}, watch...)
 	if err != nil {
-		return fmt.Errorf("cannot restore snapshot %s of %s: %w", name, m.Hostname, err)
+		return refused, fmt.Errorf("cannot restore snapshot %s of %s, whose root disk may be that of the snapshot already: %w", name, m.Hostname, err)
 	}
-	return nil
+	return false, nil
 }
 
 // startAgain turns a VM on that ran, and takes the note off. The other one MAAS asks for its
@@ -149,16 +161,17 @@ func (s Snapshotter) startAgain(ctx context.Context, m engine.Machine, runs bool
 	return nil
 }
 
-// startAfterFailure begins to turn a VM on that was stopped for a restore which failed. As
-// long as LXD may be at it, the VM stays off.
-func (s Snapshotter) startAfterFailure(ctx context.Context, m engine.Machine, runs bool, failure error) error {
+// startAfterFailure begins to turn a VM on that was stopped for a restore which failed. LXD
+// starts an instance that it is restoring, so the VM stays off unless LXD surely does nothing
+// with it.
+func (s Snapshotter) startAfterFailure(ctx context.Context, m engine.Machine, runs, idle bool) error {
 	if !runs {
 		return nil
 	}
-	if !errors.Is(failure, engine.ErrUnclear) {
+	if idle {
 		graced, cancel := engine.WithGrace(ctx)
 		defer cancel()
-		if s.Machines.PowerOn(graced, m.SystemID) == nil {
+		if TurnPower(graced, s.Machines, m, PowerOn) == nil {
 			return nil
 		}
 	}

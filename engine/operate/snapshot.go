@@ -18,6 +18,8 @@ type Snapshotter struct {
 	LXD      engine.Snapshots
 	// LXDOf finds the LXD of a VM. ErrConflict for a machine that is on no VM host.
 	LXDOf func(ctx context.Context, vm engine.Machine) (engine.LXDPlace, error)
+	// Hosts lists the VM hosts: a VM that is one itself is not restored.
+	Hosts func(context.Context) ([]engine.VMHost, error)
 	// Key is one of the owner's keys: the VMs of others are refused.
 	Key engine.Key
 	Now func() time.Time

@@ -81,6 +81,9 @@ func (f *fakeLXD) Row(context.Context, engine.Key) (engine.Row, error) {
 // snapshotter is of the owner "o".
 func (f *fakeLXD) snapshotter() operate.Snapshotter {
 	return operate.Snapshotter{
+		Hosts: func(context.Context) ([]engine.VMHost, error) {
+			return []engine.VMHost{{HostKey: "h1", MachineID: "host01"}}, nil
+		},
 		Machines: f, Metal: f, Rows: f, LXD: f, Key: "o/", Now: time.Now,
 		LXDOf: func(context.Context, engine.Machine) (engine.LXDPlace, error) {
 			return engine.LXDPlace{Host: "h1"}, nil
@@ -188,12 +191,16 @@ func TestRestoreSnapshot(t *testing.T) {
 		calls, notes           []string
 		runs                   bool
 	}{
-		"Off":      {reason: "It stays off.", power: "off", calls: []string{"restore"}},
-		"Runs":     {reason: "It is stopped with leave alone.", power: "on", failure: "web runs, and must be stopped", runs: true},
-		"Stops":    {reason: "It ran, and runs again.", power: "on", mayStop: true, calls: []string{"off", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
-		"CutOff":   {reason: "A run before this one stopped it.", power: "off", change: noted, calls: []string{"restore", "on"}, notes: []string{""}, runs: true},
-		"Lost":     {reason: "To restore twice is harmless.", power: "on", mayStop: true, fail: map[string][]error{"restore": {engine.ErrUnclear}}, after: true, calls: []string{"off", "restore", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
-		"Refused":  {reason: "LXD says no, and the VM runs again.", power: "on", mayStop: true, fail: map[string][]error{"restore": {&engine.Refusal{Message: "no"}}}, calls: []string{"off", "restore", "on"}, notes: []string{"yes"}, failure: "cannot restore snapshot s1 of web: no", runs: true},
+		"Off":     {reason: "It stays off.", power: "off", calls: []string{"restore"}},
+		"Runs":    {reason: "It is stopped with leave alone.", power: "on", failure: "web runs, and must be stopped", runs: true},
+		"Stops":   {reason: "It ran, and runs again.", power: "on", mayStop: true, calls: []string{"off", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
+		"CutOff":  {reason: "A run before this one stopped it.", power: "off", change: noted, calls: []string{"restore", "on"}, notes: []string{""}, runs: true},
+		"Lost":    {reason: "To restore twice is harmless.", power: "on", mayStop: true, fail: map[string][]error{"restore": {engine.ErrUnclear}}, after: true, calls: []string{"off", "restore", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
+		"Refused": {reason: "LXD says no, and the VM runs again.", power: "on", mayStop: true, fail: map[string][]error{"restore": {&engine.Refusal{Message: "no"}}}, calls: []string{"off", "restore", "on"}, notes: []string{"yes"}, failure: "may be that of the snapshot already: no", runs: true},
+		"Larger": {reason: "Its host may be full.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) {
+			f.list.Snapshots[0].Larger = "64GiB of memory, and it has 8GiB now"
+		}, failure: "64GiB of memory, and it has 8GiB now"},
+		"Host":     {reason: "The VMs on it would be lost.", power: "off", change: func(m *engine.Machine, _ *fakeLXD) { m.Tags = []string{engine.HostTag} }, failure: "cannot restore web (4y3h7n): it is a VM host"},
 		"Locked":   {reason: "It is protected.", power: "off", change: func(m *engine.Machine, _ *fakeLXD) { m.Locked = true }, failure: "cannot restore web: it is locked in MAAS"},
 		"NoSuch":   {reason: "The names are told.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].Name = "s2" }, failure: "web has no snapshot s1"},
 		"NewDisk":  {reason: "LXD would detach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].Unknown = []string{"fast/web-disk2"} }, failure: "LXD would detach: fast/web-disk2"},
@@ -243,6 +250,32 @@ func TestRestoreStaysOff(t *testing.T) {
 		}
 		wantText(t, "The user must know.", err, "the next apply, or the same action again, turns it on")
 	})
+}
+
+// TestRestoreCutOff: a caller that goes while LXD restores leaves the VM off. LXD would start an
+// instance whose root disk it is writing.
+func TestRestoreCutOff(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string][]error{
+		"Unclear":     slices.Repeat([]error{engine.ErrUnclear}, 1000),
+		"ThenBusy":    append([]error{engine.ErrUnclear}, slices.Repeat([]error{engine.ErrBusy}, 1000)...),
+		"Unavailable": slices.Repeat([]error{engine.ErrUnavailable}, 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				f := &fakeLXD{fakeMachines: &fakeMachines{power: "on"}, fail: map[string][]error{"restore": fail}}
+				f.list.Snapshots = []engine.Snapshot{{Name: "s1"}}
+				err := f.snapshotter().Restore(ctx, web(), "s1", true, func([]string) {})
+				if f.power != "off" {
+					t.Errorf("it is %s: %v", f.power, err)
+				}
+				wantText(t, "The user must know.", err, "the next apply, or the same action again, turns it on")
+			})
+		})
+	}
 }
 
 func TestSnapshotNameProblem(t *testing.T) {

@@ -93,7 +93,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 	case v.needsReinstall(want, m) && m.Locked && (want.Locked == nil || *want.Locked):
 		return engine.LockedError(m, "redeploy")
 	case v.needsReinstall(want, m):
-		if err := v.CheckNoVMHost(ctx, m); err != nil {
+		if err := engine.CheckNoVMHost(ctx, v.Composer.Hosts, m, "redeploy"); err != nil {
 			return err
 		}
 		return v.CheckImage(ctx, want.Deploy)

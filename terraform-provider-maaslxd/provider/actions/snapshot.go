@@ -60,7 +60,7 @@ func (a *snapshotAction) Schema(ctx context.Context, _ action.SchemaRequest, res
 				Validators: []validator.String{values.StringRule("a duration of a minute or more", expiryProblem)},
 			},
 			"replace": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Deletes a snapshot of that name before. Default `false`: an existing snapshot is an error. For example, an action that is triggered before each update needs it.",
+				Optional: true, MarkdownDescription: "Deletes a snapshot of that name first. Where LXD then refuses to take another one, for example because the pool is full, there is none. Default `false`: an existing snapshot is an error. For example, an action that is triggered before each update needs it.",
 			},
 			"timeouts": timeoutsAttribute(ctx, "15m"),
 		},

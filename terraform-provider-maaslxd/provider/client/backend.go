@@ -60,7 +60,7 @@ func connect(s Settings, files *Ledgers) (*Backend, error) {
 		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Reports: at.Reports, Inventory: at.Inventory,
 		Key: key, Fleet: newFleetLooks(at.Inventory.Fleet).read, Chosen: at.Chosen,
 		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL, onlyMAAS: s.Probe == ProbeMAAS,
-		snapshotter: operate.Snapshotter{Machines: at.Machines, Metal: at.Metal, Rows: rows, LXD: at.Snapshots, LXDOf: at.Inventory.LXDOf, Now: time.Now},
+		snapshotter: operate.Snapshotter{Machines: at.Machines, Metal: at.Metal, Rows: rows, LXD: at.Snapshots, LXDOf: at.Inventory.LXDOf, Hosts: at.Inventory.Hosts, Now: time.Now},
 	}, nil
 }
 

@@ -62,7 +62,7 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 func (r *machineResource) firstNotes(ctx context.Context, config machineModel, m engine.BareMetal, pending bool, diags *diag.Diagnostics) notes {
 	n := notes{
 		Key: r.client.MachineKey(config.Name.ValueString()), MAAS: r.client.MarkMAAS(ctx, diags), Pending: pending,
-		Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync, Protected: config.Protection.ValueBool(), ProtectionApplied: config.Protection.ValueBool(),
+		Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync, Protected: config.Protection.ValueBool(), ProtectionApplied: !pending && config.Protection.ValueBool(),
 	}
 	if d := config.deploy(ctx, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)

@@ -28,7 +28,7 @@ func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest
 		return
 	}
 	name := state.Name.ValueString()
-	if values.RefuseDestroy("machine "+name, state.Protection.ValueBool() || n.ProtectionApplied, diags); diags.HasError() {
+	if values.RefuseDestroy("machine "+name, state.Protection.ValueBool(), diags); diags.HasError() {
 		return // a tainted one: no plan was asked
 	}
 	err := r.remove(wait, ref, n)

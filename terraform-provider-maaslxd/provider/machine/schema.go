@@ -45,7 +45,7 @@ func machineSchema(ctx context.Context) schema.Schema {
 			"the next apply finds it and goes on. When the time was up, `status` says how far the machine has come, with a warning. A deployment that MAAS gave " +
 			"up leaves the machine to be looked at, and the next apply replaces it.\n\n" +
 			"A machine that somebody has released meanwhile is planned to be made anew. One that another configuration or user has is refused, with whose it is.\n\n" +
-			"A destroy gives the machine back as it was taken. The hostname, domain, zone, pool and description that it had before are put back, unless somebody " +
+			"A destroy gives the machine back as it was taken, but for what lies on its disks and `deploy.storage_layout`. The hostname, domain, zone, pool and description that it had before are put back, unless somebody " +
 			"else has changed them since. Tags that this resource put on go, and those that it took off come back. Annotations go with every release. " +
 			"Somebody who releases the machine in MAAS leaves it as it is then.",
 		Attributes: attributes,

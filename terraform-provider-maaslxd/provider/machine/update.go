@@ -51,7 +51,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		state.refreshHalfway(plan, m)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.seen(m)
-		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), plan.Protection.ValueBool() || state.Protection.ValueBool()
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(plan.Protection, state.Protection, n.ProtectionApplied)
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }

@@ -29,6 +29,13 @@ func ForgetsProtection(plan, state types.Bool, applied bool) bool {
 	return applied && !plan.IsUnknown() && !plan.ValueBool() && plan.Equal(state)
 }
 
+// ProtectionAfterFailure tells whether an object counts as protected by this configuration after
+// an update that failed. A line that was removed is removed by the next one, as long as the lock
+// is there. A lock that nobody has applied is somebody else's.
+func ProtectionAfterFailure(plan, state types.Bool, applied bool) bool {
+	return plan.ValueBool() || plan.IsNull() && applied && state.ValueBool()
+}
+
 // RefuseReplacement refuses a plan that would replace an object that is protected.
 func RefuseReplacement(object string, replace path.Paths, protected bool, diags *diag.Diagnostics) {
 	if len(replace) == 0 || !protected {

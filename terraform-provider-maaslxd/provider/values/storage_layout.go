@@ -31,7 +31,7 @@ func storageLayoutAttribute() schema.SingleNestedAttribute {
 		MarkdownDescription: "How MAAS lays out the machine's disks before it is deployed. Without it they stay as MAAS has them: by default one `flat` partition on the disk that the machine " +
 			"boots from. What lies on the other disks is given up, too. To leave a disk or a part of one to LXD, give the root file system another disk or a size. For example " +
 			"`{ type = \"lvm\", root_disk = \"sda\", volume_size_gb = 50 }`. It is set on a `Ready` machine, which needs the API key of an administrator. MAAS does not " +
-			"tell the layout of a machine, so it is not compared with what is there. MAAS keeps it after a destroy, until the machine is commissioned again.",
+			"tell the layout of a machine, so it is not compared with what is there. MAAS keeps it after a destroy, until the machine is commissioned again: the next deployment without `storage_layout` gets it, too.",
 		Attributes: map[string]schema.Attribute{
 			"type": schema.StringAttribute{
 				Required: true,

@@ -51,7 +51,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	plan.fill(ctx, vm, diags)
 	n := notes{
 		Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, Ran: vm.Status == engine.StatusDeployed,
-		HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: plan.Protection.ValueBool(),
+		HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: err == nil && plan.Protection.ValueBool(),
 	}
 	if d := config.deploy(ctx, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)

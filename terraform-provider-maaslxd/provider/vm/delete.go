@@ -25,7 +25,7 @@ func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if diags.HasError() {
 		return
 	}
-	if values.RefuseDestroy("VM "+state.Name.ValueString(), state.Protection.ValueBool() || n.ProtectionApplied, diags); diags.HasError() {
+	if values.RefuseDestroy("VM "+state.Name.ValueString(), state.Protection.ValueBool(), diags); diags.HasError() {
 		return // a tainted one: no plan was asked
 	}
 	err := r.remove(wait, r.ref(state, n), n.MAAS)

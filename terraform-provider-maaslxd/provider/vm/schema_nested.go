@@ -98,6 +98,21 @@ func interfaceAttributes() map[string]schema.Attribute {
 			Validators:   []validator.List{listvalidator.SizeBetween(1, maxAddresses), listvalidator.NoNullValues()},
 			NestedObject: schema.NestedAttributeObject{Attributes: addressAttributes()},
 		},
+		"ip_addresses": schema.ListAttribute{
+			Computed:            true,
+			ElementType:         types.StringType,
+			MarkdownDescription: "Addresses that the interface has.",
+			PlanModifiers:       []planmodifier.List{listplanmodifier.UseNonNullStateForUnknown()},
+		},
+	}
+	maps.Copy(attributes, networkAttributes())
+	maps.Copy(attributes, cardAttributes())
+	return attributes
+}
+
+// cardAttributes say what the interface itself is like.
+func cardAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
 		"mac_address": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "MAC address, in lower case with colons, for example for a licence or a DHCP server of the site. Default: one is chosen in LXD's range `00:16:3e`. " +
@@ -111,15 +126,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 				"Only a VM that is made in LXD itself (`composer = \"lxd\"`) can be given one. If you remove it, the interface stays on its bridge.",
 			Validators: []validator.String{values.NotEmpty()},
 		},
-		"ip_addresses": schema.ListAttribute{
-			Computed:            true,
-			ElementType:         types.StringType,
-			MarkdownDescription: "Addresses that the interface has.",
-			PlanModifiers:       []planmodifier.List{listplanmodifier.UseNonNullStateForUnknown()},
-		},
 	}
-	maps.Copy(attributes, networkAttributes())
-	return attributes
 }
 
 // networkAttributes choose the subnet of an interface.

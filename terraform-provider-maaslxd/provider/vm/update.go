@@ -54,7 +54,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		state.refreshHalfway(ctx, plan, spec, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
-		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), plan.Protection.ValueBool() || state.Protection.ValueBool()
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(plan.Protection, state.Protection, n.ProtectionApplied)
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }

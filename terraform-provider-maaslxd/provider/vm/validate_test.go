@@ -71,6 +71,8 @@ func TestBadInput(t *testing.T) {
 		"InterfaceMode":     {"MAAS has four modes.", object{"interfaces": object{"eth0": object{"subnet": "lan", "mode": "bootp"}}}, "interfaces.eth0.mode", "link_up"},
 		"InterfaceDHCP":     {"DHCP gives the address.", object{"interfaces": object{"eth0": object{"subnet": "lan", "mode": "dhcp", "ip": "10.0.0.9"}}}, "interfaces.eth0.mode", "10.0.0.9"},
 		"InterfaceVLAN":     {"A tag has 12 bits.", object{"interfaces": object{"eth0": object{"vlan": 4095}}}, "interfaces.eth0.vlan", "4094"},
+		"InterfaceMAC":      {"MAAS writes it otherwise.", object{"interfaces": object{"eth0": object{"subnet": "lan", "mac_address": "00-16-3E-12-34-56"}}}, "interfaces.eth0.mac_address", `Write "00:16:3e:12:34:56"`},
+		"InterfaceBridge":   {"Linux knows no such name.", object{"interfaces": object{"eth0": object{"subnet": "lan", "bridge": "br 1"}}}, "interfaces", "interfaces.eth0.bridge"},
 		"InterfaceSpace":    {"No space is called so.", object{"interfaces": object{"eth0": object{"space": " "}}}, "interfaces.eth0.space", "empty"},
 		"InterfaceUp": {
 			"MAAS deploys nothing without an address.",
