@@ -189,7 +189,7 @@ func TestAccGoneInterfaceCard(t *testing.T) {
 	t.Parallel()
 	x := newGone(t)
 	on := func(card string) string {
-		return x.reaching(node1() + guest("web", `interfaces = { eth0 = { subnet = "lan"`+card+` } }`))
+		return x.reaching(node1() + guest("web", `interfaces = { eth0 = { vlan = 0`+card+` } }`))
 	}
 	w := newWorkspace(t, on(`, bridge = "br0", mac_address = "52:54:00:12:34:56"`))
 	hasMAC := func(want string) {
@@ -212,7 +212,7 @@ func TestAccGoneInterfaceCard(t *testing.T) {
 	hasMAC("52:54:00:12:34:56")
 	w.settled(t)
 	w.configure(t, on(`, bridge = "br7"`))
-	w.refusedPlan(t, `has no bridge br7 into subnet`)
+	w.refusedPlan(t, `no bridge on host kvm1 "br7" Known: br0`)
 	w.configure(t, on(`, mac_address = "52:54:00:12:34:57"`))
 	if got := strings.Join(w.actions(t), ","); got != "delete,create" {
 		t.Errorf("the plan of another MAC wants %s", got)

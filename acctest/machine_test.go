@@ -301,34 +301,42 @@ func TestAccMachineTimeoutIsResumed(t *testing.T) {
 }
 
 // TestAccMachineFailsForGood lets a deployment fail: the machine is kept to be looked at,
-// and the next apply deploys anew.
+// and the next apply deploys anew. So it does where the machine was to be protected, and never
+// was.
 func TestAccMachineFailsForGood(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, slow)
-	w := newWorkspace(t, x.config(db()))
-	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	for title, attributes := range map[string][]string{"Plain": nil, "Protected": {`deletion_protection = true`}} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newMetal(t, slow)
+			w := newWorkspace(t, x.config(db(attributes...)))
+			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			x.deploying(t, "node1")
+			if err := x.inside().Fail(x.machine(t, "node1").SystemID, "disk on fire"); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil || !words(`Cannot create machine db ended in the state "Failed deployment" disk on fire destroying it releases it`).MatchString(unwrapped(out.String())) {
+				t.Errorf("want an error, got %v:\n%s", err, out)
+			}
+			if m := x.machine(t, "node1"); m.StatusName != "Failed deployment" {
+				t.Errorf("it is not kept: %s", m.StatusName)
+			}
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if m := x.machine(t, "node1"); w.status(t) != "Deployed" || m.Locked != (attributes != nil) {
+				t.Errorf("it is %s, and locked: %v", w.status(t), m.Locked)
+			}
+			w.configure(t, x.config(db()))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			w.run(t, "destroy", "-auto-approve", "-no-color")
+			if err := x.checkReady("node1")(nil); err != nil {
+				t.Error(err)
+			}
+			x.wantUntouched(t)
+		})
 	}
-	x.deploying(t, "node1")
-	if err := x.inside().Fail(x.machine(t, "node1").SystemID, "disk on fire"); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil || !words(`Cannot create machine db ended in the state "Failed deployment" disk on fire destroying it releases it`).MatchString(unwrapped(out.String())) {
-		t.Errorf("want an error, got %v:\n%s", err, out)
-	}
-	if m := x.machine(t, "node1"); m.StatusName != "Failed deployment" {
-		t.Errorf("it is not kept: %s", m.StatusName)
-	}
-	w.run(t, "apply", "-auto-approve", "-no-color")
-	if w.status(t) != "Deployed" {
-		t.Errorf("it is %s", w.status(t))
-	}
-	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkReady("node1")(nil); err != nil {
-		t.Error(err)
-	}
-	x.wantUntouched(t)
 }
 
 // TestAccMachineDrift changes things behind Terraform's back.

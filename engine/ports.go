@@ -212,6 +212,7 @@ type MachineFilter struct {
 	Tags   []string // all of them
 	Agent  string   // what Allocate left with them
 	Hosts  []string // names of VM hosts: the VMs on them
+	MAC    string   // of one of its interfaces, in lower case
 }
 
 // MachineUpdate lists what Update changes; nil leaves a field alone.

@@ -76,8 +76,11 @@ func (n *hostNetworks) expire(age time.Duration) {
 	}
 }
 
+// bridgeNetwork is a bridge as placement sees it: VMs get into it as into a network.
+func bridgeNetwork(name string) string { return "bridge " + name }
+
 // networksOf lists the CIDRs of the subnets that the machine's interfaces and
-// bridges are linked to, sorted.
+// bridges are linked to, and the bridges, sorted.
 func networksOf(m engine.Machine) []string {
 	var cidrs []string
 	add := func(links []engine.InterfaceLink) {
@@ -91,6 +94,7 @@ func networksOf(m engine.Machine) []string {
 		add(i.Links)
 	}
 	for _, b := range m.Bridges {
+		cidrs = append(cidrs, bridgeNetwork(b.Name))
 		add(b.Links)
 	}
 	slices.Sort(cidrs)

@@ -154,6 +154,9 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 		HugePages: want.HugePages, Strategy: want.Placement.Strategy, Excluded: exclude, Disks: engine.PlacementDisks(want.Disks),
 	}
 	for _, i := range want.Interfaces {
+		if i.Bridge != "" {
+			need.Networks = append(need.Networks, bridgeNetwork(i.Bridge))
+		}
 		if i.Network().IsEmpty() {
 			continue // a plan that does not know it yet
 		}

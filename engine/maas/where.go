@@ -58,6 +58,9 @@ func (c *Machines) MachinesWhere(ctx context.Context, f engine.MachineFilter) ([
 // all wanted; of all else MAAS takes any.
 func filterQuery(f engine.MachineFilter) (url.Values, error) {
 	query := url.Values{}
+	if f.MAC != "" {
+		query.Set("mac_address", f.MAC)
+	}
 	for name, value := range map[string]string{"zone": f.Zone, "pool": f.Pool, "agent_name": f.Agent} {
 		if value != "" {
 			query.Set(name, value)

@@ -19,33 +19,41 @@ func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.Machi
 		return engine.Machine{}, err
 	}
 	var unsuited error
+	lost := false
 	for _, m := range choices {
-		if err := b.layOut(ctx, m, want.Deploy); engine.IsTerminal(err) && !errors.Is(err, engine.ErrForbidden) {
-			if unsuited == nil {
-				unsuited = err // another machine may have a cache, or a layout of the site
-			}
-			continue
-		} else if err != nil {
-			return engine.Machine{}, err
-		}
-		err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key))
-		if err != nil && want.Deploy != nil && want.Deploy.Storage != nil {
-			b.Log.WarnContext(ctx, "laid out the disks of a machine that others have by now", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", want.Deploy.Storage.Type)
-		}
+		err := b.acquire(ctx, key, m, want.Deploy)
 		switch {
 		case err == nil:
-			b.Log.InfoContext(ctx, "allocated machine", "name", m.Hostname, "system_id", m.SystemID)
 			return b.alone(ctx, key, m)
-		case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrNotFound):
-			continue // someone was faster
+		case errors.Is(err, engine.ErrInvalid): // another machine may have a cache, or a layout of the site
+			if unsuited == nil {
+				unsuited = err
+			}
+		case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrNotFound): // someone was faster
+			lost = true
 		default:
-			return engine.Machine{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, err)
+			return engine.Machine{}, err
 		}
 	}
-	if unsuited != nil {
+	if unsuited != nil && !lost { // else one that suits may come back
 		return engine.Machine{}, unsuited
 	}
 	return engine.Machine{}, fmt.Errorf("others were faster at each of %d machines: %w", len(choices), engine.ErrBusy)
+}
+
+// acquire lays out the disks of a machine and allocates it.
+func (b *choice) acquire(ctx context.Context, key engine.Key, m engine.Machine, d *engine.Deployment) error {
+	if err := b.layOut(ctx, m, d); err != nil {
+		return err
+	}
+	if err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key)); err != nil {
+		if d != nil && d.Storage != nil {
+			b.Log.WarnContext(ctx, "laid out the disks of a machine that others have by now", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", d.Storage.Type)
+		}
+		return fmt.Errorf("cannot allocate %s: %w", m.Hostname, err)
+	}
+	b.Log.InfoContext(ctx, "allocated machine", "name", m.Hostname, "system_id", m.SystemID)
+	return nil
 }
 
 // alone lets the machine pass if it is the only one of the key. Another process

@@ -127,9 +127,11 @@ func (s Snapshotter) stop(ctx context.Context, m engine.Machine, mayStop bool, w
 // refused tells that LXD does nothing with it any more: a failure that leaves that open, and
 // a caller that has gone, may leave LXD writing the root disk.
 func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) (refused bool, err error) {
+	sent := false // without an answer, once
 	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		err := s.LXD.RestoreSnapshot(ctx, at, m, name, marks)
-		refused = engine.IsTerminal(err) && !errors.Is(err, engine.ErrUnclear)
+		sent = sent || errors.Is(err, engine.ErrUnclear)
+		refused = engine.IsTerminal(err) && !sent
 		res := engine.Result[engine.Machine]{
 			Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.Shortly,
 			Reason: "Restoring", Message: "LXD restores the snapshot",

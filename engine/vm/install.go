@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -96,7 +97,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 		if err := engine.CheckNoVMHost(ctx, v.Composer.Hosts, m, "redeploy"); err != nil {
 			return err
 		}
-		return v.CheckImage(ctx, want.Deploy)
+		return errors.Join(v.CheckImage(ctx, want.Deploy), imagedFor(ctx, v.Config, m, want.Deploy))
 	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.released.includes(want, m):
 		return &engine.SpecError{
 			Field: "redeploy_triggers", Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),

@@ -24,6 +24,13 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 	o.Add(v.CheckImage(ctx, want.Deploy))
 	v.interfaceObstacles(ctx, &o, ref, want)
 	v.nameObstacles(ctx, &o, ref, want)
+	if ref.SystemID != "" && want.Host == "" && want.Placement.Strategy == "" && want.Deploy != nil { // it is installed where it is
+		m, err := v.Machines.Machine(ctx, ref.SystemID)
+		if err == nil {
+			err = imagedFor(ctx, v.Config, m, want.Deploy)
+		}
+		o.Add(err)
+	}
 	switch {
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
@@ -39,6 +46,7 @@ func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, re
 		if i.Network().IsEmpty() {
 			continue
 		}
+		v.macObstacle(ctx, o, ref, i)
 		links, err := v.findLinks(ctx, i)
 		if err == nil && n == 0 {
 			err = links[0].subnet.CheckDHCP("interfaces." + i.Name)
@@ -49,6 +57,45 @@ func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, re
 		}
 		for _, l := range links {
 			v.addressObstacle(ctx, o, ref, l)
+		}
+	}
+}
+
+// macObstacle looks for another machine that has the MAC which an interface is to have.
+func (v *checks) macObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, i engine.Interface) {
+	if i.MAC == "" {
+		return
+	}
+	holders, err := v.Machines.MachinesWhere(ctx, engine.MachineFilter{MAC: i.MAC})
+	o.Add(err)
+	for _, m := range holders {
+		if m.SystemID == ref.SystemID || compose.AsVM(m, ref.Key).Ours {
+			continue
+		}
+		o.AddHeldBy(m, &engine.SpecError{
+			Field: i.Field("mac_address"), Message: fmt.Sprintf("machine %s (system id %s) has the MAC address %s in MAAS", m.Hostname, m.SystemID, i.MAC),
+			Hint: "Choose another one, or leave it out.", Err: engine.ErrConflict,
+		})
+	}
+}
+
+// bridgeObstacles looks for the bridges that interfaces are to join.
+func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host engine.VMHost, want engine.VMSpec) {
+	if host.MachineID == "" || !slices.ContainsFunc(want.Interfaces, func(i engine.Interface) bool { return i.Bridge != "" }) {
+		return
+	}
+	m, err := v.Machines.Machine(ctx, host.MachineID)
+	if err != nil {
+		o.Add(err)
+		return
+	}
+	var known []string
+	for _, b := range m.Bridges {
+		known = append(known, b.Name)
+	}
+	for _, i := range want.Interfaces {
+		if i.Bridge != "" && !slices.Contains(known, i.Bridge) {
+			o.Add(engine.UnknownNameError(i.Field("bridge"), "bridge on host "+host.Name, i.Bridge, known))
 		}
 	}
 }
@@ -86,7 +133,7 @@ func (v *checks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref eng
 	for _, m := range named {
 		own := compose.AsVM(m, ref.Key)
 		switch {
-		case m.SystemID == ref.SystemID, own.Ours && !own.Finished:
+		case m.SystemID == ref.SystemID, own.Ours && !engine.FinishedOnce(m):
 		case own.Ours:
 			o.AddHeldBy(m, finishedBeforeError(want.Name, m))
 		default:
@@ -123,6 +170,7 @@ func (v *checks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref eng
 	for _, err := range []error{host.CheckInstance(want), compose.CheckFits(host, want), compose.CheckPools(host, want.Disks)} {
 		o.Add(err)
 	}
+	v.bridgeObstacles(ctx, o, host, want)
 }
 
 // without is the host as it will be once a VM is gone.
@@ -150,6 +198,25 @@ func (v *checks) without(ctx context.Context, host engine.VMHost, systemID strin
 		}
 	}
 	return host
+}
+
+// imagedFor refuses an image that MAAS does not have for the architecture of a VM that is there. MAAS
+// says so only once the VM is released.
+func imagedFor(ctx context.Context, c engine.Config, m engine.Machine, d *engine.Deployment) error {
+	images, err := c.Catalog.Images(ctx)
+	if err != nil {
+		return err
+	}
+	short, _, _ := strings.Cut(m.Architecture, "/")
+	known := engine.ImageArchitectures(images, d)
+	if short == "" || len(known) == 0 || slices.Contains(known, short) {
+		return nil
+	}
+	return &engine.SpecError{
+		Field:   "deploy.image",
+		Message: fmt.Sprintf("VM %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
+	}
 }
 
 // imagedOn refuses an image that MAAS does not have for the architecture of the

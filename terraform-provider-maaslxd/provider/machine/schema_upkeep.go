@@ -59,7 +59,7 @@ func upkeepAttributes() map[string]schema.Attribute {
 		},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Keep the machine from being released, by MAAS's lock. A plan that destroys or replaces it is an error while the state has `true`: " +
+			MarkdownDescription: "Keep the machine from being released, by MAAS's lock. A plan that destroys or replaces it is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. Everybody else who changes, releases or powers the machine in MAAS is refused. Changes of this configuration are made " +
 				"all the same: the machine is unlocked for as long as they take. With `false` the lock of somebody else is taken off; without this attribute it stays, " +
 				"and refuses changes. If you remove `true`, the machine is unlocked.",

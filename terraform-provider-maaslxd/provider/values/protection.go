@@ -30,10 +30,12 @@ func ForgetsProtection(plan, state types.Bool, applied bool) bool {
 }
 
 // ProtectionAfterFailure tells whether an object counts as protected by this configuration after
-// an update that failed. A line that was removed is removed by the next one, as long as the lock
-// is there. A lock that nobody has applied is somebody else's.
+// an update that failed. The lock of one that did so before is its own for as long as it is there,
+// also where the attribute is false or gone by now. Where it never did, only a lock that is wanted
+// and there is its own.
 func ProtectionAfterFailure(plan, state types.Bool, applied bool) bool {
-	return plan.ValueBool() || plan.IsNull() && applied && state.ValueBool()
+	wanted, locked := plan.ValueBool(), state.ValueBool()
+	return applied && (wanted || locked) || wanted && locked
 }
 
 // RefuseReplacement refuses a plan that would replace an object that is protected.

@@ -71,7 +71,7 @@ func (n notes) seen(vm engine.VM) notes {
 		n.Pending = !vm.Finished
 	}
 	n.Restarts = vm.Restarts
-	n.Ran = n.Ran || vm.Status == engine.StatusDeployed
+	n.Ran = n.Ran || vm.Status == engine.StatusDeployed || engine.FinishedOnce(vm.Machine)
 	return n
 }
 
@@ -106,7 +106,7 @@ func (n notes) halfway(plan vmModel, ref engine.Ref, vm engine.VM) notes {
 	if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
 		n.Key = ref.NewKey
 	}
-	n.Ran = n.Ran || vm.Status == engine.StatusDeployed
+	n.Ran = n.Ran || vm.Status == engine.StatusDeployed || engine.FinishedOnce(vm.Machine)
 	return n
 }
 

@@ -1,7 +1,10 @@
 package vm
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -19,6 +22,11 @@ func checkProtection(config vmModel, diags *diag.Diagnostics) {
 func (p redeployment) refuse() {
 	if !p.redeploys || len(p.replace) > 0 || p.state.Deploy.IsNull() {
 		return
+	}
+	if p.inPlace && (!p.plan.MemoryMiB.Equal(p.state.MemoryMiB) || !p.plan.Cores.Equal(p.state.Cores) || !p.plan.Disks.Equal(p.state.Disks)) {
+		p.diags.AddAttributeError(path.Root("redeploy_triggers"), "Two changes that need an apply each", fmt.Sprintf(
+			"The size of %s changes, for which it is stopped. Right after a redeployment that would end its user-data in the midst. "+
+				"Change the size first and apply, then change redeploy_triggers.", p.state.Name.ValueString()))
 	}
 	values.RefuseRedeployment("VM "+p.state.Name.ValueString(), p.state.Protection.ValueBool() || p.plan.Protection.ValueBool(), p.diags)
 }

@@ -231,6 +231,11 @@ func TestNotesSeen(t *testing.T) {
 		"Finished": {"A VM that was finished meanwhile is not.", notes{Pending: true}, engine.VM{Ours: true, Finished: true}, notes{}},
 		"Imported": {"A VM without our mark says nothing.", notes{Imported: true}, engine.VM{}, notes{Imported: true}},
 		"Unmarked": {"Nor does one that lost it.", notes{Pending: true}, engine.VM{}, notes{Pending: true}},
+		"RanOnce": {
+			"Its redeployment failed, and it was imported since: it ran, whatever it is now.", notes{Imported: true},
+			engine.VM{Ours: true, Machine: engine.Machine{Status: engine.StatusFailedDeployment, Description: engine.DescriptionFinishedOnce(engine.DescriptionWithMark("", "o/web", false))}},
+			notes{Key: "o/web", Imported: true, Pending: true, Ran: true},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -374,10 +379,10 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	a, b := modelOf(t, triggers(deployedState, "a")), modelOf(t, triggers(deployedState, "b"))
-	if b.installation("") != b.installation("") {
-		t.Error("want the same word for the same change")
-	}
 	first := b.installation("")
+	if again := modelOf(t, triggers(deployedState, "b")).installation(""); again != first {
+		t.Errorf("want the same word for the same change, got %s and %s", first, again)
+	}
 	back := a.installation(first)
 	seen := map[string]bool{first: true, back: true, b.installation(back): true, a.installation(""): true}
 	if len(seen) != 4 {

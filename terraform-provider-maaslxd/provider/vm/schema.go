@@ -194,7 +194,7 @@ func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the state has `true`: " +
+			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. MAAS locks deployed VMs only, so `true` needs `deploy`. Everybody else who changes, releases, powers or " +
 				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
 				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true`, the VM is unlocked.",
