@@ -169,9 +169,24 @@ func imageNames(images []Image) []string {
 	return names
 }
 
-// ImageArchitectures are those that MAAS has the image for, sorted; where none is
+// OtherArchitectures are those that MAAS has the image for where it has it for others than this
+// one, such as "amd64/generic"; none where it has, and where only MAAS can tell.
+func (c Config) OtherArchitectures(ctx context.Context, architecture string, d *Deployment) ([]string, error) {
+	images, err := c.Catalog.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	short, _, _ := strings.Cut(architecture, "/")
+	known := imageArchitectures(images, d)
+	if slices.Contains(known, short) {
+		return nil, nil
+	}
+	return known, nil
+}
+
+// imageArchitectures are those that MAAS has the image for, sorted; where none is
 // named, any image.
-func ImageArchitectures(images []Image, d *Deployment) []string {
+func imageArchitectures(images []Image, d *Deployment) []string {
 	var known []string
 	for _, i := range images {
 		if d.Image == "" || d.installs(i) {

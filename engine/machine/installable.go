@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/engine"
@@ -15,15 +14,11 @@ func (b *choice) imaged(ctx context.Context, m engine.Machine, want engine.Machi
 	if want.Deploy == nil {
 		return nil
 	}
-	all, err := b.Catalog.Images(ctx)
-	if err != nil {
+	known, err := b.OtherArchitectures(ctx, m.Architecture, want.Deploy)
+	if err != nil || len(known) == 0 {
 		return err
 	}
 	short, _, _ := strings.Cut(m.Architecture, "/")
-	known := engine.ImageArchitectures(all, want.Deploy)
-	if len(known) == 0 || slices.Contains(known, short) {
-		return nil // none is known: MAAS has the last word
-	}
 	return &engine.SpecError{
 		Field:   want.MachineField(),
 		Message: fmt.Sprintf("machine %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, want.Deploy.ImageText(), strings.Join(known, ", ")),

@@ -203,15 +203,14 @@ func (v *checks) without(ctx context.Context, host engine.VMHost, systemID strin
 // imagedFor refuses an image that MAAS does not have for the architecture of a VM that is there. MAAS
 // says so only once the VM is released.
 func imagedFor(ctx context.Context, c engine.Config, m engine.Machine, d *engine.Deployment) error {
-	images, err := c.Catalog.Images(ctx)
-	if err != nil {
+	if m.Architecture == "" {
+		return nil
+	}
+	known, err := c.OtherArchitectures(ctx, m.Architecture, d)
+	if err != nil || len(known) == 0 {
 		return err
 	}
 	short, _, _ := strings.Cut(m.Architecture, "/")
-	known := engine.ImageArchitectures(images, d)
-	if short == "" || len(known) == 0 || slices.Contains(known, short) {
-		return nil
-	}
 	return &engine.SpecError{
 		Field:   "deploy.image",
 		Message: fmt.Sprintf("VM %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
@@ -225,15 +224,11 @@ func (v *checks) imagedOn(ctx context.Context, host engine.VMHost, d *engine.Dep
 	if d == nil || len(host.Architectures) == 0 {
 		return nil
 	}
-	images, err := v.Catalog.Images(ctx)
-	if err != nil {
+	known, err := v.OtherArchitectures(ctx, host.Architectures[0], d)
+	if err != nil || len(known) == 0 {
 		return err
 	}
 	short, _, _ := strings.Cut(host.Architectures[0], "/")
-	known := engine.ImageArchitectures(images, d)
-	if len(known) == 0 || slices.Contains(known, short) {
-		return nil // none is known: MAAS has the last word
-	}
 	return &engine.SpecError{
 		Field:   "deploy.image",
 		Message: fmt.Sprintf("VM host %s is of the architecture %s, and MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
