@@ -352,7 +352,7 @@ func (l leak) send(t *testing.T, server string) {
 	if l.encoding != "" && l.body != "" {
 		r.Header.Set("Content-Encoding", l.encoding)
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := ownClient(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,9 +46,18 @@ func recorded(t *testing.T, dir string) []recording.Exchange {
 	return stories[0].Exchanges
 }
 
+// ownClient has connections of its own. httptest.Server.Close ends those of the default
+// transport, which other tests are using.
+func ownClient(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
 func send(t *testing.T, r *http.Request) (int, string) {
 	t.Helper()
-	response, err := http.DefaultClient.Do(r)
+	response, err := ownClient(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +156,7 @@ func TestProxyStreams(t *testing.T) {
 		<-goOn
 		fmt.Fprint(w, "end")
 	}))
-	response, err := http.DefaultClient.Do(request(t, "GET", url+"/MAAS/api/2.0/version/", "", nil))
+	response, err := ownClient(t).Do(request(t, "GET", url+"/MAAS/api/2.0/version/", "", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +299,7 @@ func TestProxyFinish(t *testing.T) {
 	}))
 	defer upstream.Close()
 	dir := filepath.Join(t.TempDir(), "taken")
-	proxy, err := record.New(upstream.URL, dir, http.DefaultTransport, func(err error) { t.Error(err) })
+	proxy, err := record.New(upstream.URL, dir, ownClient(t).Transport, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
