@@ -146,7 +146,33 @@ func (p *hostPlan) warnKeyLost(missing error) {
 		p.state.Name.ValueString(), noted, missing))
 }
 
+// planInstalled keeps what is installed where the configuration names nothing. An adopted
+// machine stays adopted when the line is removed.
+func (p *hostPlan) planInstalled(ctx context.Context) {
+	if want := values.Decode[values.Deployment](ctx, p.plan.Deploy, p.diags); want != nil {
+		want.KeepInstalled(values.DeploymentOf(ctx, p.state.Deploy, p.diags), p.installed())
+		p.plan.Deploy = values.Encode(ctx, values.DeploymentType, want, p.diags)
+	}
+	if p.config.Adopt.IsNull() && p.plan.Adopt.ValueBool() {
+		p.config.Adopt = p.plan.Adopt
+		checkUnused(ctx, p.config, p.diags)
+	}
+}
+
+// planOneNetwork lets bridge take the place of network, and the other way round: only a
+// line that nothing takes the place of is kept.
+func (p *hostPlan) planOneNetwork() {
+	switch {
+	case p.config.Network.IsNull() && !p.config.Bridge.IsNull():
+		p.plan.Network = p.config.Network
+	case p.config.Bridge.IsNull() && !p.config.Network.IsNull():
+		p.plan.Bridge = p.config.Bridge
+	}
+}
+
 func (p *hostPlan) decide(ctx context.Context) {
+	p.planInstalled(ctx)
+	p.planOneNetwork()
 	p.planReplacement(ctx)
 	if p.goesOn() {
 		p.planWork()

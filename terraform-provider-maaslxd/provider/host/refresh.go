@@ -48,6 +48,10 @@ func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnos
 	if m.TrustedFingerprints.IsUnknown() {
 		m.TrustedFingerprints = fingerprintSet(nil)
 	}
+	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
+		d.Fill(h.Machine.Image, h.Machine.Kernel)
+		m.Deploy = values.Encode(ctx, values.DeploymentType, d, diags)
+	}
 	m.fillInventory(ctx, v, diags)
 }
 
@@ -67,6 +71,10 @@ func (m *hostState) fillInventory(ctx context.Context, v engine.VMHost, diags *d
 // shows every difference from the configuration.
 func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
 	v := h.VMHost
+	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
+		d.FillUnsaid(h.Machine.Image, h.Machine.Kernel)
+		m.Deploy = values.Encode(ctx, values.DeploymentType, d, diags)
+	}
 	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
 	m.Hostname = types.StringValue(h.Machine.Hostname)
 	m.Status = types.StringValue(hostStatus(h))

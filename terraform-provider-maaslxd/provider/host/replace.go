@@ -84,11 +84,15 @@ func (p *hostPlan) sameNetwork(ctx context.Context) bool {
 // reinstall says why what is installed has to be installed anew, "" if it has
 // not.
 func (p *hostPlan) reinstall(ctx context.Context) string {
-	installed := values.InstallNotes{UserData: p.notes.UserData, Image: p.notes.Image, Kernel: p.notes.Kernel, Imported: p.notes.Imported}
 	if p.config.Deploy.IsUnknown() {
 		return "deploy is not known yet"
 	}
-	return installed.ReinstallReason(values.DeploymentOf(ctx, p.state.Deploy, p.diags), values.DeploymentOf(ctx, p.config.Deploy, p.diags))
+	return p.installed().ReinstallReason(values.DeploymentOf(ctx, p.state.Deploy, p.diags), values.DeploymentOf(ctx, p.config.Deploy, p.diags))
+}
+
+// installed tells what the machine was installed with.
+func (p *hostPlan) installed() values.InstallNotes {
+	return values.InstallNotes{UserData: p.notes.UserData, Image: p.notes.Image, Kernel: p.notes.Kernel, Imported: p.notes.Imported}
 }
 
 // planTrust notes further certificates on a host that runs already, which only

@@ -21,6 +21,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // What is done with a machine whose create failed for good.
@@ -43,9 +44,9 @@ func (r *hostResource) Schema(ctx context.Context, _ resource.SchemaRequest, res
 func hostSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"deploy":  hostDeployAttribute(),
-		"bridge":  bridgeAttribute(),
-		"network": network.Attribute(replacesHost),
-		"lxd":     lxdAttribute(),
+		"bridge":  kept.Attribute(bridgeAttribute()),
+		"network": kept.Attribute(network.Attribute(replacesHost)),
+		"lxd":     kept.Attribute(lxdAttribute()),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "How long to wait for a new host, as a duration such as `90m`. Default `60m`. When the time is up the machine is kept, and the next apply goes on.",
@@ -82,7 +83,7 @@ func wayInAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{values.NotEmpty()},
 		},
 		"adopt": schema.BoolAttribute{
-			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.False()},
 			MarkdownDescription: "Take the `machine` as it is: `Deployed`, with an LXD that listens and trusts the fleet's certificate for the " +
 				"project. It is then only registered, and left as it is by a destroy. Looked at when the host is made, and at no other time. Default `false`.",
 		},

@@ -33,7 +33,7 @@ func (m hostState) spec(ctx context.Context, config hostState, pair engine.Crede
 	case config.registers():
 		spec.Address = config.Address.ValueString()
 		return spec, diags
-	case config.Adopt.ValueBool():
+	case m.Adopt.ValueBool():
 		spec.Machine = engine.MachineSpec{Machine: m.Machine.ValueString(), Adopt: true}
 		spec.LXD.ListenPort = m.firstBoot(ctx, &diags).ListenPort // where it listens
 		return spec, diags

@@ -51,7 +51,7 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 		}
 	case diagnostics.CreateSucceeded:
 	}
-	plan.fill(m)
+	plan.fill(ctx, m, diags)
 	n := r.firstNotes(ctx, config, m, err != nil, diags)
 	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: n.MAAS}, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)

@@ -78,7 +78,16 @@ type machinePlan struct {
 	diags   *diag.Diagnostics
 }
 
+// planInstalled keeps what is installed where the configuration names nothing.
+func (p *machinePlan) planInstalled(ctx context.Context) {
+	if want := p.plan.deploy(ctx, p.diags); want != nil {
+		want.KeepInstalled(p.state.deployOrNothing(ctx, p.diags).Deployment, p.notes.installed())
+		p.plan.Deploy = values.Encode(ctx, deployType, want, p.diags)
+	}
+}
+
 func (p *machinePlan) decide(ctx context.Context) {
+	p.planInstalled(ctx)
 	p.planReplacement(ctx)
 	if p.notes.Pending || p.notes.Foreign {
 		p.planWork()

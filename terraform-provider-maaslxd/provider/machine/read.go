@@ -58,7 +58,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 // refreshRead brings the state up to date with what was seen of the machine, and warns of
 // what no plan mends.
 func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n notes, imported bool, diags *diag.Diagnostics) {
-	m.refresh(seen)
+	m.refresh(ctx, seen, diags)
 	if imported {
 		m.imported(ctx, seen, n.Key, diags)
 	}

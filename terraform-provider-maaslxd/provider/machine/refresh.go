@@ -17,7 +17,11 @@ import (
 
 // fill completes a plan with what was seen of the machine. What the plan says stays: a
 // later refresh shows any difference.
-func (m *machineModel) fill(seen engine.BareMetal) {
+func (m *machineModel) fill(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) {
+	if d := m.deploy(ctx, diags); d != nil {
+		d.Fill(seen.Image, seen.Kernel)
+		m.Deploy = values.Encode(ctx, deployType, d, diags)
+	}
 	m.ID = types.StringValue(seen.SystemID)
 	values.FillString(&m.Hostname, seen.Hostname)
 	values.FillString(&m.Domain, seen.Domain)
@@ -43,7 +47,11 @@ func (m *machineModel) fill(seen engine.BareMetal) {
 }
 
 // refresh makes the state say what was seen of the machine.
-func (m *machineModel) refresh(seen engine.BareMetal) {
+func (m *machineModel) refresh(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) {
+	if d := m.deploy(ctx, diags); d != nil {
+		d.FillUnsaid(seen.Image, seen.Kernel)
+		m.Deploy = values.Encode(ctx, deployType, d, diags)
+	}
 	m.ID = types.StringValue(seen.SystemID)
 	m.Hostname, m.Domain = types.StringValue(seen.Hostname), types.StringValue(seen.Domain)
 	m.Tags = values.KeptTags(m.Tags, seen.Tags)
@@ -63,13 +71,13 @@ func (m *machineModel) refresh(seen engine.BareMetal) {
 
 // refreshHalfway makes the state say how far an update came that failed. What either the
 // state or the plan declares stays known, so that what is on the machine is looked after.
-func (m *machineModel) refreshHalfway(plan machineModel, seen engine.BareMetal) {
+func (m *machineModel) refreshHalfway(ctx context.Context, plan machineModel, seen engine.BareMetal, diags *diag.Diagnostics) {
 	m.Tags = values.TagsWith(plan.Tags, m.Tags)
 	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
 	if m.Protection.IsNull() {
 		m.Protection = plan.Protection
 	}
-	m.refresh(seen)
+	m.refresh(ctx, seen, diags)
 }
 
 // imported fills in what the configuration of an imported machine is likely to say. The name

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // replacesMachine ends the description of what cannot change in place.
@@ -23,7 +24,7 @@ func (r *machineResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 
 func machineSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
-		"interfaces": interfacesAttribute(),
+		"interfaces": kept.Attribute(interfacesAttribute()),
 		"deploy":     deployAttribute(),
 		"release":    values.ReleaseAttribute(),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
@@ -86,16 +87,16 @@ func deployAttribute() schema.Attribute {
 		Version: "Number of the version of `user_data_wo`. A change of it replaces the machine. So does the first number where the machine was installed without user-data: " +
 			"cloud-init runs it at the first boot only. If you remove it, the machine keeps what it was installed with.",
 	})
-	attribute.Attributes["ephemeral"] = schema.BoolAttribute{
+	attribute.Attributes["ephemeral"] = kept.Attribute(schema.BoolAttribute{
 		Optional: true,
 		MarkdownDescription: "Run from memory and leave the disks alone. Default `false`. What runs is lost when the machine is turned off. " +
 			"Before MAAS 3.5 the image must be one of Ubuntu.",
-	}
-	attribute.Attributes["enable_hw_sync"] = schema.BoolAttribute{
+	})
+	attribute.Attributes["enable_hw_sync"] = kept.Attribute(schema.BoolAttribute{
 		Optional: true,
 		MarkdownDescription: "Put MAAS's agent on the machine, which tells MAAS of changes of its disks and interfaces while it is deployed. Default `false`. " +
 			"It runs on Linux, and needs MAAS 3.2 or later.",
-	}
+	})
 	return attribute
 }
 

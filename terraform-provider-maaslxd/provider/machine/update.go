@@ -39,7 +39,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
 	}
 	if err == nil {
-		plan.fill(m)
+		plan.fill(ctx, m, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
 		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), plan.Protection.ValueBool()
@@ -48,7 +48,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update machine %s (%s)", plan.Name.ValueString(), state.ID.ValueString()), "Machine "+plan.Name.ValueString(), err)
 	if m.SystemID != "" {
-		state.refreshHalfway(plan, m)
+		state.refreshHalfway(ctx, plan, m, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.seen(m)
 		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(plan.Protection, state.Protection, n.ProtectionApplied)

@@ -7,10 +7,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // Deployment is what is installed on a machine, as attributes say it.
@@ -42,6 +45,28 @@ func Installed(image, kernel string) Deployment {
 	return Deployment{Image: types.StringValue(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
 }
 
+// Fill gives values to what a plan left open, as MAAS tells them.
+func (d *Deployment) Fill(image, kernel string) {
+	FillString(&d.Image, image)
+	FillString(&d.Kernel, kernel)
+}
+
+// FillUnsaid gives values to what neither a configuration nor a look has told before.
+func (d *Deployment) FillUnsaid(image, kernel string) {
+	if d.Image.IsNull() {
+		d.Image = OptionalString(image)
+	}
+	if d.Kernel.IsNull() {
+		d.Kernel = OptionalString(kernel)
+	}
+}
+
+// KeepInstalled keeps image and kernel in the plan of a machine that is there, where the
+// configuration names none.
+func (d *Deployment) KeepInstalled(had Deployment, n InstallNotes) {
+	d.Fill(cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel))
+}
+
 // InstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
 // and a kernel; null where it tells no image.
 func InstalledDeployment(ctx context.Context, image, kernel string, diags *diag.Diagnostics) types.Object {
@@ -61,17 +86,21 @@ func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 		Optional:            true,
 		MarkdownDescription: text.Deploy,
 		Attributes: map[string]schema.Attribute{
-			"image": schema.StringAttribute{Optional: true, MarkdownDescription: text.Image, Validators: []validator.String{Image()}},
+			"image": schema.StringAttribute{
+				Optional: true, Computed: true, MarkdownDescription: text.Image, Validators: []validator.String{Image()},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			},
 			"kernel": schema.StringAttribute{
-				Optional:            true,
+				Optional: true, Computed: true,
 				MarkdownDescription: "Kernel to install, such as `ga-24.04`. Default: MAAS's default for the image.",
 				Validators:          []validator.String{NotEmpty()},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"user_data_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true, MarkdownDescription: text.UserData, Validators: []validator.String{UserDataSize()},
 			},
 			"user_data_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: text.Version},
-			"storage_layout":       storageLayoutAttribute(),
+			"storage_layout":       kept.Attribute(storageLayoutAttribute()),
 		},
 	}
 }

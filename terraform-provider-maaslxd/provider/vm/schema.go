@@ -22,6 +22,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
@@ -59,7 +60,7 @@ func (r *vmResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 func vmSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"disks":      disksAttribute(),
-		"interfaces": interfacesAttribute(),
+		"interfaces": kept.Attribute(interfacesAttribute()),
 		"deploy":     deployAttribute(),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 func disksAttribute() schema.Attribute {
@@ -207,8 +207,8 @@ func deployAttributes() map[string]schema.Attribute {
 		"ephemeral": schema.BoolAttribute{
 			Optional:            true,
 			Computed:            true,
-			Default:             booldefault.StaticBool(false),
-			MarkdownDescription: "Run from memory and leave the disks alone. Default `false`.",
+			MarkdownDescription: "Run from memory and leave the disks alone. Default `false`." + keepsSize,
+			PlanModifiers:       []planmodifier.Bool{kept.False()},
 		},
 		"user_data_wo": schema.StringAttribute{
 			Optional:  true,

@@ -1,0 +1,148 @@
+// Package kept makes attributes keep what they said when their line is removed.
+//
+// A line that is removed changes nothing: what the attribute describes stays as it is, and
+// so does the state. Terraform lets a provider plan that only for attributes that are
+// computed.
+package kept
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Attributes are those of a schema, where each optional one keeps its value, on whatever
+// level it stands.
+func Attributes(attributes map[string]schema.Attribute) map[string]schema.Attribute {
+	all := maps.Clone(attributes)
+	for name, a := range all {
+		all[name] = Attribute(a)
+	}
+	return all
+}
+
+// Attribute is an attribute that keeps its value, and those in it. One that is computed
+// already decides that itself, as one that is required or write-only does; but those in it
+// keep theirs.
+func Attribute(a schema.Attribute) schema.Attribute {
+	a = withKeptMembers(a)
+	if !a.IsOptional() || a.IsComputed() || a.IsWriteOnly() {
+		return a
+	}
+	switch a := a.(type) {
+	case schema.StringAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.String(value{}))
+		return a
+	case schema.BoolAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Bool(value{}))
+		return a
+	case schema.Int64Attribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Int64(value{}))
+		return a
+	case schema.ListAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.List(value{}))
+		return a
+	case schema.MapAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Map(value{}))
+		return a
+	default:
+		return nestedAttribute(a)
+	}
+}
+
+// nestedAttribute is Attribute for those that hold others.
+func nestedAttribute(a schema.Attribute) schema.Attribute {
+	switch a := a.(type) {
+	case schema.ListNestedAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.List(value{}))
+		return a
+	case schema.MapNestedAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Map(value{}))
+		return a
+	case schema.SingleNestedAttribute:
+		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Object(value{}))
+		return a
+	default:
+		return a
+	}
+}
+
+// withKeptMembers is an attribute of which only those in it keep their values.
+func withKeptMembers(a schema.Attribute) schema.Attribute {
+	switch a := a.(type) {
+	case schema.ListNestedAttribute:
+		a.NestedObject.Attributes = Attributes(a.NestedObject.Attributes)
+		return a
+	case schema.MapNestedAttribute:
+		a.NestedObject.Attributes = Attributes(a.NestedObject.Attributes)
+		return a
+	case schema.SingleNestedAttribute:
+		a.Attributes = Attributes(a.Attributes)
+		return a
+	default:
+		return a
+	}
+}
+
+// False keeps a bool, and is false before there was one.
+func False() planmodifier.Bool { return value{otherwise: types.BoolValue(false)} }
+
+// value plans what the state says where the configuration says nothing. Before there is a
+// state it plans otherwise, which is null for all but bools.
+type value struct{ otherwise types.Bool }
+
+// Description says what it does.
+func (value) Description(context.Context) string {
+	return "A line that is removed changes nothing."
+}
+
+// MarkdownDescription says what it does.
+func (v value) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// PlanModifyString keeps a text.
+func (value) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.ConfigValue.IsNull() {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// PlanModifyBool keeps a bool.
+func (v value) PlanModifyBool(_ context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	if !req.ConfigValue.IsNull() {
+		return
+	}
+	if resp.PlanValue = req.StateValue; req.StateValue.IsNull() {
+		resp.PlanValue = v.otherwise
+	}
+}
+
+// PlanModifyInt64 keeps a number.
+func (value) PlanModifyInt64(_ context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response) {
+	if req.ConfigValue.IsNull() {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// PlanModifyList keeps a list.
+func (value) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
+	if req.ConfigValue.IsNull() {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// PlanModifyMap keeps a map.
+func (value) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
+	if req.ConfigValue.IsNull() {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// PlanModifyObject keeps an object.
+func (value) PlanModifyObject(_ context.Context, req planmodifier.ObjectRequest, resp *planmodifier.ObjectResponse) {
+	if req.ConfigValue.IsNull() {
+		resp.PlanValue = req.StateValue
+	}
+}

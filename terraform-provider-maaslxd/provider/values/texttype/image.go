@@ -1,0 +1,48 @@
+package texttype
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Image names an image of MAAS: "ubuntu/noble", or "noble" alone.
+type Image = Value[image]
+
+// ImageType is the type of Image.
+var ImageType Type[image]
+
+type image struct{}
+
+func (image) name() string { return "Image" }
+
+// same follows engine.Image.AnswersTo: a name without a slash is that of any image which
+// ends in it. "ubuntu/noble" and "custom/noble" are two.
+func (image) same(a, b string) bool {
+	return !strings.Contains(a, "/") && strings.HasSuffix(b, "/"+a) || !strings.Contains(b, "/") && strings.HasSuffix(a, "/"+b)
+}
+
+func (image) canonical(text string) string { return text }
+
+func (image) problem(text string) string {
+	parts := strings.Split(text, "/")
+	wrong := len(parts) > 2
+	for _, part := range parts {
+		wrong = wrong || part == "" || strings.ContainsFunc(part, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	}
+	if !wrong {
+		return ""
+	}
+	return fmt.Sprintf(`%s is no name of an image. Write it as MAAS lists it, such as "ubuntu/noble" or "custom/mine", or leave it out for MAAS's default.`, quoted(text))
+}
+
+// maxQuoted is how much of a text a message repeats.
+const maxQuoted = 100
+
+// quoted is a text as messages repeat it.
+func quoted(text string) string {
+	if len(text) > maxQuoted {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(text[:maxQuoted], ""))
+	}
+	return fmt.Sprintf("%q", text)
+}

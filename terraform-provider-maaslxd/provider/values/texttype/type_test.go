@@ -1,0 +1,234 @@
+package texttype
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+var (
+	_ basetypes.StringTypable                    = Type[image]{}
+	_ basetypes.StringValuableWithSemanticEquals = Value[image]{}
+	_ xattr.ValidateableAttribute                = Value[image]{}
+)
+
+var huge = strings.Repeat("x", 1<<20)
+
+// TestSame compares texts in the way of a framework: as values of a type.
+func TestSame(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		of     attr.Type
+		a, b   string
+		want   bool
+	}{
+		"Image":              {"A short name is that of one image.", ImageType, "noble", "ubuntu/noble", true},
+		"ImageOfOthers":      {"The engine finds an image of a user's own by its short name, too.", ImageType, "mine", "custom/mine", true},
+		"ImageOfTwo":         {"Two images of one short name are two.", ImageType, "ubuntu/noble", "custom/noble", false},
+		"ImageEnd":           {"The end of a word is no name.", ImageType, "oble", "ubuntu/noble", false},
+		"ImageCase":          {"MAAS tells them apart.", ImageType, "Noble", "ubuntu/noble", false},
+		"ImageEmpty":         {"An empty name is none.", ImageType, "", "ubuntu/noble", false},
+		"ImageHuge":          {"Size does not matter.", ImageType, huge, "custom/" + huge, true},
+		"Address":            {"Scheme and port have defaults.", AddressType, "10.0.0.5", "https://10.0.0.5:8443", true},
+		"AddressSlash":       {"So does the path.", AddressType, "https://kvm1:8443/", "KVM1", true},
+		"AddressPort":        {"Two ports are two LXDs.", AddressType, "10.0.0.5:8444", "10.0.0.5", false},
+		"AddressIPv6":        {"IPv6 has many spellings.", AddressType, "https://[FD00:0:0::5]:8443", "fd00::5", true},
+		"AddressEmpty":       {"None is not one.", AddressType, "", "10.0.0.5", false},
+		"AddressHuge":        {"Size does not matter.", AddressType, huge, "https://" + huge + ":8443", true},
+		"IP":                 {"IPv6 has many spellings.", IPType, "FD00:0::0010", "fd00::10", true},
+		"IPOther":            {"Two addresses.", IPType, "10.0.0.1", "10.0.0.2", false},
+		"IPMapped":           {"It is one of another family.", IPType, "::ffff:10.0.0.1", "10.0.0.1", false},
+		"IPHuge":             {"What is no address is only itself.", IPType, huge, huge + "x", false},
+		"Prefix":             {"IPv6 has many spellings.", PrefixType, "FD42:0::1/64", "fd42::1/64", true},
+		"PrefixLength":       {"The prefix counts.", PrefixType, "10.0.0.1/24", "10.0.0.1/25", false},
+		"PrefixNone":         {"A word is only itself.", PrefixType, "none", "10.0.0.1/24", false},
+		"Subnet":             {"A CIDR has many spellings.", SubnetType, "FD00:0::/64", "fd00::/64", true},
+		"SubnetOther":        {"Two subnets.", SubnetType, "10.0.0.0/24", "10.0.0.0/25", false},
+		"SubnetName":         {"What a name means only MAAS knows.", SubnetType, "lan", "10.0.0.0/24", false},
+		"SubnetNameSame":     {"One name is one subnet.", SubnetType, "lan", "lan", true},
+		"SubnetNameOtherWay": {"Names have no spellings.", SubnetType, "lan", "LAN", false},
+		"SubnetHuge":         {"Size does not matter.", SubnetType, huge, huge, true},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			a, b := valueOf(t, tc.of, tc.a), valueOf(t, tc.of, tc.b)
+			for _, pair := range [][2]basetypes.StringValuableWithSemanticEquals{{a, b}, {b, a}} {
+				if got, diags := pair[0].StringSemanticEquals(t.Context(), pair[1]); got != tc.want || diags.HasError() {
+					t.Errorf("%s\nequal: %t, want %t: %v", tc.reason, got, tc.want, diags)
+				}
+			}
+			if a.Equal(b) != (tc.a == tc.b) {
+				t.Errorf("equal as texts: %t", a.Equal(b))
+			}
+		})
+	}
+}
+
+// valueOf makes a value as the framework does.
+func valueOf(t *testing.T, of attr.Type, text any) basetypes.StringValuableWithSemanticEquals {
+	t.Helper()
+	v, err := of.ValueFromTerraform(t.Context(), tftypes.NewValue(tftypes.String, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, ok := v.(basetypes.StringValuableWithSemanticEquals)
+	if !ok || !v.Type(t.Context()).Equal(of) {
+		t.Fatalf("%T is no value of %s", v, of)
+	}
+	return value
+}
+
+// TestSameAbsent: null and unknown are texts of no thing.
+func TestSameAbsent(t *testing.T) {
+	t.Parallel()
+	null, unknown, known := Image{}, ImageType.Unknown(), ImageType.Of("noble")
+	if !null.IsNull() || !ImageType.Of("").IsNull() || !null.Equal(ImageType.Of("")) {
+		t.Error("the zero value and that of no text are not null")
+	}
+	cases := map[string]struct {
+		a, b Image
+		want bool
+	}{
+		"Nulls":        {null, null, true},
+		"NullKnown":    {null, known, false},
+		"NullUnknown":  {null, unknown, false},
+		"Unknowns":     {unknown, unknown, false},
+		"UnknownKnown": {unknown, known, false},
+	}
+	for title, tc := range cases {
+		if tc.a.Same(tc.b) != tc.want || tc.b.Same(tc.a) != tc.want {
+			t.Errorf("%s: want %t", title, tc.want)
+		}
+	}
+	if got, _ := known.StringSemanticEquals(t.Context(), types.StringValue("noble")); got {
+		t.Error("a value of another type is equal")
+	}
+	if ImageType.Equal(SubnetType) || ImageType.Equal(types.StringType) || !ImageType.Equal(ImageType) {
+		t.Error("two types are one")
+	}
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		of   attr.Type
+		text any // nil: null
+		want string
+	}{
+		"Image":             {ImageType, "ubuntu/noble", ""},
+		"ImageShort":        {ImageType, "noble", ""},
+		"ImageNull":         {ImageType, nil, ""},
+		"ImageUnknown":      {ImageType, tftypes.UnknownValue, ""},
+		"ImageEmpty":        {ImageType, "", `"" is no name of an image`},
+		"ImageSpace":        {ImageType, "ubuntu noble", "as MAAS lists it"},
+		"ImageParts":        {ImageType, "a/b/c", "as MAAS lists it"},
+		"ImageHalf":         {ImageType, "ubuntu/", "as MAAS lists it"},
+		"ImageHuge":         {ImageType, " " + huge, `x"… is no name`},
+		"Address":           {AddressType, "10.0.0.5", ""},
+		"AddressURL":        {AddressType, "https://kvm1.example.com:8443/", ""},
+		"AddressIPv6":       {AddressType, "[fd00::5]:8443", ""},
+		"AddressBareIPv6":   {AddressType, "fd00::5", ""},
+		"AddressNull":       {AddressType, nil, ""},
+		"AddressUnknown":    {AddressType, tftypes.UnknownValue, ""},
+		"AddressEmpty":      {AddressType, "", "is no address of an LXD"},
+		"AddressPort":       {AddressType, "10.0.0.5:99999", "is no address of an LXD"},
+		"AddressPath":       {AddressType, "https://10.0.0.5/1.0", "is no address of an LXD"},
+		"AddressSpace":      {AddressType, "10.0.0.5 ", "is no address of an LXD"},
+		"AddressUser":       {AddressType, "https://root@10.0.0.5", "is no address of an LXD"},
+		"AddressHuge":       {AddressType, huge + " ", `x"… is no address`},
+		"IP":                {IPType, "fd00::10", ""},
+		"IPNull":            {IPType, nil, ""},
+		"IPUnknown":         {IPType, tftypes.UnknownValue, ""},
+		"IPEmpty":           {IPType, "", "is not an IP address"},
+		"IPMask":            {IPType, "10.0.0.10/24", "without a mask"},
+		"IPZone":            {IPType, "fe80::1%eth0", "or a zone"},
+		"IPHuge":            {IPType, huge, `x"… is not an IP address`},
+		"Prefix":            {PrefixType, "10.10.0.1/24", ""},
+		"PrefixNone":        {PrefixType, "none", ""},
+		"PrefixNull":        {PrefixType, nil, ""},
+		"PrefixUnknown":     {PrefixType, tftypes.UnknownValue, ""},
+		"PrefixEmpty":       {PrefixType, "", "no address of a bridge"},
+		"PrefixAuto":        {PrefixType, "auto", "no address of a bridge"},
+		"Subnet":            {SubnetType, "lan", ""},
+		"SubnetCIDR":        {SubnetType, "10.0.0.0/24", ""},
+		"SubnetSlash":       {SubnetType, "lab/dmz", ""},
+		"SubnetAddress":     {SubnetType, "10.0.0.5", ""},
+		"SubnetNull":        {SubnetType, nil, ""},
+		"SubnetUnknown":     {SubnetType, tftypes.UnknownValue, ""},
+		"SubnetEmpty":       {SubnetType, " ", "It is empty"},
+		"SubnetPrefix":      {SubnetType, "10.0.0.0/33", "its prefix is too long"},
+		"SubnetHostBits":    {SubnetType, "10.0.0.5/24", `Write the subnet: "10.0.0.0/24".`},
+		"SubnetHugeIsAName": {SubnetType, huge, ""},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			v := valueOf(t, tc.of, tc.text).(xattr.ValidateableAttribute)
+			var resp xattr.ValidateAttributeResponse
+			v.ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{Path: path.Root("a")}, &resp)
+			got := ""
+			if len(resp.Diagnostics) > 0 {
+				got = resp.Diagnostics[0].Detail()
+			}
+			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) || len(got) > 400 {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		ImageType.Of("noble").Canonical():              "noble",
+		AddressType.Of("[FD00::0:5]").Canonical():      "https://[fd00::5]:8443",
+		IPType.Of("FD00:0::10").Canonical():            "fd00::10",
+		PrefixType.Of("FD42:0::1/64").Canonical():      "fd42::1/64",
+		SubnetType.Of("FD00:0::/64").Canonical():       "fd00::/64",
+		SubnetType.Of("lan").Canonical():               "lan",
+		Address{}.Canonical() + IP{}.Canonical() + "-": "-",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestKeepSpelling: the framework asks no type when it plans.
+func TestKeepSpelling(t *testing.T) {
+	t.Parallel()
+	null, unknown := types.StringNull(), types.StringUnknown()
+	text := types.StringValue
+	cases := map[string]struct {
+		reason                    string
+		config, state, plan, want types.String
+	}{
+		"Same":    {"Nothing changes.", text("noble"), text("ubuntu/noble"), text("noble"), text("ubuntu/noble")},
+		"Other":   {"It is another image.", text("jammy"), text("ubuntu/noble"), text("jammy"), text("jammy")},
+		"Create":  {"There is nothing yet.", text("noble"), null, text("noble"), text("noble")},
+		"Unknown": {"It may be another one.", unknown, text("ubuntu/noble"), unknown, unknown},
+		"Removed": {"Others decide what becomes of it.", null, text("ubuntu/noble"), null, null},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			resp := planmodifier.StringResponse{PlanValue: tc.plan}
+			ImageType.KeepSpelling().PlanModifyString(context.Background(), planmodifier.StringRequest{
+				ConfigValue: tc.config, StateValue: tc.state, PlanValue: tc.plan,
+			}, &resp)
+			if !resp.PlanValue.Equal(tc.want) {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, resp.PlanValue, tc.want)
+			}
+		})
+	}
+}
