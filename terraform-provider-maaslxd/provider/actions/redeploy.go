@@ -17,6 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/operate"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // redeployTimeout is said in the schema, too.
@@ -32,7 +33,7 @@ type redeployAction struct{ configuredAction }
 
 type redeployModel struct {
 	Machine  types.String   `tfsdk:"machine"`
-	Image    types.String   `tfsdk:"image"`
+	Image    texttype.Image `tfsdk:"image"`
 	Kernel   types.String   `tfsdk:"kernel"`
 	UserData types.String   `tfsdk:"user_data"`
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
@@ -57,7 +58,7 @@ func (a *redeployAction) Schema(ctx context.Context, _ action.SchemaRequest, res
 		Attributes: map[string]schema.Attribute{
 			"machine": machineAttribute("VM to redeploy"),
 			"image": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.NotEmpty()},
+				Optional: true, CustomType: texttype.ImageType,
 				MarkdownDescription: "Image to deploy, such as `ubuntu/noble`. Default: the image and the kernel that are deployed.",
 			},
 			"kernel": schema.StringAttribute{

@@ -3,15 +3,14 @@ package client
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/types"
-
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // SameSubnet tells whether two texts name one subnet, by its name or its CIDR, of those
 // that list finds. Where MAAS cannot be asked, only equal texts do.
-func SameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had types.String) bool {
-	if want.Equal(had) {
+func SameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had texttype.Subnet) bool {
+	if want.Same(had) {
 		return true
 	}
 	if want.IsUnknown() || had.IsNull() {
@@ -21,8 +20,8 @@ func SameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet
 	if err != nil {
 		return false
 	}
-	wanted, found := subnetOf(all, want.ValueString())
-	before, known := subnetOf(all, had.ValueString())
+	wanted, found := subnetOf(all, want.Canonical())
+	before, known := subnetOf(all, had.Canonical())
 	return found && known && wanted.ID == before.ID
 }
 

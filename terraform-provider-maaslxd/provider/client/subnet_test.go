@@ -5,9 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/types"
-
 	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 func TestSameSubnet(t *testing.T) {
@@ -18,19 +17,20 @@ func TestSameSubnet(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason    string
-		want, had types.String
+		want, had texttype.Subnet
 		err       error
 		same      bool
 	}{
-		"Equal":     {"Nobody has to be asked.", types.StringValue("x"), types.StringValue("x"), errors.New("away"), true},
-		"NameCIDR":  {"A name and its CIDR.", types.StringValue("10.0.0.0/24"), types.StringValue("lan"), nil, true},
-		"Other":     {"Two subnets.", types.StringValue("10.1.0.0/24"), types.StringValue("lan"), nil, false},
-		"Ambiguous": {"A name of two subnets is neither.", types.StringValue("twice"), types.StringValue("10.1.0.0/24"), nil, false},
-		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", types.StringValue("10.0.0.0/24"), types.StringValue("10.3.0.0/24"), nil, false},
-		"Gone":      {"Two that MAAS does not know are not the same.", types.StringValue("a"), types.StringValue("b"), nil, false},
-		"Imported":  {"An unknown past is no past.", types.StringValue("lan"), types.StringNull(), nil, false},
-		"Unknown":   {"Nor is an unknown future.", types.StringUnknown(), types.StringValue("lan"), nil, false},
-		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", types.StringValue("10.0.0.0/24"), types.StringValue("lan"), errors.New("away"), false},
+		"Equal":     {"Nobody has to be asked.", texttype.SubnetType.Of("x"), texttype.SubnetType.Of("x"), errors.New("away"), true},
+		"NameCIDR":  {"A name and its CIDR.", texttype.SubnetType.Of("10.0.0.0/24"), texttype.SubnetType.Of("lan"), nil, true},
+		"Other":     {"Two subnets.", texttype.SubnetType.Of("10.1.0.0/24"), texttype.SubnetType.Of("lan"), nil, false},
+		"Ambiguous": {"A name of two subnets is neither.", texttype.SubnetType.Of("twice"), texttype.SubnetType.Of("10.1.0.0/24"), nil, false},
+		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", texttype.SubnetType.Of("10.0.0.0/24"), texttype.SubnetType.Of("10.3.0.0/24"), nil, false},
+		"Gone":      {"Two that MAAS does not know are not the same.", texttype.SubnetType.Of("a"), texttype.SubnetType.Of("b"), nil, false},
+		"Imported":  {"An unknown past is no past.", texttype.SubnetType.Of("lan"), texttype.Subnet{}, nil, false},
+		"Unknown":   {"Nor is an unknown future.", texttype.SubnetType.Unknown(), texttype.SubnetType.Of("lan"), nil, false},
+		"Spelling":  {"IPv6 has many spellings.", texttype.SubnetType.Of("FD00:0::/64"), texttype.SubnetType.Of("fd00::/64"), errors.New("away"), true},
+		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", texttype.SubnetType.Of("10.0.0.0/24"), texttype.SubnetType.Of("lan"), errors.New("away"), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

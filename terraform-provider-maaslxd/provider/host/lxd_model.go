@@ -10,6 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // lxdModel is how a machine sets LXD up at its first boot.
@@ -18,7 +19,7 @@ type lxdModel struct {
 	Project             types.String `tfsdk:"project"`
 	ProjectFeatures     types.Map    `tfsdk:"project_features"`
 	ProjectLimits       types.Map    `tfsdk:"project_limits"`
-	ListenAddress       types.String `tfsdk:"listen_address"`
+	ListenAddress       texttype.IP  `tfsdk:"listen_address"`
 	ListenPort          types.Int64  `tfsdk:"listen_port"`
 	StoragePools        types.Map    `tfsdk:"storage_pools"`
 	Networks            types.Map    `tfsdk:"networks"`
@@ -41,11 +42,11 @@ type lxdCephModel struct {
 }
 
 type lxdNetworkModel struct {
-	Kind        types.String `tfsdk:"kind"`
-	Parent      types.String `tfsdk:"parent"`
-	IPv4Address types.String `tfsdk:"ipv4_address"`
-	IPv6Address types.String `tfsdk:"ipv6_address"`
-	NAT         types.Bool   `tfsdk:"nat"`
+	Kind        types.String    `tfsdk:"kind"`
+	Parent      types.String    `tfsdk:"parent"`
+	IPv4Address texttype.Prefix `tfsdk:"ipv4_address"`
+	IPv6Address texttype.Prefix `tfsdk:"ipv6_address"`
+	NAT         types.Bool      `tfsdk:"nat"`
 }
 
 type lxdProfileModel struct {
@@ -63,7 +64,7 @@ var (
 		"driver": types.StringType, "size_gb": types.Int64Type, "source": types.StringType, "wipe": types.BoolType, "ceph": lxdCephType,
 	}}
 	lxdNetworkType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"kind": types.StringType, "parent": types.StringType, "ipv4_address": types.StringType, "ipv6_address": types.StringType, "nat": types.BoolType,
+		"kind": types.StringType, "parent": types.StringType, "ipv4_address": texttype.PrefixType, "ipv6_address": texttype.PrefixType, "nat": types.BoolType,
 	}}
 	lxdProfileType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"name": types.StringType, "pool": types.StringType, "network": types.StringType, "config": types.MapType{ElemType: types.StringType},
@@ -71,7 +72,7 @@ var (
 	lxdType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"channel": types.StringType, "project": types.StringType,
 		"project_features": types.MapType{ElemType: types.BoolType}, "project_limits": types.MapType{ElemType: types.StringType},
-		"listen_address": types.StringType, "listen_port": types.Int64Type,
+		"listen_address": texttype.IPType, "listen_port": types.Int64Type,
 		"storage_pools": types.MapType{ElemType: lxdPoolType}, "networks": types.MapType{ElemType: lxdNetworkType},
 		"profile": lxdProfileType, "trusted_certificates": types.ListType{ElemType: types.StringType},
 	}}
@@ -116,7 +117,7 @@ func (m hostState) firstBoot(ctx context.Context, diags *diag.Diagnostics) cloud
 
 func (l lxdModel) host(ctx context.Context, diags *diag.Diagnostics) cloudinit.Host {
 	h := cloudinit.Host{
-		Channel: l.Channel.ValueString(), ListenAddress: l.ListenAddress.ValueString(), ListenPort: int(l.ListenPort.ValueInt64()),
+		Channel: l.Channel.ValueString(), ListenAddress: l.ListenAddress.Canonical(), ListenPort: int(l.ListenPort.ValueInt64()),
 		Project: cloudinit.Project{
 			Features: values.DecodeMap[bool](ctx, l.ProjectFeatures, diags), Limits: values.DecodeMap[string](ctx, l.ProjectLimits, diags),
 		},
@@ -127,7 +128,7 @@ func (l lxdModel) host(ctx context.Context, diags *diag.Diagnostics) cloudinit.H
 	for name, n := range values.DecodeMap[lxdNetworkModel](ctx, l.Networks, diags) {
 		h.Networks = put(h.Networks, name, cloudinit.Network{
 			Kind: cloudinit.NetworkKind(n.Kind.ValueString()), Parent: n.Parent.ValueString(),
-			IPv4Address: n.IPv4Address.ValueString(), IPv6Address: n.IPv6Address.ValueString(), NAT: n.NAT.ValueBool(),
+			IPv4Address: n.IPv4Address.Canonical(), IPv6Address: n.IPv6Address.Canonical(), NAT: n.NAT.ValueBool(),
 		})
 	}
 	if p := values.Decode[lxdProfileModel](ctx, l.Profile, diags); p != nil {

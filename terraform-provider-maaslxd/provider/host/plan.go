@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -210,7 +209,7 @@ func (p *hostPlan) planWork() {
 	open(&p.plan.LXDVersion, types.StringNull())
 	open(&p.plan.Fingerprint, types.StringNull())
 	open(&p.plan.ServerFingerprint, p.config.ServerFingerprint)
-	open(&p.plan.LXDAddress, types.StringNull())
+	open(&p.plan.LXDAddress.StringValue, types.StringNull())
 	open(&p.plan.Zone, p.config.Zone)
 	open(&p.plan.Pool, p.config.Pool)
 	open(&p.plan.DefaultStoragePool, p.config.DefaultStoragePool)
@@ -239,15 +238,4 @@ func (p *hostPlan) planAnew() {
 	p.diags.AddAttributeWarning(path.Root("status"), "The host will be replaced", fmt.Sprintf(
 		"Machine %s ended in the state %q before the host was finished. There is nothing to go on with, so it is released and the host made anew.",
 		p.state.Hostname.ValueString(), status))
-}
-
-// sameEndpoint tells whether two texts are one address of an LXD.
-func sameEndpoint(a, b string) bool { return endpointText(a) == endpointText(b) }
-
-func endpointText(address string) string {
-	_, host, found := strings.Cut(address, "://")
-	if !found {
-		host = address
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(host, "/"), ":8443"))
 }

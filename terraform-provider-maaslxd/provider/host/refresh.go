@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // statusWaiting is the status of a host whose machine is deployed, and whose
@@ -31,7 +32,7 @@ func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnos
 	v := h.VMHost
 	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
 	values.FillString(&m.Hostname, h.Machine.Hostname)
-	values.FillString(&m.LXDAddress, h.Address)
+	values.FillString(&m.LXDAddress.StringValue, h.Address)
 	values.FillString(&m.Zone, v.Zone)
 	values.FillString(&m.Pool, v.Pool)
 	values.FillString(&m.DefaultStoragePool, v.DefaultPool())
@@ -84,11 +85,11 @@ func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	m.Cores = amountOf(ctx, v, v.Cores, v.CPUOvercommit, diags)
 	m.MemoryMiB = amountOf(ctx, v, v.MemoryMiB, v.MemoryOvercommit, diags)
 	m.StoragePools = poolsOf(ctx, v, diags)
-	if h.Address != "" && !sameEndpoint(h.Address, m.LXDAddress.ValueString()) {
-		m.LXDAddress = types.StringValue(h.Address)
-	}
-	if values.IsSet(m.Address) && h.Address != "" && !sameEndpoint(h.Address, m.Address.ValueString()) {
-		m.Address = types.StringValue(h.Address)
+	if h.Address != "" { // of one address, the type keeps the spelling
+		m.LXDAddress = texttype.AddressType.Of(h.Address)
+		if values.IsSet(m.Address) {
+			m.Address = m.LXDAddress
+		}
 	}
 	if h.Fingerprint != "" {
 		m.Fingerprint = types.StringValue(h.Fingerprint)
@@ -130,7 +131,7 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 	// address. What it shows as installed there nobody deployed.
 	byAddress := !n.Foreign && h.Machine.PowerType == "" && e.Address != ""
 	if byAddress {
-		m.Address = types.StringValue(e.Address)
+		m.Address = texttype.AddressType.Of(e.Address)
 	} else {
 		m.Machine = types.StringValue(h.Machine.Hostname)
 	}
@@ -142,7 +143,7 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 		m.TrustedFingerprints = fingerprintSet([]string{h.Fingerprint})
 	}
 	if e.Address != "" {
-		m.LXDAddress = types.StringValue(e.Address)
+		m.LXDAddress = texttype.AddressType.Of(e.Address)
 	}
 	if e.Project != "" && e.Project != cloudinit.DefaultProject {
 		m.LXD = values.Encode(ctx, lxdType, noLXD(e.Project), diags)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // planReplacement lists the attributes whose change cannot be made in place.
@@ -22,7 +23,7 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		replaces   bool
 	}{
 		{"machine", false, !p.config.Machine.IsNull() && !p.sameMachine(ctx)},
-		{"address", false, p.config.registers() && !sameEndpoint(p.config.Address.ValueString(), p.state.endpoint())},
+		{"address", false, p.config.registers() && !texttype.AddressType.Same(p.config.Address.ValueString(), p.state.endpoint())},
 		{"lxd", false, p.otherProject(ctx)},
 		{"lxd", true, installed && !p.sameLXD(ctx)},
 		{"bridge", true, installed && !p.sameBridge(ctx)},

@@ -22,6 +22,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // What is done with a machine whose create failed for good.
@@ -89,11 +90,10 @@ func wayInAttributes() map[string]schema.Attribute {
 		},
 		"selector": selectorAttribute(exactly),
 		"address": schema.StringAttribute{
-			Optional: true,
+			Optional: true, CustomType: texttype.AddressType, PlanModifiers: []planmodifier.String{texttype.AddressType.KeepSpelling()},
 			MarkdownDescription: "Address of an LXD that runs already, as MAAS reaches it: `10.0.0.5` or `https://10.0.0.5:8443`. It is only registered, and " +
 				"must trust the fleet's certificate for the project; LXD 4.16 or newer. On LXD 6.7 or newer MAAS makes no VMs." + exactly +
 				" `lxd_address` tells where the LXD of any host listens. **Setting it to another address replaces the host.**",
-			Validators: []validator.String{values.NotEmpty()},
 		},
 		"server_fingerprint": schema.StringAttribute{
 			Optional: true, Computed: true,

@@ -8,10 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // maxPort is the last port of TCP.
@@ -55,7 +57,10 @@ func lxdAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
 			MarkdownDescription: "Limits of the project by LXD's names without `limits.`, such as `cpu` or `memory`. Default: none.",
 		},
-		"listen_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IP address at which LXD's API listens, without a port. Default: all of the machine's."},
+		"listen_address": schema.StringAttribute{
+			Optional: true, CustomType: texttype.IPType, PlanModifiers: []planmodifier.String{texttype.IPType.KeepSpelling()},
+			MarkdownDescription: "IP address at which LXD's API listens, without a port. Default: all of the machine's.",
+		},
 		"listen_port": schema.Int64Attribute{
 			Optional: true, MarkdownDescription: fmt.Sprintf("Port of LXD's API. Default %d.", cloudinit.DefaultPort),
 			Validators: []validator.Int64{int64validator.Between(1, maxPort)},
@@ -126,10 +131,16 @@ func lxdNetworksAttribute() schema.Attribute {
 				Validators: []validator.String{stringvalidator.OneOf(networkKinds...)},
 			},
 			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC below a `macvlan`."},
-			"ipv4_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."},
-			"ipv6_address": schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 address of a `managed` bridge in the same way. Default `none`."},
+			"ipv4_address": bridgeAddress("IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
+			"ipv6_address": bridgeAddress("IPv6 address of a `managed` bridge in the same way. Default `none`."),
 			"nat":          schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
 		}},
+	}
+}
+
+func bridgeAddress(description string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, CustomType: texttype.PrefixType, MarkdownDescription: description, PlanModifiers: []planmodifier.String{texttype.PrefixType.KeepSpelling()},
 	}
 }
 

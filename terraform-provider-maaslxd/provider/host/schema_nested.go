@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 func selectorAttribute(exactly string) schema.Attribute {
@@ -52,8 +53,9 @@ func bridgeAttribute() schema.Attribute {
 			},
 			"subnet": schema.StringAttribute{
 				Optional:            true,
+				CustomType:          texttype.SubnetType,
+				PlanModifiers:       []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 				MarkdownDescription: "Subnet from which the host gets its address: its name in MAAS, or its CIDR. MAAS must serve DHCP on its VLAN. Default: that of the interface.",
-				Validators:          []validator.String{values.NotEmpty()},
 			},
 		},
 	}
@@ -74,7 +76,10 @@ func hostSeenAttributes() map[string]schema.Attribute {
 			Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null until it is registered.",
 			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 		},
-		"lxd_address":   text("Address where the LXD of the host listens, as MAAS reaches it. Null until it is known."),
+		"lxd_address": schema.StringAttribute{
+			Computed: true, CustomType: texttype.AddressType, MarkdownDescription: "Address where the LXD of the host listens, as MAAS reaches it. Null until it is known.",
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
 		"lxd_version":   text("Version of LXD. Null until MAAS has reached it."),
 		"cores":         amountSeenAttribute("Cores"),
 		"memory_mib":    amountSeenAttribute("Memory in MiB"),

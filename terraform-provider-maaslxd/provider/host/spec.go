@@ -65,7 +65,7 @@ func (m hostState) bridge(ctx context.Context, diags *diag.Diagnostics) *engine.
 	}
 	spec := engine.BridgeSpec{Name: bridgeOf(m.firstBoot(ctx, diags).Networks)}
 	if b := values.Decode[bridgeModel](ctx, m.Bridge, diags); b != nil {
-		spec.NIC, spec.Subnet = b.NIC.ValueString(), b.Subnet.ValueString()
+		spec.NIC, spec.Subnet = b.NIC.ValueString(), b.Subnet.Canonical()
 		switch {
 		case values.IsSet(b.Name):
 			spec.Name = b.Name.ValueString()

@@ -39,6 +39,9 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	if diags.HasError() {
 		return
 	}
+	if !values.IsWellFormed(ctx, req.Config) { // the types say so
+		return
+	}
 	checkWayIn(config, diags)
 	checkUnused(ctx, config, diags)
 	checkOneNetwork(config, diags)

@@ -13,6 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // machineModel is a maaslxd_machine as Terraform holds it: configuration, plan or state.
@@ -44,13 +45,13 @@ type machineModel struct {
 
 // interfaceModel is an interface with a fixed address.
 type interfaceModel struct {
-	NIC    types.String `tfsdk:"nic"`
-	Subnet types.String `tfsdk:"subnet"`
-	IP     types.String `tfsdk:"ip"`
+	NIC    types.String    `tfsdk:"nic"`
+	Subnet texttype.Subnet `tfsdk:"subnet"`
+	IP     texttype.IP     `tfsdk:"ip"`
 }
 
 var interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"nic": types.StringType, "subnet": types.StringType, "ip": types.StringType,
+	"nic": types.StringType, "subnet": texttype.SubnetType, "ip": texttype.IPType,
 }}
 
 // deployModel is what to install.

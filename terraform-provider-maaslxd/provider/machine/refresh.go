@@ -13,6 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // fill completes a plan with what was seen of the machine. What the plan says stays: a
@@ -121,7 +122,7 @@ func seenAddresses(ctx context.Context, m engine.Machine, diags *diag.Diagnostic
 		for _, l := range links {
 			if l.Mode == "static" && l.IP != "" && l.Subnet != "" {
 				interfaces[labelFor(name, len(interfaces))] = interfaceModel{
-					NIC: types.StringValue(name), Subnet: types.StringValue(l.Subnet), IP: types.StringValue(l.IP),
+					NIC: types.StringValue(name), Subnet: texttype.SubnetType.Of(l.Subnet), IP: texttype.IPType.Of(l.IP),
 				}
 			}
 		}

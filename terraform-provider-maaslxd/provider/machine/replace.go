@@ -79,11 +79,11 @@ func (p *machinePlan) otherAddresses(ctx context.Context) bool {
 	}
 	had := map[string]interfaceModel{}
 	for _, i := range p.state.interfaces(ctx, p.diags) {
-		had[i.IP.ValueString()] = i
+		had[i.IP.Canonical()] = i
 	}
 	want := p.plan.interfaces(ctx, p.diags)
 	for _, label := range labels(want) {
-		before, found := had[want[label].IP.ValueString()]
+		before, found := had[want[label].IP.Canonical()]
 		if !found || !p.sameInterface(ctx, want[label], before) {
 			return true
 		}

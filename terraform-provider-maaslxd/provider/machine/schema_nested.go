@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // maxInterfaces only catches slips of the pen.
@@ -33,13 +34,15 @@ func interfacesAttribute() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"ip": schema.StringAttribute{
 				Required:            true,
+				CustomType:          texttype.IPType,
 				MarkdownDescription: "Fixed address, which is free and outside MAAS's dynamic and reserved ranges.",
-				Validators:          []validator.String{values.IPAddress("leave the interface out to let MAAS assign one")},
+				PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 			},
 			"subnet": schema.StringAttribute{
 				Optional:            true,
+				CustomType:          texttype.SubnetType,
 				MarkdownDescription: "Subnet of the address: its name in MAAS, or its CIDR. Default: the one that the address lies in.",
-				Validators:          []validator.String{values.NotEmpty()},
+				PlanModifiers:       []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 			},
 			"nic": schema.StringAttribute{
 				Optional: true,

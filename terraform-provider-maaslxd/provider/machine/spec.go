@@ -36,9 +36,9 @@ func fixedAddresses(interfaces map[string]interfaceModel) []engine.FixedAddress 
 		i := interfaces[label]
 		ip, err := netip.ParseAddr(i.IP.ValueString())
 		if err != nil {
-			continue // unknown, or refused by its validator
+			continue // unknown
 		}
-		all = append(all, engine.FixedAddress{Name: label, NIC: i.NIC.ValueString(), Subnet: i.Subnet.ValueString(), IP: ip})
+		all = append(all, engine.FixedAddress{Name: label, NIC: i.NIC.ValueString(), Subnet: i.Subnet.Canonical(), IP: ip})
 	}
 	return all
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // ValidateConfig checks what concerns several attributes at once.
@@ -20,9 +20,12 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 	if diags.HasError() {
 		return
 	}
+	if !values.IsWellFormed(ctx, req.Config) { // the types say so
+		return
+	}
 	checkChoice(config, diags)
 	interfaces := config.interfaces(ctx, diags)
-	values.CheckAddresses(labels(interfaces), func(label string) (subnet, ip types.String) {
+	values.CheckAddresses(labels(interfaces), func(label string) (subnet texttype.Subnet, ip texttype.IP) {
 		return interfaces[label].Subnet, interfaces[label].IP
 	}, diags)
 	if d := config.deploy(ctx, diags); d != nil {

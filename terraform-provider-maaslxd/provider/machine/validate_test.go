@@ -59,7 +59,7 @@ func TestBadConfiguration(t *testing.T) {
 		"Erase":     {"MAAS knows three ways.", object{"release": object{"erase": "shred"}}, "release.erase", `"quick"`},
 		"Cores":     {"Zero is not the same as absent.", object{"machine": nil, "selector": object{"min_cores": 0}}, "selector.min_cores", "at least 1"},
 		"Tag":       {"MAAS takes no such tag.", object{"machine": nil, "selector": object{"tags": []string{"a b"}}}, "selector.tags", "letters, digits"},
-		"NoAddress": {"It is none.", nics(object{"eth0": object{"ip": "10.0.0.0/24"}}), "interfaces.eth0.ip", "leave the interface out"},
+		"NoAddress": {"It is none.", nics(object{"eth0": object{"ip": "10.0.0.0/24"}}), "interfaces.eth0.ip", "without a mask"},
 		"Elsewhere": {"The subnet is another.", nics(object{"eth0": object{"ip": "10.1.0.9", "subnet": "10.0.0.0/24"}}), "interfaces.eth0.ip", "not in 10.0.0.0/24"},
 		"Twice":     {"One address, one interface.", nics(object{"a": object{"ip": "10.0.0.9"}, "b": object{"ip": "10.0.0.9"}}), "interfaces.b.ip", `interface "a" too`},
 		"Label":     {"It is shown in messages.", nics(object{"ETH 0": object{"ip": "10.0.0.9"}}), "interfaces.ETH 0", "must be 1 to 32"},

@@ -30,37 +30,3 @@ func (o Object) Dynamic(t *testing.T) *tfprotov6.DynamicValue {
 	}
 	return &tfprotov6.DynamicValue{JSON: raw}
 }
-
-// computed are the attributes that Terraform takes over from the state where
-// the configuration has none, on whatever level they stand.
-var computed = []string{
-	"id", "vm_host", "strategy", "vm_host_id", "vm_host_name", "cores", "memory_mib", "hugepages", "disks", "zone", "pool", "domain",
-	"fqdn", "status", "ip_addresses", "mac_address", "image", "ephemeral", "interfaces", "kernel",
-	// of VM hosts
-	"system_id", "adopt", "lxd_address", "adopt_existing_vms", "cpu_overcommit", "memory_overcommit", "default_storage_pool", "force_destroy",
-	"on_create_failure", "hostname", "lxd_version", "storage_pools", "certificate_fingerprint", "trusted_fingerprints", "erase",
-	// of machines
-	"architecture", "status_message",
-}
-
-// proposed is what Terraform proposes to a provider: the configuration, and
-// the state where it is computed and not configured.
-func proposed(config, prior Object) Object {
-	out := maps.Clone(config)
-	for _, name := range computed {
-		if config[name] == nil && prior[name] != nil {
-			out[name] = prior[name]
-		}
-	}
-	for name, v := range config {
-		if name == "lxd" {
-			continue // nothing in it is computed
-		}
-		inner, ok := v.(Object)
-		had, hadOK := prior[name].(Object)
-		if ok && hadOK {
-			out[name] = proposed(inner, had)
-		}
-	}
-	return out
-}

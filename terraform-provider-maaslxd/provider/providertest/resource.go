@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -18,6 +19,7 @@ type Resource struct {
 	Name   string       // such as "maaslxd_vm"
 	Type   tftypes.Type // of its configuration, plan and state
 	Server tfprotov6.ProviderServer
+	Schema schema.Schema
 
 	t *testing.T
 }
@@ -31,7 +33,7 @@ func Serve(t *testing.T, constructor func() resource.Resource) *Resource {
 	constructor().Schema(t.Context(), resource.SchemaRequest{}, &described)
 	return &Resource{
 		Name: named.TypeName, Type: described.Schema.Type().TerraformType(t.Context()),
-		Server: providerserver.NewProtocol6(unconfigured{constructor})(), t: t,
+		Server: providerserver.NewProtocol6(unconfigured{constructor})(), Schema: described.Schema, t: t,
 	}
 }
 
@@ -55,7 +57,7 @@ func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
 	}
 	configured, wished := r.absent(), r.absent()
 	if config != nil {
-		configured, wished = config.Dynamic(r.t), proposed(config, state).Dynamic(r.t)
+		configured, wished = config.Dynamic(r.t), proposed(r.Schema.Attributes, config, state).Dynamic(r.t)
 	}
 	resp, err := r.Server.PlanResourceChange(r.t.Context(), &tfprotov6.PlanResourceChangeRequest{
 		TypeName: r.Name, PriorState: prior, PriorPrivate: r.private(notes), Config: configured, ProposedNewState: wished,

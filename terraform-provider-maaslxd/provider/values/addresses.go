@@ -6,19 +6,20 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // CheckAddresses refuses a fixed address outside of its subnet, where the subnet is given
 // as a CIDR, and one address for two interfaces. They are those of the labels in the
 // attribute interfaces.
-func CheckAddresses(labels []string, of func(label string) (subnet, ip types.String), diags *diag.Diagnostics) {
+func CheckAddresses(labels []string, of func(label string) (subnet texttype.Subnet, ip texttype.IP), diags *diag.Diagnostics) {
 	owner := map[netip.Addr]string{}
 	for _, label := range labels {
 		network, address := of(label)
 		ip, err := netip.ParseAddr(address.ValueString())
 		if err != nil {
-			continue // absent, unknown, or refused by its own validator
+			continue // absent, or unknown
 		}
 		at := path.Root("interfaces").AtMapKey(label).AtName("ip")
 		if other, taken := owner[ip]; taken {

@@ -48,7 +48,7 @@ func Conform(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Va
 		}
 		return types.ListValueMust(t.ElemType, elements), nil
 	}
-	return conformPrimitive(at, v, t)
+	return conformPrimitive(ctx, at, v, t)
 }
 
 func conformMap(ctx context.Context, at string, v attr.Value, t types.MapType) (attr.Value, error) {
@@ -89,14 +89,18 @@ func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectT
 }
 
 // conformPrimitive converts as Terraform does: "4" and 4 are the same to it.
-func conformPrimitive(at string, v attr.Value, t attr.Type) (attr.Value, error) {
+func conformPrimitive(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
 	text, ok := textOf(v)
 	if !ok {
 		return nil, unfit(at, "a single value")
 	}
-	switch t.(type) {
-	case basetypes.StringType:
-		return types.StringValue(text), nil
+	switch t := t.(type) {
+	case basetypes.StringTypable: // also those of texttype; what they refuse, LXD's rules refuse
+		fit, diags := t.ValueFromString(ctx, types.StringValue(text))
+		if diags.HasError() {
+			return nil, unfit(at, "a text")
+		}
+		return fit, nil
 	case basetypes.BoolType:
 		if text == "true" || text == "false" {
 			return types.BoolValue(text == "true"), nil

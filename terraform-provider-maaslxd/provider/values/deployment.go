@@ -14,20 +14,21 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // Deployment is what is installed on a machine, as attributes say it.
 type Deployment struct {
-	Image             types.String `tfsdk:"image"`
-	Kernel            types.String `tfsdk:"kernel"`
-	UserDataWO        types.String `tfsdk:"user_data_wo"`
-	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
-	StorageLayout     types.Object `tfsdk:"storage_layout"`
+	Image             texttype.Image `tfsdk:"image"`
+	Kernel            types.String   `tfsdk:"kernel"`
+	UserDataWO        types.String   `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64    `tfsdk:"user_data_wo_version"`
+	StorageLayout     types.Object   `tfsdk:"storage_layout"`
 }
 
 // DeploymentType is the type of the attribute deploy.
 var DeploymentType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"image": types.StringType, "kernel": types.StringType,
+	"image": texttype.ImageType, "kernel": types.StringType,
 	"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type, "storage_layout": StorageLayoutType,
 }}
 
@@ -42,19 +43,19 @@ func (d Deployment) Spec() *engine.Deployment {
 // Installed is the deployment of a machine on which MAAS tells an image and a kernel. Of the
 // storage layout it tells nothing.
 func Installed(image, kernel string) Deployment {
-	return Deployment{Image: types.StringValue(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
+	return Deployment{Image: texttype.ImageType.Of(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
 }
 
 // Fill gives values to what a plan left open, as MAAS tells them.
 func (d *Deployment) Fill(image, kernel string) {
-	FillString(&d.Image, image)
+	FillString(&d.Image.StringValue, image)
 	FillString(&d.Kernel, kernel)
 }
 
 // FillUnsaid gives values to what neither a configuration nor a look has told before.
 func (d *Deployment) FillUnsaid(image, kernel string) {
 	if d.Image.IsNull() {
-		d.Image = OptionalString(image)
+		d.Image = texttype.ImageType.Of(image)
 	}
 	if d.Kernel.IsNull() {
 		d.Kernel = OptionalString(kernel)
@@ -87,8 +88,8 @@ func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 		MarkdownDescription: text.Deploy,
 		Attributes: map[string]schema.Attribute{
 			"image": schema.StringAttribute{
-				Optional: true, Computed: true, MarkdownDescription: text.Image, Validators: []validator.String{Image()},
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+				Optional: true, Computed: true, CustomType: texttype.ImageType, MarkdownDescription: text.Image,
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown(), texttype.ImageType.KeepSpelling()},
 			},
 			"kernel": schema.StringAttribute{
 				Optional: true, Computed: true,
@@ -121,7 +122,7 @@ func (n InstallNotes) ReinstallReason(had, want Deployment) string {
 	// What the configuration named neither then nor now is still installed.
 	image, kernel := cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel)
 	switch {
-	case want.Image.IsUnknown() || IsSet(want.Image) && !SameImage(want.Image.ValueString(), image):
+	case want.Image.IsUnknown() || IsSet(want.Image) && image != "" && !texttype.ImageType.Same(want.Image.ValueString(), image):
 		return "deploy.image changes"
 	case want.Kernel.IsUnknown() || IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(n.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"

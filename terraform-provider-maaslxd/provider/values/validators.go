@@ -3,7 +3,6 @@ package values
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"strings"
 
@@ -44,14 +43,6 @@ func Tag() validator.String {
 	return stringvalidator.RegexMatches(tagName, "must be 1 to 256 letters, digits, hyphens and underscores, as MAAS takes them in tags")
 }
 
-var imageName = regexp.MustCompile(`^[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)?$`)
-
-// Image passes names of images as MAAS lists them.
-func Image() validator.String {
-	return stringvalidator.RegexMatches(imageName,
-		`must be the name of an image as MAAS lists it, such as "ubuntu/noble" or "custom/mine"; leave it out for MAAS's default`)
-}
-
 // NotEmpty refuses "", where leaving the attribute out is meant.
 func NotEmpty() validator.String {
 	return StringRule("not empty", func(s string) string {
@@ -90,14 +81,4 @@ func IsLabel(s string) bool { return label.MatchString(s) }
 // messages, where they should be easy to name.
 func Label() validator.String {
 	return stringvalidator.RegexMatches(label, "must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter or digit")
-}
-
-// IPAddress passes IP addresses; otherwise says what to do without one.
-func IPAddress(otherwise string) validator.String {
-	return StringRule("an IP address", func(s string) string {
-		if addr, err := netip.ParseAddr(s); err != nil || addr.Zone() != "" {
-			return fmt.Sprintf("%q is not an IP address. Write one such as \"10.0.0.10\", without a mask; %s.", s, otherwise)
-		}
-		return ""
-	})
 }

@@ -4,8 +4,12 @@ package values
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -13,6 +17,30 @@ import (
 func KnownThroughout(ctx context.Context, v attr.Value) bool {
 	raw, err := v.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()
+}
+
+// IsWellFormed tells whether the types of all values in a configuration pass them. What they
+// refuse, the framework reports, and nothing else can be judged then.
+func IsWellFormed(ctx context.Context, config tfsdk.Config) bool {
+	v, err := config.Schema.Type().ValueFromTerraform(ctx, config.Raw)
+	return err == nil && isWellFormed(ctx, v)
+}
+
+func isWellFormed(ctx context.Context, v attr.Value) bool {
+	var parts []attr.Value
+	switch v := v.(type) {
+	case xattr.ValidateableAttribute:
+		var resp xattr.ValidateAttributeResponse
+		v.ValidateAttribute(ctx, xattr.ValidateAttributeRequest{}, &resp)
+		return !resp.Diagnostics.HasError()
+	case interface{ Attributes() map[string]attr.Value }:
+		parts = slices.Collect(maps.Values(v.Attributes()))
+	case interface{ Elements() map[string]attr.Value }:
+		parts = slices.Collect(maps.Values(v.Elements()))
+	case interface{ Elements() []attr.Value }:
+		parts = v.Elements()
+	}
+	return !slices.ContainsFunc(parts, func(part attr.Value) bool { return !isWellFormed(ctx, part) })
 }
 
 // OptionalID is null for 0.

@@ -14,6 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // seenInterfaces are the interfaces of a VM whose configuration names none, as
@@ -32,7 +33,7 @@ func seenInterfaces(ctx context.Context, found []engine.MachineInterface, diags 
 		}
 		link := found[n].Links[i]
 		m := interfaceModel{
-			Subnet: types.StringValue(link.Subnet), MACAddress: types.StringValue(found[n].MAC), IPAddresses: values.StringList(values.LinkedIPs(found[n])),
+			Subnet: texttype.SubnetType.Of(link.Subnet), MACAddress: types.StringValue(found[n].MAC), IPAddresses: values.StringList(values.LinkedIPs(found[n])),
 		}
 		m.Mode, m.IP = seenLink(link)
 		m.Addresses = seenAddresses(ctx, slices.Delete(slices.Clone(found[n].Links), i, i+1), diags)
@@ -65,14 +66,14 @@ func interfaceLabels(found []engine.MachineInterface) []string {
 }
 
 // seenLink is the mode of a link where it is not the default one, and its fixed address.
-func seenLink(l engine.InterfaceLink) (mode, ip types.String) {
+func seenLink(l engine.InterfaceLink) (mode types.String, ip texttype.IP) {
 	switch l.Mode {
 	case engine.LinkStatic:
-		return types.StringNull(), values.OptionalString(l.IP)
+		return types.StringNull(), texttype.IPType.Of(l.IP)
 	case engine.LinkDHCP, engine.LinkUp:
-		return types.StringValue(l.Mode), types.StringNull()
+		return types.StringValue(l.Mode), texttype.IP{}
 	}
-	return types.StringNull(), types.StringNull()
+	return types.StringNull(), texttype.IP{}
 }
 
 // seenAddresses are the addresses of an interface besides its first one, null for none.
@@ -82,7 +83,7 @@ func seenAddresses(ctx context.Context, links []engine.InterfaceLink, diags *dia
 		if l.Subnet == "" || l.Mode == engine.LinkUp {
 			continue
 		}
-		a := addressModel{Subnet: types.StringValue(l.Subnet)}
+		a := addressModel{Subnet: texttype.SubnetType.Of(l.Subnet)}
 		a.Mode, a.IP = seenLink(l)
 		seen = append(seen, a)
 	}
@@ -109,7 +110,7 @@ func (i interfaceModel) network() engine.Network {
 	if i.Subnet.IsUnknown() || i.VLAN.IsUnknown() || i.Fabric.IsUnknown() || i.Space.IsUnknown() {
 		return engine.Network{}
 	}
-	n := engine.Network{Subnet: i.Subnet.ValueString(), Fabric: i.Fabric.ValueString(), Space: i.Space.ValueString()}
+	n := engine.Network{Subnet: i.Subnet.Canonical(), Fabric: i.Fabric.ValueString(), Space: i.Space.ValueString()}
 	if !i.VLAN.IsNull() {
 		vid := int(i.VLAN.ValueInt64())
 		n.VID = &vid
@@ -126,7 +127,7 @@ func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) [
 		spec := engine.Interface{Name: label, Subnet: n.Subnet, VID: n.VID, Fabric: n.Fabric, Space: n.Space, IP: addressOf(i.IP), Mode: i.Mode.ValueString(), Bridge: i.Bridge.ValueString(), MAC: i.MACAddress.ValueString()}
 		for _, a := range i.addresses(ctx) {
 			if values.IsSet(a.Subnet) {
-				spec.Addresses = append(spec.Addresses, engine.InterfaceAddress{Subnet: a.Subnet.ValueString(), IP: addressOf(a.IP), Mode: a.Mode.ValueString()})
+				spec.Addresses = append(spec.Addresses, engine.InterfaceAddress{Subnet: a.Subnet.Canonical(), IP: addressOf(a.IP), Mode: a.Mode.ValueString()})
 			}
 		}
 		out = append(out, spec)
@@ -134,8 +135,8 @@ func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) [
 	return out
 }
 
-// addressOf is the zero Addr for null: a validator has checked the rest.
-func addressOf(ip types.String) netip.Addr {
+// addressOf is the zero Addr for null: the type has checked the rest.
+func addressOf(ip texttype.IP) netip.Addr {
 	addr, _ := netip.ParseAddr(ip.ValueString())
 	return addr
 }
@@ -161,19 +162,18 @@ func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostic
 
 // hasInvalidValue tells whether a validator of one attribute refuses it.
 func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
-	texts, modes, ips := []types.String{i.Subnet, i.Fabric, i.Space, i.Bridge}, []types.String{i.Mode}, []types.String{i.IP}
+	texts, modes := []types.String{i.Fabric, i.Space, i.Bridge}, []types.String{i.Mode}
 	if !i.MACAddress.IsNull() && engine.MACProblem(i.MACAddress.ValueString()) != "" {
 		return true
 	}
 	for _, a := range i.addresses(ctx) {
-		texts, modes, ips = append(texts, a.Subnet), append(modes, a.Mode), append(ips, a.IP)
+		modes = append(modes, a.Mode)
 		if a.Mode.ValueString() == engine.LinkUp {
 			return true
 		}
 	}
 	return slices.ContainsFunc(texts, func(s types.String) bool { return !s.IsNull() && strings.TrimSpace(s.ValueString()) == "" }) ||
-		slices.ContainsFunc(modes, func(s types.String) bool { return !s.IsNull() && !slices.Contains(engine.LinkModes, s.ValueString()) }) ||
-		slices.ContainsFunc(ips, func(s types.String) bool { return !s.IsNull() && !addressOf(s).IsValid() })
+		slices.ContainsFunc(modes, func(s types.String) bool { return !s.IsNull() && !slices.Contains(engine.LinkModes, s.ValueString()) })
 }
 
 // sameNetwork tells whether an interface stays in its subnet. Where MAAS cannot be asked,
@@ -181,7 +181,7 @@ func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
 func (p *vmPlan) sameNetwork(ctx context.Context, want, had interfaceModel) bool {
 	wanted, before := want.network(), had.network()
 	switch {
-	case want.Subnet.Equal(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space):
+	case want.Subnet.Same(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space):
 		return true
 	case wanted.IsEmpty() || before.IsEmpty():
 		return false
@@ -199,7 +199,7 @@ func (p *vmPlan) sameNetwork(ctx context.Context, want, had interfaceModel) bool
 // mode or of the further addresses, changes nothing.
 func (p *vmPlan) sameAddresses(ctx context.Context, want, had interfaceModel) bool {
 	switch {
-	case !want.IP.Equal(had.IP), !sameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
+	case !want.IP.Same(had.IP), !sameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
 		return false
 	case want.Addresses.IsNull():
 		return true
@@ -210,7 +210,7 @@ func (p *vmPlan) sameAddresses(ctx context.Context, want, had interfaceModel) bo
 	}
 	for n, w := range wanted {
 		b := before[n]
-		if !client.SameSubnet(ctx, p.subnets, w.Subnet, b.Subnet) || !w.IP.Equal(b.IP) || !sameMode(w.Mode, b.Mode, b.IP) {
+		if !client.SameSubnet(ctx, p.subnets, w.Subnet, b.Subnet) || !w.IP.Same(b.IP) || !sameMode(w.Mode, b.Mode, b.IP) {
 			return false
 		}
 	}
@@ -223,7 +223,7 @@ func sameCard(want, had interfaceModel) bool {
 }
 
 // sameMode tells whether a mode is that of an address which had another one, or none.
-func sameMode(want, had, ip types.String) bool {
+func sameMode(want, had types.String, ip texttype.IP) bool {
 	switch {
 	case want.IsNull() || want.Equal(had):
 		return true

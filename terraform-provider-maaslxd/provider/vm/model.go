@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
@@ -52,31 +53,31 @@ type diskModel struct {
 }
 
 type interfaceModel struct {
-	Subnet      types.String `tfsdk:"subnet"`
-	VLAN        types.Int64  `tfsdk:"vlan"`
-	Fabric      types.String `tfsdk:"fabric"`
-	Space       types.String `tfsdk:"space"`
-	Mode        types.String `tfsdk:"mode"`
-	IP          types.String `tfsdk:"ip"`
-	Addresses   types.List   `tfsdk:"addresses"`
-	Bridge      types.String `tfsdk:"bridge"`
-	MACAddress  types.String `tfsdk:"mac_address"`
-	IPAddresses types.List   `tfsdk:"ip_addresses"`
+	Subnet      texttype.Subnet `tfsdk:"subnet"`
+	VLAN        types.Int64     `tfsdk:"vlan"`
+	Fabric      types.String    `tfsdk:"fabric"`
+	Space       types.String    `tfsdk:"space"`
+	Mode        types.String    `tfsdk:"mode"`
+	IP          texttype.IP     `tfsdk:"ip"`
+	Addresses   types.List      `tfsdk:"addresses"`
+	Bridge      types.String    `tfsdk:"bridge"`
+	MACAddress  types.String    `tfsdk:"mac_address"`
+	IPAddresses types.List      `tfsdk:"ip_addresses"`
 }
 
 // addressModel is an address of an interface besides its first one.
 type addressModel struct {
-	Subnet types.String `tfsdk:"subnet"`
-	IP     types.String `tfsdk:"ip"`
-	Mode   types.String `tfsdk:"mode"`
+	Subnet texttype.Subnet `tfsdk:"subnet"`
+	IP     texttype.IP     `tfsdk:"ip"`
+	Mode   types.String    `tfsdk:"mode"`
 }
 
 type deployModel struct {
-	Image             types.String `tfsdk:"image"`
-	Kernel            types.String `tfsdk:"kernel"`
-	Ephemeral         types.Bool   `tfsdk:"ephemeral"`
-	UserDataWO        types.String `tfsdk:"user_data_wo"`
-	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+	Image             texttype.Image `tfsdk:"image"`
+	Kernel            types.String   `tfsdk:"kernel"`
+	Ephemeral         types.Bool     `tfsdk:"ephemeral"`
+	UserDataWO        types.String   `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64    `tfsdk:"user_data_wo_version"`
 }
 
 var (
@@ -84,15 +85,15 @@ var (
 		"size_gb": types.Int64Type, "pool": types.StringType,
 	}}
 	addressType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"subnet": types.StringType, "ip": types.StringType, "mode": types.StringType,
+		"subnet": texttype.SubnetType, "ip": texttype.IPType, "mode": types.StringType,
 	}}
 	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"subnet": types.StringType, "vlan": types.Int64Type, "fabric": types.StringType, "space": types.StringType, "mode": types.StringType,
-		"ip": types.StringType, "addresses": types.ListType{ElemType: addressType}, "bridge": types.StringType, "mac_address": types.StringType,
+		"subnet": texttype.SubnetType, "vlan": types.Int64Type, "fabric": types.StringType, "space": types.StringType, "mode": types.StringType,
+		"ip": texttype.IPType, "addresses": types.ListType{ElemType: addressType}, "bridge": types.StringType, "mac_address": types.StringType,
 		"ip_addresses": types.ListType{ElemType: types.StringType},
 	}}
 	deployType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"image": types.StringType, "kernel": types.StringType, "ephemeral": types.BoolType,
+		"image": texttype.ImageType, "kernel": types.StringType, "ephemeral": types.BoolType,
 		"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type,
 	}}
 )

@@ -255,7 +255,6 @@ func TestPlanOfChanges(t *testing.T) {
 		"ImageByItsShortName": {
 			reason: "noble is ubuntu/noble.",
 			config: deployedConfig.With(deploy(object{"image": "noble", "user_data_wo_version": 1})), state: deployedState,
-			changed: []string{"deploy"},
 		},
 		"ImageNoLongerSet": {
 			reason: "Any image will do, and there is one.",

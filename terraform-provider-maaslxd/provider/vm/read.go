@@ -15,6 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // Read makes the state say what MAAS says. A VM that is gone leaves the state,
@@ -170,8 +171,8 @@ func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags
 	}
 	found := matchInterfaces(interfaces, vm.Interfaces)
 	for _, label := range interfaceOrder(interfaces) {
-		ip := interfaces[label].IP.ValueString()
-		if ip == "" || slices.Contains(values.LinkedIPs(found[label]), ip) {
+		ip := interfaces[label].IP.Canonical()
+		if ip == "" || slices.ContainsFunc(values.LinkedIPs(found[label]), func(has string) bool { return texttype.IPType.Same(has, ip) }) {
 			continue
 		}
 		diags.AddAttributeWarning(path.Root("interfaces").AtMapKey(label).AtName("ip"),

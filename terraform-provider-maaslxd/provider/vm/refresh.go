@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // fill completes a plan with what was seen of the VM. What the plan says
@@ -36,7 +37,7 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	m.fillDisks(ctx, vm, diags)
 	m.fillInterfaces(ctx, vm, diags)
 	if d := m.deploy(ctx, diags); d != nil {
-		values.FillString(&d.Image, vm.Image)
+		values.FillString(&d.Image.StringValue, vm.Image)
 		values.FillString(&d.Kernel, vm.Kernel)
 		m.Deploy = toObject(ctx, d, diags)
 	}
@@ -239,8 +240,8 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 		d.Kernel = values.OptionalString(vm.Kernel)
 	}
 	failed := vm.Status == engine.StatusFailedDeployment && d != nil && d.Image.ValueString() != ""
-	if d != nil && !failed && (d.Image.ValueString() == "" || !values.SameImage(d.Image.ValueString(), vm.Image)) {
-		d.Image = values.OptionalString(vm.Image)
+	if d != nil && !failed && (vm.Image != "" || d.Image.IsUnknown()) { // of one image, the type keeps the spelling
+		d.Image = texttype.ImageType.Of(vm.Image)
 	}
 	if d != nil && imported {
 		d.Kernel = values.OptionalString(vm.Kernel)

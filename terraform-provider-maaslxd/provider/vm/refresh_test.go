@@ -16,6 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // modelOf reads an object as Terraform would hand it over.
@@ -271,7 +272,7 @@ func TestFillKeepsThePlan(t *testing.T) {
 	var diags diag.Diagnostics
 	plan := modelOf(t, deployedState)
 	plan.Status, plan.FQDN, plan.VMHost = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	plan.Deploy = toObject(t.Context(), &deployModel{Image: types.StringUnknown(), UserDataWOVersion: types.Int64Value(1)}, &diags)
+	plan.Deploy = toObject(t.Context(), &deployModel{Image: texttype.ImageType.Unknown(), UserDataWOVersion: types.Int64Value(1)}, &diags)
 	vm := deployedVM()
 	vm.StatusName, vm.Zone, vm.Image, vm.FQDN, vm.Cores = "Deploying", "elsewhere", "", "web-1.example.com", 9
 	plan.fill(t.Context(), vm, &diags)

@@ -18,6 +18,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 func disksAttribute() schema.Attribute {
@@ -88,8 +89,9 @@ func interfaceAttributes() map[string]schema.Attribute {
 		},
 		"ip": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6, which is free and outside MAAS's dynamic and reserved ranges. Default: `mode` says.",
-			Validators:          []validator.String{values.IPAddress("leave it out to let MAAS assign one")},
+			CustomType:          texttype.IPType,
+			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6, which is free and outside MAAS's dynamic and reserved ranges. Default: `mode` says. If you remove it, the interface keeps it.",
+			PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 		},
 		"addresses": schema.ListNestedAttribute{
 			Optional: true,
@@ -133,10 +135,9 @@ func cardAttributes() map[string]schema.Attribute {
 func networkAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"subnet": schema.StringAttribute{
-			Optional: true,
+			Optional: true, CustomType: texttype.SubnetType, PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value. It may be left out where `vlan`, " +
-				"`fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Give at least one of the four; the subnet must fit all of them.",
-			Validators: []validator.String{values.NotEmpty()},
+				"`fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Give at least one of the four; the subnet must fit all of them. If you remove one, the interface stays in its subnet.",
 		},
 		"vlan": schema.Int64Attribute{
 			Optional:            true,
@@ -161,13 +162,15 @@ func addressAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"subnet": schema.StringAttribute{
 			Required:            true,
+			CustomType:          texttype.SubnetType,
 			MarkdownDescription: "Subnet of the interface's VLAN: its name in MAAS, or its CIDR.",
-			Validators:          []validator.String{values.NotEmpty()},
+			PlanModifiers:       []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 		},
 		"ip": schema.StringAttribute{
 			Optional:            true,
+			CustomType:          texttype.IPType,
 			MarkdownDescription: "Fixed address in that subnet. Default: `mode` says.",
-			Validators:          []validator.String{values.IPAddress("leave it out to let MAAS assign one")},
+			PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 		},
 		"mode": schema.StringAttribute{
 			Optional:            true,
@@ -193,9 +196,9 @@ func deployAttributes() map[string]schema.Attribute {
 		"image": schema.StringAttribute{
 			Optional:            true,
 			Computed:            true,
+			CustomType:          texttype.ImageType,
 			MarkdownDescription: "Image as MAAS lists it, such as `ubuntu/noble`. Default: MAAS's default.",
-			Validators:          []validator.String{values.Image()},
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown(), texttype.ImageType.KeepSpelling()},
 		},
 		"kernel": schema.StringAttribute{
 			Optional:            true,

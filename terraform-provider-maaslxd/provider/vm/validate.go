@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // ValidateConfig checks what concerns several attributes at once.
@@ -21,6 +21,9 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	var config vmModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !values.IsWellFormed(ctx, req.Config) { // the types say so
 		return
 	}
 	checkHost(config, &resp.Diagnostics)
@@ -54,7 +57,7 @@ func checkTriggers(config vmModel, diags *diag.Diagnostics) {
 
 // checkAddresses refuses fixed addresses that cannot be.
 func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
-	values.CheckAddresses(interfaceOrder(interfaces), func(label string) (subnet, ip types.String) {
+	values.CheckAddresses(interfaceOrder(interfaces), func(label string) (subnet texttype.Subnet, ip texttype.IP) {
 		return interfaces[label].Subnet, interfaces[label].IP
 	}, diags)
 }
@@ -74,7 +77,7 @@ func checkCloudInit(d deployModel, diags *diag.Diagnostics) {
 }
 
 // ofUbuntu tells whether an image is one of Ubuntu's, as MAAS's default is.
-func ofUbuntu(image types.String) bool {
+func ofUbuntu(image texttype.Image) bool {
 	name := image.ValueString()
 	return !image.IsUnknown() && (!strings.Contains(name, "/") || strings.HasPrefix(name, "ubuntu/"))
 }

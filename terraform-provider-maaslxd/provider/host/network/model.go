@@ -12,6 +12,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 type networkModel struct {
@@ -43,15 +44,15 @@ type bridgeModel struct {
 }
 
 type linkModel struct {
-	Mode           types.String `tfsdk:"mode"`
-	Subnet         types.String `tfsdk:"subnet"`
-	IP             types.String `tfsdk:"ip"`
-	DefaultGateway types.Bool   `tfsdk:"default_gateway"`
+	Mode           types.String    `tfsdk:"mode"`
+	Subnet         texttype.Subnet `tfsdk:"subnet"`
+	IP             texttype.IP     `tfsdk:"ip"`
+	DefaultGateway types.Bool      `tfsdk:"default_gateway"`
 }
 
 var (
 	linksType = types.ListType{ElemType: types.ObjectType{AttrTypes: map[string]attr.Type{
-		"mode": types.StringType, "subnet": types.StringType, "ip": types.StringType, "default_gateway": types.BoolType,
+		"mode": types.StringType, "subnet": texttype.SubnetType, "ip": texttype.IPType, "default_gateway": types.BoolType,
 	}}}
 	bondType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"interfaces": types.ListType{ElemType: types.StringType}, "mode": types.StringType, "lacp_rate": types.StringType,
@@ -111,7 +112,7 @@ func settings(ctx context.Context, mtu types.Int64, links types.List, diags *dia
 		if l == nil { // refused by a validator
 			continue
 		}
-		link := engine.LinkSpec{Mode: l.Mode.ValueString(), Subnet: l.Subnet.ValueString(), DefaultGateway: l.DefaultGateway.ValueBool()}
+		link := engine.LinkSpec{Mode: l.Mode.ValueString(), Subnet: l.Subnet.Canonical(), DefaultGateway: l.DefaultGateway.ValueBool()}
 		if ip, err := netip.ParseAddr(l.IP.ValueString()); err == nil {
 			link.IP = ip
 		}

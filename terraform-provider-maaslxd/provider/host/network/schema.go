@@ -9,11 +9,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
 // Attribute is network; replaces ends its description.
@@ -90,11 +92,11 @@ func linksAttribute() schema.Attribute {
 				MarkdownDescription: "`auto`: MAAS assigns an address when it deploys. `static`: the one of `ip`. `dhcp`: the machine asks a DHCP server. `link_up`: none; the only link then.",
 			},
 			"subnet": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.NotEmpty()},
+				Optional: true, CustomType: texttype.SubnetType, PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 				MarkdownDescription: "Subnet: its name in MAAS, or its CIDR. Not for `link_up`, and required else.",
 			},
 			"ip": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.IPAddress("the mode auto lets MAAS choose")},
+				Optional: true, CustomType: texttype.IPType, PlanModifiers: []planmodifier.String{texttype.IPType.KeepSpelling()},
 				MarkdownDescription: "Address of a `static` link, which must be free, and outside of MAAS's dynamic ranges.",
 			},
 			"default_gateway": schema.BoolAttribute{

@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -63,10 +62,6 @@ func areWellFormed(ctx context.Context, mtu types.Int64, links types.List, diags
 		diags.Append(links.ElementsAs(ctx, &all, false)...)
 	}
 	return !slices.ContainsFunc(all, func(l *linkModel) bool {
-		if l == nil || l.Mode.IsNull() || !isOneOf(l.Mode, engine.LinkModes) || !l.Subnet.IsNull() && isBlank(l.Subnet) {
-			return true
-		}
-		_, err := netip.ParseAddr(l.IP.ValueString())
-		return !l.IP.IsNull() && err != nil
+		return l == nil || l.Mode.IsNull() || !isOneOf(l.Mode, engine.LinkModes)
 	})
 }

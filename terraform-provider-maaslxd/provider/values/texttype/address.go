@@ -76,7 +76,7 @@ func (ip) problem(text string) string {
 	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 		return ""
 	}
-	return fmt.Sprintf(`%s is not an IP address. Write one such as "10.0.0.10" or "fd00::10", without a mask, a port or a zone; or leave it out.`, quoted(text))
+	return fmt.Sprintf(`%s is not an IP address. Write one such as "10.0.0.10" or "fd00::10", without a mask, a port or a zone.`, quoted(text))
 }
 
 // Prefix is an address with its prefix, "10.10.0.1/24", or "none".
