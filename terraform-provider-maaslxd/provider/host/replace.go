@@ -61,6 +61,9 @@ func (p *hostPlan) sameLXD(ctx context.Context) bool {
 	if !values.KnownThroughout(ctx, p.plan.LXD) || !values.KnownThroughout(ctx, p.plan.Bridge) || !values.KnownThroughout(ctx, p.plan.Network) {
 		return false
 	}
+	if p.plan.LXD.Equal(p.state.LXD) && p.plan.Bridge.Equal(p.state.Bridge) && p.plan.Network.Equal(p.state.Network) {
+		return true
+	}
 	had, want := p.state.firstBoot(ctx, p.diags), p.plan.firstBoot(ctx, p.diags)
 	return sameFirstBoot(had, want)
 }

@@ -26,6 +26,40 @@ func (p *Plan) Attributes() map[string]tftypes.Value {
 	return attributes
 }
 
+// Applied is the state that an apply of the plan would write. What the plan leaves open is what
+// seen says of its attribute, else some value.
+func (p *Plan) Applied(seen Object) Object {
+	p.of.t.Helper()
+	known, err := tftypes.Transform(p.value, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if v.IsKnown() {
+			return v, nil
+		}
+		return someValue(v.Type()), nil
+	})
+	if err != nil {
+		p.of.t.Fatal(err)
+	}
+	state, _ := p.of.plain(known).(Object)
+	return state.With(seen)
+}
+
+// someValue is any known value of a type.
+func someValue(of tftypes.Type) tftypes.Value {
+	switch {
+	case of.Is(tftypes.String):
+		return tftypes.NewValue(of, "seen")
+	case of.Is(tftypes.Number):
+		return tftypes.NewValue(of, 1)
+	case of.Is(tftypes.Bool):
+		return tftypes.NewValue(of, false)
+	case of.Is(tftypes.Map{}):
+		return tftypes.NewValue(of, map[string]tftypes.Value{})
+	case of.Is(tftypes.List{}), of.Is(tftypes.Set{}):
+		return tftypes.NewValue(of, []tftypes.Value{})
+	}
+	return tftypes.NewValue(of, nil)
+}
+
 // Unknown lists the attributes that are not known, or not wholly.
 func (p *Plan) Unknown() []string {
 	p.of.t.Helper()

@@ -1,0 +1,303 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/machine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
+)
+
+// removal is what becomes of an optional attribute whose line is removed, as docs/states.md
+// says under "A line that is removed".
+type removal string
+
+const (
+	// kept: the object keeps what the line described, and so does the state.
+	kept removal = "kept"
+	// forgotten: the line told the provider what to do, or what to look at. Nothing is done to
+	// the object. The state says nothing any more, or the default.
+	forgotten removal = "forgotten"
+	// takenAway: what the line has put on the object goes, in place.
+	takenAway removal = "taken away"
+	// replaces: without the line it is another object.
+	replaces removal = "replaces"
+	// refused: one of several attributes must be there.
+	refused removal = "refused"
+)
+
+// removedLines are all optional attributes, with "*" for the elements of a map or a list.
+// Those of one line become of the same.
+var removedLines = map[string]map[removal]string{
+	"maaslxd_vm": {
+		kept: `cores memory_mib hugepages profile disks disks.*.pool zone pool domain description
+			interfaces interfaces.*.subnet interfaces.*.vlan interfaces.*.fabric interfaces.*.space interfaces.*.mode interfaces.*.ip
+			interfaces.*.addresses interfaces.*.addresses.*.ip interfaces.*.addresses.*.mode interfaces.*.bridge interfaces.*.mac_address
+			deploy.image deploy.kernel deploy.ephemeral deploy.user_data_wo`,
+		forgotten: `pinned_cores placement.zone placement.pool placement.tags placement.group placement.strategy redeploy_triggers power_state
+			allow_stopping_for_update deploy.user_data_wo_version timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
+		takenAway: `tags annotations config devices devices.*.properties deletion_protection`,
+		replaces:  `deploy`,
+		refused:   `vm_host placement`,
+	},
+	"maaslxd_vm_host": {
+		kept: `adopt server_fingerprint zone pool cpu_overcommit memory_overcommit default_storage_pool
+			bridge bridge.name bridge.nic bridge.subnet
+			network network.bonds network.bonds.*.mode network.bonds.*.lacp_rate network.bonds.*.xmit_hash_policy network.bonds.*.mtu network.bonds.*.links
+			network.bonds.*.links.*.subnet network.bonds.*.links.*.ip network.bonds.*.links.*.default_gateway
+			network.vlans network.vlans.*.mtu network.vlans.*.links
+			network.vlans.*.links.*.subnet network.vlans.*.links.*.ip network.vlans.*.links.*.default_gateway
+			network.bridges network.bridges.*.mtu network.bridges.*.links
+			network.bridges.*.links.*.subnet network.bridges.*.links.*.ip network.bridges.*.links.*.default_gateway
+			lxd lxd.channel lxd.project lxd.project_features lxd.project_limits lxd.listen_address lxd.listen_port lxd.trusted_certificates
+			lxd.storage_pools lxd.storage_pools.*.driver lxd.storage_pools.*.size_gb lxd.storage_pools.*.source lxd.storage_pools.*.wipe
+			lxd.storage_pools.*.ceph lxd.storage_pools.*.ceph.user
+			lxd.networks lxd.networks.*.kind lxd.networks.*.parent lxd.networks.*.ipv4_address lxd.networks.*.ipv6_address lxd.networks.*.nat
+			lxd.profile lxd.profile.name lxd.profile.pool lxd.profile.network lxd.profile.config
+			deploy.image deploy.kernel deploy.user_data_wo deploy.storage_layout deploy.storage_layout.root_disk deploy.storage_layout.root_size_gb
+			deploy.storage_layout.volume_size_gb deploy.storage_layout.cache_mode`,
+		forgotten: `deploy deploy.user_data_wo_version adopt_existing_vms force_destroy on_create_failure release release.erase
+			selector.zone selector.pool selector.tags selector.architecture selector.min_cores selector.min_memory_mib selector.min_disk_gb
+			timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
+		takenAway: `tags`,
+		refused:   `machine selector address`,
+	},
+	"maaslxd_machine": {
+		kept: `interfaces interfaces.*.subnet interfaces.*.nic hostname domain zone pool description
+			deploy.image deploy.kernel deploy.ephemeral deploy.enable_hw_sync deploy.user_data_wo deploy.storage_layout deploy.storage_layout.root_disk
+			deploy.storage_layout.root_size_gb deploy.storage_layout.volume_size_gb deploy.storage_layout.cache_mode`,
+		forgotten: `deploy deploy.user_data_wo_version release release.erase
+			selector.zone selector.pool selector.tags selector.architecture selector.min_cores selector.min_memory_mib selector.min_disk_gb
+			timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
+		takenAway: `tags annotations deletion_protection`,
+		refused:   `machine selector`,
+	},
+}
+
+type object = providertest.Object
+
+var (
+	timeoutsOfAll = object{"create": "1h", "read": "1h", "update": "1h", "delete": "1h"}
+	selectorOfAll = object{"zone": "az1", "pool": "metal", "tags": []any{"a"}, "architecture": "amd64", "min_cores": 2, "min_memory_mib": 2048, "min_disk_gb": 20}
+	layoutOfAll   = object{"type": "lvm", "root_disk": "sda", "root_size_gb": 50, "volume_size_gb": 20, "cache_mode": "writeback"}
+	linksOfAll    = []any{object{"mode": "static", "subnet": "10.0.0.0/24", "ip": "10.0.0.9", "default_gateway": true}}
+)
+
+// wholeConfigurations have each optional attribute in one of them. Those that exclude each
+// other are in several.
+var wholeConfigurations = map[string][]object{
+	"maaslxd_vm": {
+		{
+			"name": "web-1", "vm_host": "lxd1", "cores": 2, "memory_mib": 4096, "hugepages": true, "profile": "fast", "zone": "az2", "pool": "prod",
+			"domain": "example.com", "description": "of a team", "tags": []any{"a"}, "config": object{"user.a": "b"}, "annotations": object{"a": "b"},
+			"devices": object{"gpu0": object{"type": "gpu", "properties": object{"pci": "0000:01:00.0"}}},
+			"disks":   object{"root": object{"size_gb": 20, "pool": "fast"}},
+			"interfaces": object{"eth0": object{
+				"subnet": "10.0.0.0/24", "vlan": 10, "fabric": "f", "space": "s", "mode": "static", "ip": "10.0.0.9", "bridge": "br1", "mac_address": "00:16:3e:00:00:01",
+				"addresses": []any{object{"subnet": "fd00::/64", "ip": "fd00::9", "mode": "static"}},
+			}},
+			"deploy":            object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1},
+			"redeploy_triggers": object{"version": "1"}, "power_state": "running", "allow_stopping_for_update": true, "timeouts": timeoutsOfAll,
+		},
+		{"name": "web-1", "vm_host": "lxd1", "pinned_cores": []any{0, 1}, "deploy": object{}, "deletion_protection": true},
+		{"name": "web-1", "placement": object{"zone": "az1", "pool": "metal", "tags": []any{"a"}, "group": "web", "strategy": "pack"}},
+	},
+	"maaslxd_vm_host": {
+		{
+			"name": "kvm1", "machine": "node1", "server_fingerprint": strings.Repeat("ab", 32), "zone": "az1", "pool": "metal", "tags": []any{"a"}, "cpu_overcommit": 2.5,
+			"memory_overcommit": 1.5, "default_storage_pool": "big", "adopt_existing_vms": true, "force_destroy": true, "on_create_failure": "release",
+			"release": object{"erase": "quick"}, "timeouts": timeoutsOfAll, "bridge": object{"name": "br1", "nic": "eth0", "subnet": "10.0.0.0/24"},
+			"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1, "storage_layout": layoutOfAll},
+			"lxd": object{
+				"channel": "5.21/edge", "project": "vms", "project_features": object{"images": false}, "project_limits": object{"cpu": "4"},
+				"listen_address": "10.0.0.9", "listen_port": 8444, "trusted_certificates": []any{"a certificate"},
+				"storage_pools": object{
+					"big": object{"driver": "btrfs", "source": "/dev/sdb", "wipe": true}, "file": object{"driver": "btrfs", "size_gb": 20},
+					"remote": object{"driver": "ceph", "ceph": object{"cluster": "ceph", "pool": "osd", "user": "lxd"}},
+				},
+				"networks": object{"lxdbr0": object{"kind": "managed", "parent": "eth1", "ipv4_address": "10.10.0.1/24", "ipv6_address": "fd42::1/64", "nat": true}},
+				"profile":  object{"name": "large", "pool": "big", "network": "lxdbr0", "config": object{"limits.cpu": "2"}},
+			},
+		},
+		{"name": "kvm1", "machine": "node1", "network": object{
+			"bonds": object{"bond0": object{
+				"interfaces": []any{"eth0", "eth1"}, "mode": "802.3ad", "lacp_rate": "slow", "xmit_hash_policy": "layer3+4", "mtu": 9000, "links": linksOfAll,
+			}},
+			"vlans":   object{"bond0.100": object{"parent": "bond0", "vlan": 100, "mtu": 1500, "links": linksOfAll}},
+			"bridges": object{"br0": object{"parent": "bond0", "mtu": 1500, "links": linksOfAll}},
+		}},
+		{"name": "kvm1", "machine": "node1", "adopt": true},
+		{"name": "kvm1", "selector": selectorOfAll},
+		{"name": "kvm1", "address": "10.0.0.5"},
+	},
+	"maaslxd_machine": {
+		{
+			"name": "db-1", "machine": "node1", "hostname": "db", "domain": "example.com", "zone": "az2", "pool": "metal", "description": "of a team",
+			"tags": []any{"a"}, "annotations": object{"a": "b"}, "release": object{"erase": "quick"}, "timeouts": timeoutsOfAll,
+			"interfaces": object{"eth0": object{"ip": "10.0.0.9", "subnet": "10.0.0.0/24", "nic": "eth0"}},
+			"deploy": object{
+				"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "enable_hw_sync": true, "user_data_wo": "#cloud-config\n",
+				"user_data_wo_version": 1, "storage_layout": layoutOfAll,
+			},
+		},
+		{"name": "db-1", "machine": "node1", "deletion_protection": true},
+		{"name": "db-1", "selector": selectorOfAll},
+	},
+}
+
+// notesOfFinished are the notes of an object that an apply has brought to its end.
+func notesOfFinished(name string, config object) map[string]any {
+	switch isProtected := config["deletion_protection"]; name {
+	case "maaslxd_vm":
+		return map[string]any{"vm": object{"key": "default/web-1", "protection_applied": isProtected}}
+	case "maaslxd_vm_host":
+		return map[string]any{"vm_host": object{"key": "default/vm-hosts/kvm1", "image": "ubuntu/noble", "kernel": "ga-24.04"}}
+	default:
+		return map[string]any{"machine": object{
+			"key": "default/machines/db-1", "image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "enable_hw_sync": true, "protection_applied": isProtected,
+		}}
+	}
+}
+
+// TestRemovedLines removes the line of each optional attribute that an apply has set. The
+// attributes are those of the schemas: a new one needs a row, and a place in a configuration.
+func TestRemovedLines(t *testing.T) {
+	t.Parallel()
+	for name, constructor := range map[string]func() resource.Resource{
+		"maaslxd_vm": vm.NewResource, "maaslxd_vm_host": host.NewResource, "maaslxd_machine": machine.NewResource,
+	} {
+		rows := map[string]removal{}
+		for is, attributes := range removedLines[name] {
+			for _, at := range strings.Fields(attributes) {
+				rows[at] = is
+			}
+		}
+		optional := optionalPaths("", providertest.Serve(t, constructor).Schema.Attributes)
+		if diff := cmp.Diff(optional, slices.Sorted(maps.Keys(rows))); diff != "" {
+			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/states.md and here what becomes of a new one whose line is removed.", name, diff)
+		}
+		for _, at := range optional {
+			t.Run(name+"/"+at, func(t *testing.T) {
+				t.Parallel()
+				removeLine(t, providertest.Serve(t, constructor), at, rows[at])
+			})
+		}
+	}
+}
+
+// removeLine sets an attribute, removes it, and holds the plan against the rule.
+func removeLine(t *testing.T, served *providertest.Resource, at string, want removal) {
+	t.Helper()
+	config, without := configurationWith(t, served.Name, at)
+	if want == refused {
+		if problems := errorsOf(served.Validate(without)); len(problems) == 0 {
+			t.Error("the configuration without it is valid")
+		}
+		return
+	}
+	state := served.Plan(config, nil, nil).Applied(object{"id": "abc123", "status": "Deployed"})
+	notes := notesOfFinished(served.Name, config)
+	if again := served.Plan(config, state, notes); len(again.Changed(state)) > 0 {
+		t.Fatalf("the same configuration changes %v", again.Changed(state))
+	}
+	plan := served.Plan(without, state, notes)
+	root, _, _ := strings.Cut(at, ".")
+	var changes, replaced []string
+	switch want {
+	case forgotten, takenAway:
+		changes = []string{root}
+	case replaces:
+		changes, replaced = []string{root}, []string{root}
+	}
+	if problems := errorsOf(plan.Diagnostics); len(problems) > 0 {
+		t.Errorf("the plan is an error: %s", problems)
+	}
+	if diff := cmp.Diff(changes, plan.Changed(state)); diff != "" {
+		t.Errorf("it is to be %s, and changed are (-want +got):\n%s", want, diff)
+	}
+	if diff := cmp.Diff(replaced, plan.Replaces()); diff != "" {
+		t.Errorf("it is to be %s, and replaced by (-want +got):\n%s", want, diff)
+	}
+}
+
+func errorsOf(diags []*tfprotov6.Diagnostic) []string {
+	var texts []string
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			texts = append(texts, d.Summary+": "+d.Detail)
+		}
+	}
+	return texts
+}
+
+// configurationWith is the first whole configuration that has the attribute, and the same
+// without it.
+func configurationWith(t *testing.T, name, at string) (with, without object) {
+	t.Helper()
+	for _, config := range wholeConfigurations[name] {
+		if rest, found := withoutAttribute(config, strings.Split(at, ".")); found {
+			return config, rest.(object)
+		}
+	}
+	t.Fatalf("no configuration has %s", at)
+	return nil, nil
+}
+
+// withoutAttribute takes away what a path leads to; "*" is the first element that has it.
+func withoutAttribute(v any, steps []string) (rest any, found bool) {
+	switch v := v.(type) {
+	case object:
+		keys := []string{steps[0]}
+		if steps[0] == "*" {
+			keys = slices.Sorted(maps.Keys(v))
+		}
+		for _, key := range keys {
+			if v[key] != nil && len(steps) == 1 {
+				return v.With(object{key: nil}), true
+			}
+			if len(steps) > 1 {
+				if inner, found := withoutAttribute(v[key], steps[1:]); found {
+					return v.With(object{key: inner}), true
+				}
+			}
+		}
+	case []any:
+		for n := range v {
+			if inner, found := withoutAttribute(v[n], steps[1:]); found {
+				all := slices.Clone(v)
+				all[n] = inner
+				return all, true
+			}
+		}
+	}
+	return v, false
+}
+
+// optionalPaths lists the optional attributes of a schema, in whatever they stand.
+func optionalPaths(at string, attributes map[string]schema.Attribute) []string {
+	var paths []string
+	for name, a := range attributes {
+		if a.IsOptional() {
+			paths = append(paths, at+name)
+		}
+		switch a := a.(type) {
+		case schema.SingleNestedAttribute:
+			paths = append(paths, optionalPaths(at+name+".", a.Attributes)...)
+		case schema.MapNestedAttribute:
+			paths = append(paths, optionalPaths(at+name+".*.", a.NestedObject.Attributes)...)
+		case schema.ListNestedAttribute:
+			paths = append(paths, optionalPaths(at+name+".*.", a.NestedObject.Attributes)...)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
