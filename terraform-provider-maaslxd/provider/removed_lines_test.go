@@ -185,31 +185,42 @@ func TestRemovedLines(t *testing.T) {
 		if diff := cmp.Diff(optional, slices.Sorted(maps.Keys(rows))); diff != "" {
 			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/states.md and here what becomes of a new one whose line is removed.", name, diff)
 		}
+		var states []object
+		for _, config := range wholeConfigurations[name] {
+			states = append(states, stateOf(t, providertest.Serve(t, constructor), config))
+		}
 		for _, at := range optional {
 			t.Run(name+"/"+at, func(t *testing.T) {
 				t.Parallel()
-				removeLine(t, providertest.Serve(t, constructor), at, rows[at])
+				removeLine(t, providertest.Serve(t, constructor), states, at, rows[at])
 			})
 		}
 	}
 }
 
-// removeLine sets an attribute, removes it, and holds the plan against the rule.
-func removeLine(t *testing.T, served *providertest.Resource, at string, want removal) {
+// stateOf is the state that an apply of a configuration writes, which plans nothing with it.
+func stateOf(t *testing.T, served *providertest.Resource, config object) object {
 	t.Helper()
-	config, without := configurationWith(t, served.Name, at)
+	state := served.Plan(config, nil, nil).Applied(object{"id": "abc123", "status": "Deployed"})
+	if again := served.Plan(config, state, notesOfFinished(served.Name, config)); len(again.Changed(state)) > 0 {
+		t.Fatalf("the same configuration changes %v", again.Changed(state))
+	}
+	return state
+}
+
+// removeLine removes an attribute that an apply has set, and holds the plan against the rule.
+// The states are those of the whole configurations.
+func removeLine(t *testing.T, served *providertest.Resource, states []object, at string, want removal) {
+	t.Helper()
+	n, without := configurationWith(t, served.Name, at)
 	if want == refused {
 		if problems := errorsOf(served.Validate(without)); len(problems) == 0 {
 			t.Error("the configuration without it is valid")
 		}
 		return
 	}
-	state := served.Plan(config, nil, nil).Applied(object{"id": "abc123", "status": "Deployed"})
-	notes := notesOfFinished(served.Name, config)
-	if again := served.Plan(config, state, notes); len(again.Changed(state)) > 0 {
-		t.Fatalf("the same configuration changes %v", again.Changed(state))
-	}
-	plan := served.Plan(without, state, notes)
+	state := states[n]
+	plan := served.Plan(without, state, notesOfFinished(served.Name, wholeConfigurations[served.Name][n]))
 	root, _, _ := strings.Cut(at, ".")
 	var changes, replaced []string
 	switch want {
@@ -239,17 +250,17 @@ func errorsOf(diags []*tfprotov6.Diagnostic) []string {
 	return texts
 }
 
-// configurationWith is the first whole configuration that has the attribute, and the same
-// without it.
-func configurationWith(t *testing.T, name, at string) (with, without object) {
+// configurationWith is the number of the first whole configuration that has the attribute, and
+// the same without it.
+func configurationWith(t *testing.T, name, at string) (n int, without object) {
 	t.Helper()
-	for _, config := range wholeConfigurations[name] {
+	for n, config := range wholeConfigurations[name] {
 		if rest, found := withoutAttribute(config, strings.Split(at, ".")); found {
-			return config, rest.(object)
+			return n, rest.(object)
 		}
 	}
 	t.Fatalf("no configuration has %s", at)
-	return nil, nil
+	return 0, nil
 }
 
 // withoutAttribute takes away what a path leads to; "*" is the first element that has it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // hostNotesKey is where the notes are in the private state of a VM host.
@@ -30,6 +31,8 @@ type hostNotes struct {
 	// Moved: the state came from another provider, and says nothing but the number of
 	// the VM host. The next refresh finds it.
 	Moved bool `json:"moved,omitempty"`
+	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	Unclaimed kept.Unclaimed `json:"unclaimed,omitempty"`
 	// Machine is the system id of the machine that it is on.
 	Machine string `json:"machine,omitempty"`
 	// MAAS is the mark of the MAAS that the host is in; empty: the state is from
@@ -62,7 +65,7 @@ func (n hostNotes) seen(h engine.Host) hostNotes {
 // finished are the notes of a host that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
 func (n hostNotes) finished(key engine.Key, h engine.Host, deployed *values.Deployment) hostNotes {
-	out := hostNotes{Key: key, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
+	out := hostNotes{Key: key, Unclaimed: n.Unclaimed, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
 	if deployed != nil && (n.Imported || n.Pending) {
 		out.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -139,7 +140,7 @@ func TestPlanOfHostChanges(t *testing.T) {
 			if tc.state == nil {
 				tc.state = madeHost
 			}
-			if tc.notes == (hostNotes{}) {
+			if reflect.ValueOf(tc.notes).IsZero() {
 				tc.notes = hostMade
 			}
 			p := hostPlanOf(t, tc.config, tc.state, tc.notes)

@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // Read makes the state say what MAAS says. A host whose machine is gone, or was
@@ -48,7 +49,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	state.refresh(ctx, h, diags)
 	if first {
 		state.imported(ctx, h, endpointOf(look, b, h, diags), n, diags)
-		n.Imported, n.Moved = true, false
+		n.Imported, n.Moved, n.Unclaimed = true, false, kept.Unclaimed{"tags"}
 	}
 	warnHostFailed(h, diags)
 	diags.Append(resp.State.Set(ctx, &state)...)

@@ -136,9 +136,10 @@ func hostSettingAttributes() map[string]schema.Attribute {
 		"zone": hostPlace("Availability zone of the VM host, by name. Default: MAAS's default zone."),
 		"pool": hostPlace("Resource pool of the VM host, by name. Default: MAAS's default pool."),
 		"tags": schema.SetAttribute{
-			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Tags of the VM host. VMs get the tags that their host has when they are made. Changes in place. Only these are looked after.",
-			Validators:          []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
+			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{kept.ImportedTags(hostNotesKey)},
+			MarkdownDescription: "Tags of the VM host. VMs get the tags that their host has when they are made. Changes in place. Only these are looked after. " +
+				"If you remove the attribute, they are taken off; what an import has read stays.",
+			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 		"cpu_overcommit":       ratio("cores"),
 		"memory_overcommit":    ratio("memory"),

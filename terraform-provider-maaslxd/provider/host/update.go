@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -49,6 +50,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	defer release()
 	h, err := client.Wait(stepping(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
+	u.notes.Unclaimed = u.notes.Unclaimed.Without(map[string]attr.Value{"tags": u.config.Tags})
 	if h.Machine.SystemID != "" {
 		u.notes.MAAS = cmp.Or(b.MarkMAAS(ctx, diags), u.notes.MAAS)
 	}

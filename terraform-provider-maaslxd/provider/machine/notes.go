@@ -7,6 +7,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // notesKey is where the notes are in the private state of a machine.
@@ -34,6 +35,8 @@ type notes struct {
 	// Ephemeral and HardwareSync say how, by MAAS's word.
 	Ephemeral    bool `json:"ephemeral,omitempty"`
 	HardwareSync bool `json:"enable_hw_sync,omitempty"`
+	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	Unclaimed kept.Unclaimed `json:"unclaimed,omitempty"`
 	// Protected: the state protects the machine from deletion. The second plan of a
 	// replacement has no state.
 	Protected bool `json:"protected,omitempty"`
@@ -86,7 +89,7 @@ func isInstalled(m engine.Machine) bool {
 // finished are the notes of a machine that an update has brought to its end. What was
 // believed of an imported one, and what was installed now, it was installed with.
 func (n notes) finished(key engine.Key, m engine.BareMetal, deployed *deployModel) notes {
-	out := notes{Key: key, MAAS: n.MAAS, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync}
+	out := notes{Key: key, MAAS: n.MAAS, Unclaimed: n.Unclaimed, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync}
 	if deployed != nil && (n.Imported || n.Pending) {
 		out.UserData = values.InstalledWith(deployed.UserDataWO, deployed.UserDataWOVersion)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // Read makes the state say what MAAS says. A machine that is gone, or was released, leaves
@@ -49,6 +50,9 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	n.Imported = n.Imported || imported
+	if imported {
+		n.Unclaimed = kept.Unclaimed{"tags", "deletion_protection"}
+	}
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	diags.Append(resp.State.Set(ctx, &state)...)

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // keptInPlace ends the description of what changes in place.
@@ -42,9 +43,9 @@ func placeAttributes() map[string]schema.Attribute {
 func upkeepAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"tags": schema.SetAttribute{
-			Optional: true, ElementType: types.StringType,
+			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{kept.ImportedTags(notesKey)},
 			MarkdownDescription: "Tags that the machine carries. Tags that MAAS does not know are created. Changes in place. Only these are looked " +
-				"after: tags of the site, of MAAS or of someone else stay. A destroy puts back what the machine had before. An import takes those over that this resource put on.",
+				"after: tags of the site, of MAAS or of someone else stay. A destroy puts back what the machine had before. An import takes those over that this resource put on. If you remove the attribute, they are taken off; what an import has read stays.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 		"annotations": schema.MapAttribute{
@@ -58,7 +59,7 @@ func upkeepAttributes() map[string]schema.Attribute {
 			},
 		},
 		"deletion_protection": schema.BoolAttribute{
-			Optional: true,
+			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.ImportedBool(notesKey, "deletion_protection")},
 			MarkdownDescription: "Keep the machine from being released, by MAAS's lock. A plan that destroys or replaces it is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. Everybody else who changes, releases or powers the machine in MAAS is refused. Changes of this configuration are made " +
 				"all the same: the machine is unlocked for as long as they take. With `false` the lock of somebody else is taken off; without this attribute it stays, " +

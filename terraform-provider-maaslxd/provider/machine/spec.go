@@ -24,7 +24,7 @@ func (m machineModel) spec(ctx context.Context, config machineModel, diags *diag
 	spec.Upkeep = engine.Upkeep{
 		Zone: config.Zone.ValueString(), Pool: config.Pool.ValueString(), Domain: config.Domain.ValueString(),
 		Tags: values.SortedStrings(m.Tags), Description: config.Description.ValueStringPointer(),
-		Locked: m.Protection.ValueBoolPointer(), Annotations: values.Annotations(m.Annotations),
+		Locked: config.Protection.ValueBoolPointer(), Annotations: values.Annotations(m.Annotations),
 	}
 	return spec
 }

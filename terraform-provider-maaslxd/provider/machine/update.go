@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -35,6 +36,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	ref.NewKey = client.RenamedKey(ref.Key, client.MachineKeyName(plan.Name.ValueString()))
 	ref.Finished = !n.Pending && !n.Foreign
 	m, err := r.update(wait, ref, spec, n.MAAS)
+	n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 	if m.SystemID != "" {
 		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
 	}
@@ -42,7 +44,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		plan.fill(ctx, m, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
-		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), plan.Protection.ValueBool()
+		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), config.Protection.ValueBool()
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -51,7 +53,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 		state.refreshHalfway(ctx, plan, m, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.seen(m)
-		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(plan.Protection, state.Protection, n.ProtectionApplied)
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }

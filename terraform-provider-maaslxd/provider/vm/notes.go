@@ -11,6 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/moved"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // notesKey is where the notes are in the private state of a VM.
@@ -54,6 +55,8 @@ type notes struct {
 	// HostMachine is the system id of the machine that the VM is on, however its
 	// VM host is called.
 	HostMachine string `json:"host_machine,omitempty"`
+	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	Unclaimed kept.Unclaimed `json:"unclaimed,omitempty"`
 	// Moved: the state came from another provider, and nobody has looked for the VM
 	// yet. The next refresh does.
 	Moved *moved.VM `json:"moved,omitempty"`
@@ -93,7 +96,7 @@ func (n notes) finished(before, after vmModel, deployed *deployModel, spec engin
 	}
 	n.Installation = cmp.Or(spec.Installation, n.Installation)
 	n.PinnedCores, n.Protected = n.pinned(after, before), after.Protection.ValueBool()
-	n.ProtectionApplied = n.Protected
+	n.ProtectionApplied = n.Protected && !n.Unclaimed.Has("deletion_protection")
 	n.Pending, n.Imported, n.Restarts = false, false, false
 	n.HostMachine = cmp.Or(hostMachine, n.HostMachine)
 	return n

@@ -15,6 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
@@ -93,6 +94,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	n.Ran = n.Ran || state.Status.ValueString() == statusDeployed
 	if imported {
 		n.Installation = engine.InstallationIn(vm.Description)
+		n.Unclaimed = kept.Unclaimed{"tags", "deletion_protection"}
 	}
 	*n = n.seen(vm)
 	if n.HostMachine == "" || !state.stays(vm) {

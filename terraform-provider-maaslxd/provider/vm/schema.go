@@ -117,10 +117,11 @@ func placeAttributes() map[string]schema.Attribute {
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"tags": schema.SetAttribute{
-			Optional:    true,
-			ElementType: types.StringType,
+			Optional: true, Computed: true,
+			PlanModifiers: []planmodifier.Set{kept.ImportedTags(notesKey)},
+			ElementType:   types.StringType,
 			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. Only these are looked " +
-				"after: tags that come from the VM host, from MAAS or from someone else stay.",
+				"after: tags that come from the VM host, from MAAS or from someone else stay. If you remove the attribute, they are taken off; what an import has read stays.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 	}
@@ -194,7 +195,7 @@ func sizeAttributes() map[string]schema.Attribute {
 func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"deletion_protection": schema.BoolAttribute{
-			Optional: true,
+			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.ImportedBool(notesKey, "deletion_protection")},
 			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. MAAS locks deployed VMs only, so `true` needs `deploy`. Everybody else who changes, releases, powers or " +
 				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +

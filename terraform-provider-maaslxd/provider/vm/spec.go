@@ -29,7 +29,7 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		Pool:        config.Pool.ValueString(),
 		Domain:      config.Domain.ValueString(),
 		Tags:        m.tags(),
-		Locked:      m.Protection.ValueBoolPointer(),
+		Locked:      config.Protection.ValueBoolPointer(),
 		Description: config.Description.ValueStringPointer(),
 		Annotations: values.Annotations(m.Annotations),
 		Power:       powerOf[m.Power.ValueString()],

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -37,6 +38,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	ref.NewKey = client.RenamedKey(ref.Key, spec.Name)
 	ref.Finished = !goesOn(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
+	n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 	if vm.SystemID != "" {
 		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
 	}
@@ -54,7 +56,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		state.refreshHalfway(ctx, plan, spec, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
-		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(plan.Protection, state.Protection, n.ProtectionApplied)
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }

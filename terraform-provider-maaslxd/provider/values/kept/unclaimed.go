@@ -1,0 +1,75 @@
+package kept
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Unclaimed are attributes that an import has read, and that no configuration has said since.
+// For example, an import of web-1 reads its tag "blue". A configuration without tags leaves
+// it there. One that says tags = ["blue"] and removes the line later takes it away.
+type Unclaimed []string
+
+// Has tells whether an attribute is among them.
+func (u Unclaimed) Has(attribute string) bool { return slices.Contains(u, attribute) }
+
+// Without are those that a configuration still does not say, of which these are the values.
+func (u Unclaimed) Without(said map[string]attr.Value) Unclaimed {
+	return slices.DeleteFunc(slices.Clone(u), func(name string) bool { return said[name] != nil && !said[name].IsNull() })
+}
+
+// ImportedTags keeps the tags that an import has read, as long as nobody claims them. Notes
+// is the key of the private state that has the unclaimed attributes.
+func ImportedTags(notes string) planmodifier.Set { return imported{notes, "tags"} }
+
+// ImportedBool keeps a bool that an import has read, in the same way.
+func ImportedBool(notes, attribute string) planmodifier.Bool { return imported{notes, attribute} }
+
+// imported plans null where the configuration says nothing, and what an import has read
+// where nobody claims it.
+type imported struct{ notes, attribute string }
+
+// Description says what it does.
+func (imported) Description(context.Context) string {
+	return "What an import has read stays until the configuration says it."
+}
+
+// MarkdownDescription says what it does.
+func (i imported) MarkdownDescription(ctx context.Context) string { return i.Description(ctx) }
+
+// PlanModifySet keeps a set.
+func (i imported) PlanModifySet(ctx context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
+	if !req.ConfigValue.IsNull() {
+		return
+	}
+	raw, diags := req.Private.GetKey(ctx, i.notes)
+	resp.Diagnostics.Append(diags...)
+	if resp.PlanValue = types.SetNull(req.PlanValue.ElementType(ctx)); i.isUnclaimed(raw) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// PlanModifyBool keeps a bool.
+func (i imported) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	if !req.ConfigValue.IsNull() {
+		return
+	}
+	raw, diags := req.Private.GetKey(ctx, i.notes)
+	resp.Diagnostics.Append(diags...)
+	if resp.PlanValue = types.BoolNull(); i.isUnclaimed(raw) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// isUnclaimed reads notes. Those that cannot be read are an error of the plan anyway.
+func (i imported) isUnclaimed(raw []byte) bool {
+	var n struct {
+		Unclaimed Unclaimed `json:"unclaimed"`
+	}
+	return len(raw) > 0 && json.Unmarshal(raw, &n) == nil && n.Unclaimed.Has(i.attribute)
+}
