@@ -45,7 +45,7 @@ func TestAccGoneLife(t *testing.T) {
 			{ // an import names the host by its name
 				ResourceName: "maaslxd_vm.test", ImportState: true, ImportStateVerify: true, ImportStateId: "web", ImportStateVerifyIgnore: []string{"vm_host"},
 			},
-			{ResourceName: hostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"cores", "memory_mib", "deploy.kernel"}},
+			{ResourceName: hostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"cores", "memory_mib"}},
 		},
 	})
 }

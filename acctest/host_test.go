@@ -54,10 +54,10 @@ func TestAccHostLife(t *testing.T) {
 			},
 			{
 				ResourceName: hostAddress, ImportState: true, ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"cores", "memory_mib", "deploy.kernel"},
+				ImportStateVerifyIgnore: []string{"cores", "memory_mib"},
 			},
-			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
-			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true},
 			{ // another first boot is another host
 				Config: x.config(vmHost("renamed", `machine = "node1"`, noble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),

@@ -96,9 +96,9 @@ func TestAccMachineLife(t *testing.T) {
 						Config:           x.config(onMetal("db-1", `machine = "node1"`, noble)),
 						ConfigPlanChecks: machinePlans(plancheck.ResourceActionUpdate),
 					},
-					{ResourceName: machineAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
-					{ResourceName: machineAddress, ImportState: true, ImportStateId: "node1", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
-					{ResourceName: machineAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"deploy.kernel"}},
+					{ResourceName: machineAddress, ImportState: true, ImportStateVerify: true},
+					{ResourceName: machineAddress, ImportState: true, ImportStateId: "node1", ImportStateVerify: true},
+					{ResourceName: machineAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true},
 					{ // a reinstall is a replacement
 						Config:            x.config(onMetal("db-1", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`)),
 						ConfigPlanChecks:  machinePlans(plancheck.ResourceActionReplace),

@@ -162,6 +162,11 @@ func TestAccVMImportThenPlan(t *testing.T) {
 			seen:       sim.MachineEdit{Tags: &[]string{"virtual", "pod-console-logging", "rack1", "tf-acc-a", "backup"}},
 			actions:    "update",
 		},
+		"TagsLeftOut": {
+			reason:  "A configuration without tags takes off none that the import has read.",
+			seen:    sim.MachineEdit{Tags: &[]string{"virtual", "pod-console-logging", "rack1", "tf-acc-a"}},
+			actions: "no-op",
+		},
 		"Unreadable": {
 			reason: "Pinned cores, huge pages, interfaces and user-data are believed.",
 			attributes: []string{

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
 )
 
-// removal is what becomes of an optional attribute whose line is removed, as docs/states.md
+// removal is what becomes of an optional attribute whose line is removed, as docs/operations.md
 // says under "A line that is removed".
 type removal string
 
@@ -89,7 +89,7 @@ var (
 	timeoutsOfAll = object{"create": "1h", "read": "1h", "update": "1h", "delete": "1h"}
 	selectorOfAll = object{"zone": "az1", "pool": "metal", "tags": []any{"a"}, "architecture": "amd64", "min_cores": 2, "min_memory_mib": 2048, "min_disk_gb": 20}
 	layoutOfAll   = object{"type": "lvm", "root_disk": "sda", "root_size_gb": 50, "volume_size_gb": 20, "cache_mode": "writeback"}
-	linksOfAll    = []any{object{"mode": "static", "subnet": "10.0.0.0/24", "ip": "10.0.0.9", "default_gateway": true}}
+	linksOfAll    = []any{object{"mode": "static", "subnet": "fd00::/64", "ip": "fd00::9", "default_gateway": true}}
 )
 
 // wholeConfigurations have each optional attribute in one of them. Those that exclude each
@@ -102,8 +102,8 @@ var wholeConfigurations = map[string][]object{
 			"devices": object{"gpu0": object{"type": "gpu", "properties": object{"pci": "0000:01:00.0"}}},
 			"disks":   object{"root": object{"size_gb": 20, "pool": "fast"}},
 			"interfaces": object{"eth0": object{
-				"subnet": "10.0.0.0/24", "vlan": 10, "fabric": "f", "space": "s", "mode": "static", "ip": "10.0.0.9", "bridge": "br1", "mac_address": "00:16:3e:00:00:01",
-				"addresses": []any{object{"subnet": "fd00::/64", "ip": "fd00::9", "mode": "static"}},
+				"subnet": "fd00::/64", "vlan": 10, "fabric": "f", "space": "s", "mode": "static", "ip": "fd00::9", "bridge": "br1", "mac_address": "00:16:3e:00:00:01",
+				"addresses": []any{object{"subnet": "fd01::/64", "ip": "fd01::9", "mode": "static"}},
 			}},
 			"deploy":            object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1},
 			"redeploy_triggers": object{"version": "1"}, "power_state": "running", "allow_stopping_for_update": true, "timeouts": timeoutsOfAll,
@@ -115,11 +115,11 @@ var wholeConfigurations = map[string][]object{
 		{
 			"name": "kvm1", "machine": "node1", "server_fingerprint": strings.Repeat("ab", 32), "zone": "az1", "pool": "metal", "tags": []any{"a"}, "cpu_overcommit": 2.5,
 			"memory_overcommit": 1.5, "default_storage_pool": "big", "adopt_existing_vms": true, "force_destroy": true, "on_create_failure": "release",
-			"release": object{"erase": "quick"}, "timeouts": timeoutsOfAll, "bridge": object{"name": "br1", "nic": "eth0", "subnet": "10.0.0.0/24"},
+			"release": object{"erase": "quick"}, "timeouts": timeoutsOfAll, "bridge": object{"name": "br1", "nic": "eth0", "subnet": "fd00::/64"},
 			"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1, "storage_layout": layoutOfAll},
 			"lxd": object{
 				"channel": "5.21/edge", "project": "vms", "project_features": object{"images": false}, "project_limits": object{"cpu": "4"},
-				"listen_address": "10.0.0.9", "listen_port": 8444, "trusted_certificates": []any{"a certificate"},
+				"listen_address": "fd00::9", "listen_port": 8444, "trusted_certificates": []any{"a certificate"},
 				"storage_pools": object{
 					"big": object{"driver": "btrfs", "source": "/dev/sdb", "wipe": true}, "file": object{"driver": "btrfs", "size_gb": 20},
 					"remote": object{"driver": "ceph", "ceph": object{"cluster": "ceph", "pool": "osd", "user": "lxd"}},
@@ -143,7 +143,7 @@ var wholeConfigurations = map[string][]object{
 		{
 			"name": "db-1", "machine": "node1", "hostname": "db", "domain": "example.com", "zone": "az2", "pool": "metal", "description": "of a team",
 			"tags": []any{"a"}, "annotations": object{"a": "b"}, "release": object{"erase": "quick"}, "timeouts": timeoutsOfAll,
-			"interfaces": object{"eth0": object{"ip": "10.0.0.9", "subnet": "10.0.0.0/24", "nic": "eth0"}},
+			"interfaces": object{"eth0": object{"ip": "fd00::9", "subnet": "fd00::/64", "nic": "eth0"}},
 			"deploy": object{
 				"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "enable_hw_sync": true, "user_data_wo": "#cloud-config\n",
 				"user_data_wo_version": 1, "storage_layout": layoutOfAll,
@@ -168,13 +168,15 @@ func notesOfFinished(name string, config object) map[string]any {
 	}
 }
 
+var resourcesWithRules = map[string]func() resource.Resource{
+	"maaslxd_vm": vm.NewResource, "maaslxd_vm_host": host.NewResource, "maaslxd_machine": machine.NewResource,
+}
+
 // TestRemovedLines removes the line of each optional attribute that an apply has set. The
 // attributes are those of the schemas: a new one needs a row, and a place in a configuration.
 func TestRemovedLines(t *testing.T) {
 	t.Parallel()
-	for name, constructor := range map[string]func() resource.Resource{
-		"maaslxd_vm": vm.NewResource, "maaslxd_vm_host": host.NewResource, "maaslxd_machine": machine.NewResource,
-	} {
+	for name, constructor := range resourcesWithRules {
 		rows := map[string]removal{}
 		for is, attributes := range removedLines[name] {
 			for _, at := range strings.Fields(attributes) {
@@ -183,7 +185,7 @@ func TestRemovedLines(t *testing.T) {
 		}
 		optional := optionalPaths("", providertest.Serve(t, constructor).Schema.Attributes)
 		if diff := cmp.Diff(optional, slices.Sorted(maps.Keys(rows))); diff != "" {
-			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/states.md and here what becomes of a new one whose line is removed.", name, diff)
+			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/operations.md and here what becomes of a new one whose line is removed.", name, diff)
 		}
 		var states []object
 		for _, config := range wholeConfigurations[name] {

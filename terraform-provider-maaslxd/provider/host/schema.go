@@ -46,7 +46,7 @@ func hostSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"deploy":  hostDeployAttribute(),
 		"bridge":  kept.Attribute(bridgeAttribute()),
-		"network": kept.Attribute(network.Attribute(replacesHost)),
+		"network": kept.Attribute(network.Attribute(replacesHost + keepsNetwork)),
 		"lxd":     kept.Attribute(lxdAttribute()),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
@@ -86,7 +86,7 @@ func wayInAttributes() map[string]schema.Attribute {
 		"adopt": schema.BoolAttribute{
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.False()},
 			MarkdownDescription: "Take the `machine` as it is: `Deployed`, with an LXD that listens and trusts the fleet's certificate for the " +
-				"project. It is then only registered, and left as it is by a destroy. Looked at when the host is made, and at no other time. Default `false`.",
+				"project. It is then only registered, and left as it is by a destroy. Looked at when the host is made, and at no other time. Default `false`. If you remove it, an adopted host stays one.",
 		},
 		"selector": selectorAttribute(exactly),
 		"address": schema.StringAttribute{

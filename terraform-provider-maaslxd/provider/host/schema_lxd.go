@@ -31,7 +31,7 @@ func lxdAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "How LXD is set up at the first boot of a machine that is deployed, and the project for MAAS. **Changing what it comes to replaces the host**, " +
-			"except `trusted_certificates`; to write out a default changes nothing. A host that is adopted or given by address takes only `project` and, if adopted, `listen_port`.",
+			"except `trusted_certificates`; to write out a default changes nothing, and neither does a line that you remove. A host that is adopted or given by address takes only `project` and, if adopted, `listen_port`.",
 		Attributes: lxdAttributes(),
 	}
 }

@@ -35,11 +35,14 @@ func hostDeployAttribute() schema.Attribute {
 	})
 }
 
+// keepsNetwork says what a line means that is removed.
+const keepsNetwork = " If you remove it, or a line in it, the host keeps what it has."
+
 func bridgeAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Bridge that MAAS makes on the machine before it is deployed, and that VMs join to boot from MAAS. Default: `br0` on the interface that the " +
-			"machine boots from, unless `lxd.networks` has no bridge." + replacesHost,
+			"machine boots from, unless `lxd.networks` has no bridge." + replacesHost + keepsNetwork,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Optional:            true,

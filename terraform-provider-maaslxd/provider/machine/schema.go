@@ -89,12 +89,12 @@ func deployAttribute() schema.Attribute {
 	})
 	attribute.Attributes["ephemeral"] = kept.Attribute(schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Run from memory and leave the disks alone. Default `false`. What runs is lost when the machine is turned off. " +
+		MarkdownDescription: "Run from memory and leave the disks alone. Default `false`. What runs is lost when the machine is turned off. If you remove it, the machine keeps what it has. " +
 			"Before MAAS 3.5 the image must be one of Ubuntu.",
 	})
 	attribute.Attributes["enable_hw_sync"] = kept.Attribute(schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Put MAAS's agent on the machine, which tells MAAS of changes of its disks and interfaces while it is deployed. Default `false`. " +
+		MarkdownDescription: "Put MAAS's agent on the machine, which tells MAAS of changes of its disks and interfaces while it is deployed. Default `false`. If you remove it, the machine keeps what it has. " +
 			"It runs on Linux, and needs MAAS 3.2 or later.",
 	})
 	return attribute

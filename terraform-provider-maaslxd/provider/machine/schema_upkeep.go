@@ -52,7 +52,7 @@ func upkeepAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Workload annotations of the machine in MAAS, which MAAS also calls owner data. Keys are 1 to 255 letters, digits, underscores, dots and " +
 				"hyphens; keys that begin with `maaslxd-` are marks of this provider. Values are 1 to 4096 characters. Changes in place. Only these keys are looked after: " +
-				"those of others stay, an import takes none over, and a key that you remove goes. A release removes them all.",
+				"those of others stay, an import takes none over, and a key that you remove goes, as all do with the attribute. A release removes them all.",
 			Validators: []validator.Map{
 				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),
 				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotation)),
@@ -63,7 +63,7 @@ func upkeepAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Keep the machine from being released, by MAAS's lock. A plan that destroys or replaces it is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. Everybody else who changes, releases or powers the machine in MAAS is refused. Changes of this configuration are made " +
 				"all the same: the machine is unlocked for as long as they take. With `false` the lock of somebody else is taken off; without this attribute it stays, " +
-				"and refuses changes. If you remove `true`, the machine is unlocked.",
+				"and refuses changes. If you remove `true` of yours, the machine is unlocked.",
 		},
 	}
 }

@@ -199,7 +199,7 @@ func runAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. MAAS locks deployed VMs only, so `true` needs `deploy`. Everybody else who changes, releases, powers or " +
 				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
-				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true`, the VM is unlocked.",
+				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true` of yours, the VM is unlocked.",
 		},
 		"redeploy_triggers": triggersAttribute(),
 		"annotations": schema.MapAttribute{
@@ -207,7 +207,7 @@ func runAttributes() map[string]schema.Attribute {
 			ElementType: types.StringType,
 			MarkdownDescription: "Workload annotations of the VM in MAAS, which MAAS also calls owner data. Keys are 1 to 255 letters, digits, underscores, dots and hyphens; " +
 				"keys that begin with `maaslxd-` are marks of this provider. Values are 1 to 4096 characters. Changes in place. Only these keys are looked after: those of " +
-				"others stay, an import takes none over, and a key that you remove goes. MAAS annotates deployed machines only, so they need `deploy`. A release in MAAS " +
+				"others stay, an import takes none over, and a key that you remove goes, as all do with the attribute. MAAS annotates deployed machines only, so they need `deploy`. A release in MAAS " +
 				"removes them, and the next apply writes them with the new deployment.",
 			Validators: []validator.Map{
 				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),

@@ -22,7 +22,7 @@ const (
 const onlyInLXD = "Only VMs that the provider makes over the API of LXD can have them (see `composer` of the provider). Where MAAS composes the VMs, the plan is an error. "
 
 // onlyThese ends what is the same of both.
-const onlyThese = " Only these are looked after: those of others stay, and one that you remove goes. An import takes none over: " +
+const onlyThese = " Only these are looked after: those of others stay, and one that you remove goes, as all do with the attribute. An import takes none over: " +
 	"the first apply looks after those that you declare, and changes nothing that the VM has already."
 
 // Attributes are config and devices.
@@ -56,7 +56,7 @@ func Attributes() map[string]schema.Attribute {
 					Optional:    true,
 					ElementType: types.StringType,
 					MarkdownDescription: "What LXD is to know of the device, as texts. `gpu` has `gputype`, `id`, `mdev`, `pci`, `productid` and `vendorid`. `pci` has `address`. " +
-						"`usb` has `busnum`, `devnum`, `productid`, `required`, `serial` and `vendorid`. `tpm` has none.",
+						"`usb` has `busnum`, `devnum`, `productid`, `required`, `serial` and `vendorid`. `tpm` has none. If you remove the attribute, the device loses them.",
 					Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtLeast(1)},
 				},
 			}},

@@ -1,0 +1,95 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
+)
+
+// otherSpelling writes a value of a type of texttype in another way; the same where there is
+// none.
+func otherSpelling(of, text string) string {
+	switch of {
+	case "texttype.Image":
+		return strings.TrimPrefix(text, "ubuntu/")
+	case "texttype.Address":
+		return "https://" + text + ":8443/"
+	default:
+		return strings.ToUpper(strings.Replace(text, "::", ":0::", 1))
+	}
+}
+
+// TestSpellings writes each value that has several spellings in another way: the plan is
+// empty. The framework asks the types only when it creates, reads and updates.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	for name, constructor := range resourcesWithRules {
+		served := providertest.Serve(t, constructor)
+		spelled := spelledPaths("", served.Schema.Attributes)
+		if len(spelled) == 0 {
+			t.Errorf("%s has no attribute with several spellings", name)
+		}
+		for at, of := range spelled {
+			t.Run(name+"/"+at, func(t *testing.T) {
+				t.Parallel()
+				served := providertest.Serve(t, constructor)
+				n, _ := configurationWith(t, name, at)
+				config := wholeConfigurations[name][n]
+				state := stateOf(t, served, config)
+				again := respelled(config, strings.Split(at, "."), of).(object)
+				plan := served.Plan(again, state, notesOfFinished(name, config))
+				if changed, problems := plan.Changed(state), errorsOf(plan.Diagnostics); len(changed)+len(problems)+len(plan.Replaces()) > 0 {
+					t.Errorf("another spelling changes %v, and replaces by %v: %s", changed, plan.Replaces(), problems)
+				}
+			})
+		}
+	}
+}
+
+// respelled writes what a path leads to in another way, in the first element that has it.
+func respelled(v any, steps []string, of string) any {
+	switch v := v.(type) {
+	case string:
+		return otherSpelling(of, v)
+	case object:
+		keys := []string{steps[0]}
+		if steps[0] == "*" {
+			keys = slices.Sorted(maps.Keys(v))
+		}
+		for _, key := range keys {
+			if _, found := withoutAttribute(v[key], steps[1:]); found || len(steps) == 1 {
+				return v.With(object{key: respelled(v[key], steps[1:], of)})
+			}
+		}
+	case []any:
+		all := slices.Clone(v)
+		all[0] = respelled(v[0], steps[1:], of)
+		return all
+	}
+	return v
+}
+
+// spelledPaths are the attributes that people write and that have several spellings, with
+// their types.
+func spelledPaths(at string, attributes map[string]schema.Attribute) map[string]string {
+	paths := map[string]string{}
+	for name, a := range attributes {
+		if of := a.GetType().String(); strings.HasPrefix(of, "texttype.") && (a.IsOptional() || a.IsRequired()) {
+			paths[at+name] = of
+		}
+		switch a := a.(type) {
+		case schema.SingleNestedAttribute:
+			maps.Copy(paths, spelledPaths(at+name+".", a.Attributes))
+		case schema.MapNestedAttribute:
+			maps.Copy(paths, spelledPaths(at+name+".*.", a.NestedObject.Attributes))
+		case schema.ListNestedAttribute:
+			maps.Copy(paths, spelledPaths(at+name+".*.", a.NestedObject.Attributes))
+		}
+	}
+	return paths
+}
