@@ -183,18 +183,19 @@ func TestRemovedLines(t *testing.T) {
 				rows[at] = is
 			}
 		}
-		optional := optionalPaths("", providertest.Serve(t, constructor).Schema.Attributes)
+		served := providertest.Serve(t, constructor)
+		optional := optionalPaths("", served.Schema.Attributes)
 		if diff := cmp.Diff(optional, slices.Sorted(maps.Keys(rows))); diff != "" {
 			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/operations.md and here what becomes of a new one whose line is removed.", name, diff)
 		}
 		var states []object
 		for _, config := range wholeConfigurations[name] {
-			states = append(states, stateOf(t, providertest.Serve(t, constructor), config))
+			states = append(states, stateOf(t, served, config))
 		}
 		for _, at := range optional {
 			t.Run(name+"/"+at, func(t *testing.T) {
 				t.Parallel()
-				removeLine(t, providertest.Serve(t, constructor), states, at, rows[at])
+				removeLine(t, served.In(t), states, at, rows[at])
 			})
 		}
 	}

@@ -37,7 +37,7 @@ func TestSpellings(t *testing.T) {
 		for at, of := range spelled {
 			t.Run(name+"/"+at, func(t *testing.T) {
 				t.Parallel()
-				served := providertest.Serve(t, constructor)
+				served := served.In(t)
 				n, _ := configurationWith(t, name, at)
 				config := wholeConfigurations[name][n]
 				state := stateOf(t, served, config)

@@ -37,6 +37,13 @@ func Serve(t *testing.T, constructor func() resource.Resource) *Resource {
 	}
 }
 
+// In is the same resource for another test, with the same server.
+func (r *Resource) In(t *testing.T) *Resource {
+	in := *r
+	in.t = t
+	return &in
+}
+
 // absent is what stands for a resource that is not there.
 func (r *Resource) absent() *tfprotov6.DynamicValue {
 	r.t.Helper()
