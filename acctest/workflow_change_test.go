@@ -39,7 +39,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 		"InterfaceComes":   {`interfaces = { eth0 = { subnet = "lan" } }`, `interfaces = { eth0 = { subnet = "lan" }, eth1 = { subnet = "dark" } }`, made, made},
 		"Image":            {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/jammy" }`, made, made},
 		"Kernel":           {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble", kernel = "hwe-24.04" }`, made, made},
-		"Ephemeral":        {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/noble", ephemeral = true }`, made, made},
+		"Ephemeral":        {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/noble", ephemeral = true }`, made, "no-op"},
 		"Timeouts":         {`timeouts = { create = "10m" }`, `timeouts = { create = "20m" }`, keeps, keeps},
 		"PinnedRemoved":    {`pinned_cores = [0, 1]`, ``, keeps, keeps},
 		"PinnedAfterwards": {`cores = 2`, `pinned_cores = [0, 1]`, made, keeps},

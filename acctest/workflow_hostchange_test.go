@@ -34,7 +34,7 @@ func TestAccWorkflowHostAttributes(t *testing.T) {
 		"Project":         {`lxd = { project = "maas" }`, `lxd = { project = "vms" }`, made, made},
 		"PoolDriver":      {`lxd = { storage_pools = { default = { driver = "dir" } } }`, `lxd = { storage_pools = { default = { driver = "btrfs" } } }`, made, made},
 		"DefaultsWritten": {``, `lxd = { project = "maas", listen_port = 8443 }`, keeps, same}, // a line that is removed changes nothing
-		"RecordRemoved":   {"zone = \"az2\"\ncpu_overcommit = 2", ``, same, same}, // a change of either would show
+		"RecordRemoved":   {"zone = \"az2\"\ncpu_overcommit = 2", ``, same, same},              // a change of either would show
 		"KernelRemoved":   {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble" }`, same, same},
 		"KernelNamed":     {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, same, same},
 		"ImageRemoved":    {`deploy = { image = "ubuntu/noble" }`, `deploy = {}`, same, same},

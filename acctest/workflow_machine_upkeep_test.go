@@ -194,8 +194,8 @@ func TestAccWorkflowMachineProtection(t *testing.T) {
 	kept := []string{`machine = "node1"`, noble, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`}
 	w.configure(t, x.config(onMetal("renamed", kept...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	wantLock(true) // for all that an import sees, the lock is somebody else's
-	w.refuses(t, `locked in MAAS`, "destroy", "-auto-approve", "-no-color")
+	wantLock(true) // for all that an import sees, the lock is somebody else's; it is kept
+	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
 	w.configure(t, x.config(onMetal("renamed", append(kept, on)...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.edit(t, "node1", sim.MachineEdit{Locked: new(false)})

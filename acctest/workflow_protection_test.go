@@ -75,7 +75,7 @@ func protects(t *testing.T, x *target, name string, config func(name string, att
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(true) // for all that an import sees, the lock is somebody else's
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	w.refuses(t, `locked in MAAS`, "destroy", "-auto-approve", "-no-color")
+	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
 	w.configure(t, vm(`deletion_protection = false`, `zone = "az2"`, `tags = ["blue"]`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(false)

@@ -129,7 +129,8 @@ func (p *vmPlan) decide(ctx context.Context) {
 		p.planRestart()
 	}
 	values.RefuseReplacement("VM "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
-	if values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
+	claimsLock := p.notes.Unclaimed.Has("deletion_protection") && p.config.Protection.ValueBool() // of an import; an apply has to note it
+	if claimsLock || values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
 		p.plan.Status = types.StringUnknown()
 	}
 	redeployment{p}.refuse()
