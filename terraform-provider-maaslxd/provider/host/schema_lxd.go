@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
@@ -57,10 +58,7 @@ func lxdAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
 			MarkdownDescription: "Limits of the project by LXD's names without `limits.`, such as `cpu` or `memory`. Default: none.",
 		},
-		"listen_address": schema.StringAttribute{
-			Optional: true, CustomType: texttype.IPType, PlanModifiers: []planmodifier.String{texttype.IPType.KeepSpelling()},
-			MarkdownDescription: "IP address at which LXD's API listens, without a port. Default: all of the machine's.",
-		},
+		"listen_address": spelledAttribute(texttype.IPType, texttype.IPType.KeepSpelling(), "IP address at which LXD's API listens, without a port. Default: all of the machine's."),
 		"listen_port": schema.Int64Attribute{
 			Optional: true, MarkdownDescription: fmt.Sprintf("Port of LXD's API. Default %d.", cloudinit.DefaultPort),
 			Validators: []validator.Int64{int64validator.Between(1, maxPort)},
@@ -131,17 +129,16 @@ func lxdNetworksAttribute() schema.Attribute {
 				Validators: []validator.String{stringvalidator.OneOf(networkKinds...)},
 			},
 			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC below a `macvlan`."},
-			"ipv4_address": bridgeAddress("IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
-			"ipv6_address": bridgeAddress("IPv6 address of a `managed` bridge in the same way. Default `none`."),
+			"ipv4_address": spelledAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
+			"ipv6_address": spelledAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv6 address of a `managed` bridge in the same way. Default `none`."),
 			"nat":          schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
 		}},
 	}
 }
 
-func bridgeAddress(description string) schema.Attribute {
-	return schema.StringAttribute{
-		Optional: true, CustomType: texttype.PrefixType, MarkdownDescription: description, PlanModifiers: []planmodifier.String{texttype.PrefixType.KeepSpelling()},
-	}
+// spelledAttribute is an optional text that can be written in several ways.
+func spelledAttribute(of basetypes.StringTypable, spelling planmodifier.String, description string) schema.Attribute {
+	return schema.StringAttribute{Optional: true, CustomType: of, MarkdownDescription: description, PlanModifiers: []planmodifier.String{spelling}}
 }
 
 func lxdProfileAttribute() schema.Attribute {

@@ -49,9 +49,8 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	n.Imported = n.Imported || imported
 	if imported {
-		n.Unclaimed = kept.Unclaimed{"tags", "deletion_protection"}
+		n.Imported, n.Unclaimed = true, kept.Unclaimed{"tags", "deletion_protection"}
 	}
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
