@@ -45,6 +45,14 @@ type notes struct {
 	ProtectionApplied bool `json:"protection_applied,omitempty"`
 }
 
+// imported are the notes after a look, which is the first one after an import or not.
+func (n notes) imported(first bool) notes {
+	if first {
+		n.Imported, n.Unclaimed = true, kept.Unclaimed{"tags", "deletion_protection"}
+	}
+	return n
+}
+
 // markOf is the key that a machine is marked with; empty: with none.
 func markOf(m engine.BareMetal) engine.Key { return engine.Key(m.OwnerData[engine.KeyData]) }
 

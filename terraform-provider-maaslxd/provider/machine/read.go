@@ -11,7 +11,6 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // Read makes the state say what MAAS says. A machine that is gone, or was released, leaves
@@ -49,9 +48,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if imported {
-		n.Imported, n.Unclaimed = true, kept.Unclaimed{"tags", "deletion_protection"}
-	}
+	n = n.imported(imported)
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	diags.Append(resp.State.Set(ctx, &state)...)
