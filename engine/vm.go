@@ -49,6 +49,12 @@ type VMSpec struct {
 	// Interfaces in the order in which the VM shall see them. None means what
 	// MAAS does by itself: one NIC on a network of the host with DHCP.
 	Interfaces []Interface
+	// AddedInterfaces are the labels of those of the Interfaces that a VM which is there gets
+	// in place, and RemovedInterfaces are labels of those that it got so and gives back. One that
+	// it has already as it is wanted stays, so both may be repeated. Where MAAS makes the VM, or
+	// where MAAS would have to give a deployed one an address, that is an error.
+	AddedInterfaces   []string
+	RemovedInterfaces []string
 	// Zone, Pool and Domain are names. Empty: the host's zone, the host's
 	// resource pool, MAAS's default domain; an existing VM keeps what it has.
 	Zone   string
@@ -191,6 +197,12 @@ func (i Interface) Links() []WantedLink {
 		links = append(links, WantedLink{Field: fmt.Sprintf("%s.addresses.%d", field, n), Subnet: a.Subnet, Mode: linkMode(a.Mode, a.IP), IP: a.IP})
 	}
 	return links
+}
+
+// NeedsAddressOfMAAS tells whether MAAS is to give the interface an address. It does so only for a
+// machine whose interfaces it lets one change (see MayChangeInterfaces).
+func (i Interface) NeedsAddressOfMAAS() bool {
+	return slices.ContainsFunc(i.Links(), func(l WantedLink) bool { return l.Mode == LinkAuto || l.Mode == LinkStatic })
 }
 
 // HasFixedAddress tells whether one of the addresses is given.

@@ -173,6 +173,22 @@ func CheckInterfacesOfMAAS(interfaces []Interface) error {
 	return nil
 }
 
+// CheckAddedOfMAAS says why a VM that MAAS makes gets no other interface, by a *SpecError; nil: it
+// is to get none.
+func CheckAddedOfMAAS(c InterfaceChange) error {
+	labels := slices.Clone(c.Removed)
+	for _, nic := range c.Added {
+		labels = append(labels, nic.Label)
+	}
+	if len(labels) == 0 {
+		return nil
+	}
+	return &SpecError{
+		Field: "interfaces." + labels[0], Message: "MAAS can neither add an interface to a VM that it composed, nor take one away",
+		Hint: `Make the VM anew, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrConflict,
+	}
+}
+
 // CheckBootMode refuses the option of secure boot that the LXD of the host does not have, by
 // a *SpecError: from 6.7 on it has boot.mode in the place of security.secureboot.
 func (h VMHost) CheckBootMode(config map[string]string) error {

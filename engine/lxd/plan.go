@@ -224,10 +224,7 @@ func (p *plan) addNICs() error {
 	}
 	for n, bridge := range bridges {
 		name := fmt.Sprintf("eth%d", n)
-		nic := map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
-		if p.host.networks[bridge] { // a restricted project may admit LXD's own networks only
-			nic = map[string]string{"type": "nic", "name": name, "network": bridge}
-		}
+		nic := p.host.nicDevice(name, bridge)
 		if n == 0 {
 			nic["boot.priority"] = "1"
 		}
@@ -235,6 +232,14 @@ func (p *plan) addNICs() error {
 	}
 	p.macs = make([]string, len(bridges))
 	return nil
+}
+
+// nicDevice is a NIC on a bridge, without a MAC.
+func (h seen) nicDevice(name, bridge string) map[string]string {
+	if h.networks[bridge] { // a restricted project may admit LXD's own networks only
+		return map[string]string{"type": "nic", "name": name, "network": bridge}
+	}
+	return map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
 }
 
 // bridgeInto finds the bridge by which a NIC gets into its subnet, or looks for the one that it
@@ -329,10 +334,15 @@ func (p *plan) checkWantedMACs() error {
 
 func (p *plan) saltMACs() {
 	for n := range p.macs {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, p.salt))
-		p.macs[n] = cmp.Or(p.wantedMAC(n), fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2]))
+		p.macs[n] = cmp.Or(p.wantedMAC(n), p.saltedMAC(n, p.salt))
 		p.post.Devices[fmt.Sprintf("eth%d", n)]["hwaddr"] = p.macs[n]
 	}
+}
+
+// saltedMAC is a MAC for the NIC of a number.
+func (p *plan) saltedMAC(n, salt int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, salt))
+	return fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
 // keepMACs takes the MACs that an instance has. Its profiles may bring it NICs that

@@ -117,7 +117,7 @@ func (h seen) complete(i instance, m engine.Machine) engine.Machine {
 		return m
 	}
 	m.Cores, m.HugePages, m.Profiles = int(i.cores), i.hugePages, i.profiles
-	m.Config, m.Devices = i.config, i.devices
+	m.Config, m.Devices, m.AddedNICs = i.config, i.devices, i.added
 	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
 		m.MemoryMiB = memory
 	}

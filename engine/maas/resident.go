@@ -54,6 +54,11 @@ func (c *Hosts) Configure(_ context.Context, _ engine.VMHost, _ string, want eng
 	return engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
 }
 
+// ChangeInterfaces implements engine.Composer. MAAS has no call for it.
+func (c *Hosts) ChangeInterfaces(_ context.Context, _ engine.VMHost, _ string, want engine.InterfaceChange) error {
+	return engine.CheckAddedOfMAAS(want)
+}
+
 // trouble is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
 // sends security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py,
 // up to MAAS 3.8), which LXD refuses by then.
