@@ -220,6 +220,24 @@ func linkMode(mode string, ip netip.Addr) string {
 	return LinkAuto
 }
 
+// AddressOfDeployedError says that MAAS gives an interface no address now.
+func AddressOfDeployedError(i Interface, m Machine) error {
+	return &SpecError{
+		Field:   i.Field("mode"),
+		Message: fmt.Sprintf("MAAS gives addresses only to machines that are not deployed: interfaces.%s has mode %s, and %s is %s", i.Name, i.Links()[0].Mode, m.Hostname, m.StatusName),
+		Hint:    "Give it mode dhcp or link_up.", Err: ErrConflict,
+	}
+}
+
+// KnownInterfaceError says that MAAS keeps an interface now, which it has a record of.
+func KnownInterfaceError(label string, m Machine) error {
+	return &SpecError{
+		Field:   "interfaces." + label,
+		Message: fmt.Sprintf("MAAS deployed %s with the interface, and changes none of a machine that is %s", m.Hostname, m.StatusName),
+		Hint:    "Keep the interface as it is, or make the VM anew.", Err: ErrConflict,
+	}
+}
+
 // VM is a virtual machine as it was last seen.
 type VM struct {
 	Machine

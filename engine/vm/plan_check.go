@@ -32,6 +32,8 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 		o.Add(err)
 	}
 	switch {
+	case len(want.AddedInterfaces) > 0 && want.Host == "":
+		v.addedObstacles(ctx, &o, ref, want)
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
 	case want.Placement.Strategy != "" && len(o.Lasting) == 0:
@@ -48,7 +50,7 @@ func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, re
 		}
 		v.macObstacle(ctx, o, ref, i)
 		links, err := v.findLinks(ctx, i)
-		if err == nil && n == 0 {
+		if err == nil && n == 0 && !slices.Contains(want.AddedInterfaces, i.Name) {
 			err = links[0].subnet.CheckDHCP("interfaces." + i.Name)
 		}
 		if err != nil {
@@ -98,6 +100,18 @@ func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host 
 			o.Add(engine.UnknownNameError(i.Field("bridge"), "bridge on host "+host.Name, i.Bridge, known))
 		}
 	}
+}
+
+// addedObstacles looks for the bridges that interfaces are to join which a VM gets in place.
+func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+	m, err := v.Machines.Machine(ctx, ref.SystemID)
+	if err != nil {
+		o.Add(err)
+		return
+	}
+	on, err := v.Composer.HostOf(ctx, m)
+	o.Add(err)
+	v.bridgeObstacles(ctx, o, on, want)
 }
 
 // addressObstacle looks whether a link can have its fixed address.
