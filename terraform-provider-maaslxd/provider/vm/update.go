@@ -33,6 +33,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	if diags.HasError() {
 		return
 	}
+	spec.AddedInterfaces, spec.RemovedInterfaces = wiringOf(r, plan, config, state, n, diags).changed(wait)
 	ref := r.ref(state, n)
 	ref.NewKey = client.RenamedKey(ref.Key, spec.Name)
 	ref.Finished = !goesOn(n, state, plan)
@@ -45,7 +46,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(state, plan, config.deploy(ctx, diags), spec, r.hostMachine(ctx, vm))
-		n.Key = cmp.Or(vm.MarkedBy(), ref.Key)
+		n.Key, n.AddedInterfaces = cmp.Or(vm.MarkedBy(), ref.Key), plan.addedLabels(ctx, n.AddedInterfaces, vm, diags)
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
@@ -76,6 +77,11 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes,
 		spec.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
 	}
 	return spec
+}
+
+// wiringOf compares the interfaces of a plan with those of the state.
+func wiringOf(r *vmResource, plan, config, state vmModel, n notes, diags *diag.Diagnostics) wiring {
+	return wiring{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}
 }
 
 // reportUnfinished says why an update of a VM ended before its end.
