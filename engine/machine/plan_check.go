@@ -62,7 +62,8 @@ func named(m engine.Machine, name string) bool {
 // already is given back before it is deployed anew.
 func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
 	m, err := b.FindNamed(ctx, want.Machine)
-	if err == nil || errors.Is(err, engine.ErrNotFound) {
+	// Before a machine is ours, one that is found is the one that is meant: no call is spent on it.
+	if err == nil && ref.SystemID != "" || errors.Is(err, engine.ErrNotFound) {
 		if own, lookErr := b.Look(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
 			if ambiguous := formerNameError(own, m, want.Machine); ambiguous != nil {
 				o.Add(ambiguous)
