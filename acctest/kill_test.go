@@ -38,7 +38,7 @@ func TestAccVMKilled(t *testing.T) {
 			reach: func(x *target, t *testing.T, name string) {
 				// It stays Ready until the run is dead, and goes on when it is run again.
 				x.sim.AddFault(sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.Before, Kind: sim.FaultHang, Times: 1})
-				x.when(t, name, "Ready", func(sim.Machine) {})
+				x.whenCalled(t, "POST machines/{id}/ deploy")
 			},
 		},
 		"Commissioning": {
