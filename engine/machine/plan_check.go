@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
@@ -45,7 +46,7 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 		case err != nil && !errors.Is(err, engine.ErrNotFound):
 			o.Add(err)
 		case !named(holder, want.Machine):
-			o.AddHeldBy(holder, w.use.UnusableError(f.Field()+".ip", f.IP))
+			o.AddHeldBy(holder, w.use.UnusableError(f.Field().Child("ip"), f.IP))
 		default:
 			free = append(free, w)
 		}
@@ -82,7 +83,7 @@ func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 	if m.SystemID != ref.SystemID {
 		if err := b.Allocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
 			o.Passing = append(o.Passing, err)
-		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field == "machine" {
+		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field.Root() == "machine" {
 			o.AddHeldBy(m, err)
 		} else if !ok {
 			o.Add(err)
@@ -104,5 +105,5 @@ func formerNameError(own, other engine.Machine, name string) error {
 	default:
 		return nil
 	}
-	return &engine.SpecError{Field: "machine", Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.Of("machine"), Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -93,7 +94,7 @@ func AddErrorAt(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 // bridge.name: then it is the outermost one, and the detail names the other.
 func OwnAttribute(at path.Path) path.Path {
 	steps := at.Steps()
-	if last := steps[len(steps)-1].String(); specFields[last] == last {
+	if last := steps[len(steps)-1].String(); slices.Contains(attributes, last) {
 		return path.Root(steps[0].String())
 	}
 	return at
