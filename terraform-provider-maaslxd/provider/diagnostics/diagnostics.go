@@ -40,6 +40,17 @@ func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object s
 		StoppedWaiting(wait.Err(), "timeouts.update"), Paragraph(Text(err))))
 }
 
+// ReportDelete says why a delete of an object, such as "VM web-1", ended before its end.
+// What was only cut off by the time is said by notYet, such as "is not gone yet".
+func ReportDelete(wait context.Context, diags *diag.Diagnostics, doing, object, notYet string, err error) {
+	if wait.Err() == nil {
+		Report(diags, doing, err)
+		return
+	}
+	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
+		StoppedWaiting(wait.Err(), "timeouts.delete"), Paragraph(Text(err))))
+}
+
 // ErrorAt is an error with the attribute that it is about; empty: none.
 type ErrorAt struct {
 	At  path.Path

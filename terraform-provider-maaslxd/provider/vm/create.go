@@ -42,7 +42,9 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 		diagnostics.ReportAt(diags, config.hostPath(err), doing, config.hinted(err))
 		return
 	case diagnostics.Resumable:
-		reportCreateUnfinished(wait, r.client, diags, vm, err)
+		r.client.ReportUnfinished(wait, diags, client.Unfinished{
+			Object: "VM " + vm.Hostname, Kept: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets(),
+		}, err)
 	case diagnostics.Unusable:
 		diagnostics.Report(diags, doing, err)
 	case diagnostics.CreateSucceeded:
@@ -122,15 +124,6 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	}
 	defer release()
 	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
-}
-
-// reportCreateUnfinished says that a create stopped waiting, and what comes next.
-func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, vm engine.VM, err error) {
-	why := diagnostics.Explain(err)
-	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + c.Stage(ctx, vm.StatusName, vm.SystemID, err)
-	}
-	c.ReportUnfinished(diags, "The VM is kept in the state as "+vm.SystemID, fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName), why)
 }
 
 // outcomeOf judges how waiting for a VM within ctx ended.
