@@ -42,9 +42,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 		diagnostics.ReportAt(diags, config.hostPath(err), doing, config.hinted(err))
 		return
 	case diagnostics.Resumable:
-		r.client.ReportUnfinished(wait, diags, client.Unfinished{
-			Object: "VM " + vm.Hostname, Kept: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets(),
-		}, err)
+		r.client.ReportUnfinished(wait, diags, unfinished(vm, spec), err)
 	case diagnostics.Unusable:
 		diagnostics.Report(diags, doing, err)
 	case diagnostics.CreateSucceeded:
@@ -124,6 +122,11 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	}
 	defer release()
 	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+}
+
+// unfinished describes a VM that is kept in the state before it is finished.
+func unfinished(vm engine.VM, spec engine.VMSpec) client.Unfinished {
+	return client.Unfinished{Object: "VM " + vm.Hostname, Kept: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets()}
 }
 
 // outcomeOf judges how waiting for a VM within ctx ended.
