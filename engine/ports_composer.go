@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // Composition is a VM to be made.
@@ -45,8 +47,8 @@ type NIC struct {
 	IP   string
 }
 
-// Field is how the front ends spell a part of the NIC: "interfaces.eth0.bridge".
-func (n NIC) Field(part string) string { return Interface{Name: n.Label}.Field(part) }
+// Field is where a part of the NIC stands in the spec: interfaces.eth0.bridge.
+func (n NIC) Field(part string) fieldpath.Path { return Interface{Name: n.Label}.Field(part) }
 
 // Composer makes VMs on LXD hosts, and takes them away.
 type Composer interface {

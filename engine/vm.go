@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
@@ -146,8 +147,10 @@ type Interface struct {
 	MAC string
 }
 
-// Field is how the front ends spell a part of the interface: "interfaces.eth0.bridge".
-func (i Interface) Field(part string) string { return "interfaces." + i.Name + "." + part }
+// Field is where the interface, or a part of it, stands in the spec: interfaces.eth0.bridge.
+func (i Interface) Field(part ...string) fieldpath.Path {
+	return fieldpath.Of("interfaces").Key(i.Name).Child(part...)
+}
 
 // InterfaceAddress is an address of an interface besides its first one.
 type InterfaceAddress struct {
@@ -183,18 +186,18 @@ var LinkModes = []string{LinkAuto, LinkDHCP, LinkStatic, LinkUp}
 
 // WantedLink is a link that an interface shall have, by the field that names it.
 type WantedLink struct {
-	Field  string // "interfaces.eth0" or "interfaces.eth0.addresses.0"
-	Subnet string // name or CIDR of a further address; empty: the interface's network
+	Field  fieldpath.Path // interfaces.eth0 or interfaces.eth0.addresses[0]
+	Subnet string         // name or CIDR of a further address; empty: the interface's network
 	Mode   string
 	IP     netip.Addr
 }
 
 // Links are the links that the interface shall have, the one of its network first.
 func (i Interface) Links() []WantedLink {
-	field := "interfaces." + i.Name
+	field := i.Field()
 	links := []WantedLink{{Field: field, Mode: linkMode(i.Mode, i.IP), IP: i.IP}}
 	for n, a := range i.Addresses {
-		links = append(links, WantedLink{Field: fmt.Sprintf("%s.addresses.%d", field, n), Subnet: a.Subnet, Mode: linkMode(a.Mode, a.IP), IP: a.IP})
+		links = append(links, WantedLink{Field: field.Child("addresses").Index(n), Subnet: a.Subnet, Mode: linkMode(a.Mode, a.IP), IP: a.IP})
 	}
 	return links
 }
@@ -232,7 +235,7 @@ func AddressOfDeployedError(i Interface, m Machine) error {
 // KnownInterfaceError says that MAAS keeps an interface now, which it has a record of.
 func KnownInterfaceError(label string, m Machine) error {
 	return &SpecError{
-		Field:   "interfaces." + label,
+		Field:   fieldpath.Of("interfaces").Key(label),
 		Message: fmt.Sprintf("MAAS deployed %s with the interface, and changes none of a machine that is %s", m.Hostname, m.StatusName),
 		Hint:    "Keep the interface as it is, or make the VM anew.", Err: ErrConflict,
 	}
@@ -265,7 +268,7 @@ func validateAddresses(interfaces []Interface) error {
 		for _, l := range i.Links() {
 			if other, twice := has[l.IP]; twice && l.IP.IsValid() {
 				return &SpecError{
-					Field: l.Field + ".ip", Message: fmt.Sprintf("%s is the address of %s already", l.IP, other),
+					Field: l.Field.Child("ip"), Message: fmt.Sprintf("%s is the address of %s already", l.IP, other),
 					Hint: "Give each interface an address of its own.",
 				}
 			}

@@ -160,7 +160,7 @@ func TestAddInterfaceRefused(t *testing.T) {
 			w.compose(w.composer, other)
 			_, err := w.process(t).VMs.Reconcile(t.Context(), ref, withInterface(made, tc.wants))
 			bad, ok := errors.AsType[*engine.SpecError](err)
-			if !ok || bad.Field != tc.at || !strings.Contains(bad.Message, tc.says) {
+			if !ok || bad.Field.String() != tc.at || !strings.Contains(bad.Message, tc.says) {
 				t.Errorf("%s\nwant %q at %s, got %v", tc.reason, tc.says, tc.at, err)
 			}
 			for _, i := range w.sim.Instances() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/canonical/lxd/shared/api"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -39,7 +40,7 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 	p := plan{host: h, comp: comp, taken: taken}
 	if comp.Hostname == "" || len(comp.Hostname) > maxName {
 		return p, &engine.SpecError{
-			Field: "name", Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxName),
+			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxName),
 			Hint: "Choose a shorter name.", Err: engine.ErrInvalid,
 		}
 	}
@@ -80,7 +81,7 @@ func (p *plan) addDevices() error {
 		for _, profile := range p.post.Profiles {
 			if kind, brings := p.host.profileDevices[profile][name]; brings {
 				return &engine.SpecError{
-					Field: "devices." + name, Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
+					Field: fieldpath.Of("devices").Key(name), Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
 					Hint: "Choose another name.", Err: engine.ErrInvalid,
 				}
 			}
@@ -186,7 +187,7 @@ func (p *plan) addDisks() error {
 		}
 		if !slices.Contains(p.host.poolNames(), in) {
 			return &engine.SpecError{
-				Field: "disks." + d.Name + ".pool", Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
+				Field: fieldpath.Of("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
 				Hint: fmt.Sprintf("It has: %s.", strings.Join(p.host.poolNames(), ", ")),
 			}
 		}
@@ -285,7 +286,7 @@ func (h seen) noBridge(where string) *engine.SpecError {
 		known = []string{"none"}
 	}
 	return &engine.SpecError{
-		Field: "interfaces", Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
+		Field: fieldpath.Of("interfaces"), Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
 		Hint: fmt.Sprintf("Bridges that MAAS knows there: %s. Make one on the machine in MAAS before it is deployed, or name another subnet.", strings.Join(known, ", ")),
 	}
 }

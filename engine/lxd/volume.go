@@ -12,6 +12,7 @@ import (
 
 	"github.com/canonical/lxd/shared/api"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -109,7 +110,7 @@ func (r *resizing) addedDisks(have api.Instance, host engine.VMHost, wanted []en
 	}
 	if own := len(volumesOf(have)) + 1; len(wanted) > 0 && disks != own {
 		return &engine.SpecError{
-			Field: "disks", Message: fmt.Sprintf("%s has %d disks of storage pools, and %d of them were made with it", have.Name, disks, own),
+			Field: fieldpath.Of("disks"), Message: fmt.Sprintf("%s has %d disks of storage pools, and %d of them were made with it", have.Name, disks, own),
 			Hint: "Somebody attached a disk to the instance in LXD. Detach it, or attach the new disk there, too.", Err: engine.ErrConflict,
 		}
 	}
@@ -141,7 +142,7 @@ func poolOf(host engine.VMHost, d engine.Disk) (string, error) {
 		names = append(names, p.Name)
 	}
 	return "", &engine.SpecError{
-		Field: "disks." + d.Name + ".pool", Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", host.Name, d.Pool),
+		Field: fieldpath.Of("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", host.Name, d.Pool),
 		Hint: fmt.Sprintf("It has: %s.", strings.Join(names, ", ")), Err: engine.ErrInvalid,
 	}
 }
@@ -186,7 +187,7 @@ func refuseExisting(s *session, v volume) error {
 		return err
 	}
 	return &engine.SpecError{
-		Field: "disks", Message: fmt.Sprintf("storage pool %s has a volume %s already, which may hold the data of a disk that was detached", v.pool, v.name),
+		Field: fieldpath.Of("disks"), Message: fmt.Sprintf("storage pool %s has a volume %s already, which may hold the data of a disk that was detached", v.pool, v.name),
 		Hint: "Attach it to the instance in LXD again, or delete it there.", Err: engine.ErrConflict,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -76,7 +77,7 @@ func (h wireHost) trouble() error {
 		}
 	case tooNew(h.Version):
 		return &engine.SpecError{
-			Field: "vm_host", Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
+			Field: fieldpath.Of("vm_host"), Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
 			Hint: fmt.Sprintf(`Choose another VM host, or install LXD from %s there; or let VMs be made in LXD itself (composer = "lxd").`, cloudinit.DefaultChannel),
 			Err:  engine.ErrConflict,
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -108,7 +109,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 		return errors.Join(v.CheckImage(ctx, want.Deploy), imagedFor(ctx, v.Config, m, want.Deploy))
 	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.released.includes(want, m):
 		return &engine.SpecError{
-			Field: "redeploy_triggers", Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.Of("redeploy_triggers"), Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
 			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
 		}
 	}
@@ -118,7 +119,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 // overtakenError says that another run has redeployed a VM just after this one.
 func overtakenError(m engine.Machine) error {
 	return engine.Terminal(&engine.SpecError{
-		Field: "redeploy_triggers", Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
+		Field: fieldpath.Of("redeploy_triggers"), Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
 		Hint: "Let one configuration redeploy the VM. Then apply again.", Err: engine.ErrConflict,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -145,7 +146,7 @@ func (v *network) interfacesOf(ctx context.Context, want engine.VMSpec, m engine
 			}
 		}
 		if !ok {
-			return nil, &engine.SpecError{Field: "interfaces." + i.Name, Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: engine.ErrConflict}
+			return nil, &engine.SpecError{Field: fieldpath.Of("interfaces").Key(i.Name), Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: engine.ErrConflict}
 		}
 		found[i.Name] = have
 	}
@@ -160,7 +161,7 @@ func (v *network) introduce(ctx context.Context, wanted []engine.Interface, m en
 		if _, known := interfaceWith(m, nic.MAC); !isAdded || known {
 			continue
 		}
-		network, err := v.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
+		network, err := v.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
 		if err != nil {
 			return m, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -17,7 +18,7 @@ type boundLink struct {
 
 // findLinks finds the subnets of an interface's links, that of its network first.
 func (v *parts) findLinks(ctx context.Context, i engine.Interface) ([]boundLink, error) {
-	network, err := v.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
+	network, err := v.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (v *network) linkTo(ctx context.Context, m engine.Machine, have engine.Mach
 	case ip == "":
 		return fmt.Errorf("cannot link interface %s of %s to %s: %w", name, m.Hostname, l.subnet.CIDR, v.JudgeRefusal(ctx, m, err))
 	case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrInvalid):
-		return v.LinkError(ctx, l.Field+".ip", l.subnet, l.IP, m, v.JudgeRefusal(ctx, m, err))
+		return v.LinkError(ctx, l.Field.Child("ip"), l.subnet, l.IP, m, v.JudgeRefusal(ctx, m, err))
 	}
 	return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, ip, err)
 }

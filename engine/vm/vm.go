@@ -6,6 +6,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/engine/region"
@@ -49,7 +50,7 @@ type (
 func New(maker *compose.Maker, in *region.Region) *Kind {
 	p := &parts{
 		Config: maker.Config, maker: maker, region: in,
-		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: "name", NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
+		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: fieldpath.Of("name"), NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
 	}
 	return &Kind{parts: p, checks: checks{p}, network: network{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{parts: p}}
 }

@@ -50,7 +50,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
-	reportUnfinished(wait, diags, spec.Name, state.ID.ValueString(), err)
+	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), "VM "+spec.Name, err)
 	if vm.SystemID != "" {
 		state.refreshHalfway(ctx, plan, spec, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
@@ -82,17 +82,6 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes,
 // wiringOf compares the interfaces of a plan with those of the state.
 func wiringOf(r *vmResource, plan, config, state vmModel, n notes, diags *diag.Diagnostics) wiring {
 	return wiring{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}
-}
-
-// reportUnfinished says why an update of a VM ended before its end.
-func reportUnfinished(wait context.Context, diags *diag.Diagnostics, name, systemID string, err error) {
-	if wait.Err() == nil {
-		diagnostics.Report(diags, fmt.Sprintf("update VM %s (%s)", name, systemID), err)
-		return
-	}
-	diags.AddError(fmt.Sprintf("VM %s is not finished", name),
-		fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.\n\n%s",
-			diagnostics.StoppedWaiting(wait.Err(), "timeouts.update"), diagnostics.Sentence(err.Error())))
 }
 
 // warnOtherwise tells that the VM is not in the state that the plan took for
