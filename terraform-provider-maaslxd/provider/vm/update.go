@@ -36,8 +36,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	spec.AddedInterfaces, spec.RemovedInterfaces = wiringOf(r, plan, config, state, n, diags).changed(wait)
 	ref := r.ref(state, n)
-	ref.NewKey = client.RenamedKey(ref.Key, spec.Name)
-	ref.Finished = !goesOn(n, state, plan)
+	ref.NewKey, ref.Finished = client.RenamedKey(ref.Key, spec.Name), !goesOn(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
 	n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 	if vm.SystemID != "" {
