@@ -63,6 +63,16 @@ var budgets = []budget{
 		limit: share(40), have: calls,
 	},
 	{
+		name: "time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
+		fits: measuredAlone, timed: true,
+		limit: fixed(1.4), have: func(_ table, m measurement) float64 { return m.Wall.Seconds() / m.Alone.Wall.Seconds() },
+	},
+	{
+		name: "CPU time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
+		fits: measuredAlone, timed: true,
+		limit: fixed(1.2), have: func(_ table, m measurement) float64 { return m.Used.CPU.Seconds() / m.Alone.Used.CPU.Seconds() },
+	},
+	{
 		name:  "TCP connections of a command",
 		limit: fixed(16), have: func(_ table, m measurement) float64 { return float64(m.Connections) },
 	},
@@ -86,6 +96,10 @@ var budgets = []budget{
 		fits: whole, limit: fixed(1.7), have: spanned,
 	},
 }
+
+// measuredAlone tells that each step was done with the framework alone, too, and with so
+// many VMs that neither Terraform's start nor the provider's is most of it.
+func measuredAlone(t table) bool { return t.n >= 100 && t.cells[0][0].Alone != nil }
 
 // whole tells that a table is of a whole workload, and not of a test's.
 func whole(t table) bool { return t.n >= 10 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"time"
 
@@ -19,6 +20,11 @@ type step struct {
 	changed bool                                  // the configuration's variable of that name
 	ideal   func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time worth comparing with
 	want    func(n int) int                       // how many there must be, finished, at its end
+}
+
+// command is the step's, for Terraform.
+func (s step) command(parallelism int) []string {
+	return append([]string{s.args[0], "-no-color", "-parallelism=" + strconv.Itoa(parallelism)}, s.args[1:]...)
 }
 
 func all(n int) int { return n }
@@ -51,6 +57,7 @@ type workload struct {
 	times   sim.Latency
 	poll    string // time between two looks of ours; empty: the provider's default
 	prepare bool   // they are made first, unmeasured
+	alone   bool   // each step is done with the framework alone, too
 	turns   []turn
 }
 
@@ -69,7 +76,7 @@ func plan(o options) []workload {
 		}
 	}
 	for _, n := range o.reads {
-		w := workload{kind: vms, n: n, times: instant, prepare: true}
+		w := workload{kind: vms, n: n, times: instant, prepare: true, alone: true}
 		for _, p := range o.parallelism {
 			w.turns = append(w.turns, turn{p, reading})
 		}
@@ -138,6 +145,9 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 		for n, step := range t.steps {
 			b.say("%s: %s of %d %s, parallelism %d", s.name, step.name, l.n, l.kind.many, t.parallelism)
 			m, journal, err := w.step(ctx, step, l, t.parallelism)
+			if err == nil && l.alone && s.ours {
+				m.Alone, err = w.alone(ctx, step, t.parallelism)
+			}
 			if err == nil {
 				err = report.Keep(b.journals, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name), journal)
 			}
@@ -152,12 +162,11 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 
 // step runs and measures a step, and sees that its work was really done.
 func (w *workspace) step(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
-	args := append([]string{s.args[0], "-no-color", "-parallelism=" + strconv.Itoa(parallelism)}, s.args[1:]...)
 	variables := []string{"TF_VAR_changed=" + strconv.FormatBool(s.changed)}
 	if l.poll != "" {
 		variables = append(variables, "TF_VAR_poll_interval="+l.poll)
 	}
-	m, journal, err := w.do(ctx, args, variables)
+	m, journal, err := w.do(ctx, s.command(parallelism), variables)
 	if err != nil {
 		return m, journal, err
 	}
@@ -169,6 +178,22 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 		return m, journal, fmt.Errorf("there are %d %s at its end, %d of them finished, want %d", have, l.kind.many, done, want)
 	}
 	return m, journal, nil
+}
+
+// alone does a step with the framework alone, on the state that our provider has left.
+func (w *workspace) alone(ctx context.Context, s step, parallelism int) (*measurement, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := w.do(ctx, s.command(parallelism), []string{"TF_VAR_changed=false", providerVariable + "=" + self})
+	if err != nil {
+		return nil, fmt.Errorf("with the framework alone: %w", err)
+	}
+	if m.Calls != 0 {
+		return nil, fmt.Errorf("with the framework alone: MAAS was called %d times", m.Calls)
+	}
+	return &m, nil
 }
 
 // prepare makes VMs in a hurry.
