@@ -59,11 +59,12 @@ func (r idleResource) IdentitySchema(ctx context.Context, req resource.IdentityS
 // Read leaves the state as it is. CLIs without identities send none, and the framework
 // wants one back.
 func (r idleResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	if resp.Identity == nil || !resp.Identity.Raw.IsNull() {
+		return
+	}
 	var id types.String
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
-	if resp.Identity != nil && !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...)
-	}
+	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("system_id"), id)...)
 }
 
 // no is why nothing is changed: the bench only plans and refreshes with this provider.
