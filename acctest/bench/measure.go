@@ -29,7 +29,7 @@ type measurement struct {
 	IdealSpan    time.Duration // what MAAS itself needs for one; zero: nothing to compare with
 	Others       float64       // the share of the CPUs that others used; zero, too, where that is unknown
 	Used         usage
-	Alone        *measurement // the same with the framework alone; nil: not measured
+	Alone        *beside // compared with the framework alone; nil: not measured
 }
 
 // regionTag is the tag by which our own provider knows a MAAS.

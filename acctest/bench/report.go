@@ -29,20 +29,16 @@ var measures = []struct {
 	{"provider peak memory", func(m measurement, _ int) string {
 		return atLeast(m.Used) + strconv.FormatInt(m.Used.PeakKiB/1024, 10) + " MiB"
 	}},
-	{"wall time over the framework's alone", func(m measurement, _ int) string { return overAlone(m, wallTime) }},
-	{"CPU time over the framework's alone", func(m measurement, _ int) string { return overAlone(m, cpuTime) }},
+	{"wall time over the framework's alone", func(m measurement, _ int) string { return overAlone(m, func(b beside) float64 { return b.Wall }) }},
+	{"CPU time over the framework's alone", func(m measurement, _ int) string { return overAlone(m, func(b beside) float64 { return b.CPU }) }},
 }
 
-func wallTime(m measurement) time.Duration { return m.Wall }
-
-func cpuTime(m measurement) time.Duration { return m.Used.CPU }
-
-// overAlone is a time over that of the framework alone.
-func overAlone(m measurement, of func(measurement) time.Duration) string {
+// overAlone is a figure over that of the framework alone.
+func overAlone(m measurement, of func(beside) float64) string {
 	if m.Alone == nil {
 		return report.Nothing
 	}
-	return strconv.FormatFloat(of(m).Seconds()/of(*m.Alone).Seconds(), 'f', 2, 64)
+	return strconv.FormatFloat(of(*m.Alone), 'f', 2, 64)
 }
 
 func each(calls, n int) string {

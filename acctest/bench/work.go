@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"time"
 
@@ -144,10 +143,11 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 	for i, t := range l.turns {
 		for n, step := range t.steps {
 			b.say("%s: %s of %d %s, parallelism %d", s.name, step.name, l.n, l.kind.many, t.parallelism)
-			m, journal, err := w.step(ctx, step, l, t.parallelism)
-			if err == nil && l.alone && s.ours {
-				m.Alone, err = w.alone(ctx, step, t.parallelism)
+			do := w.step
+			if l.alone && s.ours {
+				do = w.besideAlone
 			}
+			m, journal, err := do(ctx, step, l, t.parallelism)
 			if err == nil {
 				err = report.Keep(b.journals, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name), journal)
 			}
@@ -178,22 +178,6 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 		return m, journal, fmt.Errorf("there are %d %s at its end, %d of them finished, want %d", have, l.kind.many, done, want)
 	}
 	return m, journal, nil
-}
-
-// alone does a step with the framework alone, on the state that our provider has left.
-func (w *workspace) alone(ctx context.Context, s step, parallelism int) (*measurement, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	m, _, err := w.do(ctx, s.command(parallelism), []string{"TF_VAR_changed=false", providerVariable + "=" + self})
-	if err != nil {
-		return nil, fmt.Errorf("with the framework alone: %w", err)
-	}
-	if m.Calls != 0 {
-		return nil, fmt.Errorf("with the framework alone: MAAS was called %d times", m.Calls)
-	}
-	return &m, nil
 }
 
 // prepare makes VMs in a hurry.

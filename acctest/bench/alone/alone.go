@@ -1,9 +1,10 @@
-// Package alone is a provider with our schemas and nothing behind them: what the plugin
-// framework costs by itself. The bench runs it on states that our provider has written.
+// Package alone is a provider with our schemas and nothing behind them: the plugin
+// framework's own cost. The bench runs it on states that our provider has written.
 package alone
 
 import (
 	"context"
+	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -15,8 +16,12 @@ import (
 	maaslxd "github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// Serve speaks with Terraform until it is done.
+// Serve speaks with Terraform until it is done. The log of the framework is off, as it is
+// in our provider where nobody reads it.
 func Serve(ctx context.Context) error {
+	if err := os.Setenv("TF_LOG_SDK", "off"); err != nil {
+		return err
+	}
 	return providerserver.Serve(ctx, New, providerserver.ServeOpts{Address: "registry.terraform.io/maaslxd/maaslxd"})
 }
 
