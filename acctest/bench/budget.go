@@ -69,7 +69,7 @@ var budgets = []budget{
 	},
 	{
 		name: "CPU time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
-		fits: measuredAlone,
+		fits:  measuredAlone,
 		limit: fixed(1.2), have: func(_ table, m measurement) float64 { return m.Alone.CPU },
 	},
 	{
