@@ -88,6 +88,18 @@ var budgets = []budget{
 		limit: fixed(1.15), have: func(_ table, m measurement) float64 { return m.overIdeal() },
 	},
 	{
+		name: "time of a destroy over simulated time, from ten waves on", kind: "VM", steps: []string{"destroy"},
+		fits:  func(t table) bool { return waves(t.n, t.parallelism) >= 10 },
+		timed: true,
+		limit: fixed(1.5), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+	},
+	{
+		name: "time to make hosts whose first boots differ, over what was drawn", kind: "host", steps: []string{"apply"},
+		fits:  func(t table) bool { return whole(t) && len(t.cells[0][0].Boots) > 0 },
+		timed: true,
+		limit: fixed(1.3), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+	},
+	{
 		name: "median time of a VM from its release to its delete, over simulated time", kind: "VM", steps: []string{"destroy"},
 		fits: whole, limit: fixed(1.9), have: spanned,
 	},

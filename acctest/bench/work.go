@@ -18,6 +18,7 @@ type step struct {
 	args    []string
 	changed bool                                  // the configuration's variable of that name
 	ideal   func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time worth comparing with
+	makes   bool                                  // from nothing
 	want    func(n int) int                       // how many there must be, finished, at its end
 }
 
@@ -36,7 +37,7 @@ func destroyed(k kind, l sim.Latency) time.Duration { return k.destroyed(l) }
 
 // life is the whole life of a VM or host.
 var life = []step{
-	{name: "apply", args: []string{"apply", "-auto-approve"}, ideal: created, want: all},
+	{name: "apply", args: []string{"apply", "-auto-approve"}, ideal: created, makes: true, want: all},
 	{name: "plan", args: []string{"plan"}, want: all},
 	{name: "update", args: []string{"apply", "-auto-approve"}, changed: true, want: all},
 	{name: "destroy", args: []string{"destroy", "-auto-approve"}, changed: true, ideal: destroyed, want: none},
@@ -83,6 +84,9 @@ func plan(o options) []workload {
 	}
 	for _, n := range o.hosts {
 		work = append(work, workload{kind: hosts, n: n, times: simulated, turns: []turn{{o.parallelism[0], life}}})
+	}
+	if len(o.hosts) > 0 {
+		work = append(work, workload{kind: lateHosts, n: o.hosts[0], times: differing, turns: []turn{{o.parallelism[0], life}}})
 	}
 	return work
 }
@@ -170,7 +174,12 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 	if err != nil {
 		return m, journal, err
 	}
-	if s.ideal != nil {
+	switch {
+	case s.ideal == nil:
+	case s.makes && l.times.FirstBootMost > 0:
+		m.Boots = w.boots()
+		m.Ideal, m.IdealSpan = drawnTimes(m.Boots, parallelism, s.ideal(l.kind, l.times)-l.times.FirstBoot)
+	default:
 		m.Ideal, m.IdealSpan = waves(l.n, parallelism)*s.ideal(l.kind, l.times), s.ideal(l.kind, l.times)
 	}
 	want := s.want(l.n)
