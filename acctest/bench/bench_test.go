@@ -154,10 +154,10 @@ func TestParse(t *testing.T) {
 		err    string
 	}{
 		"Defaults":      {"Nothing need be said.", nil, ""},
-		"Small":         {"Reading and hosts may be left out.", []string{"-vms", "4, 8", "-reads", "", "-hosts", "", "-parallelism", "2"}, ""},
+		"Small":         {"Reading and hosts may be left out.", []string{"-vms", "4, 8", "-reads", "", "-growth", "", "-hosts", "", "-parallelism", "2"}, ""},
 		"HalfAPeer":     {"A configuration alone does nothing.", []string{"-peer-config", "x"}, "with -peer"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
-		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-hosts", ""}, "nothing to measure"},
+		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-growth", "", "-hosts", ""}, "nothing to measure"},
 		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
 		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
 	}

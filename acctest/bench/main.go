@@ -1,7 +1,7 @@
 // Bench measures what a Terraform provider asks of MAAS, and of the machine
 // that it runs on, and holds it to budgets.
 //
-//	bench [-bin DIR] [-vms N,N] [-reads N] [-hosts N] [-parallelism P,P]
+//	bench [-bin DIR] [-vms N,N] [-reads N] [-growth N,N] [-hosts N] [-parallelism P,P]
 //	      [-markdown] [-journals DIR] [-peer BINARY [-peer-config DIR]]
 //
 // A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
@@ -66,6 +66,7 @@ type options struct {
 	bin              string
 	peer, peerConfig string
 	vms, reads       numbers
+	growth           numbers
 	hosts            numbers
 	parallelism      numbers
 	markdown         bool
@@ -73,7 +74,7 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{vms: numbers{10, 100}, reads: numbers{1000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
+	o := options{vms: numbers{10, 100}, reads: numbers{1000}, growth: numbers{1000, 2500, 5000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
@@ -81,6 +82,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration; by default that for canonical/maas")
 	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
 	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
+	f.Var(&o.growth, "growth", "`numbers` of VMs to plan, whose costs for each are compared; empty for none")
 	f.Var(&o.hosts, "hosts", "`numbers` of machines to make hosts of, plan, change and destroy; empty for none")
 	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform may do at once")
 	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
@@ -95,8 +97,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-peer-config is a configuration for a provider: name its binary with -peer")
 	case len(o.parallelism) == 0:
 		return o, errors.New("-parallelism: name at least one number, as 10")
-	case len(o.vms)+len(o.reads)+len(o.hosts) == 0:
-		return o, errors.New("-vms, -reads and -hosts are all empty: there is nothing to measure")
+	case len(o.vms)+len(o.reads)+len(o.growth)+len(o.hosts) == 0:
+		return o, errors.New("-vms, -reads, -growth and -hosts are all empty: there is nothing to measure")
 	}
 	return o, nil
 }

@@ -49,6 +49,9 @@ var reading = []step{
 	{name: "refresh", args: []string{"apply", "-refresh-only", "-auto-approve"}, want: all},
 }
 
+// unchanged is a plan that must find nothing to do.
+var unchanged = []step{{name: "plan", args: []string{"plan", "-detailed-exitcode"}, want: all}}
+
 // workload is a number of things, and what is done with them on a MAAS of their
 // own.
 type workload struct {
@@ -57,6 +60,8 @@ type workload struct {
 	times   sim.Latency
 	poll    string // time between two looks of ours; empty: the provider's default
 	prepare bool   // they are made first, unmeasured
+	copied  bool   // of ours only the first is, and the others are copies of it
+	grows   bool   // compared with the same work on other numbers of VMs
 	alone   bool   // each step is done with the framework alone, too
 	turns   []turn
 }
@@ -76,11 +81,16 @@ func plan(o options) []workload {
 		}
 	}
 	for _, n := range o.reads {
-		w := workload{kind: vms, n: n, times: instant, prepare: true, alone: true}
+		w := workload{kind: vms, n: n, times: instant, prepare: true, copied: true, alone: true}
 		for _, p := range o.parallelism {
 			w.turns = append(w.turns, turn{p, reading})
 		}
 		work = append(work, w)
+	}
+	for _, n := range o.growth {
+		work = append(work, workload{
+			kind: vms, n: n, times: instant, prepare: true, copied: true, grows: true, turns: []turn{{o.parallelism[0], unchanged}},
+		})
 	}
 	for _, n := range o.hosts {
 		work = append(work, workload{kind: hosts, n: n, times: simulated, turns: []turn{{o.parallelism[0], life}}})
@@ -113,8 +123,12 @@ type table struct {
 
 // measure does all workloads, each on one side after the other.
 func (b *bench) measure(ctx context.Context, sides []side, work []workload) error {
+	var grown []table
 	for _, load := range work {
 		first, able := len(b.tables), ableTo(load.kind, sides)
+		if load.grows {
+			able = able[:1] // whose growth is judged
+		}
 		for _, t := range load.turns {
 			b.tables = append(b.tables, table{load.kind, load.n, t.parallelism, t.steps, able, make([][]measurement, len(t.steps))})
 		}
@@ -125,8 +139,12 @@ func (b *bench) measure(ctx context.Context, sides []side, work []workload) erro
 		}
 		for _, t := range b.tables[first:] {
 			b.verdicts = append(b.verdicts, t.verdicts()...)
+			if load.grows {
+				grown = append(grown, t)
+			}
 		}
 	}
+	b.verdicts = append(b.verdicts, growth(grown)...)
 	return nil
 }
 
@@ -140,7 +158,7 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 	defer w.close()
 	if l.prepare {
 		b.say("%s: making %d %s to read", s.name, l.n, l.kind.many)
-		if err := w.prepare(ctx, l.n); err != nil {
+		if err := w.prepare(ctx, l, l.copied && s.ours); err != nil {
 			return err
 		}
 	}
@@ -187,18 +205,6 @@ func (w *workspace) step(ctx context.Context, s step, l workload, parallelism in
 		return m, journal, fmt.Errorf("there are %d %s at its end, %d of them finished, want %d", have, l.kind.many, done, want)
 	}
 	return m, journal, nil
-}
-
-// prepare makes VMs in a hurry.
-func (w *workspace) prepare(ctx context.Context, want int) error {
-	_, _, err := w.do(ctx, []string{"apply", "-no-color", "-auto-approve", "-parallelism=64"}, []string{"TF_VAR_poll_interval=100ms"})
-	if err != nil {
-		return err
-	}
-	if have, deployed := vmsLeft(w.maas); have != want || deployed != want {
-		return fmt.Errorf("%d VMs were made, %d of them Deployed, want %d", have, deployed, want)
-	}
-	return nil
 }
 
 // say tells people, who wait, what is going on.
