@@ -74,7 +74,7 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{vms: numbers{10, 100}, reads: numbers{1000}, growth: numbers{1000, 2500, 5000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
+	o := options{vms: numbers{10, 100}, reads: numbers{1000}, growth: numbers{1000, 5000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
