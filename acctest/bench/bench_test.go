@@ -20,8 +20,12 @@ import (
 )
 
 // TestMain lets the test's program be the stand-in of the providers that it
-// has Terraform start.
+// has Terraform start, and the framework alone.
 func TestMain(m *testing.M) {
+	if os.Getenv(aloneVariable) != "" {
+		serveAlone()
+		os.Exit(0)
+	}
 	if provider := os.Getenv(providerVariable); provider != "" {
 		os.Exit(standIn(provider, os.Getenv(usageVariable)))
 	}
@@ -57,7 +61,7 @@ func TestAccBench(t *testing.T) {
 	b := bench{cli: found, log: t.Output(), began: time.Now(), load: report.Load(), journals: t.TempDir()}
 	err = b.measure(t.Context(), sides, []workload{
 		{kind: vms, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}},
-		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, turns: []turn{{10, reading}}},
+		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, copied: true, alone: true, turns: []turn{{10, reading}}},
 	})
 	if err == nil {
 		err = b.measure(t.Context(), sides[:1], []workload{{kind: hosts, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}}})
