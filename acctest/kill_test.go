@@ -2,6 +2,7 @@ package acctest_test
 
 import (
 	"bytes"
+	"net/http"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -34,7 +35,11 @@ func TestAccVMKilled(t *testing.T) {
 		},
 		"Newborn": {
 			reason: "The VM is there and nothing knows it but its birth mark.", verb: "apply", brief: true,
-			reach: func(x *target, t *testing.T, name string) { x.when(t, name, "Ready", func(sim.Machine) {}) },
+			reach: func(x *target, t *testing.T, name string) {
+				// It stays Ready until the run is dead, and goes on when it is run again.
+				x.sim.AddFault(sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.Before, Kind: sim.FaultHang, Times: 1})
+				x.whenCalled(t, "POST machines/{id}/ deploy")
+			},
 		},
 		"Commissioning": {
 			reason: "Commissioning goes on without us.", verb: "apply",

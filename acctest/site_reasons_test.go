@@ -17,6 +17,7 @@ const (
 // did not make, and why.
 var notOnSite = map[string]string{
 	"TestAccExampleHostNetwork":          examplesNames,
+	"TestAccGoneInterfaces":              ofWorld,
 	"TestAccWorkflowHostBond":            twoNICsNeeded,
 	"TestAccWorkflowMachineUpkeep":       machinesRenamed,
 	"TestAccWorkflowMachineReplaced":     machinesRenamed,

@@ -173,7 +173,7 @@ func TestAccWorkflowHostBondAdded(t *testing.T) {
 	w := newWorkspace(t, x.config(node1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, x.config(node1(strings.Replace(bonded, "eth1", "eth7", 1))))
-	w.refusedPlan(t, `network.bonds["bond0"].interfaces interface of node1 "eth7" Known: eth0, eth1`)
+	w.refusedPlan(t, `network.bonds.bond0.interfaces interface of node1 "eth7" Known: eth0, eth1`)
 	w.configure(t, x.config(node1(bonded)))
 	if got := joined(w.actionsOn(t, hostAddress)); got != "delete,create" {
 		t.Errorf("another network is %s, and not a replacement", got)

@@ -1,17 +1,21 @@
 package cloudinit
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
+)
 
 // FieldError is a setting of a Host that cannot work.
 type FieldError struct {
-	Field   string // as users spell it: "storage_pools.default.driver"
-	Message string // what is wrong, a sentence without its full stop
-	Hint    string // the way out
+	Field   fieldpath.Path // such as storage_pools.default.driver
+	Message string         // what is wrong, a sentence without its full stop
+	Hint    string         // the way out
 }
 
 // Error is the field, the message and the hint in one line.
 func (e *FieldError) Error() string {
-	return sentence(e.Field, e.Message, e.Hint)
+	return sentence(e.Field.String(), e.Message, e.Hint)
 }
 
 // MergeError is user-data that cannot stand beside other user-data.

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // Setup is all that a host's LXD is to have, in the words of LXD's API: what
@@ -40,7 +42,7 @@ type PublicCertificate struct {
 // Setup is what LXD is to have, or the error of Validate. A host that lists no
 // certificate passes here: an LXD that runs already may trust whom it should.
 func (h Host) Setup() (Setup, error) {
-	if err := h.validateBut("trusted_certificates"); err != nil {
+	if err := h.validateBut(fieldpath.Of("trusted_certificates")); err != nil {
 		return Setup{}, err
 	}
 	h = h.withDefaults()
@@ -71,10 +73,10 @@ func (h Host) Setup() (Setup, error) {
 }
 
 // validateBut is Validate without what it says of a whole field.
-func (h Host) validateBut(field string) error {
+func (h Host) validateBut(field fieldpath.Path) error {
 	var left []error
 	for _, e := range FieldErrors(h.Validate()) {
-		if e.Field != field {
+		if !e.Field.Equal(field) {
 			left = append(left, e)
 		}
 	}

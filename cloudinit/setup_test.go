@@ -81,7 +81,7 @@ func TestSetup(t *testing.T) {
 		t.Errorf("got %+v, %v", got.Certificates, err)
 	}
 	_, err = cloudinit.Host{ListenPort: -1}.Setup()
-	if fields := cloudinit.FieldErrors(err); len(fields) != 1 || fields[0].Field != "listen_port" {
+	if fields := cloudinit.FieldErrors(err); len(fields) != 1 || fields[0].Field.String() != "listen_port" {
 		t.Errorf("got %v", err)
 	}
 	if _, err = (cloudinit.Host{TrustedCertificates: []string{"x"}}).Setup(); err == nil {

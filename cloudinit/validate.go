@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // Validate says what of the host cannot work: FieldErrors, joined, or nil. It
@@ -28,7 +30,7 @@ func (h Host) Validate() error {
 // problems collects FieldErrors.
 type problems []error
 
-func (p *problems) add(field, message, hint string) {
+func (p *problems) add(field fieldpath.Path, message, hint string) {
 	*p = append(*p, &FieldError{Field: field, Message: message, Hint: hint})
 }
 
@@ -36,10 +38,10 @@ func (h Host) checkChannel(p *problems) {
 	parts := strings.Split(h.Channel, "/")
 	risky := len(parts) > 1 && slices.Contains([]string{"stable", "candidate", "beta", "edge"}, parts[1])
 	if !channelForm.MatchString(h.Channel) || !risky {
-		p.add("channel", fmt.Sprintf("%q is no channel of a snap", h.Channel),
+		p.add(fieldpath.Of("channel"), fmt.Sprintf("%q is no channel of a snap", h.Channel),
 			"write it as track/risk, such as "+DefaultChannel+"; risks are stable, candidate, beta and edge")
 	} else if tooOld(h.Channel) {
-		p.add("channel", h.Channel+" brings an LXD that is too old for MAAS, which wants 4.16 or newer", "take "+DefaultChannel)
+		p.add(fieldpath.Of("channel"), h.Channel+" brings an LXD that is too old for MAAS, which wants 4.16 or newer", "take "+DefaultChannel)
 	}
 }
 
@@ -47,51 +49,51 @@ func (h Host) checkListen(p *problems) {
 	if h.ListenAddress != "" {
 		address, err := netip.ParseAddr(h.ListenAddress)
 		if err != nil || address.Zone() != "" {
-			p.add("listen_address", fmt.Sprintf("%q is no IP address", h.ListenAddress),
+			p.add(fieldpath.Of("listen_address"), fmt.Sprintf("%q is no IP address", h.ListenAddress),
 				"give an address of the machine without a port, or leave it out for all of them")
 		} else if address.IsLoopback() || address.IsMulticast() {
-			p.add("listen_address", fmt.Sprintf("MAAS cannot reach LXD at %s", address),
+			p.add(fieldpath.Of("listen_address"), fmt.Sprintf("MAAS cannot reach LXD at %s", address),
 				"give an address of the machine that MAAS can reach, or leave it out for all of them")
 		}
 	}
 	if h.ListenPort < 1 || h.ListenPort > 65535 {
-		p.add("listen_port", fmt.Sprintf("%d is no port", h.ListenPort), fmt.Sprintf("LXD's own is %d", DefaultPort))
+		p.add(fieldpath.Of("listen_port"), fmt.Sprintf("%d is no port", h.ListenPort), fmt.Sprintf("LXD's own is %d", DefaultPort))
 	}
 }
 
 func (h Host) checkProject(p *problems) {
 	if !projectForm.MatchString(h.Project.Name) || len(h.Project.Name) > 63 {
-		p.add("project.name", fmt.Sprintf("%q is no name of an LXD project", h.Project.Name),
+		p.add(fieldpath.Of("project", "name"), fmt.Sprintf("%q is no name of an LXD project", h.Project.Name),
 			"use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit")
 	}
 	if h.Project.Name == "default" && len(h.Project.Features) > 0 {
-		p.add("project.features", "the features of the project default cannot be changed", "name another project")
+		p.add(fieldpath.Of("project", "features"), "the features of the project default cannot be changed", "name another project")
 	}
 	for _, feature := range names(h.Project.Features) {
 		if !slices.Contains(features, feature) {
-			p.add("project.features."+feature, "LXD has no such feature of projects", "known are "+strings.Join(features, ", "))
+			p.add(fieldpath.Of("project", "features").Key(feature), "LXD has no such feature of projects", "known are "+strings.Join(features, ", "))
 		}
 	}
 	for _, limit := range names(h.Project.Limits) {
 		if !slices.Contains(limits, limit) {
-			p.add("project.limits."+limit, "LXD has no such limit of projects", "known are "+strings.Join(limits, ", "))
+			p.add(fieldpath.Of("project", "limits").Key(limit), "LXD has no such limit of projects", "known are "+strings.Join(limits, ", "))
 		} else if h.Project.Limits[limit] == "" {
-			p.add("project.limits."+limit, "it has no value", "leave it out, or give one")
+			p.add(fieldpath.Of("project", "limits").Key(limit), "it has no value", "leave it out, or give one")
 		}
 	}
 }
 
 func (h Host) checkProfile(p *problems) {
 	if !nameForm.MatchString(h.Profile.Name) {
-		p.add("profile.name", fmt.Sprintf("%q is no name of an LXD profile", h.Profile.Name), nameHint)
+		p.add(fieldpath.Of("profile", "name"), fmt.Sprintf("%q is no name of an LXD profile", h.Profile.Name), nameHint)
 	}
-	checkChoice(p, "profile.pool", "storage pool", h.Profile.Pool, names(h.StoragePools))
-	checkChoice(p, "profile.network", "network", h.Profile.Network, names(h.Networks))
+	checkChoice(p, fieldpath.Of("profile", "pool"), "storage pool", h.Profile.Pool, names(h.StoragePools))
+	checkChoice(p, fieldpath.Of("profile", "network"), "network", h.Profile.Network, names(h.Networks))
 	for _, key := range names(h.Profile.Config) {
 		if !configForm.MatchString(key) {
-			p.add("profile.config", fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
+			p.add(fieldpath.Of("profile", "config"), fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
 		} else if carriesUserData(key) {
-			p.add("profile.config", key+" is user-data, which would not stay secret in a profile", "leave it out; give each machine its own user-data when it is deployed")
+			p.add(fieldpath.Of("profile", "config"), key+" is user-data, which would not stay secret in a profile", "leave it out; give each machine its own user-data when it is deployed")
 		}
 	}
 }
@@ -106,7 +108,7 @@ func carriesUserData(key string) bool {
 // checkChoice wants a name that is one of those described. LXD takes a profile
 // whose root disk names a pool that does not exist, and a NIC whose parent
 // does not; instances then cannot be made.
-func checkChoice(p *problems, field, kind, name string, known []string) {
+func checkChoice(p *problems, field fieldpath.Path, kind, name string, known []string) {
 	list := strings.Join(known, ", ")
 	switch {
 	case name == "":
@@ -118,11 +120,11 @@ func checkChoice(p *problems, field, kind, name string, known []string) {
 
 func (h Host) checkCertificates(p *problems) {
 	if len(h.TrustedCertificates) == 0 {
-		p.add("trusted_certificates", "it is empty: nobody could use the host", "give the public certificate of the fleet")
+		p.add(fieldpath.Of("trusted_certificates"), "it is empty: nobody could use the host", "give the public certificate of the fleet")
 	}
 	seen := map[string]int{}
 	for i, text := range h.TrustedCertificates {
-		field := fmt.Sprintf("trusted_certificates[%d]", i)
+		field := fieldpath.Of("trusted_certificates").Index(i)
 		c, message, hint := readCertificate(text, h.Now())
 		if message != "" {
 			p.add(field, message, hint)

@@ -3,66 +3,68 @@ package cloudinit
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 func (h Host) checkNetworks(p *problems) {
 	for _, name := range names(h.Networks) {
 		if !interfaceForm.MatchString(name) {
-			p.add("networks", fmt.Sprintf("%q is no name of a network", name),
+			p.add(fieldpath.Of("networks"), fmt.Sprintf("%q is no name of a network", name),
 				"use up to 15 letters, digits, '-', '_' and '.', as Linux has it for interfaces")
 			continue
 		}
-		network, field := h.Networks[name], "networks."+name
+		network, field := h.Networks[name], fieldpath.Of("networks").Key(name)
 		network.check(p, field)
 		if network.Kind == Managed && h.Project.Features["networks"] {
-			p.add(field+".kind", "a project with the feature networks does not see the host's LXD networks", "leave out project.features.networks")
+			p.add(field.Child("kind"), "a project with the feature networks does not see the host's LXD networks", "leave out project.features.networks")
 		}
 	}
 }
 
-func (n Network) check(p *problems, field string) {
+func (n Network) check(p *problems, field fieldpath.Path) {
 	switch n.Kind {
 	case Bridge:
 		n.refuseParent(p, field, "the bridge is made by MAAS, on the NIC that MAAS is told")
 		n.refuseAddresses(p, field)
 	case Macvlan:
 		if !interfaceForm.MatchString(n.Parent) {
-			p.add(field+".parent", fmt.Sprintf("%q is no name of a NIC", n.Parent), "name the machine's NIC beside which VMs are put, such as eno1")
+			p.add(field.Child("parent"), fmt.Sprintf("%q is no name of a NIC", n.Parent), "name the machine's NIC beside which VMs are put, such as eno1")
 		}
 		n.refuseAddresses(p, field)
 	case Managed:
 		n.refuseParent(p, field, "LXD makes the bridge by itself")
-		n.checkAddress(p, field+".ipv4_address", n.IPv4Address, netip.Addr.Is4)
-		n.checkAddress(p, field+".ipv6_address", n.IPv6Address, netip.Addr.Is6)
+		n.checkAddress(p, field.Child("ipv4_address"), n.IPv4Address, netip.Addr.Is4)
+		n.checkAddress(p, field.Child("ipv6_address"), n.IPv6Address, netip.Addr.Is6)
 		if n.IPv4Address == "none" && n.IPv6Address == "none" {
-			p.add(field+".ipv4_address", "the network has no address at all", "give an IPv4 or an IPv6 address")
+			p.add(field.Child("ipv4_address"), "the network has no address at all", "give an IPv4 or an IPv6 address")
 		}
 	default:
-		p.add(field+".kind", fmt.Sprintf("there is no kind of network %q", n.Kind),
+		p.add(field.Child("kind"), fmt.Sprintf("there is no kind of network %q", n.Kind),
 			"take bridge (made by MAAS), macvlan, or managed (made by LXD)")
 	}
 }
 
-func (n Network) refuseParent(p *problems, field, why string) {
+func (n Network) refuseParent(p *problems, field fieldpath.Path, why string) {
 	if n.Parent != "" {
-		p.add(field+".parent", "only a macvlan has it: "+why, "leave it out")
+		p.add(field.Child("parent"), "only a macvlan has it: "+why, "leave it out")
 	}
 }
 
-func (n Network) refuseAddresses(p *problems, field string) {
+func (n Network) refuseAddresses(p *problems, field fieldpath.Path) {
 	for _, each := range []struct {
 		key string
 		set bool
 	}{{"ipv4_address", n.IPv4Address != ""}, {"ipv6_address", n.IPv6Address != ""}, {"nat", n.NAT}} {
 		if each.set {
-			p.add(field+"."+each.key, fmt.Sprintf("a %s has none: MAAS gives the addresses", n.Kind), "leave it out, or set kind to managed")
+			p.add(field.Child(each.key), fmt.Sprintf("a %s has none: MAAS gives the addresses", n.Kind), "leave it out, or set kind to managed")
 		}
 	}
 }
 
 // checkAddress wants an address of the bridge itself. LXD's "auto" can search
 // for minutes and then fail.
-func (n Network) checkAddress(p *problems, field, text string, family func(netip.Addr) bool) {
+func (n Network) checkAddress(p *problems, field fieldpath.Path, text string, family func(netip.Addr) bool) {
 	if text == "none" {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // drivers are those that LXD's VMs can use.
@@ -13,36 +15,36 @@ var drivers = []Driver{ZFS, Btrfs, LVM, Dir, Ceph}
 func (h Host) checkPools(p *problems) {
 	sources := map[string]string{}
 	for _, name := range names(h.StoragePools) {
-		pool, field := h.StoragePools[name], "storage_pools."+name
+		pool, field := h.StoragePools[name], fieldpath.Of("storage_pools").Key(name)
 		if !nameForm.MatchString(name) {
-			p.add("storage_pools", fmt.Sprintf("%q is no name of a storage pool", name), nameHint)
+			p.add(fieldpath.Of("storage_pools"), fmt.Sprintf("%q is no name of a storage pool", name), nameHint)
 			continue
 		}
 		pool.check(p, field)
 		if pool.Wipe && strings.HasPrefix(h.Channel, "5.0/") {
-			p.add(field+".wipe", "LXD "+h.Channel+" cannot wipe disks", "take the channel "+DefaultChannel+", or wipe the disk when the machine is released")
+			p.add(field.Child("wipe"), "LXD "+h.Channel+" cannot wipe disks", "take the channel "+DefaultChannel+", or wipe the disk when the machine is released")
 		}
 		if other, ok := sources[pool.Source]; ok && pool.Source != "" {
-			p.add(field+".source", fmt.Sprintf("storage_pools.%s takes %s already", other, pool.Source), "give each pool a source of its own")
+			p.add(field.Child("source"), fmt.Sprintf("storage_pools.%s takes %s already", other, pool.Source), "give each pool a source of its own")
 		}
 		sources[pool.Source] = name
 	}
 }
 
-func (s StoragePool) check(p *problems, field string) {
+func (s StoragePool) check(p *problems, field fieldpath.Path) {
 	if !slices.Contains(drivers, s.Driver) {
-		p.add(field+".driver", fmt.Sprintf("there is no storage driver %q for VMs", s.Driver), "take zfs, btrfs, lvm, dir or ceph")
+		p.add(field.Child("driver"), fmt.Sprintf("there is no storage driver %q for VMs", s.Driver), "take zfs, btrfs, lvm, dir or ceph")
 		return
 	}
-	s.checkSize(p, field+".size_gb")
-	s.checkSource(p, field+".source")
-	s.checkCeph(p, field+".ceph")
+	s.checkSize(p, field.Child("size_gb"))
+	s.checkSource(p, field.Child("source"))
+	s.checkCeph(p, field.Child("ceph"))
 	if s.Wipe && !s.onDisk() {
-		p.add(field+".wipe", "there is no disk to wipe", "name one as source, or leave wipe out")
+		p.add(field.Child("wipe"), "there is no disk to wipe", "name one as source, or leave wipe out")
 	}
 }
 
-func (s StoragePool) checkSize(p *problems, field string) {
+func (s StoragePool) checkSize(p *problems, field fieldpath.Path) {
 	switch {
 	case s.SizeGB == 0:
 	case s.Source != "":
@@ -54,7 +56,7 @@ func (s StoragePool) checkSize(p *problems, field string) {
 	}
 }
 
-func (s StoragePool) checkSource(p *problems, field string) {
+func (s StoragePool) checkSource(p *problems, field fieldpath.Path) {
 	source := s.Source
 	switch {
 	case source == "":
@@ -71,7 +73,7 @@ func (s StoragePool) checkSource(p *problems, field string) {
 
 const sourceHint = "give a disk as /dev/disk/by-id/…, or an existing ZFS pool or LVM volume group by its name"
 
-func (s StoragePool) checkPath(p *problems, field string) {
+func (s StoragePool) checkPath(p *problems, field fieldpath.Path) {
 	device := s.onDisk()
 	switch {
 	case path.Clean(s.Source) != s.Source || strings.ContainsFunc(s.Source, unprintable):
@@ -93,7 +95,7 @@ func datasetForm(text string) bool {
 	return !slices.ContainsFunc(strings.Split(text, "/"), func(each string) bool { return !nameForm.MatchString(each) })
 }
 
-func (s StoragePool) checkCeph(p *problems, field string) {
+func (s StoragePool) checkCeph(p *problems, field fieldpath.Path) {
 	if s.Driver != Ceph {
 		if s.Ceph != nil {
 			p.add(field, "only the driver ceph has it", "leave it out, or set the driver to ceph")
@@ -107,10 +109,10 @@ func (s StoragePool) checkCeph(p *problems, field string) {
 	ceph := *s.Ceph
 	for _, each := range []struct{ key, value string }{{"cluster", ceph.Cluster}, {"pool", ceph.Pool}} {
 		if !nameForm.MatchString(each.value) {
-			p.add(field+"."+each.key, fmt.Sprintf("%q is no name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")
+			p.add(field.Child(each.key), fmt.Sprintf("%q is no name of a Ceph %s", each.value, each.key), "the driver ceph needs one that exists")
 		}
 	}
 	if ceph.User != "" && !nameForm.MatchString(ceph.User) {
-		p.add(field+".user", fmt.Sprintf("%q is no name of a Ceph user", ceph.User), `write it without "client."`)
+		p.add(field.Child("user"), fmt.Sprintf("%q is no name of a Ceph user", ceph.User), `write it without "client."`)
 	}
 }

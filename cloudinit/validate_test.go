@@ -123,7 +123,7 @@ func TestValidateRefuses(t *testing.T) {
 			}
 			err := h.Validate()
 			found := cloudinit.FieldErrors(err)
-			if len(found) != 1 || found[0].Field != tc.field {
+			if len(found) != 1 || found[0].Field.String() != tc.field {
 				t.Fatalf("%s\ngot %v, want one error of %s", tc.reason, err, tc.field)
 			}
 			if found[0].Message == "" || found[0].Hint == "" {
@@ -158,7 +158,7 @@ func TestValidateSaysAll(t *testing.T) {
 	}.Validate()
 	var fields []string
 	for _, each := range cloudinit.FieldErrors(fmt.Errorf("cannot render: %w", errors.Join(err))) {
-		fields = append(fields, each.Field)
+		fields = append(fields, each.Field.String())
 	}
 	const want = "channel storage_pools.a.size_gb storage_pools.b.driver trusted_certificates"
 	if got := strings.Join(fields, " "); got != want {

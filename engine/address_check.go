@@ -6,11 +6,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // FindSubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
 // there are several. The error is a *SpecError of the field if there is none.
-func (c Config) FindSubnetOf(ctx context.Context, field string, ip netip.Addr) (Subnet, error) {
+func (c Config) FindSubnetOf(ctx context.Context, field fieldpath.Path, ip netip.Addr) (Subnet, error) {
 	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
 	if err != nil {
 		return Subnet{}, err
@@ -41,7 +43,7 @@ func bits(s Subnet, ip netip.Addr) int {
 // That it is free now is no promise: whoever links it first has it. Others of
 // the same process are told apart by claims; against all else, MAAS refuses the
 // link with ErrConflict.
-func (c Config) CheckAddress(ctx context.Context, field string, subnet Subnet, ip netip.Addr, self string) error {
+func (c Config) CheckAddress(ctx context.Context, field fieldpath.Path, subnet Subnet, ip netip.Addr, self string) error {
 	use, err := c.LookUpAddress(ctx, field, subnet, ip)
 	if err != nil || use.Purpose == AddressFree || self != "" && use.SystemID == self {
 		return err
@@ -51,7 +53,7 @@ func (c Config) CheckAddress(ctx context.Context, field string, subnet Subnet, i
 
 // LookUpAddress looks what an address is in use for that a machine of the subnet
 // could have.
-func (c Config) LookUpAddress(ctx context.Context, field string, subnet Subnet, ip netip.Addr) (AddressUse, error) {
+func (c Config) LookUpAddress(ctx context.Context, field fieldpath.Path, subnet Subnet, ip netip.Addr) (AddressUse, error) {
 	prefix, err := netip.ParsePrefix(subnet.CIDR)
 	if err != nil {
 		return AddressUse{}, fmt.Errorf("MAAS has a subnet %q of no known form: %w", subnet.CIDR, ErrUnavailable)
@@ -67,7 +69,7 @@ func (c Config) LookUpAddress(ctx context.Context, field string, subnet Subnet, 
 }
 
 // UnusableError says why the address is not to be had.
-func (u AddressUse) UnusableError(field string, ip netip.Addr) *SpecError {
+func (u AddressUse) UnusableError(field fieldpath.Path, ip netip.Addr) *SpecError {
 	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.says()), Hint: "Give an address that is free.", Err: ErrConflict}
 	if u.Nearby.IsValid() {
 		bad.Hint = fmt.Sprintf("%s is free.", u.Nearby)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // Deployment says what to install.
@@ -37,7 +39,7 @@ func (d *Deployment) Validate() error {
 	}
 	if len(d.UserData) > MaxUserDataBytes {
 		return &SpecError{
-			Field:   "deploy.user_data",
+			Field:   fieldpath.Of("deploy", "user_data"),
 			Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(d.UserData), MaxUserDataBytes),
 			Hint:    "Let a short user-data fetch the rest.",
 		}
@@ -83,19 +85,19 @@ func (d *Deployment) checkVersion(can Capabilities) error {
 	system, _, named := strings.Cut(d.Image, "/")
 	switch {
 	case d.HardwareSync && can.IsOlder(3, 2):
-		return tooOldError("deploy.enable_hw_sync", can, "has no hardware sync, which came with MAAS 3.2")
+		return tooOldError(fieldpath.Of("deploy", "enable_hw_sync"), can, "has no hardware sync, which came with MAAS 3.2")
 	case d.HardwareSync && named && !slices.Contains(linuxes, system):
 		return &SpecError{
-			Field: "deploy.enable_hw_sync", Message: "MAAS has hardware sync for Linux only, and not for " + d.Image,
+			Field: fieldpath.Of("deploy", "enable_hw_sync"), Message: "MAAS has hardware sync for Linux only, and not for " + d.Image,
 			Hint: "Leave it out, or name another image.", Err: ErrInvalid,
 		}
 	case d.Ephemeral && named && system != "ubuntu" && can.IsOlder(3, 5):
-		return tooOldError("deploy.ephemeral", can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
+		return tooOldError(fieldpath.Of("deploy", "ephemeral"), can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
 	}
 	return nil
 }
 
-func tooOldError(field string, can Capabilities, why string) error {
+func tooOldError(field fieldpath.Path, can Capabilities, why string) error {
 	return &SpecError{Field: field, Message: fmt.Sprintf("MAAS %s %s", can.Version, why), Hint: "Leave it out, or upgrade MAAS.", Err: ErrInvalid}
 }
 
@@ -127,7 +129,7 @@ func (c Config) CheckImage(ctx context.Context, d *Deployment) error {
 		return err
 	}
 	if len(found) == 0 {
-		return UnknownNameError("deploy.image", "image", d.Image, imageNames(images))
+		return UnknownNameError(fieldpath.Of("deploy", "image"), "image", d.Image, imageNames(images))
 	}
 	return d.checkKernel(found)
 }
@@ -155,7 +157,7 @@ func (d *Deployment) checkKernel(images []Image) error {
 		return nil
 	}
 	slices.Sort(known)
-	return UnknownNameError("deploy.kernel", "kernel for "+d.Image, d.Kernel, slices.Compact(known))
+	return UnknownNameError(fieldpath.Of("deploy", "kernel"), "kernel for "+d.Image, d.Kernel, slices.Compact(known))
 }
 
 // ImageText is how messages call the image.
@@ -197,8 +199,8 @@ func imageArchitectures(images []Image, d *Deployment) []string {
 	return slices.Compact(known)
 }
 
-// storageField is how the front ends call the storage layout.
-const storageField = "deploy.storage_layout"
+// storageField is where the storage layout stands in a spec.
+var storageField = fieldpath.Of("deploy", "storage_layout")
 
 // StorageLayout is how MAAS lays out the disks of a machine (storage_layouts.py).
 type StorageLayout struct {
@@ -241,16 +243,16 @@ func (l *StorageLayout) validate() error {
 		wrong             bool
 		at, message, hint string
 	}{
-		{!slices.Contains(StorageLayouts, l.Type), ".type", fmt.Sprintf("%q is no storage layout", l.Type), "Use one of " + strings.Join(StorageLayouts, ", ") + "."},
-		{l.RootDisk != "" && !partitioned, ".root_disk", "the layout " + l.Type + " chooses the disks itself", "Leave it out."},
-		{l.RootSizeGB > 0 && !partitioned, ".root_size_gb", "the layout " + l.Type + " chooses the sizes itself", "Leave it out."},
-		{l.VolumeSizeGB > 0 && l.Type != "lvm", ".volume_size_gb", "the layout " + l.Type + " has no logical volume", `Leave it out, or use the type "lvm".`},
-		{l.CacheMode != "" && l.Type != "bcache", ".cache_mode", "the layout " + l.Type + " has no cache", `Leave it out, or use the type "bcache".`},
-		{l.CacheMode != "" && !slices.Contains(CacheModes, l.CacheMode), ".cache_mode", fmt.Sprintf("%q is no mode of bcache", l.CacheMode), "Use one of " + strings.Join(CacheModes, ", ") + "."},
-		{l.RootSizeGB > 0 && l.VolumeSizeGB > l.RootSizeGB, ".volume_size_gb", "the logical volume is larger than its volume group", "Raise root_size_gb, or leave it out."},
+		{!slices.Contains(StorageLayouts, l.Type), "type", fmt.Sprintf("%q is no storage layout", l.Type), "Use one of " + strings.Join(StorageLayouts, ", ") + "."},
+		{l.RootDisk != "" && !partitioned, "root_disk", "the layout " + l.Type + " chooses the disks itself", "Leave it out."},
+		{l.RootSizeGB > 0 && !partitioned, "root_size_gb", "the layout " + l.Type + " chooses the sizes itself", "Leave it out."},
+		{l.VolumeSizeGB > 0 && l.Type != "lvm", "volume_size_gb", "the layout " + l.Type + " has no logical volume", `Leave it out, or use the type "lvm".`},
+		{l.CacheMode != "" && l.Type != "bcache", "cache_mode", "the layout " + l.Type + " has no cache", `Leave it out, or use the type "bcache".`},
+		{l.CacheMode != "" && !slices.Contains(CacheModes, l.CacheMode), "cache_mode", fmt.Sprintf("%q is no mode of bcache", l.CacheMode), "Use one of " + strings.Join(CacheModes, ", ") + "."},
+		{l.RootSizeGB > 0 && l.VolumeSizeGB > l.RootSizeGB, "volume_size_gb", "the logical volume is larger than its volume group", "Raise root_size_gb, or leave it out."},
 	} {
 		if c.wrong {
-			return &SpecError{Field: storageField + c.at, Message: c.message, Hint: c.hint}
+			return &SpecError{Field: storageField.Child(c.at), Message: c.message, Hint: c.hint}
 		}
 	}
 	return nil
@@ -268,11 +270,11 @@ func (l *StorageLayout) Fits(m Machine) error {
 		for _, d := range m.Disks {
 			has = append(has, d.Name)
 		}
-		return UnknownNameError(storageField+".root_disk", "disk of machine "+m.Hostname, l.RootDisk, has)
+		return UnknownNameError(storageField.Child("root_disk"), "disk of machine "+m.Hostname, l.RootDisk, has)
 	}
 	if need := max(l.RootSizeGB, l.VolumeSizeGB); ok && root.SizeGB < need {
 		return &SpecError{
-			Field: storageField + ".root_disk", Message: fmt.Sprintf("the disk %s of machine %s has %d GB, and %d GB are wanted of it", root.Name, m.Hostname, root.SizeGB, need),
+			Field: storageField.Child("root_disk"), Message: fmt.Sprintf("the disk %s of machine %s has %d GB, and %d GB are wanted of it", root.Name, m.Hostname, root.SizeGB, need),
 			Hint: "Name a larger disk, or less of it.", Err: ErrInvalid,
 		}
 	}
@@ -281,8 +283,8 @@ func (l *StorageLayout) Fits(m Machine) error {
 
 // Refused makes errors about the layout's fields of what MAAS says about its parameters.
 func (l *StorageLayout) Refused(err error) error {
-	return AsSpecErrorsBy(err, map[string]string{
-		"storage_layout": storageField + ".type", "root_device": storageField + ".root_disk", "root_size": storageField + ".root_size_gb", "boot_size": storageField,
-		"lv_size": storageField + ".volume_size_gb", "cache_mode": storageField + ".cache_mode", "__all__": storageField,
+	return AsSpecErrorsBy(err, map[string]fieldpath.Path{
+		"storage_layout": storageField.Child("type"), "root_device": storageField.Child("root_disk"), "root_size": storageField.Child("root_size_gb"), "boot_size": storageField,
+		"lv_size": storageField.Child("volume_size_gb"), "cache_mode": storageField.Child("cache_mode"), "__all__": storageField,
 	})
 }

@@ -31,7 +31,7 @@ func TestCheckVersion(t *testing.T) {
 			t.Parallel()
 			err := tc.want.checkVersion(Capabilities{Version: tc.version})
 			bad, refused := err.(*SpecError) //nolint:errorlint // it is not wrapped
-			if refused != (tc.at != "") || refused && (bad.Field != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
+			if refused != (tc.at != "") || refused && (bad.Field.String() != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
 				t.Errorf("%s\nwant %q at %q, got %v", tc.reason, tc.says, tc.at, err)
 			}
 		})
@@ -60,7 +60,7 @@ func TestStorageLayoutFits(t *testing.T) {
 			t.Parallel()
 			err := tc.layout.Fits(m)
 			bad, refused := err.(*SpecError) //nolint:errorlint // it is not wrapped
-			if refused != (tc.at != "") || refused && (bad.Field != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
+			if refused != (tc.at != "") || refused && (bad.Field.String() != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
 				t.Errorf("%s\nwant %q at %q, got %v", tc.reason, tc.says, tc.at, err)
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // Sentinels for what a caller may act on. Adapters wrap them; callers match
@@ -74,13 +76,13 @@ func (e *Error) Unwrap() error { return e.Err }
 // part of the spec as the front ends spell it: "zone", "deploy.image",
 // "disks.root.pool".
 type SpecError struct {
-	Field   string
+	Field   fieldpath.Path
 	Message string
 	Hint    string
 	Err     error // the cause, may be nil
 }
 
-func (e *SpecError) Error() string { return e.Field + ": " + e.Message + because(e.Err) }
+func (e *SpecError) Error() string { return e.Field.String() + ": " + e.Message + because(e.Err) }
 
 func (e *SpecError) Unwrap() error { return e.Err }
 

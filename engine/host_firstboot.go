@@ -2,11 +2,11 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // lxd is the first boot that the spec describes, complete.
@@ -38,7 +38,7 @@ func (want HostSpec) lxd() cloudinit.Host {
 func (want HostSpec) validateFirstBoot() error {
 	if want.Bridge == nil && want.Network == nil && len(want.LXD.Networks) == 0 {
 		return &SpecError{
-			Field: "lxd.networks", Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
+			Field: fieldpath.Of("lxd", "networks"), Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
 			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
 		}
 	}
@@ -63,7 +63,7 @@ func (want HostSpec) firstBootErrors(err error) error {
 	}
 	var all []error
 	for _, f := range cloudinit.FieldErrors(err) {
-		all = append(all, &SpecError{Field: "lxd." + f.Field, Message: f.Message, Hint: capital(f.Hint), Err: ErrInvalid})
+		all = append(all, &SpecError{Field: fieldpath.Of("lxd").Join(f.Field), Message: f.Message, Hint: capital(f.Hint), Err: ErrInvalid})
 	}
 	if len(all) == 0 {
 		return Terminal(err)
@@ -73,9 +73,9 @@ func (want HostSpec) firstBootErrors(err error) error {
 
 // unmerged names the user-data that collides, and the part of it.
 func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
-	bad := &SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: capital(refused.Hint), Err: ErrInvalid}
+	bad := &SpecError{Field: fieldpath.Of("deploy", "user_data"), Message: refused.Message, Hint: capital(refused.Hint), Err: ErrInvalid}
 	if n := refused.Document; n > 0 && n <= len(want.LXD.Extra) {
-		bad.Field = fmt.Sprintf("lxd.extra.%d", n-1)
+		bad.Field = fieldpath.Of("lxd", "extra").Index(n - 1)
 	}
 	if refused.Part != "" {
 		bad.Message = "part " + refused.Part + ": " + bad.Message

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // NetworkSpec is what a host's machine gets in MAAS before it is deployed: bonds, VLAN
@@ -77,26 +79,28 @@ var hashingModes = []string{lacp, "balance-xor", "balance-tlb"}
 type NetworkInterface struct {
 	Kind    ChildKind
 	Name    string
-	Field   string   // the attribute that describes it: network.bonds["bond0"]
-	Parents []string // as they were written
+	Field   fieldpath.Path // what describes it: network.bonds.bond0
+	Parents []string       // as they were written
 	VID     int
 	Bond    BondMode
 	NetworkSettings
 }
 
 // ParentField is the attribute that names its parents.
-func (i NetworkInterface) ParentField() string {
+func (i NetworkInterface) ParentField() fieldpath.Path {
 	if i.Kind == ChildBond {
-		return i.Field + ".interfaces"
+		return i.Field.Child("interfaces")
 	}
-	return i.Field + ".parent"
+	return i.Field.Child("parent")
 }
 
-// interfaceField is the attribute that describes an interface, whose name may have dots.
-func interfaceField(section, name string) string { return fmt.Sprintf("network.%s[%q]", section, name) }
+// interfaceField is what describes an interface, whose name may have dots.
+func interfaceField(section, name string) fieldpath.Path {
+	return fieldpath.Of("network", section).Key(name)
+}
 
 // LinkField is the attribute of a link.
-func (i NetworkInterface) LinkField(n int) string { return fmt.Sprintf("%s.links[%d]", i.Field, n) }
+func (i NetworkInterface) LinkField(n int) fieldpath.Path { return i.Field.Child("links").Index(n) }
 
 // Interfaces lists all interfaces in an order in which they can be made.
 func (s *NetworkSpec) Interfaces() []NetworkInterface {
@@ -126,7 +130,7 @@ func (s *NetworkSpec) Validate() error {
 		return nil
 	}
 	if len(s.Bridges) == 0 {
-		return &SpecError{Field: "network.bridges", Message: "there is no bridge that VMs could join", Hint: `Describe one: bridges = { br0 = { parent = "eth0" } }.`, Err: ErrInvalid}
+		return &SpecError{Field: fieldpath.Of("network", "bridges"), Message: "there is no bridge that VMs could join", Hint: `Describe one: bridges = { br0 = { parent = "eth0" } }.`, Err: ErrInvalid}
 	}
 	c := networkCheck{spec: s, byName: map[string]NetworkInterface{}}
 	for _, i := range s.Interfaces() {
@@ -144,10 +148,10 @@ func (s *NetworkSpec) Validate() error {
 type networkCheck struct {
 	spec     *NetworkSpec
 	byName   map[string]NetworkInterface // those that were checked
-	gateways []string                    // attributes that ask for a default gateway
+	gateways []fieldpath.Path            // attributes that ask for a default gateway
 }
 
-func (c *networkCheck) refuse(field, message, hint string) error {
+func (c *networkCheck) refuse(field fieldpath.Path, message, hint string) error {
 	return &SpecError{Field: field, Message: message, Hint: hint, Err: ErrInvalid}
 }
 
@@ -220,15 +224,15 @@ func (c *networkCheck) checkBond(i NetworkInterface) error {
 	case len(i.Parents) == 0:
 		return c.refuse(i.ParentField(), "a bond of no interface", "Name the NICs that it joins.")
 	case i.Bond.Mode != "" && !slices.Contains(BondModes, i.Bond.Mode):
-		return c.refuse(i.Field+".mode", fmt.Sprintf("%q is no mode of a bond", i.Bond.Mode), "Use one of "+strings.Join(BondModes, ", ")+".")
+		return c.refuse(i.Field.Child("mode"), fmt.Sprintf("%q is no mode of a bond", i.Bond.Mode), "Use one of "+strings.Join(BondModes, ", ")+".")
 	case i.Bond.LACPRate != "" && i.Bond.Mode != lacp:
-		return c.refuse(i.Field+".lacp_rate", "only the mode 802.3ad has a rate of LACP", `Set mode = "802.3ad", or leave lacp_rate out.`)
+		return c.refuse(i.Field.Child("lacp_rate"), "only the mode 802.3ad has a rate of LACP", `Set mode = "802.3ad", or leave lacp_rate out.`)
 	case i.Bond.LACPRate != "" && !slices.Contains(BondLACPRates, i.Bond.LACPRate):
-		return c.refuse(i.Field+".lacp_rate", fmt.Sprintf("%q is no rate of LACP", i.Bond.LACPRate), "Use fast or slow.")
+		return c.refuse(i.Field.Child("lacp_rate"), fmt.Sprintf("%q is no rate of LACP", i.Bond.LACPRate), "Use fast or slow.")
 	case i.Bond.HashPolicy != "" && !slices.Contains(hashingModes, i.Bond.Mode):
-		return c.refuse(i.Field+".xmit_hash_policy", "the mode chooses no interface by a hash", "Use it with one of the modes "+strings.Join(hashingModes, ", ")+", or leave it out.")
+		return c.refuse(i.Field.Child("xmit_hash_policy"), "the mode chooses no interface by a hash", "Use it with one of the modes "+strings.Join(hashingModes, ", ")+", or leave it out.")
 	case i.Bond.HashPolicy != "" && !slices.Contains(BondHashPolicies, i.Bond.HashPolicy):
-		return c.refuse(i.Field+".xmit_hash_policy", fmt.Sprintf("%q is no hash policy", i.Bond.HashPolicy), "Use one of "+strings.Join(BondHashPolicies, ", ")+".")
+		return c.refuse(i.Field.Child("xmit_hash_policy"), fmt.Sprintf("%q is no hash policy", i.Bond.HashPolicy), "Use one of "+strings.Join(BondHashPolicies, ", ")+".")
 	}
 	return nil
 }
@@ -238,11 +242,11 @@ func (c *networkCheck) checkVLAN(i NetworkInterface) error {
 		return nil
 	}
 	if i.VID < 1 || i.VID > MaxVID {
-		return c.refuse(i.Field+".vlan", fmt.Sprintf("%d is no tag of a VLAN", i.VID), fmt.Sprintf("Give one from 1 to %d.", MaxVID))
+		return c.refuse(i.Field.Child("vlan"), fmt.Sprintf("%d is no tag of a VLAN", i.VID), fmt.Sprintf("Give one from 1 to %d.", MaxVID))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		if other := c.byName[name]; other.Kind == ChildVLAN && other.VID == i.VID && strings.EqualFold(other.Parents[0], i.Parents[0]) {
-			return c.refuse(i.Field+".vlan", fmt.Sprintf("%s is on VLAN %d of %s already", name, i.VID, i.Parents[0]), "One interface for each VLAN of a parent.")
+			return c.refuse(i.Field.Child("vlan"), fmt.Sprintf("%s is on VLAN %d of %s already", name, i.VID, i.Parents[0]), "One interface for each VLAN of a parent.")
 		}
 	}
 	return nil
@@ -252,11 +256,11 @@ func (c *networkCheck) checkVLAN(i NetworkInterface) error {
 // the parent without a word.
 func (c *networkCheck) checkMTU(i NetworkInterface) error {
 	if i.MTU != 0 && (i.MTU < MinMTU || i.MTU > MaxMTU) {
-		return c.refuse(i.Field+".mtu", fmt.Sprintf("%d is no MTU", i.MTU), fmt.Sprintf("Give one from %d to %d.", MinMTU, MaxMTU))
+		return c.refuse(i.Field.Child("mtu"), fmt.Sprintf("%d is no MTU", i.MTU), fmt.Sprintf("Give one from %d to %d.", MinMTU, MaxMTU))
 	}
 	for _, p := range i.Parents {
 		if parent := c.byName[p]; parent.MTU != 0 && i.MTU > parent.MTU {
-			return c.refuse(i.Field+".mtu", fmt.Sprintf("%d is more than the %d of %s below it", i.MTU, parent.MTU, p), "Make it smaller, or that larger.")
+			return c.refuse(i.Field.Child("mtu"), fmt.Sprintf("%d is more than the %d of %s below it", i.MTU, parent.MTU, p), "Make it smaller, or that larger.")
 		}
 	}
 	return nil
@@ -267,23 +271,23 @@ func (c *networkCheck) checkLinks(i NetworkInterface) error {
 		field := i.LinkField(n)
 		switch {
 		case !slices.Contains(LinkModes, l.Mode):
-			return c.refuse(field+".mode", fmt.Sprintf("%q is no mode of a link", l.Mode), "Use auto, static, dhcp or link_up.")
+			return c.refuse(field.Child("mode"), fmt.Sprintf("%q is no mode of a link", l.Mode), "Use auto, static, dhcp or link_up.")
 		case l.Mode == LinkUp && len(i.Links) > 1:
-			return c.refuse(field+".mode", "link_up is an interface without an address, and it has other links", "Leave this link out, or the others.")
+			return c.refuse(field.Child("mode"), "link_up is an interface without an address, and it has other links", "Leave this link out, or the others.")
 		case l.Mode == LinkUp && l.Subnet != "":
-			return c.refuse(field+".subnet", "an interface that is only up needs no subnet", "Leave subnet out, or choose another mode.")
+			return c.refuse(field.Child("subnet"), "an interface that is only up needs no subnet", "Leave subnet out, or choose another mode.")
 		case l.Mode != LinkUp && l.Subnet == "":
-			return c.refuse(field+".subnet", "there is no subnet", "Name one of MAAS's by name or CIDR.")
+			return c.refuse(field.Child("subnet"), "there is no subnet", "Name one of MAAS's by name or CIDR.")
 		case l.Mode == LinkStatic && !l.IP.IsValid():
-			return c.refuse(field+".ip", "a static link has no address", "Give one, or let MAAS choose with the mode auto.")
+			return c.refuse(field.Child("ip"), "a static link has no address", "Give one, or let MAAS choose with the mode auto.")
 		case l.Mode != LinkStatic && l.IP.IsValid():
-			return c.refuse(field+".ip", fmt.Sprintf("the mode %s takes no address", l.Mode), `Set mode = "static", or leave ip out.`)
+			return c.refuse(field.Child("ip"), fmt.Sprintf("the mode %s takes no address", l.Mode), `Set mode = "static", or leave ip out.`)
 		case l.DefaultGateway && l.Mode != LinkAuto && l.Mode != LinkStatic:
-			return c.refuse(field+".default_gateway", fmt.Sprintf("MAAS sets no default gateway in the mode %s", l.Mode), "Use auto or static.")
+			return c.refuse(field.Child("default_gateway"), fmt.Sprintf("MAAS sets no default gateway in the mode %s", l.Mode), "Use auto or static.")
 		case l.DefaultGateway && len(c.gateways) > 0:
-			return c.refuse(field+".default_gateway", c.gateways[0]+" is the default gateway already", "A machine has one.")
+			return c.refuse(field.Child("default_gateway"), c.gateways[0].String()+" is the default gateway already", "A machine has one.")
 		case l.DefaultGateway:
-			c.gateways = append(c.gateways, field+".default_gateway")
+			c.gateways = append(c.gateways, field.Child("default_gateway"))
 		}
 	}
 	return nil

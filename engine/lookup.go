@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // CheckMayCompose says whether VMs can be made at all, with this MAAS and this key.
@@ -25,7 +27,7 @@ func (c Config) CheckMayCompose(ctx context.Context) error {
 }
 
 // CheckName looks a name up in one of MAAS's lists. No name is no error.
-func CheckName(ctx context.Context, names Names, field, kind, name string, list func(context.Context) ([]string, error)) error {
+func CheckName(ctx context.Context, names Names, field fieldpath.Path, kind, name string, list func(context.Context) ([]string, error)) error {
 	if name == "" {
 		return nil
 	}
@@ -64,13 +66,13 @@ func FindInList[T any](
 
 // UnknownNameError says that MAAS has nothing of a name, and what it has. A name that differs
 // by case alone is pointed out.
-func UnknownNameError(field, kind, name string, known []string) error {
+func UnknownNameError(field fieldpath.Path, kind, name string, known []string) error {
 	return unknownError(field, fmt.Sprintf("MAAS knows no %s %q", kind, name), name, known)
 }
 
 // NoStoragePoolError is UnknownNameError for a storage pool of a VM host, or, without one,
 // of all of them.
-func NoStoragePoolError(field, host, name string, known []string) error {
+func NoStoragePoolError(field fieldpath.Path, host, name string, known []string) error {
 	of := "VM host " + host + " has no"
 	if host == "" {
 		of = "no VM host has a"
@@ -78,7 +80,7 @@ func NoStoragePoolError(field, host, name string, known []string) error {
 	return unknownError(field, fmt.Sprintf("%s storage pool %q", of, name), name, known)
 }
 
-func unknownError(field, message, name string, known []string) error {
+func unknownError(field fieldpath.Path, message, name string, known []string) error {
 	const most = 12
 	hint := "There is none."
 	if n := slices.IndexFunc(known, func(k string) bool { return k != name && strings.EqualFold(k, name) }); n >= 0 {
@@ -94,17 +96,17 @@ func unknownError(field, message, name string, known []string) error {
 }
 
 // FindSubnet finds a subnet by CIDR or name. Names of subnets need not be unique.
-func (c Config) FindSubnet(ctx context.Context, field, wanted string) (Subnet, error) {
+func (c Config) FindSubnet(ctx context.Context, field fieldpath.Path, wanted string) (Subnet, error) {
 	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return s.CIDR == wanted || s.Name == wanted })
 	if err != nil {
 		return Subnet{}, err
 	}
 	switch {
 	case len(found) == 0:
-		return Subnet{}, UnknownNameError(field+".subnet", "subnet", wanted, SubnetCIDRs(all))
+		return Subnet{}, UnknownNameError(field.Child("subnet"), "subnet", wanted, SubnetCIDRs(all))
 	case len(found) > 1 && found[0].CIDR != wanted:
 		return Subnet{}, &SpecError{
-			Field: field + ".subnet", Message: fmt.Sprintf("%d subnets are called %q", len(found), wanted),
+			Field: field.Child("subnet"), Message: fmt.Sprintf("%d subnets are called %q", len(found), wanted),
 			Hint: "Name one by its CIDR: " + strings.Join(SubnetCIDRs(found), ", ") + ".",
 		}
 	}
@@ -113,7 +115,7 @@ func (c Config) FindSubnet(ctx context.Context, field, wanted string) (Subnet, e
 
 // FindNetwork finds the subnet that a network chooses. Of several on one VLAN it is that
 // of IPv4. The error is a *SpecError where there is none, or more than one.
-func (c Config) FindNetwork(ctx context.Context, field string, n Network) (Subnet, error) {
+func (c Config) FindNetwork(ctx context.Context, field fieldpath.Path, n Network) (Subnet, error) {
 	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, n.has)
 	if err != nil {
 		return Subnet{}, err
@@ -178,7 +180,7 @@ func onOneVLAN(subnets []Subnet) bool {
 
 // noNetworkError says which part of a network is unknown, or that its parts do not go
 // together.
-func (c Config) noNetworkError(ctx context.Context, field string, n Network, all []Subnet) error {
+func (c Config) noNetworkError(ctx context.Context, field fieldpath.Path, n Network, all []Subnet) error {
 	for _, part := range []struct {
 		attribute, kind, name string
 		of                    func(Subnet) string
@@ -189,7 +191,7 @@ func (c Config) noNetworkError(ctx context.Context, field string, n Network, all
 	} {
 		known := knownParts(all, part.of)
 		if part.name != "" && !slices.Contains(known, part.name) {
-			return UnknownNameError(field+"."+part.attribute, part.kind, part.name, known)
+			return UnknownNameError(field.Child(part.attribute), part.kind, part.name, known)
 		}
 	}
 	if n.Subnet == "" {
@@ -200,7 +202,7 @@ func (c Config) noNetworkError(ctx context.Context, field string, n Network, all
 		return err
 	}
 	return &SpecError{
-		Field: field + ".subnet", Message: fmt.Sprintf("subnet %s is not %s", n.Subnet, n.describe()),
+		Field: field.Child("subnet"), Message: fmt.Sprintf("subnet %s is not %s", n.Subnet, n.describe()),
 		Hint: fmt.Sprintf("It is %s. Correct one of them, or leave one out.", Network{VID: &subnet.VID, Fabric: subnet.Fabric, Space: subnet.Space}.describe()), Err: ErrInvalid,
 	}
 }
@@ -233,7 +235,7 @@ func (c Config) FindLink(ctx context.Context, l WantedLink, network Subnet) (Sub
 	subnet, err := c.FindSubnet(ctx, l.Field, l.Subnet)
 	if err == nil && subnet.VLAN != network.VLAN {
 		err = &SpecError{
-			Field: l.Field + ".subnet", Message: fmt.Sprintf("subnet %s is on another VLAN than %s, and an interface is on one", subnet.CIDR, network.CIDR),
+			Field: l.Field.Child("subnet"), Message: fmt.Sprintf("subnet %s is on another VLAN than %s, and an interface is on one", subnet.CIDR, network.CIDR),
 			Hint: "Give the VM another interface for it.", Err: ErrInvalid,
 		}
 	}
@@ -249,7 +251,7 @@ func CheckDHCPLinks(links []WantedLink, subnets []Subnet) error {
 			continue
 		}
 		return &SpecError{
-			Field: l.Field + ".mode", Message: "MAAS has no other address beside DHCP on an interface, but of the other family, IPv4 or IPv6",
+			Field: l.Field.Child("mode"), Message: "MAAS has no other address beside DHCP on an interface, but of the other family, IPv4 or IPv6",
 			Hint: "Choose the mode auto or static, or leave the other address out.", Err: ErrInvalid,
 		}
 	}
@@ -265,12 +267,12 @@ func indexes[T any](list []T) []int {
 }
 
 // CheckDHCP refuses a subnet from which no VM boots.
-func (s Subnet) CheckDHCP(field string) error {
+func (s Subnet) CheckDHCP(field fieldpath.Path) error {
 	if s.DHCP {
 		return nil
 	}
 	return &SpecError{
-		Field: field + ".subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", s.CIDR),
+		Field: field.Child("subnet"), Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", s.CIDR),
 		Hint: "A VM boots from the network of its first interface: turn DHCP on for that VLAN, or put another interface first.",
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // MachineSpec is a wanted bare-metal machine: one that MAAS has, allocated and
@@ -81,8 +83,8 @@ type FixedAddress struct {
 	IP     netip.Addr
 }
 
-// Field is how the front ends spell the address: "interfaces.eth0".
-func (f FixedAddress) Field() string { return "interfaces." + f.Name }
+// Field is where the address stands in the spec: interfaces.eth0.
+func (f FixedAddress) Field() fieldpath.Path { return fieldpath.Of("interfaces").Key(f.Name) }
 
 func (s MachineSpec) validateAddresses() error {
 	has := map[netip.Addr]string{}
@@ -90,13 +92,13 @@ func (s MachineSpec) validateAddresses() error {
 		other, twice := has[f.IP]
 		switch {
 		case s.Adopt:
-			return &SpecError{Field: "interfaces", Message: "an adopted machine keeps the addresses that it has", Hint: "Leave them out, or have the machine deployed."}
+			return &SpecError{Field: fieldpath.Of("interfaces"), Message: "an adopted machine keeps the addresses that it has", Hint: "Leave them out, or have the machine deployed."}
 		case !label.MatchString(f.Name):
 			return &SpecError{Field: f.Field(), Message: fmt.Sprintf("%q is no label of an interface", f.Name), Hint: `Use lower-case letters, digits and hyphens: "eth0".`}
 		case !f.IP.IsValid():
-			return &SpecError{Field: f.Field() + ".ip", Message: "there is no address", Hint: "Leave the interface out to let MAAS choose one."}
+			return &SpecError{Field: f.Field().Child("ip"), Message: "there is no address", Hint: "Leave the interface out to let MAAS choose one."}
 		case twice:
-			return &SpecError{Field: f.Field() + ".ip", Message: fmt.Sprintf("%s is the address of %s already", f.IP, other), Hint: "Give each interface an address of its own."}
+			return &SpecError{Field: f.Field().Child("ip"), Message: fmt.Sprintf("%s is the address of %s already", f.IP, other), Hint: "Give each interface an address of its own."}
 		}
 		has[f.IP] = f.Name
 	}
@@ -118,11 +120,11 @@ func (s Selector) Fits(m Machine) bool {
 }
 
 // MachineField names the part of the spec that chose the machine.
-func (s MachineSpec) MachineField() string {
+func (s MachineSpec) MachineField() fieldpath.Path {
 	if s.Machine == "" {
-		return "selector"
+		return fieldpath.Of("selector")
 	}
-	return "machine"
+	return fieldpath.Of("machine")
 }
 
 // BegunState is the StateData of a machine that is not finished yet.
@@ -141,6 +143,17 @@ func (s MachineSpec) FinishedState() string {
 	return StateFinished
 }
 
+// MayChangeInterfaces tells whether MAAS lets one make, link and delete interfaces of the machine in
+// the state that it is in (api/interfaces.py, ALLOWED_STATES). Otherwise it answers 409.
+func (m Machine) MayChangeInterfaces() bool {
+	switch m.Status {
+	case StatusNew, StatusReady, StatusFailedTesting, StatusAllocated, StatusBroken:
+		return true
+	default:
+		return false
+	}
+}
+
 // IsAdopted tells that someone else installed the machine.
 func (m Machine) IsAdopted() bool {
 	return m.OwnerData[StateData] == StateAdopting || m.OwnerData[StateData] == StateAdopted
@@ -151,7 +164,7 @@ func (m Machine) IsAdopted() bool {
 func (s MachineSpec) Validate() error {
 	switch {
 	case s.Adopt && s.Machine == "":
-		return &SpecError{Field: "machine", Message: "only a machine that is named can be adopted", Hint: "Give its hostname, FQDN or system id."}
+		return &SpecError{Field: fieldpath.Of("machine"), Message: "only a machine that is named can be adopted", Hint: "Give its hostname, FQDN or system id."}
 	}
 	return errors.Join(s.validateHostname(), s.validateAddresses(), s.Upkeep.validate("this machine", s.Deploy), s.Deploy.Validate())
 }
@@ -162,7 +175,7 @@ func (s MachineSpec) validateHostname() error {
 		return nil
 	}
 	return &SpecError{
-		Field: "hostname", Message: fmt.Sprintf("%q is no hostname", s.Hostname),
+		Field: fieldpath.Of("hostname"), Message: fmt.Sprintf("%q is no hostname", s.Hostname),
 		Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot; the domain has an attribute of its own.",
 	}
 }
@@ -211,7 +224,7 @@ func (u Upkeep) validateLock(this string, d *Deployment) error {
 		return nil
 	}
 	return &SpecError{
-		Field: "deletion_protection", Message: "MAAS locks deployed machines only, and nothing is to be deployed on " + this,
+		Field: fieldpath.Of("deletion_protection"), Message: "MAAS locks deployed machines only, and nothing is to be deployed on " + this,
 		Hint: "Add deploy, or leave deletion_protection out.",
 	}
 }
@@ -220,16 +233,16 @@ func (u Upkeep) validateLock(this string, d *Deployment) error {
 func (u Upkeep) validateAnnotations(this string, d *Deployment) error {
 	if len(u.Annotations) > 0 && d == nil {
 		return &SpecError{
-			Field: "annotations", Message: "MAAS annotates deployed machines only, and nothing is to be deployed on " + this,
+			Field: fieldpath.Of("annotations"), Message: "MAAS annotates deployed machines only, and nothing is to be deployed on " + this,
 			Hint: "Add deploy, or leave annotations out.",
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.Annotations)) {
 		switch problem := AnnotationKeyProblem(key); {
 		case problem != "":
-			return &SpecError{Field: "annotations", Message: problem}
+			return &SpecError{Field: fieldpath.Of("annotations"), Message: problem}
 		case u.Annotations[key] == "":
-			return &SpecError{Field: "annotations", Message: fmt.Sprintf("the value of %q is empty, which MAAS takes for a removal", key), Hint: "Leave the key out."}
+			return &SpecError{Field: fieldpath.Of("annotations"), Message: fmt.Sprintf("the value of %q is empty, which MAAS takes for a removal", key), Hint: "Leave the key out."}
 		}
 	}
 	return nil
@@ -241,7 +254,7 @@ func (u Upkeep) validateDescription() error {
 		return nil
 	}
 	if problem := DescriptionProblem(*u.Description); problem != "" {
-		return &SpecError{Field: "description", Message: problem}
+		return &SpecError{Field: fieldpath.Of("description"), Message: problem}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // TestObstacles sorts what a check finds: what can never be met, what others of
@@ -17,14 +19,14 @@ func TestObstacles(t *testing.T) {
 		lasting, passing, unseen int
 	}{
 		"Nothing":     {reason: "Nothing is in the way."},
-		"Misspelled":  {reason: "No repetition mends a name.", err: &SpecError{Field: "zone", Err: ErrNotFound}, lasting: 1},
+		"Misspelled":  {reason: "No repetition mends a name.", err: &SpecError{Field: fieldpath.Of("zone"), Err: ErrNotFound}, lasting: 1},
 		"Refused":     {reason: "A user of MAAS who may not compose.", err: &Refusal{Err: ErrForbidden}, lasting: 1},
 		"NoRoom":      {reason: "The same run may make room.", err: short, passing: 1},
 		"NeverRoom":   {reason: "No host is large enough.", err: Terminal(short), lasting: 1},
 		"HostSilent":  {reason: "What stands is not given up for a host that does not answer.", err: &Error{Type: HostUnavailable, Err: ErrUnavailable}, lasting: 1},
 		"Unavailable": {reason: "MAAS did not answer.", err: fmt.Errorf("GET zones/: %w", ErrUnavailable), unseen: 1},
 		"Several": {
-			reason: "Each is one.", err: errors.Join(&SpecError{Field: "zone"}, errors.Join(&SpecError{Field: "pool"}, short)),
+			reason: "Each is one.", err: errors.Join(&SpecError{Field: fieldpath.Of("zone")}, errors.Join(&SpecError{Field: fieldpath.Of("pool")}, short)),
 			lasting: 2, passing: 1,
 		},
 	}
@@ -69,7 +71,7 @@ func TestCheckKernel(t *testing.T) {
 			t.Parallel()
 			err := (&Deployment{Image: "ubuntu/noble", Kernel: tc.kernel}).checkKernel(tc.images)
 			var bad *SpecError
-			if errors.As(err, &bad) != tc.bad || tc.bad && bad.Field != "deploy.kernel" {
+			if errors.As(err, &bad) != tc.bad || tc.bad && bad.Field.String() != "deploy.kernel" {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			}
 		})

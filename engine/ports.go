@@ -32,6 +32,9 @@ type Machine struct {
 	// nobody tells them.
 	Config  map[string]string
 	Devices map[string]Device
+	// AddedNICs are the NICs that a VM's instance got after it was made, by the labels that they
+	// were wanted by; nil where nobody tells them.
+	AddedNICs map[string]AddedNIC
 	// InstanceMissing: no LXD of the hosts has the instance of this VM any more, and
 	// all of them were asked. False where MAAS makes the VMs: nobody tells.
 	InstanceMissing bool

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // Composition is a VM to be made.
@@ -40,10 +42,13 @@ type NIC struct {
 	Label  string // the caller's name for it; errors go by it
 	Bridge string // that it joins; empty: any on the subnet. For composers that can choose
 	MAC    string // empty: the composer chooses. For composers that can
+	// Mode and IP of its first address, of a NIC that is added in place. The composer only notes them.
+	Mode string
+	IP   string
 }
 
-// Field is how the front ends spell a part of the NIC: "interfaces.eth0.bridge".
-func (n NIC) Field(part string) string { return Interface{Name: n.Label}.Field(part) }
+// Field is where a part of the NIC stands in the spec: interfaces.eth0.bridge.
+func (n NIC) Field(part string) fieldpath.Path { return Interface{Name: n.Label}.Field(part) }
 
 // Composer makes VMs on LXD hosts, and takes them away.
 type Composer interface {
@@ -93,6 +98,10 @@ type Composer interface {
 	// where that cannot be done while the VM runs; a *SpecError where it never can; ErrInvalid
 	// where LXD refuses it.
 	Configure(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
+	// ChangeInterfaces gives the instance of a VM NICs, also while it runs, and takes others away
+	// that it got so. What it has already as it is wanted is not changed, so it may be repeated. A
+	// *SpecError where that cannot be done. MAAS learns nothing of it.
+	ChangeInterfaces(ctx context.Context, host VMHost, systemID string, c InterfaceChange) error
 	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
 	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.
 	Sync(ctx context.Context, host VMHost, systemID string) error
@@ -104,6 +113,23 @@ type InstanceChange struct {
 	Config                        map[string]string
 	Devices                       map[string]Device
 	RemovedConfig, RemovedDevices []string
+}
+
+// InterfaceChange is what is to become of the NICs that a VM gets in place.
+type InterfaceChange struct {
+	Key     Key // of the VM, as at Composition; its NICs have MACs of their own by it
+	Added   []NIC
+	Removed []string // labels
+}
+
+// AddedNIC is a NIC that an instance got after it was made.
+type AddedNIC struct {
+	Device string // of LXD, as "eth1"
+	MAC    string // lower case
+	Bridge string
+	Subnet string // CIDR that it was wanted in
+	Mode   string // that its first address was wanted in, one of LinkModes
+	IP     string // that was wanted; empty: none
 }
 
 // Snapshots takes snapshots of VMs in the LXD that they are in, whoever composed them, and

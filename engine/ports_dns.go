@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // DNS publishes names in the domains of MAAS, such as the one by which the API
@@ -56,11 +58,11 @@ func (n DNSName) Validate() error {
 	switch {
 	case !label.MatchString(n.Label):
 		return &SpecError{
-			Field: "name", Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
+			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
 			Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot.",
 		}
 	case n.Domain == "":
-		return &SpecError{Field: "domain", Message: "there is no domain", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
+		return &SpecError{Field: fieldpath.Of("domain"), Message: "there is no domain", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
 	}
 	return nil
 }
@@ -73,17 +75,17 @@ func (r DNSRecord) Validate() error {
 	switch {
 	case len(r.Addresses) == 0:
 		return &SpecError{
-			Field: "addresses", Message: "there is no address to publish", Err: ErrInvalid,
+			Field: fieldpath.Of("addresses"), Message: "there is no address to publish", Err: ErrInvalid,
 			Hint: "A name that points to nothing cuts off all who use it: keep the old addresses, or remove the name.",
 		}
 	case bad >= 0:
 		return &SpecError{
-			Field: "addresses", Message: fmt.Sprintf("%q is no address for a name", r.Addresses[bad]), Err: ErrInvalid,
+			Field: fieldpath.Of("addresses"), Message: fmt.Sprintf("%q is no address for a name", r.Addresses[bad]), Err: ErrInvalid,
 			Hint: "Use plain IPv4 or IPv6 addresses.",
 		}
 	case r.TTLSeconds < 0 || r.TTLSeconds > maxTTLSeconds:
 		return &SpecError{
-			Field: "ttl", Message: fmt.Sprintf("%d s is no time to live", r.TTLSeconds), Err: ErrInvalid,
+			Field: fieldpath.Of("ttl"), Message: fmt.Sprintf("%d s is no time to live", r.TTLSeconds), Err: ErrInvalid,
 			Hint: fmt.Sprintf("Use 1 to %d seconds, or 0 for MAAS's default.", maxTTLSeconds),
 		}
 	}

@@ -8,16 +8,18 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // fields of a spec, by the parameter in which MAAS refuses them.
-var fields = map[string]string{
-	"hostname": "name", "cores": "cores", "pinned_cores": "pinned_cores",
-	"memory": "memory_mib", "hugepages_backed": "hugepages", "storage": "disks",
-	"interfaces": "interfaces", "zone": "zone", "pool": "pool", "domain": "domain",
-	"distro_series": "deploy.image", "osystem": "deploy.image",
-	"hwe_kernel": "deploy.kernel", "user_data": "deploy.user_data",
-	"ephemeral_deploy": "deploy.ephemeral", "enable_hw_sync": "deploy.enable_hw_sync",
+var fields = map[string]fieldpath.Path{
+	"hostname": fieldpath.Of("name"), "cores": fieldpath.Of("cores"), "pinned_cores": fieldpath.Of("pinned_cores"),
+	"memory": fieldpath.Of("memory_mib"), "hugepages_backed": fieldpath.Of("hugepages"), "storage": fieldpath.Of("disks"),
+	"interfaces": fieldpath.Of("interfaces"), "zone": fieldpath.Of("zone"), "pool": fieldpath.Of("pool"), "domain": fieldpath.Of("domain"),
+	"distro_series": fieldpath.Of("deploy", "image"), "osystem": fieldpath.Of("deploy", "image"),
+	"hwe_kernel": fieldpath.Of("deploy", "kernel"), "user_data": fieldpath.Of("deploy", "user_data"),
+	"ephemeral_deploy": fieldpath.Of("deploy", "ephemeral"), "enable_hw_sync": fieldpath.Of("deploy", "enable_hw_sync"),
 }
 
 // AsSpecErrors turns MAAS's complaint about a parameter into one about the field of
@@ -26,7 +28,7 @@ func AsSpecErrors(err error) error { return AsSpecErrorsBy(err, fields) }
 
 // AsSpecErrorsBy is AsSpecErrors for a spec with other fields, by the parameter in which
 // MAAS refuses them.
-func AsSpecErrorsBy(err error, fields map[string]string) error {
+func AsSpecErrorsBy(err error, fields map[string]fieldpath.Path) error {
 	var refusal FieldError
 	if !errors.As(err, &refusal) {
 		return err
@@ -84,7 +86,7 @@ func (c Config) JudgeRefusal(ctx context.Context, m Machine, refusal error) erro
 
 // LinkError says why MAAS did not give a machine an address: what has come into
 // its way since the check, as far as MAAS tells.
-func (c Config) LinkError(ctx context.Context, field string, subnet Subnet, ip netip.Addr, m Machine, refusal error) error {
+func (c Config) LinkError(ctx context.Context, field fieldpath.Path, subnet Subnet, ip netip.Addr, m Machine, refusal error) error {
 	if errors.Is(refusal, ErrBusy) {
 		return refusal
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
@@ -49,6 +50,12 @@ type VMSpec struct {
 	// Interfaces in the order in which the VM shall see them. None means what
 	// MAAS does by itself: one NIC on a network of the host with DHCP.
 	Interfaces []Interface
+	// AddedInterfaces are the labels of those of the Interfaces that a VM which is there gets
+	// in place, and RemovedInterfaces are labels of those that it got so and gives back. One that
+	// it has already as it is wanted stays, so both may be repeated. Where MAAS makes the VM, or
+	// where MAAS would have to give a deployed one an address, that is an error.
+	AddedInterfaces   []string
+	RemovedInterfaces []string
 	// Zone, Pool and Domain are names. Empty: the host's zone, the host's
 	// resource pool, MAAS's default domain; an existing VM keeps what it has.
 	Zone   string
@@ -140,8 +147,10 @@ type Interface struct {
 	MAC string
 }
 
-// Field is how the front ends spell a part of the interface: "interfaces.eth0.bridge".
-func (i Interface) Field(part string) string { return "interfaces." + i.Name + "." + part }
+// Field is where the interface, or a part of it, stands in the spec: interfaces.eth0.bridge.
+func (i Interface) Field(part ...string) fieldpath.Path {
+	return fieldpath.Of("interfaces").Key(i.Name).Child(part...)
+}
 
 // InterfaceAddress is an address of an interface besides its first one.
 type InterfaceAddress struct {
@@ -177,20 +186,26 @@ var LinkModes = []string{LinkAuto, LinkDHCP, LinkStatic, LinkUp}
 
 // WantedLink is a link that an interface shall have, by the field that names it.
 type WantedLink struct {
-	Field  string // "interfaces.eth0" or "interfaces.eth0.addresses.0"
-	Subnet string // name or CIDR of a further address; empty: the interface's network
+	Field  fieldpath.Path // interfaces.eth0 or interfaces.eth0.addresses[0]
+	Subnet string         // name or CIDR of a further address; empty: the interface's network
 	Mode   string
 	IP     netip.Addr
 }
 
 // Links are the links that the interface shall have, the one of its network first.
 func (i Interface) Links() []WantedLink {
-	field := "interfaces." + i.Name
+	field := i.Field()
 	links := []WantedLink{{Field: field, Mode: linkMode(i.Mode, i.IP), IP: i.IP}}
 	for n, a := range i.Addresses {
-		links = append(links, WantedLink{Field: fmt.Sprintf("%s.addresses.%d", field, n), Subnet: a.Subnet, Mode: linkMode(a.Mode, a.IP), IP: a.IP})
+		links = append(links, WantedLink{Field: field.Child("addresses").Index(n), Subnet: a.Subnet, Mode: linkMode(a.Mode, a.IP), IP: a.IP})
 	}
 	return links
+}
+
+// NeedsAddressOfMAAS tells whether MAAS is to give the interface an address. It does so only for a
+// machine whose interfaces it lets one change (see MayChangeInterfaces).
+func (i Interface) NeedsAddressOfMAAS() bool {
+	return slices.ContainsFunc(i.Links(), func(l WantedLink) bool { return l.Mode == LinkAuto || l.Mode == LinkStatic })
 }
 
 // HasFixedAddress tells whether one of the addresses is given.
@@ -206,6 +221,24 @@ func linkMode(mode string, ip netip.Addr) string {
 		return LinkStatic
 	}
 	return LinkAuto
+}
+
+// AddressOfDeployedError says that MAAS gives an interface no address now.
+func AddressOfDeployedError(i Interface, m Machine) error {
+	return &SpecError{
+		Field:   i.Field("mode"),
+		Message: fmt.Sprintf("MAAS gives addresses only to machines that are not deployed: interfaces.%s has mode %s, and %s is %s", i.Name, i.Links()[0].Mode, m.Hostname, m.StatusName),
+		Hint:    "Give it mode dhcp or link_up.", Err: ErrConflict,
+	}
+}
+
+// KnownInterfaceError says that MAAS keeps an interface now, which it has a record of.
+func KnownInterfaceError(label string, m Machine) error {
+	return &SpecError{
+		Field:   fieldpath.Of("interfaces").Key(label),
+		Message: fmt.Sprintf("MAAS deployed %s with the interface, and changes none of a machine that is %s", m.Hostname, m.StatusName),
+		Hint:    "Keep the interface as it is, or make the VM anew.", Err: ErrConflict,
+	}
 }
 
 // VM is a virtual machine as it was last seen.
@@ -235,7 +268,7 @@ func validateAddresses(interfaces []Interface) error {
 		for _, l := range i.Links() {
 			if other, twice := has[l.IP]; twice && l.IP.IsValid() {
 				return &SpecError{
-					Field: l.Field + ".ip", Message: fmt.Sprintf("%s is the address of %s already", l.IP, other),
+					Field: l.Field.Child("ip"), Message: fmt.Sprintf("%s is the address of %s already", l.IP, other),
 					Hint: "Give each interface an address of its own.",
 				}
 			}

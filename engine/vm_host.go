@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
@@ -26,7 +27,7 @@ func PlacementError(name string, err error) error {
 	var need *placement.NeedError
 	switch {
 	case errors.As(err, &need):
-		return &SpecError{Field: need.Field, Message: need.Message, Err: ErrInvalid}
+		return &SpecError{Field: fieldpath.Of(need.Field), Message: need.Message, Err: ErrInvalid}
 	case !errors.As(err, &misfit):
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/internal/instance"
 )
 
@@ -38,7 +39,7 @@ func CheckProfileOfMAAS(name string) error {
 		return nil
 	}
 	return &SpecError{
-		Field: "profile", Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q where the project has it", name, StandardProfile),
+		Field: fieldpath.Of("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q where the project has it", name, StandardProfile),
 		Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid,
 	}
 }
@@ -51,7 +52,7 @@ type Device struct {
 
 // Problem says why a VM cannot be given the device of that name, and which part of it is to
 // blame, such as "type" or "properties.pci"; empty: it can.
-func (d Device) Problem(name string) (part, problem string) {
+func (d Device) Problem(name string) (part fieldpath.Path, problem string) {
 	return instance.DeviceProblem(name, d.Type, d.Properties)
 }
 
@@ -117,12 +118,12 @@ func (d Device) InLXD() map[string]string {
 func ValidateInstance(config map[string]string, devices map[string]Device) error {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if problem := InstanceOptionProblem(key, config[key]); problem != "" {
-			return &SpecError{Field: "config." + key, Message: problem}
+			return &SpecError{Field: fieldpath.Of("config").Key(key), Message: problem}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
 		if part, problem := devices[name].Problem(name); problem != "" {
-			return &SpecError{Field: strings.TrimSuffix("devices."+name+"."+part, "."), Message: problem}
+			return &SpecError{Field: fieldpath.Of("devices").Key(name).Join(part), Message: problem}
 		}
 	}
 	return nil
@@ -148,9 +149,9 @@ func CheckInstanceOfMAAS(options, devices int) error {
 	refusal := &SpecError{Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid}
 	switch {
 	case options > 0:
-		refusal.Field, refusal.Message = "config", "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
+		refusal.Field, refusal.Message = fieldpath.Of("config"), "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
 	case devices > 0:
-		refusal.Field, refusal.Message = "devices", "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces alone"
+		refusal.Field, refusal.Message = fieldpath.Of("devices"), "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces alone"
 	default:
 		return nil
 	}
@@ -173,6 +174,22 @@ func CheckInterfacesOfMAAS(interfaces []Interface) error {
 	return nil
 }
 
+// CheckAddedOfMAAS says why a VM that MAAS makes gets no other interface, by a *SpecError; nil: it
+// is to get none.
+func CheckAddedOfMAAS(c InterfaceChange) error {
+	labels := slices.Clone(c.Removed)
+	for _, nic := range c.Added {
+		labels = append(labels, nic.Label)
+	}
+	if len(labels) == 0 {
+		return nil
+	}
+	return &SpecError{
+		Field: fieldpath.Of("interfaces").Key(labels[0]), Message: "MAAS can neither add an interface to a VM that it composed, nor take one away",
+		Hint: `Make the VM anew, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrConflict,
+	}
+}
+
 // CheckBootMode refuses the option of secure boot that the LXD of the host does not have, by
 // a *SpecError: from 6.7 on it has boot.mode in the place of security.secureboot.
 func (h VMHost) CheckBootMode(config map[string]string) error {
@@ -184,7 +201,7 @@ func (h VMHost) CheckBootMode(config map[string]string) error {
 		return nil
 	}
 	return &SpecError{
-		Field: "config." + lacks, Message: fmt.Sprintf("the LXD of host %s, %s, does not have %q", h.Name, h.Version, lacks),
+		Field: fieldpath.Of("config").Key(lacks), Message: fmt.Sprintf("the LXD of host %s, %s, does not have %q", h.Name, h.Version, lacks),
 		Hint: fmt.Sprintf("Write %q in its place.", has), Err: ErrInvalid,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
@@ -30,24 +31,24 @@ func (s VMSpec) Validate() error {
 	switch {
 	case digit.MatchString(s.Name) && label.MatchString(s.Name):
 		return &SpecError{
-			Field: "name", Message: fmt.Sprintf("%q begins with a digit, which LXD refuses in the name of an instance", s.Name),
+			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q begins with a digit, which LXD refuses in the name of an instance", s.Name),
 			Hint: "Put a letter before it.",
 		}
 	case !label.MatchString(s.Name):
 		return &SpecError{
-			Field:   "name",
+			Field:   fieldpath.Of("name"),
 			Message: fmt.Sprintf("%q is no hostname that both MAAS and LXD take", s.Name),
 			Hint:    "Use 1 to 63 lower-case letters, digits and hyphens, without a dot; the domain has an attribute of its own.",
 		}
 	case len(s.PinnedCores) == 0 && s.Cores < 1:
-		return &SpecError{Field: "cores", Message: fmt.Sprintf("%d is too few", s.Cores), Hint: "A VM needs at least 1 core."}
+		return &SpecError{Field: fieldpath.Of("cores"), Message: fmt.Sprintf("%d is too few", s.Cores), Hint: "A VM needs at least 1 core."}
 	case s.MemoryMiB < MinMemoryMiB:
 		return &SpecError{
-			Field: "memory_mib", Message: fmt.Sprintf("%d MiB is too little", s.MemoryMiB),
+			Field: fieldpath.Of("memory_mib"), Message: fmt.Sprintf("%d MiB is too little", s.MemoryMiB),
 			Hint: fmt.Sprintf("MAAS composes VMs with at least %d MiB.", MinMemoryMiB),
 		}
 	case len(s.Disks) == 0:
-		return &SpecError{Field: "disks", Message: "there is no root disk", Hint: "Give at least a root disk."}
+		return &SpecError{Field: fieldpath.Of("disks"), Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
 	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), s.validateInstallation(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
 }
@@ -58,14 +59,14 @@ func (s VMSpec) validateInstallation() error {
 		return nil
 	}
 	return &SpecError{
-		Field: "redeploy_triggers", Message: "nothing is to be deployed on this VM, so nothing is deployed again",
+		Field: fieldpath.Of("redeploy_triggers"), Message: "nothing is to be deployed on this VM, so nothing is deployed again",
 		Hint: "Add deploy, or leave redeploy_triggers out.",
 	}
 }
 
 // validatePower refuses to turn on what is not deployed, and to turn what runs from memory.
 func (s VMSpec) validatePower() error {
-	refusal := &SpecError{Field: "power_state"}
+	refusal := &SpecError{Field: fieldpath.Of("power_state")}
 	switch {
 	case s.Power != "" && s.Power != "on" && s.Power != "off":
 		refusal.Message, refusal.Hint = fmt.Sprintf("%q is no state of power", s.Power), "It is on or off."
@@ -103,7 +104,7 @@ func (p Placement) validate() error {
 		return nil
 	}
 	return &SpecError{
-		Field: "placement.strategy", Message: fmt.Sprintf("%q is no strategy", p.Strategy),
+		Field: fieldpath.Of("placement", "strategy"), Message: fmt.Sprintf("%q is no strategy", p.Strategy),
 		Hint: fmt.Sprintf("Use %q or %q.", placement.Spread, placement.Pack),
 	}
 }
@@ -112,7 +113,7 @@ func (s VMSpec) validateDisks() error {
 	for _, d := range s.Disks {
 		if d.SizeGB < 1 || d.SizeGB > MaxDiskGB {
 			return &SpecError{
-				Field: "disks." + d.Name + ".size_gb", Message: fmt.Sprintf("a disk of %d GB makes no sense", d.SizeGB),
+				Field: fieldpath.Of("disks").Key(d.Name).Child("size_gb"), Message: fmt.Sprintf("a disk of %d GB makes no sense", d.SizeGB),
 				Hint: fmt.Sprintf("A disk has 1 to %d GB.", MaxDiskGB),
 			}
 		}
@@ -126,13 +127,13 @@ func ValidateInterfaces(interfaces []Interface, isDeployed bool) error {
 	for _, i := range interfaces {
 		if !label.MatchString(i.Name) {
 			return &SpecError{
-				Field: "interfaces." + i.Name, Message: fmt.Sprintf("%q is no label of an interface", i.Name),
+				Field: fieldpath.Of("interfaces").Key(i.Name), Message: fmt.Sprintf("%q is no label of an interface", i.Name),
 				Hint: `Use lower-case letters, digits and hyphens: "eth0".`,
 			}
 		}
 		if i.Network().IsEmpty() {
 			return &SpecError{
-				Field: "interfaces." + i.Name, Message: "it names no network",
+				Field: fieldpath.Of("interfaces").Key(i.Name), Message: "it names no network",
 				Hint: "Give a subnet, or a VLAN, fabric or space that has one.",
 			}
 		}
@@ -201,7 +202,7 @@ func validateOnNetwork(interfaces []Interface) error {
 		return nil
 	}
 	return &SpecError{
-		Field: "interfaces." + interfaces[0].Name + ".mode", Message: "no interface gets an address, and MAAS deploys no machine without one",
+		Field: fieldpath.Of("interfaces").Key(interfaces[0].Name).Child("mode"), Message: "no interface gets an address, and MAAS deploys no machine without one",
 		Hint: "Give an interface another mode than link_up, or leave deploy out.",
 	}
 }
@@ -211,7 +212,7 @@ func validateOnNetwork(interfaces []Interface) error {
 func (i Interface) ValidateLinks() error {
 	links := i.Links()
 	for n, l := range links {
-		refusal := &SpecError{Field: l.Field + ".mode"}
+		refusal := &SpecError{Field: l.Field.Child("mode")}
 		switch {
 		case !slices.Contains(LinkModes, l.Mode):
 			refusal.Message, refusal.Hint = fmt.Sprintf("%q is no mode of an interface", l.Mode), "It is one of "+strings.Join(LinkModes, ", ")+"."

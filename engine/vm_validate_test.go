@@ -27,7 +27,7 @@ func TestValidate(t *testing.T) {
 		"LittleMemory": {"MAAS refuses less than 1024 MiB.", func(s *VMSpec) { s.MemoryMiB = 1023 }, "memory_mib"},
 		"NoDisks":      {"A VM without a root disk cannot be deployed.", func(s *VMSpec) { s.Disks = nil }, "disks"},
 		"EmptyDisk":    {"A disk of 0 GB is a typing error that MAAS accepts.", func(s *VMSpec) { s.Disks[0].SizeGB = 0 }, "disks.root.size_gb"},
-		"BadLabel":     {"A label with a colon would break compose's syntax.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0:1"}} }, "interfaces.eth0:1"},
+		"BadLabel":     {"A label with a colon would break compose's syntax.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0:1"}} }, `interfaces["eth0:1"]`},
 		"NoNetwork":    {"An interface must be somewhere.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0"}} }, "interfaces.eth0"},
 		"NoMode":       {"MAAS has four modes.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", Mode: "bootp"}} }, "interfaces.eth0.mode"},
 		"DHCPWithIP": {"DHCP gives the address.", func(s *VMSpec) {
@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		}, "interfaces.eth0.mode"},
 		"AddressIsUp": {"Nor is an address only up.", func(s *VMSpec) {
 			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", Addresses: []InterfaceAddress{{Subnet: "lan", Mode: LinkUp}}}}
-		}, "interfaces.eth0.addresses.0.mode"},
+		}, "interfaces.eth0.addresses[0].mode"},
 		"NothingIsOn": {"MAAS deploys nothing without an address.", func(s *VMSpec) {
 			s.Interfaces, s.Deploy = []Interface{{Name: "eth0", Subnet: "lan", Mode: LinkUp}}, &Deployment{}
 		}, "interfaces.eth0.mode"},
@@ -46,7 +46,7 @@ func TestValidate(t *testing.T) {
 		"AddressTwice": {"Two links cannot share one.", func(s *VMSpec) {
 			ip := netip.MustParseAddr("10.0.0.9")
 			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", IP: ip, Addresses: []InterfaceAddress{{Subnet: "lan", IP: ip}}}}
-		}, "interfaces.eth0.addresses.0.ip"},
+		}, "interfaces.eth0.addresses[0].ip"},
 		"MAC": {"LXD takes any that is of one interface.", func(s *VMSpec) {
 			s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", MAC: "52:54:00:12:34:56", Bridge: "br1"}}
 		}, ""},
@@ -76,7 +76,7 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			case tc.field != "" && !errors.As(err, &bad):
 				t.Errorf("%s\ngot %v, want an error about %s", tc.reason, err, tc.field)
-			case tc.field != "" && (bad.Field != tc.field || bad.Hint == ""):
+			case tc.field != "" && (bad.Field.String() != tc.field || bad.Hint == ""):
 				t.Errorf("%s\ngot field %q, hint %q; want %q and a hint", tc.reason, bad.Field, bad.Hint, tc.field)
 			}
 		})

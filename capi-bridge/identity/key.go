@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
@@ -38,7 +39,7 @@ func (p pair) sum() []string {
 
 // noPair is a pair that is not there.
 func noPair(message, hint string) pair {
-	return pair{missing: &engine.SpecError{Field: lxdCertificate, Message: message, Hint: hint, Err: engine.ErrInvalid}}
+	return pair{missing: &engine.SpecError{Field: fieldpath.Of(lxdCertificate), Message: message, Hint: hint, Err: engine.ErrInvalid}}
 }
 
 // pair is that of the fleet, or why there is none that can be used. An error is what
@@ -118,7 +119,7 @@ func keyOf(secret *corev1.Secret, from string) (engine.Credentials, error) {
 	key, err := fleetkey.Parse(string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), time.Now())
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
 		half := corev1.TLSPrivateKeyKey
-		if spec.Field == lxdCertificate {
+		if spec.Field.Root() == lxdCertificate {
 			half = corev1.TLSCertKey
 		}
 		return engine.Credentials{}, unusableError("Its "+corev1.TLSCertKey+" and "+corev1.TLSPrivateKeyKey+" must be one pair in PEM. "+spec.Hint,

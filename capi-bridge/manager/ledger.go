@@ -139,7 +139,7 @@ func (o Options) dialLedger(ctx context.Context) (ledger.Regions, error) {
 	}
 	client, err := remote.New(config)
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		return nil, &setting.UsageError{Flag: "--" + strings.ReplaceAll(spec.Field, "_", "-"), Text: spec.Message, Hint: spec.Hint}
+		return nil, &setting.UsageError{Flag: "--" + strings.ReplaceAll(spec.Field.Root(), "_", "-"), Text: spec.Message, Hint: spec.Hint}
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
@@ -116,10 +117,9 @@ func asFlags(err error) error {
 var poolFlags = map[string]string{"driver": "storage-backend", "size_gb": "storage-size", "source": "storage-source"}
 
 // flagOf is the flag that a field of a cloudinit.Host comes from.
-func flagOf(field string) string {
-	parts := strings.Split(field, ".")
-	last := parts[len(parts)-1]
-	switch parts[0] {
+func flagOf(field fieldpath.Path) string {
+	last := field.Last()
+	switch root := field.Root(); root {
 	case "storage_pools":
 		if name, ok := poolFlags[last]; ok {
 			return name
@@ -131,9 +131,9 @@ func flagOf(field string) string {
 		}
 		return "network-bridge"
 	case "project", "profile":
-		return parts[0]
+		return root
 	case "listen_address", "listen_port":
-		return strings.ReplaceAll(parts[0], "_", "-")
+		return strings.ReplaceAll(root, "_", "-")
 	}
 	return "trusted-certificate"
 }

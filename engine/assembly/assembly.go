@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/engine/fleet"
@@ -71,7 +72,7 @@ func (e *Engine) ProjectOf(ctx context.Context, m engine.Machine) (string, error
 // SubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
 // there are several. The error is a *engine.SpecError of the field ip if there is none.
 func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, error) {
-	return e.cfg.FindSubnetOf(ctx, "ip", ip)
+	return e.cfg.FindSubnetOf(ctx, fieldpath.Of("ip"), ip)
 }
 
 // Remark makes a machine that is Deployed another key's, as of engine.Config.

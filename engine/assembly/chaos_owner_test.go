@@ -220,7 +220,7 @@ func (l *life) ref(name string, m *memory) engine.Ref {
 // removes what was begun otherwise.
 func (l *life) takeBack(ctx context.Context, name string, want *wish, conflict error) error {
 	var spec *engine.SpecError
-	begun := errors.As(conflict, &spec) && spec.Field != "name" // else the name is someone else's
+	begun := errors.As(conflict, &spec) && spec.Field.String() != "name" // else the name is someone else's
 	vm, err := l.engine.VMs.Observe(ctx, l.ref(name, &memory{}))
 	switch {
 	case err != nil || !vm.Ours && !begun:

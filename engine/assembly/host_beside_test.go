@@ -24,7 +24,7 @@ func TestSecondHostOfAMachine(t *testing.T) {
 		spec.Name, spec.Project = "other", "second"
 		_, err := p.host(engine.Ref{Key: "team-b/vm-hosts/other", Name: "other"}, spec)
 		var bad *engine.SpecError
-		if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || bad.Field != "address" || !strings.Contains(err.Error(), "whose VM host belongs to "+string(hostKey)) {
+		if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || bad.Field.String() != "address" || !strings.Contains(err.Error(), "whose VM host belongs to "+string(hostKey)) {
 			t.Errorf("want a refusal that says whose the machine's VM host is, got %v", err)
 		}
 		if after := len(r.records(t)); after != before {

@@ -135,7 +135,7 @@ func TestHostBridgeRefused(t *testing.T) {
 				spec.Bridge = &tc.want
 				h, err := p.host(unregistered, spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != tc.field || bad.Hint == "" || !strings.Contains(err.Error(), tc.words) {
+				if !errors.As(err, &bad) || bad.Field.String() != tc.field || bad.Hint == "" || !strings.Contains(err.Error(), tc.words) {
 					t.Errorf("%s\nwant an error about %s that says %s, with a hint, got %v", tc.reason, tc.field, tc.words, err)
 				}
 				for _, w := range r.writes() {

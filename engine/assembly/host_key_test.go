@@ -102,7 +102,7 @@ func TestHostDoesNotFit(t *testing.T) {
 				}
 				_, err := p.host(unregistered, spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != tc.want || bad.Hint == "" {
+				if !errors.As(err, &bad) || bad.Field.String() != tc.want || bad.Hint == "" {
 					t.Errorf("%s\nwant an error at %s, got %v", tc.reason, tc.want, err)
 				}
 				if n := r.sim.Journal().Count("POST machines/{id}/ deploy"); n != 0 {

@@ -177,26 +177,26 @@ func TestHostNetworkRefused(t *testing.T) {
 		field  string
 		words  string
 	}{
-		"UnknownNIC":    {"A typo.", with(func(n *engine.NetworkSpec) { n.Bonds["bond0"] = engine.BondSpec{Interfaces: []string{"eth0", "eth7"}} }), `network.bonds["bond0"].interfaces`, "eth7"},
-		"UnknownParent": {"A typo.", bridge("bond7"), `network.bridges["br0"].parent`, "bond7"},
+		"UnknownNIC":    {"A typo.", with(func(n *engine.NetworkSpec) { n.Bonds["bond0"] = engine.BondSpec{Interfaces: []string{"eth0", "eth7"}} }), `network.bonds.bond0.interfaces`, "eth7"},
+		"UnknownParent": {"A typo.", bridge("bond7"), `network.bridges.br0.parent`, "bond7"},
 		"UnknownVLAN":   {"MAAS has no such VLAN there.", vlan(engine.VLANSpec{Parent: "bond0", VID: 7}), `network.vlans["bond0.100"].vlan`, "100"},
-		"UnknownSubnet": {"A typo.", bridge("bond0", engine.LinkSpec{Mode: "auto", Subnet: "mars"}), `network.bridges["br0"].links[0].subnet`, "mars"},
-		"OtherVLAN":     {"It is elsewhere.", bridge("bond0", engine.LinkSpec{Mode: "auto", Subnet: "tagged"}), `network.bridges["br0"].links[0].subnet`, "not on the VLAN of br0"},
-		"NoGateway":     {"MAAS knows none.", bridge("bond0", engine.LinkSpec{Mode: "auto", Subnet: "lan", DefaultGateway: true}), `network.bridges["br0"].links[0].default_gateway`, "no gateway"},
-		"Outside":       {"It is of another network.", static("lan", "10.1.2.3"), `network.bridges["br0"].links[0].ip`, "10.1.2.3"},
-		"Taken":         {"Somebody has it.", static("lan", "10.77.0.1"), `network.bridges["br0"].links[0].ip`, "10.77.0.1"},
+		"UnknownSubnet": {"A typo.", bridge("bond0", engine.LinkSpec{Mode: "auto", Subnet: "mars"}), `network.bridges.br0.links[0].subnet`, "mars"},
+		"OtherVLAN":     {"It is elsewhere.", bridge("bond0", engine.LinkSpec{Mode: "auto", Subnet: "tagged"}), `network.bridges.br0.links[0].subnet`, "not on the VLAN of br0"},
+		"NoGateway":     {"MAAS knows none.", bridge("bond0", engine.LinkSpec{Mode: "auto", Subnet: "lan", DefaultGateway: true}), `network.bridges.br0.links[0].default_gateway`, "no gateway"},
+		"Outside":       {"It is of another network.", static("lan", "10.1.2.3"), `network.bridges.br0.links[0].ip`, "10.1.2.3"},
+		"Taken":         {"Somebody has it.", static("lan", "10.77.0.1"), `network.bridges.br0.links[0].ip`, "10.77.0.1"},
 		"NoDHCP": {"VMs could not boot.", with(func(n *engine.NetworkSpec) {
 			n.VLANs["bond0.100"] = engine.VLANSpec{Parent: "bond0", VID: n.VLANs["bond0.100"].VID}
 			n.Bridges["br0"] = engine.NetworkBridgeSpec{Parent: "bond0.100"}
 		}), "network.bridges", "DHCP"},
 		"LinksBelow": {"What is below a bridge has no addresses.", with(func(n *engine.NetworkSpec) {
 			n.Bridges["br0"] = engine.NetworkBridgeSpec{Parent: "bond0.100"}
-		}), `network.bridges["br0"].parent`, "bond0.100 has links"},
+		}), `network.bridges.br0.parent`, "bond0.100 has links"},
 		"NoAddress": {"Nobody would reach its LXD.", with(func(n *engine.NetworkSpec) {
 			n.VLANs = nil
 			n.Bridges["br0"] = engine.NetworkBridgeSpec{Parent: "bond0", NetworkSettings: engine.NetworkSettings{Links: []engine.LinkSpec{{Mode: "link_up"}}}}
 		}), "network", "address"},
-		"NameTaken": {"The name is a NIC's.", &engine.NetworkSpec{Bridges: map[string]engine.NetworkBridgeSpec{"br0": {Parent: "eth0"}}, VLANs: map[string]engine.VLANSpec{"eth1": {Parent: "eth0", VID: 100}}}, `network.vlans["eth1"]`, "is a NIC"},
+		"NameTaken": {"The name is a NIC's.", &engine.NetworkSpec{Bridges: map[string]engine.NetworkBridgeSpec{"br0": {Parent: "eth0"}}, VLANs: map[string]engine.VLANSpec{"eth1": {Parent: "eth0", VID: 100}}}, `network.vlans.eth1`, "is a NIC"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestHostNetworkRefused(t *testing.T) {
 				spec.LXD.Profile.Network = "br0"
 				_, err := p.host(unregistered, spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != tc.field || bad.Hint == "" || !strings.Contains(err.Error()+bad.Hint, tc.words) {
+				if !errors.As(err, &bad) || bad.Field.String() != tc.field || bad.Hint == "" || !strings.Contains(err.Error()+bad.Hint, tc.words) {
 					t.Errorf("%s\nwant an error about %s that says %s, with a hint, got %v", tc.reason, tc.field, tc.words, err)
 				}
 				if w := r.writes(); len(w) > 0 {

@@ -130,7 +130,7 @@ func TestHostServerUnseen(t *testing.T) {
 		spec := metalHost()
 		spec.ServerFingerprint = strings.Repeat("ab", 32)
 		var bad *engine.SpecError
-		if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field != "server_fingerprint" || bad.Hint == "" || len(r.writes()) != 0 {
+		if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field.String() != "server_fingerprint" || bad.Hint == "" || len(r.writes()) != 0 {
 			t.Errorf("want it refused before anything is done, got %v and %v", err, r.writes())
 		}
 		if h, _ := p.made(t, metalHost()); h.ServerFingerprint != "" {
@@ -151,7 +151,7 @@ func TestHostServerDemanded(t *testing.T) {
 		for _, wrong := range []string{"AB" + spec.ServerFingerprint[2:], "ab:cd", spec.ServerFingerprint + "a"} {
 			spec.ServerFingerprint = wrong
 			var bad *engine.SpecError
-			if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field != "server_fingerprint" {
+			if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field.String() != "server_fingerprint" {
 				t.Errorf("%q: want it refused, got %v", wrong, err)
 			}
 		}

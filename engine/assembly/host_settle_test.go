@@ -79,7 +79,7 @@ func TestHostRefusedNames(t *testing.T) {
 				change(&spec)
 				_, err := p.host(unregistered, spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != field || bad.Hint == "" {
+				if !errors.As(err, &bad) || bad.Field.String() != field || bad.Hint == "" {
 					t.Errorf("want an error about %s with a hint, got %v", field, err)
 				}
 				if field != "default_storage_pool" && len(r.writes()) != 0 {

@@ -191,7 +191,7 @@ func TestHostAddressSpellings(t *testing.T) {
 				spec.Address = spelling
 				_, err := p.host(engine.Ref{Key: "other/hv"}, spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != "address" || !strings.Contains(err.Error(), "hv9") {
+				if !errors.As(err, &bad) || bad.Field.String() != "address" || !strings.Contains(err.Error(), "hv9") {
 					t.Errorf("want a conflict that names hv9, got %v", err)
 				}
 				if n := len(r.records(t)); n != 1 {

@@ -130,7 +130,7 @@ func TestMachineAddressIsChecked(t *testing.T) {
 				}
 				_, err := p.machine(unallocated, spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != "interfaces.eth0"+tc.field || bad.Hint == "" || !strings.Contains(bad.Error(), tc.says) {
+				if !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth0"+tc.field || bad.Hint == "" || !strings.Contains(bad.Error(), tc.says) {
 					t.Errorf("%s\nwant an error about interfaces.eth0%s that says %q, got %v", tc.reason, tc.field, tc.says, err)
 				}
 				if writes := r.writes(); len(writes) > 0 {

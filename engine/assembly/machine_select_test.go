@@ -74,7 +74,7 @@ func TestMachineSelectNone(t *testing.T) {
 				var bad *engine.SpecError
 				var failure *engine.Error
 				switch {
-				case tc.field != "" && (!errors.As(err, &bad) || bad.Field != tc.field || bad.Hint == ""):
+				case tc.field != "" && (!errors.As(err, &bad) || bad.Field.String() != tc.field || bad.Hint == ""):
 					t.Errorf("%s\nwant an error about %s with a hint, got %v", tc.reason, tc.field, err)
 				case tc.field == "" && (!errors.As(err, &failure) || failure.Type != engine.InsufficientResources || failure.Hint == ""):
 					t.Errorf("%s\nwant InsufficientResources with a hint, got %v", tc.reason, err)

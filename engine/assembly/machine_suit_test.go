@@ -84,7 +84,7 @@ func TestMachineArchitecture(t *testing.T) {
 					return
 				}
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != "machine" || bad.Hint == "" || !strings.Contains(bad.Message, tc.says) {
+				if !errors.As(err, &bad) || bad.Field.String() != "machine" || bad.Hint == "" || !strings.Contains(bad.Message, tc.says) {
 					t.Errorf("%s\nwant %q about machine, got %v", tc.reason, tc.says, err)
 				}
 				if len(r.acquired()) != 0 || len(r.writes()) != 0 {

@@ -150,7 +150,7 @@ func TestMachineNamedRefused(t *testing.T) {
 				before := r.sim.Machines()
 				_, err := p.machine(unallocated, tc.spec)
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != "machine" || bad.Hint == "" {
+				if !errors.As(err, &bad) || bad.Field.String() != "machine" || bad.Hint == "" {
 					t.Fatalf("%s\nwant an error about machine with a hint, got %v", tc.reason, err)
 				}
 				for _, word := range tc.words {
@@ -171,7 +171,7 @@ func TestMachineBadImage(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		_, err := p.machine(unallocated, engine.MachineSpec{Deploy: &engine.Deployment{Image: "ubuntu/nosuch"}})
 		var bad *engine.SpecError
-		if !errors.As(err, &bad) || bad.Field != "deploy.image" {
+		if !errors.As(err, &bad) || bad.Field.String() != "deploy.image" {
 			t.Errorf("want an error about the image, got %v", err)
 		}
 		if len(r.acquired()) != 0 {

@@ -224,7 +224,7 @@ func TestPlacementFilters(t *testing.T) {
 					return
 				}
 				var spelled *engine.SpecError
-				if err == nil || !strings.Contains(err.Error(), tc.says) || tc.field != "" && (!errors.As(err, &spelled) || spelled.Field != tc.field) {
+				if err == nil || !strings.Contains(err.Error(), tc.says) || tc.field != "" && (!errors.As(err, &spelled) || spelled.Field.String() != tc.field) {
 					t.Errorf("%s\nwant an error at %q that says %q, got %v", tc.reason, tc.field, tc.says, err)
 				}
 				if !isShort(err) && time.Since(began) > time.Second {

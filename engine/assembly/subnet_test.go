@@ -31,7 +31,7 @@ func TestSubnetOf(t *testing.T) {
 			if got.Name != tc.want || errors.As(err, &bad) != (tc.want == "") {
 				t.Errorf("%s\ngot %q, %v; want %q", tc.reason, got.Name, err, tc.want)
 			}
-			if tc.want == "" && (!errors.Is(err, engine.ErrNotFound) || bad.Field != "ip" || bad.Hint == "") {
+			if tc.want == "" && (!errors.Is(err, engine.ErrNotFound) || bad.Field.String() != "ip" || bad.Hint == "") {
 				t.Errorf("%s\ngot %#v", tc.reason, err)
 			}
 		})

@@ -63,7 +63,7 @@ func (r testMAAS) linkMachine(t *testing.T, hostname, ip string) {
 func wantAddressError(t *testing.T, reason string, err error, says ...string) {
 	t.Helper()
 	var bad *engine.SpecError
-	if !errors.As(err, &bad) || bad.Field != "interfaces.eth0.ip" || bad.Hint == "" || !engine.IsTerminal(err) {
+	if !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth0.ip" || bad.Hint == "" || !engine.IsTerminal(err) {
 		t.Fatalf("%s\nwant an error about interfaces.eth0.ip with a hint, got %v", reason, err)
 	}
 	for _, part := range says {
@@ -132,7 +132,7 @@ func TestFixedAddressTwice(t *testing.T) {
 	_, spec := fixed("web-1", "10.77.0.42")
 	spec.Interfaces = append(spec.Interfaces, engine.Interface{Name: "eth1", Subnet: "lan", IP: spec.Interfaces[0].IP})
 	var bad *engine.SpecError
-	if err := spec.Validate(); !errors.As(err, &bad) || bad.Field != "interfaces.eth1.ip" {
+	if err := spec.Validate(); !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth1.ip" {
 		t.Errorf("got %v", err)
 	}
 	spec.Interfaces[0].IP, spec.Interfaces[1].IP = netip.Addr{}, netip.Addr{}

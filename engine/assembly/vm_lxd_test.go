@@ -22,7 +22,7 @@ func TestVMOnLXDTooNew(t *testing.T) {
 		refused := func(err error) {
 			t.Helper()
 			var bad *engine.SpecError
-			if !errors.As(err, &bad) || bad.Field != "vm_host" || !strings.Contains(bad.Message, "LXD 6.7") || !strings.Contains(bad.Hint, "5.21/stable") {
+			if !errors.As(err, &bad) || bad.Field.String() != "vm_host" || !strings.Contains(bad.Message, "LXD 6.7") || !strings.Contains(bad.Hint, "5.21/stable") {
 				t.Errorf("want an error about vm_host with a way out, got %v", err)
 			}
 		}

@@ -67,7 +67,7 @@ func wantEach(t *testing.T, err error, says [][]string) {
 	}
 	for n, one := range all {
 		var bad *engine.SpecError
-		if !errors.As(one, &bad) || bad.Field != "vm_host" || bad.Hint == "" {
+		if !errors.As(one, &bad) || bad.Field.String() != "vm_host" || bad.Hint == "" {
 			t.Errorf("want an error about vm_host with a way out, got %v", one)
 		}
 		for _, word := range says[n] {

@@ -269,7 +269,7 @@ func TestNameOfAStranger(t *testing.T) {
 		errs := changeAll(p, []story{{"db", vm.SystemID, "web"}, {becomes: "web"}})
 		for n, err := range errs {
 			var spec *engine.SpecError
-			if !errors.As(err, &spec) || spec.Field != "name" || !strings.Contains(err.Error(), r.machine(t, "web").SystemID) {
+			if !errors.As(err, &spec) || spec.Field.String() != "name" || !strings.Contains(err.Error(), r.machine(t, "web").SystemID) {
 				t.Errorf("%d: want an error of the name that tells whose it is, got %v", n, err)
 			}
 		}

@@ -52,7 +52,7 @@ func TestCheckOfVM(t *testing.T) {
 				if tc.field == "" {
 					return
 				}
-				if wish, ok := errors.AsType[*engine.SpecError](o.Lasting[0]); !ok || wish.Field != tc.field {
+				if wish, ok := errors.AsType[*engine.SpecError](o.Lasting[0]); !ok || wish.Field.String() != tc.field {
 					t.Errorf("%s\ngot %v, want it about %s", tc.reason, o.Lasting[0], tc.field)
 				}
 			})

@@ -103,7 +103,7 @@ func TestNeverAStranger(t *testing.T) {
 				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 				_, err := q.create(unborn)
 				var spec *engine.SpecError
-				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &spec) || spec.Field != "name" ||
+				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &spec) || spec.Field.String() != "name" ||
 					!strings.Contains(err.Error(), before.SystemID) || !strings.Contains(spec.Hint, "mport") {
 					t.Errorf("%s\nwant a conflict about the name that tells the system id and how to import, got %v", tc.reason, err)
 				}
@@ -417,7 +417,7 @@ func TestResumeOfAnotherSpec(t *testing.T) {
 				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 				_, err := engine.Wait(q.ctx, q.engine.VMs.Steps(unborn, spec))
 				var bad *engine.SpecError
-				if !errors.As(err, &bad) || bad.Field != field || bad.Hint == "" {
+				if !errors.As(err, &bad) || bad.Field.String() != field || bad.Hint == "" {
 					t.Errorf("want an error about %s with a hint, got %v", field, err)
 				}
 				if _, err := q.create(unborn); err != nil {
@@ -517,7 +517,7 @@ func TestFixedAddress(t *testing.T) {
 		second.Name = "web-2"
 		_, err = engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "default/web-2"}, second))
 		var bad *engine.SpecError
-		if !errors.As(err, &bad) || bad.Field != "interfaces.eth0.ip" {
+		if !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth0.ip" {
 			t.Errorf("want an error about the taken address, got %v", err)
 		}
 	})

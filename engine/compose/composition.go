@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -86,7 +87,7 @@ func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.C
 		c.Pool = host.Pool
 	}
 	for _, i := range want.Interfaces {
-		subnet, err := a.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
+		subnet, err := a.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
 		if err != nil {
 			return c, err
 		}

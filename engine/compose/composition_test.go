@@ -32,6 +32,8 @@ var notComposed = map[string]string{
 	"Reconfigure":        "says whether a finished VM may change its options and devices",
 	"RemovedConfig":      "a VM that is made has none of them",
 	"RemovedDevices":     "a VM that is made has none of them",
+	"AddedInterfaces":    "says which interfaces come to a VM that is there",
+	"RemovedInterfaces":  "a VM that is made has none of them",
 }
 
 // TestSpecIsComposed: what a spec says of a VM is asked of who makes it, or stands in the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
@@ -64,21 +65,21 @@ func misfitError(h engine.VMHost, need placement.Need, disks []engine.Disk) erro
 		return poolError(h, why.Reason, lack, disks)
 	case placement.PinnedCores:
 		return &engine.SpecError{
-			Field: "pinned_cores", Message: fmt.Sprintf("VM host %s has no core %d", h.Name, lack.Needed),
+			Field: fieldpath.Of("pinned_cores"), Message: fmt.Sprintf("VM host %s has no core %d", h.Name, lack.Needed),
 			Hint: fmt.Sprintf("Its cores are 0 to %d.", lack.Total-1),
 		}
 	case placement.Cores:
-		return roomError(h, lack, tooSmall, "cores", "cores", "cores")
+		return roomError(h, lack, tooSmall, fieldpath.Of("cores"), "cores", "cores")
 	case placement.Memory:
-		return roomError(h, lack, tooSmall, "memory_mib", "MiB", "MiB of memory")
+		return roomError(h, lack, tooSmall, fieldpath.Of("memory_mib"), "MiB", "MiB of memory")
 	case placement.HugePages:
-		return roomError(h, lack, tooSmall, "memory_mib", "MiB of huge pages", "MiB of huge pages")
+		return roomError(h, lack, tooSmall, fieldpath.Of("memory_mib"), "MiB of huge pages", "MiB of huge pages")
 	}
 	return engine.PlacementError("the VM", err)
 }
 
 // roomError says that a host has too little of a resource, ever or for now.
-func roomError(h engine.VMHost, lack placement.Lack, tooSmall bool, field, unit, what string) error {
+func roomError(h engine.VMHost, lack placement.Lack, tooSmall bool, field fieldpath.Path, unit, what string) error {
 	if tooSmall {
 		return &engine.SpecError{
 			Field:   field,
@@ -102,12 +103,12 @@ func poolError(h engine.VMHost, why placement.Reason, lack placement.Lack, disks
 		for n, p := range h.StoragePools {
 			names[n] = p.Name
 		}
-		return engine.NoStoragePoolError("disks."+disk+".pool", h.Name, lack.StoragePool, names)
+		return engine.NoStoragePoolError(fieldpath.Of("disks").Key(disk).Child("pool"), h.Name, lack.StoragePool, names)
 	}
 	const hint = "Make the disks smaller, or use another pool or host."
 	message := fmt.Sprintf("the disks need %d GB of storage pool %q on VM host %s, which has %d GB left", lack.Needed, lack.StoragePool, h.Name, lack.Free)
 	if why == placement.TooSmall {
-		return &engine.SpecError{Field: "disks." + disk + ".size_gb", Message: message, Hint: hint}
+		return &engine.SpecError{Field: fieldpath.Of("disks").Key(disk).Child("size_gb"), Message: message, Hint: hint}
 	}
 	return &engine.Error{Type: engine.InsufficientResources, Host: h.Name, Message: message, Hint: hint}
 }

@@ -41,7 +41,7 @@ func TestFits(t *testing.T) {
 			var lxd *engine.Error
 			switch {
 			case tc.field != "":
-				if !errors.As(err, &bad) || bad.Field != tc.field {
+				if !errors.As(err, &bad) || bad.Field.String() != tc.field {
 					t.Errorf("%s\ngot %v, want an error about %s", tc.reason, err, tc.field)
 				}
 			case tc.kind != "":
@@ -78,7 +78,7 @@ func TestUnknownStoragePool(t *testing.T) {
 			t.Parallel()
 			err := withStoragePools(tc.hosts, []engine.Disk{{Name: "root"}, {Name: "data", Pool: tc.pool}})
 			bad, refused := errors.AsType[*engine.SpecError](err)
-			if refused != (tc.field != "") || refused && bad.Field != tc.field {
+			if refused != (tc.field != "") || refused && bad.Field.String() != tc.field {
 				t.Errorf("%s got %v, want an error at %q", tc.reason, err, tc.field)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -120,7 +121,7 @@ func (f *Finder) Host(ctx context.Context, wanted string) (engine.VMHost, error)
 	}
 	switch len(found) {
 	case 0:
-		return engine.VMHost{}, engine.UnknownNameError("vm_host", "VM host", wanted, names)
+		return engine.VMHost{}, engine.UnknownNameError(fieldpath.Of("vm_host"), "VM host", wanted, names)
 	case 1:
 		return found[0], nil
 	default:
@@ -128,7 +129,7 @@ func (f *Finder) Host(ctx context.Context, wanted string) (engine.VMHost, error)
 			return ours, nil
 		}
 		return engine.VMHost{}, &engine.SpecError{
-			Field:   "vm_host",
+			Field:   fieldpath.Of("vm_host"),
 			Message: fmt.Sprintf("%d VM hosts of MAAS answer to %q", len(found), wanted),
 			Hint:    fmt.Sprintf("Name one by its id: %s, %s, ….", found[0].SpecID(), found[1].SpecID()),
 		}

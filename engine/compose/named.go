@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/region"
 )
@@ -51,7 +52,7 @@ func CheckSuits(h engine.VMHost, want engine.Placement) error {
 	var errs []error
 	refuse := func(is, wanted, other string) {
 		errs = append(errs, &engine.SpecError{
-			Field: "vm_host", Message: fmt.Sprintf("VM host %s %s, and %s is wanted", h.Name, is, wanted),
+			Field: fieldpath.Of("vm_host"), Message: fmt.Sprintf("VM host %s %s, and %s is wanted", h.Name, is, wanted),
 			Hint: fmt.Sprintf("Name a VM host %s, or none: then one is chosen.", other),
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -106,7 +107,7 @@ func (a *Attempt) isNewborn(ctx context.Context, t trial, m engine.Machine) (boo
 	tagged := slices.ContainsFunc(m.Disks, func(d engine.MachineDisk) bool { return len(d.Tags) > 0 })
 	wanted := a.want
 	wanted.Host = m.HostName
-	if field, _, _ := DifferenceFromBegun(wanted, m); owner != "" || tagged || field != "" {
+	if field, _, _ := DifferenceFromBegun(wanted, m); owner != "" || tagged || !field.IsEmpty() {
 		return false, nil
 	}
 	rows, err := a.Ledger.Rows(ctx)
@@ -125,21 +126,21 @@ const MemoryBlockMiB = 128
 
 // DifferenceFromBegun compares what cannot be changed any more, as far as MAAS
 // shows it, and says what differs; an empty field if nothing does.
-func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field, had, wanted string) {
+func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	cores := max(want.Cores, len(want.PinnedCores))
 	switch {
 	case want.Host != "" && !IsOnHost(m, want.Host):
-		return "vm_host", "VM host " + m.HostName, want.Host
+		return fieldpath.Of("vm_host"), "VM host " + m.HostName, want.Host
 	case m.Cores != 0 && m.Cores != cores:
-		return "cores", fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
+		return fieldpath.Of("cores"), fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
 	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-MemoryBlockMiB):
-		return "memory_mib", fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
+		return fieldpath.Of("memory_mib"), fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
 	case len(want.Interfaces) > 0 && len(want.Interfaces) != len(m.Interfaces):
-		return "interfaces", fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
+		return fieldpath.Of("interfaces"), fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
 	case m.Image != "" && want.Deploy == nil:
-		return "deploy", m.Image + " installed", "left Ready"
+		return fieldpath.Of("deploy"), m.Image + " installed", "left Ready"
 	case m.Image != "" && want.Deploy.Image != "" && m.Image != want.Deploy.Image && !strings.HasSuffix(m.Image, "/"+want.Deploy.Image):
-		return "deploy.image", m.Image, want.Deploy.Image
+		return fieldpath.Of("deploy", "image"), m.Image, want.Deploy.Image
 	}
 	var sizes, wishes []int64
 	for _, d := range m.Disks {
@@ -150,17 +151,17 @@ func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field, had, want
 	}
 	// Of a VM that was enlisted, MAAS knows the disks by commissioning it.
 	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
-		return "disks", fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
+		return fieldpath.Of("disks"), fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
 	}
 	return settingsDifference(want, m)
 }
 
 // settingsDifference compares the options and devices that are wanted, where LXD tells those of the
 // VM. Others may have come by other hands.
-func settingsDifference(want engine.VMSpec, m engine.Machine) (field, had, wanted string) {
+func settingsDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	for _, key := range slices.Sorted(maps.Keys(want.Config)) {
 		if has, value := m.Config[key], want.Config[key]; m.Config != nil && has != value {
-			return "config." + key, fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%q", value)
+			return fieldpath.Of("config").Key(key), fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%q", value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
@@ -168,10 +169,10 @@ func settingsDifference(want engine.VMSpec, m engine.Machine) (field, had, wante
 		switch {
 		case m.Devices == nil:
 		case !had:
-			return "devices." + name, "no device " + name, "one of the type " + want.Devices[name].Type
+			return fieldpath.Of("devices").Key(name), "no device " + name, "one of the type " + want.Devices[name].Type
 		case !has.Equal(want.Devices[name]):
-			return "devices." + name, fmt.Sprintf("a device %s %v", name, has.InLXD()), fmt.Sprint(want.Devices[name].InLXD())
+			return fieldpath.Of("devices").Key(name), fmt.Sprintf("a device %s %v", name, has.InLXD()), fmt.Sprint(want.Devices[name].InLXD())
 		}
 	}
-	return "", "", ""
+	return fieldpath.Path{}, "", ""
 }

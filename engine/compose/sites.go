@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
@@ -64,7 +65,7 @@ func withStoragePools(hosts []engine.VMHost, disks []engine.Disk) error {
 	slices.Sort(known)
 	for _, d := range disks {
 		if d.Pool != "" && len(known) > 0 && !slices.Contains(known, d.Pool) {
-			return engine.NoStoragePoolError("disks."+d.Name+".pool", "", d.Pool, slices.Compact(known))
+			return engine.NoStoragePoolError(fieldpath.Of("disks").Key(d.Name).Child("pool"), "", d.Pool, slices.Compact(known))
 		}
 	}
 	return nil
@@ -160,7 +161,7 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 		if i.Network().IsEmpty() {
 			continue // a plan that does not know it yet
 		}
-		subnet, err := f.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
+		subnet, err := f.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
 		if err != nil {
 			return need, err
 		}

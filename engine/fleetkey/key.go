@@ -16,6 +16,7 @@ import (
 
 	"github.com/canonical/lxd/shared"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -71,7 +72,7 @@ func Parse(certificate, key string, now time.Time) (Key, error) {
 		Fingerprint: fingerprint(public), NotAfter: public.NotAfter,
 	}
 	if _, err := tls.X509KeyPair([]byte(k.Certificate), []byte(k.Key)); err != nil {
-		return Key{}, bad(keyField, "is not the private key of the certificate in "+certField, "Give both halves of one pair, in PEM.")
+		return Key{}, bad(fieldpath.Of(keyField), "is not the private key of the certificate in "+certField, "Give both halves of one pair, in PEM.")
 	}
 	return k, nil
 }
@@ -137,7 +138,7 @@ func encodeCertificate(certificate *x509.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: certificate.Raw}))
 }
 
-func bad(field, message, hint string) error {
+func bad(field fieldpath.Path, message, hint string) error {
 	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
 }
 
@@ -148,11 +149,11 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 	case err != nil:
 		return nil, err
 	case now.After(certificate.NotAfter):
-		return nil, bad(certField, fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
+		return nil, bad(fieldpath.Of(certField), fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
 			certificate.NotAfter.UTC().Format(time.DateOnly), fingerprint(certificate)),
 			"Make a new pair, and let the hosts trust it: lxc config trust add FILE on each of them.")
 	case now.Before(certificate.NotBefore):
-		return nil, bad(certField, fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
+		return nil, bad(fieldpath.Of(certField), fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
 			"Check this machine's clock, or make a pair that is valid now.")
 	}
 	return certificate, nil
@@ -166,7 +167,7 @@ func onlyCertificate(text string) (*x509.Certificate, error) {
 	var found []*pem.Block
 	for _, block := range blocks(text) {
 		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
-			return nil, bad(certField, "holds a private key", "Give the certificate here, and the key as "+keyField+".")
+			return nil, bad(fieldpath.Of(certField), "holds a private key", "Give the certificate here, and the key as "+keyField+".")
 		}
 		if block.Type == certificateBlock {
 			found = append(found, block)
@@ -174,15 +175,15 @@ func onlyCertificate(text string) (*x509.Certificate, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, bad(certField, "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
+		return nil, bad(fieldpath.Of(certField), "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
 	case 1:
 	default:
-		return nil, bad(certField, fmt.Sprintf("holds %d certificates", len(found)),
+		return nil, bad(fieldpath.Of(certField), fmt.Sprintf("holds %d certificates", len(found)),
 			"Give the client's alone: LXD trusts that one, not who signed it.")
 	}
 	certificate, err := x509.ParseCertificate(found[0].Bytes)
 	if err != nil {
-		return nil, bad(certField, "holds a damaged certificate", "Copy it again, or make a new pair.")
+		return nil, bad(fieldpath.Of(certField), "holds a damaged certificate", "Copy it again, or make a new pair.")
 	}
 	return certificate, nil
 }
@@ -192,11 +193,11 @@ func keyBlock(text string) (*pem.Block, error) {
 	found := blocks(text)
 	at := slices.IndexFunc(found, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
 	if at < 0 {
-		return nil, bad(keyField, "holds no private key in PEM", `Give the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
+		return nil, bad(fieldpath.Of(keyField), "holds no private key in PEM", `Give the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
 	}
 	block := found[at]
 	if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
-		return nil, bad(keyField, "is encrypted with a passphrase", "Give the key without one: openssl pkey -in FILE.")
+		return nil, bad(fieldpath.Of(keyField), "is encrypted with a passphrase", "Give the key without one: openssl pkey -in FILE.")
 	}
 	return block, nil
 }

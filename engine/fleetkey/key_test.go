@@ -116,7 +116,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Parallel()
 			got, err := Parse(tc.certificate, tc.key, now)
 			e, ok := errors.AsType[*engine.SpecError](err)
-			if !ok || e.Field != tc.field || !strings.Contains(e.Message, tc.message) || e.Hint == "" {
+			if !ok || e.Field.String() != tc.field || !strings.Contains(e.Message, tc.message) || e.Hint == "" {
 				t.Fatalf("%s: got %v, want %s: …%s…", tc.reason, err, tc.field, tc.message)
 			}
 			if diff := cmp.Diff(Key{}, got); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
@@ -71,9 +72,9 @@ const syncEvery = 15
 
 // refusedHost turns MAAS's complaints about parameters into ones about fields.
 func refusedHost(err error) error {
-	return engine.AsSpecErrorsBy(err, map[string]string{
-		"power_address": "address", "project": "project", "zone": "zone", "pool": "pool", "tags": "tags", "name": "name",
-		"certificate": "lxd_client_cert", "key": "lxd_client_key", "default_storage_pool": "default_storage_pool",
-		"cpu_over_commit_ratio": "cpu_overcommit", "memory_over_commit_ratio": "memory_overcommit",
+	return engine.AsSpecErrorsBy(err, map[string]fieldpath.Path{
+		"power_address": fieldpath.Of("address"), "project": fieldpath.Of("project"), "zone": fieldpath.Of("zone"), "pool": fieldpath.Of("pool"), "tags": fieldpath.Of("tags"), "name": fieldpath.Of("name"),
+		"certificate": fieldpath.Of("lxd_client_cert"), "key": fieldpath.Of("lxd_client_key"), "default_storage_pool": fieldpath.Of("default_storage_pool"),
+		"cpu_over_commit_ratio": fieldpath.Of("cpu_overcommit"), "memory_over_commit_ratio": fieldpath.Of("memory_overcommit"),
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -53,7 +54,7 @@ func (h *neighbours) takeBack(ctx context.Context, key engine.Key, record engine
 // secondHostError says that the LXD of a VM host, or at an address, is another owner's.
 func secondHostError(of string, m engine.Machine) *engine.SpecError {
 	return &engine.SpecError{
-		Field: "address", Message: fmt.Sprintf("the LXD of %s runs on machine %s (%s), whose VM host belongs to %s", of, m.Hostname, m.SystemID, m.OwnerData[engine.KeyData]),
+		Field: fieldpath.Of("address"), Message: fmt.Sprintf("the LXD of %s runs on machine %s (%s), whose VM host belongs to %s", of, m.Hostname, m.SystemID, m.OwnerData[engine.KeyData]),
 		Hint: "A machine has one VM host of this program. Name that one in vm_host of the VMs, import it by the machine's system id if nobody else manages it, or remove it where it belongs.", Err: engine.ErrConflict,
 	}
 }

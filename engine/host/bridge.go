@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
@@ -96,9 +97,9 @@ func nicFor(m engine.Machine, want engine.BridgeSpec) (engine.MachineInterface, 
 		names[n] = i.Name
 	}
 	if want.NIC == "" {
-		return engine.MachineInterface{}, &engine.SpecError{Field: "bridge.nic", Message: fmt.Sprintf("machine %s has no interface that it boots from", m.Hostname), Hint: "Commission it in MAAS, or name an interface."}
+		return engine.MachineInterface{}, &engine.SpecError{Field: fieldpath.Of("bridge", "nic"), Message: fmt.Sprintf("machine %s has no interface that it boots from", m.Hostname), Hint: "Commission it in MAAS, or name an interface."}
 	}
-	return engine.MachineInterface{}, engine.UnknownNameError("bridge.nic", "interface of "+m.Hostname, want.NIC, names)
+	return engine.MachineInterface{}, engine.UnknownNameError(fieldpath.Of("bridge", "nic"), "interface of "+m.Hostname, want.NIC, names)
 }
 
 // bridgeOn finds the bridge on an interface, nil if there is none.
@@ -109,7 +110,7 @@ func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeS
 			return &m.Bridges[n], nil
 		case slices.Contains(b.Parents, nic.Name):
 			return nil, &engine.SpecError{
-				Field: "bridge.name", Message: fmt.Sprintf("interface %s of %s is below bridge %s already", nic.Name, m.Hostname, b.Name),
+				Field: fieldpath.Of("bridge", "name"), Message: fmt.Sprintf("interface %s of %s is below bridge %s already", nic.Name, m.Hostname, b.Name),
 				Hint: fmt.Sprintf("Use %q, or remove that bridge in MAAS.", b.Name), Err: engine.ErrConflict,
 			}
 		}
@@ -118,7 +119,7 @@ func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeS
 		slices.ContainsFunc(m.Bridges, func(b engine.MachineBridge) bool { return b.Name == want.Name })
 	if taken {
 		return nil, &engine.SpecError{
-			Field: "bridge.name", Message: fmt.Sprintf("machine %s has another interface %s", m.Hostname, want.Name),
+			Field: fieldpath.Of("bridge", "name"), Message: fmt.Sprintf("machine %s has another interface %s", m.Hostname, want.Name),
 			Hint: "Choose another name for the bridge.", Err: engine.ErrConflict,
 		}
 	}
@@ -145,16 +146,16 @@ func (h *bridges) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine
 			return engine.Subnet{}, err
 		case len(on) != 1:
 			return engine.Subnet{}, &engine.SpecError{
-				Field: "bridge.subnet", Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and %d are on its VLAN", nic.Name, m.Hostname, len(on)),
+				Field: fieldpath.Of("bridge", "subnet"), Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and %d are on its VLAN", nic.Name, m.Hostname, len(on)),
 				Hint: fmt.Sprintf("Name one of %v.", engine.SubnetCIDRs(all)),
 			}
 		}
 		wanted = on[0].CIDR
 	}
-	subnet, err := h.FindSubnet(ctx, "bridge", wanted)
+	subnet, err := h.FindSubnet(ctx, fieldpath.Of("bridge"), wanted)
 	if err == nil && !subnet.DHCP {
 		err = &engine.SpecError{
-			Field: "bridge.subnet", Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
+			Field: fieldpath.Of("bridge", "subnet"), Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
 			Hint: "VMs on this host boot from it: turn DHCP on for that VLAN, or use another interface or subnet.",
 		}
 	}
@@ -181,7 +182,7 @@ func sameSubnet(linked string, links []engine.InterfaceLink, wanted engine.Subne
 		return nil
 	}
 	return &engine.SpecError{
-		Field: "bridge.subnet", Message: fmt.Sprintf("%s is linked to %s, and not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
+		Field: fieldpath.Of("bridge", "subnet"), Message: fmt.Sprintf("%s is linked to %s, and not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
 		Hint: "Use that subnet, or change the link in MAAS.", Err: engine.ErrConflict,
 	}
 }

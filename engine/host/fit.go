@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
@@ -72,7 +73,7 @@ func checkDisk(want engine.HostSpec, m engine.Machine) error {
 		sum += engine.FilePoolSizeGB(pools[name])
 		if sum > largest {
 			return &engine.SpecError{
-				Field:   "lxd.storage_pools." + name + ".size_gb",
+				Field:   fieldpath.Of("lxd", "storage_pools").Key(name).Child("size_gb"),
 				Message: fmt.Sprintf("the storage pools take %d GB, and the largest disk of machine %s has %d GB", sum, m.Hostname, largest),
 				Hint:    "Make them smaller, or name a disk of their own as source.", Err: engine.ErrConflict,
 			}

@@ -85,7 +85,7 @@ func (h *bridges) linkError(ctx context.Context, m engine.Machine, i plannedInte
 	l := i.links[n]
 	err = h.JudgeRefusal(ctx, m, err)
 	if n < len(i.Links) && l.IP != "" && (errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrInvalid)) {
-		return h.LinkError(ctx, i.LinkField(n)+".ip", l.Subnet, i.Links[n].IP, m, err)
+		return h.LinkError(ctx, i.LinkField(n).Child("ip"), l.Subnet, i.Links[n].IP, m, err)
 	}
 	return fmt.Errorf("cannot link %s of %s to %s: %w", i.Name, m.Hostname, l.Subnet.CIDR, err)
 }

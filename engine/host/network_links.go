@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -26,7 +27,7 @@ func (p *planning) planLinks(ctx context.Context, i *plannedInterface, on parent
 	return p.takeOver(i, on)
 }
 
-func (p *planning) findLink(ctx context.Context, i plannedInterface, field string, l engine.LinkSpec) (engine.NewLink, error) {
+func (p *planning) findLink(ctx context.Context, i plannedInterface, field fieldpath.Path, l engine.LinkSpec) (engine.NewLink, error) {
 	link := engine.NewLink{Mode: l.Mode, DefaultGateway: l.DefaultGateway}
 	if l.Mode == engine.LinkUp {
 		return link, nil
@@ -37,19 +38,19 @@ func (p *planning) findLink(ctx context.Context, i plannedInterface, field strin
 		return link, err
 	case subnet.VLAN != i.vlan:
 		return link, &engine.SpecError{
-			Field: field + ".subnet", Message: fmt.Sprintf("subnet %s is not on the VLAN of %s", subnet.CIDR, i.Name),
+			Field: field.Child("subnet"), Message: fmt.Sprintf("subnet %s is not on the VLAN of %s", subnet.CIDR, i.Name),
 			Hint: "Use a subnet of that VLAN, or another interface.", Err: engine.ErrConflict,
 		}
 	case l.DefaultGateway && subnet.Gateway == "":
 		return link, &engine.SpecError{
-			Field: field + ".default_gateway", Message: fmt.Sprintf("subnet %s has no gateway in MAAS", subnet.CIDR),
+			Field: field.Child("default_gateway"), Message: fmt.Sprintf("subnet %s has no gateway in MAAS", subnet.CIDR),
 			Hint: "Set its gateway in MAAS, or leave default_gateway out.", Err: engine.ErrConflict,
 		}
 	}
 	link.Subnet = subnet
 	if l.IP.IsValid() {
 		link.IP = l.IP.String()
-		err = p.CheckAddress(ctx, field+".ip", subnet, l.IP, p.machine.SystemID)
+		err = p.CheckAddress(ctx, field.Child("ip"), subnet, l.IP, p.machine.SystemID)
 	}
 	return link, err
 }
@@ -82,7 +83,7 @@ func (p *planning) takeOver(i *plannedInterface, on parent) error {
 	if len(cidrs) > 0 {
 		hint = fmt.Sprintf("Name one of %v. %s", cidrs, hint)
 	}
-	return &engine.SpecError{Field: i.Field + ".links", Message: fmt.Sprintf("%d subnets are on the VLAN of %s", len(cidrs), i.Name), Hint: hint}
+	return &engine.SpecError{Field: i.Field.Child("links"), Message: fmt.Sprintf("%d subnets are on the VLAN of %s", len(cidrs), i.Name), Hint: hint}
 }
 
 // checkLinked refuses to change the addresses of an interface that others made.
@@ -91,7 +92,7 @@ func (p *planning) checkLinked(i plannedInterface) error {
 		return nil
 	}
 	return &engine.SpecError{
-		Field: i.Field + ".links", Message: fmt.Sprintf("%s of machine %s has other links in MAAS", i.Name, p.machine.Hostname),
+		Field: i.Field.Child("links"), Message: fmt.Sprintf("%s of machine %s has other links in MAAS", i.Name, p.machine.Hostname),
 		Hint: "Describe those, leave links out to keep them, or change them in MAAS.", Err: engine.ErrConflict,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
@@ -156,7 +157,7 @@ func (p *planning) placeOnVLAN(i *plannedInterface, parents []parent) error {
 			known = append(known, fmt.Sprint(s.VID))
 		}
 	}
-	return engine.UnknownNameError(i.Field+".vlan", fmt.Sprintf("subnet in %s on the VLAN", first.fabric), fmt.Sprint(i.VID), slices.Compact(slices.Sorted(slices.Values(known))))
+	return engine.UnknownNameError(i.Field.Child("vlan"), fmt.Sprintf("subnet in %s on the VLAN", first.fabric), fmt.Sprint(i.VID), slices.Compact(slices.Sorted(slices.Values(known))))
 }
 
 // where says in words to what an interface is connected.
@@ -206,12 +207,12 @@ func (p *planning) checkWhole() error {
 	switch {
 	case !boots:
 		return &engine.SpecError{
-			Field: "network.bridges", Message: "MAAS serves DHCP on the VLAN of none of these bridges",
+			Field: fieldpath.Of("network", "bridges"), Message: "MAAS serves DHCP on the VLAN of none of these bridges",
 			Hint: "VMs boot from it: turn DHCP on for one of the VLANs, or add a bridge on a VLAN that has it.",
 		}
 	case !addressed:
 		return &engine.SpecError{
-			Field: "network", Message: fmt.Sprintf("no interface of machine %s would have an address", p.machine.Hostname),
+			Field: fieldpath.Of("network"), Message: fmt.Sprintf("no interface of machine %s would have an address", p.machine.Hostname),
 			Hint: `Link one to a subnet: links = [{ mode = "auto", subnet = "lan" }].`, Err: engine.ErrInvalid,
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
 // unprovable refuses to demand a certificate that nobody looks at.
 func unprovable(why string) error {
 	return &engine.SpecError{
-		Field: "server_fingerprint", Message: "the certificate of the LXD cannot be checked: " + why,
+		Field: fieldpath.Of("server_fingerprint"), Message: "the certificate of the LXD cannot be checked: " + why,
 		Hint: `MAAS never looks at it. Let the LXD be asked from here (probe = "direct" or "auto"), or leave the fingerprint out.`, Err: engine.ErrInvalid,
 	}
 }

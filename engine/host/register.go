@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
@@ -256,7 +257,7 @@ func (h *registration) registeredBefore(ctx context.Context, key engine.Key, m e
 			return res, nil
 		}
 		return waiting(key, m, other, "", ""), &engine.SpecError{
-			Field:   "address",
+			Field:   fieldpath.Of("address"),
 			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s%s", e.Project, e.Address, other.Name, numberOf(other)),
 			Hint:    fmt.Sprintf("Import it by the system id of its machine, %s, or remove that VM host in MAAS.", other.MachineID), Err: engine.ErrConflict,
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
@@ -126,8 +127,8 @@ func begunState(want engine.HostSpec) string {
 
 func (h *parts) checkHostNames(ctx context.Context, want engine.HostSpec) error {
 	return errors.Join(
-		engine.CheckName(ctx, h.Names, "zone", "zone", want.Zone, h.Names.Zones),
-		engine.CheckName(ctx, h.Names, "pool", "resource pool", want.Pool, h.Names.Pools),
+		engine.CheckName(ctx, h.Names, fieldpath.Of("zone"), "zone", want.Zone, h.Names.Zones),
+		engine.CheckName(ctx, h.Names, fieldpath.Of("pool"), "resource pool", want.Pool, h.Names.Pools),
 	)
 }
 
@@ -192,7 +193,7 @@ func hostDifference(want engine.HostSpec, have engine.VMHost) (engine.HostUpdate
 		}
 	}
 	if want.DefaultStoragePool != "" && !slices.Contains(names, want.DefaultStoragePool) {
-		return u, have, engine.NoStoragePoolError("default_storage_pool", have.Name, want.DefaultStoragePool, names)
+		return u, have, engine.NoStoragePoolError(fieldpath.Of("default_storage_pool"), have.Name, want.DefaultStoragePool, names)
 	}
 	for n := range have.StoragePools {
 		if u.DefaultStoragePool != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -62,7 +63,7 @@ func badAddress(address string) error {
 		address = strconv.Quote(address)
 	}
 	return &engine.SpecError{
-		Field:   "address",
+		Field:   fieldpath.Of("address"),
 		Message: fmt.Sprintf("%s is not the address of an LXD", address),
 		Hint:    `Give a host or an IP address, with a port unless it is 8443: "10.0.0.5", "https://10.0.0.5:8443", "[fd00::5]:8443".`,
 		Err:     engine.ErrInvalid,

@@ -48,7 +48,7 @@ func TestInterfaceCard(t *testing.T) {
 			id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, wanted)
 			if tc.at != "" {
 				bad, ok := errors.AsType[*engine.SpecError](err)
-				if !ok || bad.Field != tc.at || !strings.Contains(bad.Message, tc.says) {
+				if !ok || bad.Field.String() != tc.at || !strings.Contains(bad.Message, tc.says) {
 					t.Errorf("%s: want %q at %s, got %v", tc.reason, tc.says, tc.at, err)
 				}
 				if after := w.whole(); strings.Join(after, "\n") != strings.Join(before, "\n") {

@@ -132,7 +132,7 @@ func kinds(err error) string {
 		names = append(names, string(e.Type))
 	}
 	if e, ok := errors.AsType[*engine.SpecError](err); ok {
-		names = append(names, "SpecError "+e.Field)
+		names = append(names, "SpecError "+e.Field.String())
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")

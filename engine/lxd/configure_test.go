@@ -14,6 +14,7 @@ import (
 	"github.com/canonical/lxd/shared/api"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
@@ -242,7 +243,7 @@ func TestBootMode(t *testing.T) {
 			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, comp)
 			var bad *engine.SpecError
 			if tc.refused {
-				if !errors.As(err, &bad) || bad.Field != "config."+tc.key || len(w.whole()) > 0 {
+				if !errors.As(err, &bad) || !bad.Field.Equal(fieldpath.Of("config").Key(tc.key)) || len(w.whole()) > 0 {
 					t.Errorf("%s\ngot %v, made %v", tc.reason, err, w.whole())
 				}
 				return
@@ -266,7 +267,7 @@ func TestConfigureBegun(t *testing.T) {
 		change func(*engine.Ref, *engine.VMSpec)
 		kind   string
 	}{
-		"Option": {"It cannot be told from a VM of another wish.", func(_ *engine.Ref, s *engine.VMSpec) { s.Config = map[string]string{"user.team": "b"} }, "ErrConflict, SpecError config.user.team"},
+		"Option": {"It cannot be told from a VM of another wish.", func(_ *engine.Ref, s *engine.VMSpec) { s.Config = map[string]string{"user.team": "b"} }, `ErrConflict, SpecError config["user.team"]`},
 		"Device": {"Nor can it by devices.", func(_ *engine.Ref, s *engine.VMSpec) { s.Devices = map[string]engine.Device{"tpm1": tpm} }, "ErrConflict, SpecError devices.tpm1"},
 		"Update": {"Who knows that it is his VM changes it.", func(r *engine.Ref, s *engine.VMSpec) {
 			s.Config, s.Devices, s.RemovedDevices, s.Reconfigure = map[string]string{"user.team": "b"}, map[string]engine.Device{"tpm1": tpm}, []string{"tpm0"}, true
@@ -311,7 +312,7 @@ func TestMixedVersions(t *testing.T) {
 	}{
 		"Other":   {"The host of an older LXD will do.", "5.21.3", 2, "h2", "", ""},
 		"NoRoom":  {"It is too small, and the larger one lacks the option.", "5.21.3", 5, "", "InsufficientResources", `does not have "security.secureboot"`},
-		"Nowhere": {"No host has the option, so that it is to be written otherwise.", "6.7", 2, "", "ErrInvalid, SpecError config.security.secureboot", "boot.mode"},
+		"Nowhere": {"No host has the option, so that it is to be written otherwise.", "6.7", 2, "", `ErrInvalid, SpecError config["security.secureboot"]`, "boot.mode"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

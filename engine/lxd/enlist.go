@@ -56,10 +56,10 @@ func (c *Composer) enlist(ctx context.Context, s *session, p *plan) (string, err
 	}
 }
 
-// refusedFor tells that MAAS refused a field.
-func refusedFor(err error, field string) bool {
+// refusedFor tells that MAAS refused a parameter.
+func refusedFor(err error, parameter string) bool {
 	refusal, ok := errors.AsType[engine.FieldError](err)
-	return ok && len(refusal.Fields()[field]) > 0
+	return ok && len(refusal.Fields()[parameter]) > 0
 }
 
 func macTaken(p *plan, machines []engine.Machine, failure error) error {

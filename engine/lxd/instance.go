@@ -47,6 +47,7 @@ type instance struct {
 	born          time.Time         // when this package made it; zero: it did not, or it is a copy
 	config        map[string]string // the options and devices that a VM may be given, of its own
 	devices       map[string]engine.Device
+	added         map[string]engine.AddedNIC // that it got after it was made, by their labels
 	cores         int64
 	memory        string // as its config says it
 	hugePages     bool   // back the memory of a VM
@@ -71,7 +72,7 @@ func instanceOf(i api.Instance, project string) instance {
 		}
 	}
 	made.volumes = volumesOf(i)
-	made.config, made.devices = engine.OptionsOf(i.Config), engine.DevicesOf(i.Devices)
+	made.config, made.devices, made.added = engine.OptionsOf(i.Config), engine.DevicesOf(i.Devices), addedNICs(i)
 	for _, d := range devices {
 		switch {
 		case d["type"] != "disk" || d["pool"] == "":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/canonical/lxd/shared/api"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -39,7 +40,7 @@ func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error)
 	p := plan{host: h, comp: comp, taken: taken}
 	if comp.Hostname == "" || len(comp.Hostname) > maxName {
 		return p, &engine.SpecError{
-			Field: "name", Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxName),
+			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxName),
 			Hint: "Choose a shorter name.", Err: engine.ErrInvalid,
 		}
 	}
@@ -80,7 +81,7 @@ func (p *plan) addDevices() error {
 		for _, profile := range p.post.Profiles {
 			if kind, brings := p.host.profileDevices[profile][name]; brings {
 				return &engine.SpecError{
-					Field: "devices." + name, Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
+					Field: fieldpath.Of("devices").Key(name), Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
 					Hint: "Choose another name.", Err: engine.ErrInvalid,
 				}
 			}
@@ -186,7 +187,7 @@ func (p *plan) addDisks() error {
 		}
 		if !slices.Contains(p.host.poolNames(), in) {
 			return &engine.SpecError{
-				Field: "disks." + d.Name + ".pool", Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
+				Field: fieldpath.Of("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
 				Hint: fmt.Sprintf("It has: %s.", strings.Join(p.host.poolNames(), ", ")),
 			}
 		}
@@ -224,10 +225,7 @@ func (p *plan) addNICs() error {
 	}
 	for n, bridge := range bridges {
 		name := fmt.Sprintf("eth%d", n)
-		nic := map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
-		if p.host.networks[bridge] { // a restricted project may admit LXD's own networks only
-			nic = map[string]string{"type": "nic", "name": name, "network": bridge}
-		}
+		nic := p.host.nicDevice(name, bridge)
 		if n == 0 {
 			nic["boot.priority"] = "1"
 		}
@@ -235,6 +233,14 @@ func (p *plan) addNICs() error {
 	}
 	p.macs = make([]string, len(bridges))
 	return nil
+}
+
+// nicDevice is a NIC on a bridge, without a MAC.
+func (h seen) nicDevice(name, bridge string) map[string]string {
+	if h.networks[bridge] { // a restricted project may admit LXD's own networks only
+		return map[string]string{"type": "nic", "name": name, "network": bridge}
+	}
+	return map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
 }
 
 // bridgeInto finds the bridge by which a NIC gets into its subnet, or looks for the one that it
@@ -280,7 +286,7 @@ func (h seen) noBridge(where string) *engine.SpecError {
 		known = []string{"none"}
 	}
 	return &engine.SpecError{
-		Field: "interfaces", Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
+		Field: fieldpath.Of("interfaces"), Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
 		Hint: fmt.Sprintf("Bridges that MAAS knows there: %s. Make one on the machine in MAAS before it is deployed, or name another subnet.", strings.Join(known, ", ")),
 	}
 }
@@ -329,10 +335,15 @@ func (p *plan) checkWantedMACs() error {
 
 func (p *plan) saltMACs() {
 	for n := range p.macs {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, p.salt))
-		p.macs[n] = cmp.Or(p.wantedMAC(n), fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2]))
+		p.macs[n] = cmp.Or(p.wantedMAC(n), p.saltedMAC(n, p.salt))
 		p.post.Devices[fmt.Sprintf("eth%d", n)]["hwaddr"] = p.macs[n]
 	}
+}
+
+// saltedMAC is a MAC for the NIC of a number.
+func (p *plan) saltedMAC(n, salt int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, salt))
+	return fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
 // keepMACs takes the MACs that an instance has. Its profiles may bring it NICs that

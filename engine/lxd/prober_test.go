@@ -207,7 +207,7 @@ func TestServerBadInput(t *testing.T) {
 			t.Parallel()
 			_, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(tc.address, "maas"), tc.credentials, "")
 			e, ok := errors.AsType[*engine.SpecError](err)
-			if !ok || e.Field != tc.field || e.Hint == "" || !engine.IsTerminal(err) {
+			if !ok || e.Field.String() != tc.field || e.Hint == "" || !engine.IsTerminal(err) {
 				t.Fatalf("%s: got %v, want an error of %s", tc.reason, err, tc.field)
 			}
 			noSecret(t, said(err), key)

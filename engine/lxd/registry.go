@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -224,7 +225,7 @@ func (r *Registry) machineAt(ctx context.Context, address string) (engine.Machin
 	})
 	if n < 0 {
 		return engine.Machine{}, &engine.SpecError{
-			Field: "address", Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and where MAAS has no VM hosts, a host is a machine of MAAS", host),
+			Field: fieldpath.Of("address"), Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and where MAAS has no VM hosts, a host is a machine of MAAS", host),
 			Hint: "Give an address of the machine that MAAS shows, or let MAAS deploy the machine first.", Err: engine.ErrNotFound,
 		}
 	}

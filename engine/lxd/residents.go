@@ -75,7 +75,7 @@ func (c *Composer) Complete(ctx context.Context, m engine.Machine) engine.Machin
 	if known {
 		m.HostName = at.server.Name
 	}
-	m.InstanceMissing = err == nil && len(found) == 0 && len(m.Interfaces) > 0 && all.answered() && c.belongsToHost(ctx, m)
+	m.InstanceMissing = err == nil && len(found) == 0 && len(m.Interfaces) > 0 && all.answered() && belongsToHost(ctx, c, m)
 	if len(found) > 0 || !all.answered() {
 		m.Cores, m.MemoryMiB, m.Disks = 0, 0, nil
 	}
@@ -84,7 +84,7 @@ func (c *Composer) Complete(ctx context.Context, m engine.Machine) engine.Machin
 
 // belongsToHost tells whether MAAS turns the machine on by one of the hosts that are
 // listed: the instances of others are not seen, so none of them is missing.
-func (c *Composer) belongsToHost(ctx context.Context, m engine.Machine) bool {
+func belongsToHost(ctx context.Context, c *Composer, m engine.Machine) bool {
 	power, err := c.Enlister.PowerOf(ctx, m.SystemID)
 	if err != nil {
 		return false
@@ -117,7 +117,7 @@ func (h seen) complete(i instance, m engine.Machine) engine.Machine {
 		return m
 	}
 	m.Cores, m.HugePages, m.Profiles = int(i.cores), i.hugePages, i.profiles
-	m.Config, m.Devices = i.config, i.devices
+	m.Config, m.Devices, m.AddedNICs = i.config, i.devices, i.added
 	if memory := i.memoryMiB(h.memoryBytes); memory > 0 {
 		m.MemoryMiB = memory
 	}

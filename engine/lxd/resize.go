@@ -11,6 +11,7 @@ import (
 
 	"github.com/canonical/lxd/shared/api"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -215,7 +216,7 @@ func (r *resizing) disks(s *session, have api.Instance, host engine.VMHost, want
 	volumes := volumesOf(have)
 	if len(wanted) <= len(volumes) {
 		return &engine.SpecError{
-			Field: "disks", Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
+			Field: fieldpath.Of("disks"), Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
 			Hint: "Disks can grow and come in place, but not go: that takes a new VM.", Err: engine.ErrInvalid,
 		}
 	}
@@ -266,7 +267,7 @@ func (r *resizing) grows(d engine.Disk, was int64) (bool, error) {
 		return false, nil
 	case bytes < was:
 		return false, &engine.SpecError{
-			Field: "disks." + d.Name + ".size_gb", Message: fmt.Sprintf("the disk has %d GB, and cannot shrink to %d", was/bytesPerGB, d.SizeGB),
+			Field: fieldpath.Of("disks").Key(d.Name).Child("size_gb"), Message: fmt.Sprintf("the disk has %d GB, and cannot shrink to %d", was/bytesPerGB, d.SizeGB),
 			Hint: "A disk can only grow in place.", Err: engine.ErrInvalid,
 		}
 	}
@@ -348,7 +349,7 @@ func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error 
 		switch {
 		case there && was.Type == "":
 			return &engine.SpecError{
-				Field: "devices." + name, Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, other["type"]),
+				Field: fieldpath.Of("devices").Key(name), Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, other["type"]),
 				Hint: "Choose another name, or remove that device from the instance or its profile in LXD.", Err: engine.ErrConflict,
 			}
 		case !was.Equal(d):

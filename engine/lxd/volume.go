@@ -2,6 +2,7 @@ package lxd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/canonical/lxd/shared/api"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -88,4 +90,134 @@ func volumesOf(i api.Instance) []volume {
 		return cmp.Or(cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
 	})
 	return made
+}
+
+// addingConfig names the volumes, as "pool/volume", that are made to be added to an
+// instance. A run that is cut off before it has added them leaves it: the next one goes on,
+// and whoever deletes the VM deletes them, too.
+const addingConfig = "user.maaslxd.adding"
+
+// addedDisks notes the disks that come. LXD plugs them into a VM that runs.
+func (r *resizing) addedDisks(have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
+	var disks, last int
+	for name, d := range have.ExpandedDevices {
+		if d["type"] == "disk" && d["pool"] != "" {
+			disks++
+		}
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, "disk")); err == nil && strings.HasPrefix(name, "disk") {
+			last = max(last, n)
+		}
+	}
+	if own := len(volumesOf(have)) + 1; len(wanted) > 0 && disks != own {
+		return &engine.SpecError{
+			Field: fieldpath.Of("disks"), Message: fmt.Sprintf("%s has %d disks of storage pools, and %d of them were made with it", have.Name, disks, own),
+			Hint: "Somebody attached a disk to the instance in LXD. Detach it, or attach the new disk there, too.", Err: engine.ErrConflict,
+		}
+	}
+	for n, d := range wanted {
+		in, err := poolOf(host, d)
+		if err != nil {
+			return err
+		}
+		device := fmt.Sprintf("disk%d", last+1+n)
+		v := volume{device: device, pool: in, name: volumeName(have.Name, device), bytes: d.SizeGB * bytesPerGB}
+		if have.Config[markerConfig] == "" { // by its name volumesOf knows it
+			v.name = madeByMAAS + v.name
+		}
+		r.added = append(r.added, v)
+		r.put.Devices[device], r.edited = map[string]string{"type": "disk", "pool": v.pool, "source": v.name}, true
+		r.changes = append(r.changes, fmt.Sprintf("disk %s of %d GB", d.Name, d.SizeGB))
+	}
+	delete(r.put.Config, addingConfig)
+	return nil
+}
+
+// poolOf is the storage pool of a host that a disk comes from.
+func poolOf(host engine.VMHost, d engine.Disk) (string, error) {
+	var names []string
+	for _, p := range host.StoragePools {
+		if p.Name == d.Pool || d.Pool == "" && p.Default {
+			return p.Name, nil
+		}
+		names = append(names, p.Name)
+	}
+	return "", &engine.SpecError{
+		Field: fieldpath.Of("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", host.Name, d.Pool),
+		Hint: fmt.Sprintf("It has: %s.", strings.Join(names, ", ")), Err: engine.ErrInvalid,
+	}
+}
+
+// noteOf says which volumes are about to be made.
+func noteOf(added []volume) string {
+	names := make([]string, len(added))
+	for n, v := range added {
+		names[n] = v.pool + "/" + v.name
+	}
+	return strings.Join(names, " ")
+}
+
+// begin notes on the instance which volumes are about to be made, and reports whether the
+// note is new: then the instance is to be read again. What an earlier wish left goes.
+func (r *resizing) begin(s *session, path string, have api.Instance) (fresh bool, err error) {
+	note := noteOf(r.added)
+	if note == have.Config[addingConfig] {
+		return false, nil
+	}
+	if err := dropAdding(s, have); err != nil {
+		return false, err
+	}
+	for _, v := range r.added {
+		if err := refuseExisting(s, v); err != nil {
+			return false, err
+		}
+	}
+	put := have.Writable()
+	put.Config[addingConfig] = note
+	return true, s.send(http.MethodPut, path, put, r.etag)
+}
+
+// refuseExisting refuses a volume that is there before any run has begun to make it: a disk
+// that somebody detached still holds its data.
+func refuseExisting(s *session, v volume) error {
+	_, err := s.get(s.at("storage-pools", v.pool, "volumes", "custom", v.name), new(api.StorageVolume))
+	switch {
+	case isStatus(err, http.StatusNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &engine.SpecError{
+		Field: fieldpath.Of("disks"), Message: fmt.Sprintf("storage pool %s has a volume %s already, which may hold the data of a disk that was detached", v.pool, v.name),
+		Hint: "Attach it to the instance in LXD again, or delete it there.", Err: engine.ErrConflict,
+	}
+}
+
+// makeVolumes makes the volumes of disks that come.
+func (r *resizing) makeVolumes(ctx context.Context, s *session, host engine.VMHost, comp engine.Composition, born string) error {
+	p := plan{comp: comp}
+	p.host.Name, p.post.Config = host.Name, map[string]string{bornConfig: born}
+	for _, v := range r.added {
+		if err := errors.Join(ctx.Err(), s.ensureVolume(&p, v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropAdding deletes the volumes that were made to be added to an instance, and are not used.
+func dropAdding(s *session, have api.Instance) error {
+	var left []volume
+	for name := range strings.FieldsSeq(have.Config[addingConfig]) {
+		pool, name, _ := strings.Cut(name, "/")
+		var found api.StorageVolume
+		_, err := s.get(s.at("storage-pools", pool, "volumes", "custom", name), &found)
+		switch {
+		case isStatus(err, http.StatusNotFound):
+		case err != nil:
+			return err
+		case found.Config[markerConfig] != "" && len(found.UsedBy) == 0:
+			left = append(left, volume{pool: pool, name: name})
+		}
+	}
+	return s.dropVolumes(left)
 }

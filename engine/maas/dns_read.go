@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
@@ -120,7 +121,7 @@ func (c *DNS) noDomain(ctx context.Context, r *api.Request, domain string) error
 		return c.api.ForeignAnswerError(r, http.StatusNotFound)
 	}
 	return &engine.SpecError{
-		Field: "domain", Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
+		Field: fieldpath.Of("domain"), Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
 		Hint: "Make it in MAAS first, or choose one of: " + strings.Join(names, ", ") + ".",
 	}
 }
@@ -144,8 +145,8 @@ func dnsRefusal(err error) error {
 		return err
 	}
 	for _, parameter := range slices.Sorted(maps.Keys(e.FieldMessages)) {
-		if field := dnsFields[parameter]; field != "" {
-			return &engine.SpecError{Field: field, Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
+		if field, ok := dnsFields[parameter]; ok {
+			return &engine.SpecError{Field: fieldpath.Of(field), Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
 		}
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -54,6 +55,11 @@ func (c *Hosts) Configure(_ context.Context, _ engine.VMHost, _ string, want eng
 	return engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
 }
 
+// ChangeInterfaces implements engine.Composer. MAAS has no call for it.
+func (c *Hosts) ChangeInterfaces(_ context.Context, _ engine.VMHost, _ string, want engine.InterfaceChange) error {
+	return engine.CheckAddedOfMAAS(want)
+}
+
 // trouble is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
 // sends security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py,
 // up to MAAS 3.8), which LXD refuses by then.
@@ -71,7 +77,7 @@ func (h wireHost) trouble() error {
 		}
 	case tooNew(h.Version):
 		return &engine.SpecError{
-			Field: "vm_host", Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
+			Field: fieldpath.Of("vm_host"), Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
 			Hint: fmt.Sprintf(`Choose another VM host, or install LXD from %s there; or let VMs be made in LXD itself (composer = "lxd").`, cloudinit.DefaultChannel),
 			Err:  engine.ErrConflict,
 		}

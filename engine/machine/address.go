@@ -27,7 +27,7 @@ func (b *addresses) wishes(ctx context.Context, key engine.Key, want engine.Mach
 	for _, f := range want.Interfaces {
 		w, err := b.lookUpWish(ctx, f)
 		if err == nil {
-			err = b.claims.Take(f.Field()+".ip", key, string(key), w.subnet.ID, f.IP)
+			err = b.claims.Take(f.Field().Child("ip"), key, string(key), w.subnet.ID, f.IP)
 		}
 		if err != nil {
 			b.claims.Forget(key)
@@ -44,7 +44,7 @@ func (b *addresses) lookUpWish(ctx context.Context, f engine.FixedAddress) (wish
 	if err != nil {
 		return wish{}, err
 	}
-	field := f.Field() + ".ip"
+	field := f.Field().Child("ip")
 	use, err := b.LookUpAddress(ctx, field, subnet, f.IP)
 	if err == nil && use.Purpose != engine.AddressFree && use.SystemID == "" {
 		err = use.UnusableError(field, f.IP)
@@ -56,7 +56,7 @@ func (b *addresses) lookUpWish(ctx context.Context, f engine.FixedAddress) (wish
 func fit(all []wish, m engine.Machine) error {
 	for _, w := range all {
 		if w.use.SystemID != "" && w.use.SystemID != m.SystemID {
-			return w.use.UnusableError(w.Field()+".ip", w.IP)
+			return w.use.UnusableError(w.Field().Child("ip"), w.IP)
 		}
 		target, err := targetOf(m, w.FixedAddress, w.subnet)
 		if err == nil {
@@ -74,7 +74,7 @@ func subnetFor(ctx context.Context, c engine.Config, f engine.FixedAddress) (eng
 	if f.Subnet != "" {
 		return c.FindSubnet(ctx, f.Field(), f.Subnet)
 	}
-	return c.FindSubnetOf(ctx, f.Field()+".ip", f.IP)
+	return c.FindSubnetOf(ctx, f.Field().Child("ip"), f.IP)
 }
 
 // target is what gets an address: an interface, or the bridge on it.
@@ -109,17 +109,17 @@ func nicOn(m engine.Machine, f engine.FixedAddress, subnet engine.Subnet) (engin
 			on = append(on, i)
 		case f.NIC != "":
 			return engine.MachineInterface{}, &engine.SpecError{
-				Field: f.Field() + ".nic", Message: fmt.Sprintf("interface %s of machine %s is not on the VLAN of %s", i.Name, m.Hostname, subnet.CIDR),
+				Field: f.Field().Child("nic"), Message: fmt.Sprintf("interface %s of machine %s is not on the VLAN of %s", i.Name, m.Hostname, subnet.CIDR),
 				Hint: "Name another interface, or connect it in MAAS.", Err: engine.ErrConflict,
 			}
 		}
 	}
 	if len(on) == 0 && f.NIC != "" {
-		return engine.MachineInterface{}, engine.UnknownNameError(f.Field()+".nic", "interface of "+m.Hostname, f.NIC, names)
+		return engine.MachineInterface{}, engine.UnknownNameError(f.Field().Child("nic"), "interface of "+m.Hostname, f.NIC, names)
 	}
 	if len(on) == 0 {
 		return engine.MachineInterface{}, &engine.SpecError{
-			Field: f.Field() + ".subnet", Message: fmt.Sprintf("machine %s has no interface on the VLAN of %s", m.Hostname, subnet.CIDR),
+			Field: f.Field().Child("subnet"), Message: fmt.Sprintf("machine %s has no interface on the VLAN of %s", m.Hostname, subnet.CIDR),
 			Hint: "Choose another machine or subnet, or connect an interface in MAAS.", Err: engine.ErrConflict,
 		}
 	}
@@ -139,7 +139,7 @@ func (t target) free(f engine.FixedAddress, m engine.Machine) error {
 	for _, l := range t.links {
 		if l.Mode == "static" && l.IP != f.IP.String() && !slices.Contains(ours, l.IP) {
 			return &engine.SpecError{
-				Field: f.Field() + ".ip", Message: fmt.Sprintf("interface %s of machine %s has the fixed address %s in MAAS already", t.name, m.Hostname, l.IP),
+				Field: f.Field().Child("ip"), Message: fmt.Sprintf("interface %s of machine %s has the fixed address %s in MAAS already", t.name, m.Hostname, l.IP),
 				Hint: "Use that address, or change the link in MAAS.", Err: engine.ErrConflict,
 			}
 		}
@@ -171,7 +171,7 @@ func (b *addresses) fix(ctx context.Context, key engine.Key, want engine.Machine
 		}
 		if err := b.Machines.Link(ctx, m.SystemID, at.id, subnet, f.IP.String()); err != nil {
 			if errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrInvalid) {
-				return m, b.LinkError(ctx, f.Field()+".ip", subnet, f.IP, m, b.JudgeRefusal(ctx, m, err))
+				return m, b.LinkError(ctx, f.Field().Child("ip"), subnet, f.IP, m, b.JudgeRefusal(ctx, m, err))
 			}
 			return m, fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, f.IP, err)
 		}

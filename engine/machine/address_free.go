@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -67,7 +68,7 @@ func (b *parts) unfix(ctx context.Context, m engine.Machine) (engine.Machine, er
 		if i < 0 {
 			continue
 		}
-		subnet, err := b.FindSubnet(ctx, "interfaces."+at.name, at.links[i].Subnet)
+		subnet, err := b.FindSubnet(ctx, fieldpath.Of("interfaces").Key(at.name), at.links[i].Subnet)
 		switch {
 		case errors.Is(err, engine.ErrNotFound):
 			continue // MAAS lost the subnet, and the link with it

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -190,12 +191,12 @@ func (b *choice) Allocatable(ctx context.Context, key engine.Key, m engine.Machi
 	if marked := m.MarkedBy(); marked != "" {
 		message += fmt.Sprintf("; it was made for %q", marked)
 	}
-	return &engine.SpecError{Field: "machine", Message: message, Hint: hint, Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.Of("machine"), Message: message, Hint: hint, Err: engine.ErrConflict}
 }
 
 func knownMachine(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
-		Field:   "name",
+		Field:   fieldpath.Of("name"),
 		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
 		Hint: fmt.Sprintf("If something else manages it, such as another configuration, choose another name. "+
 			"If this configuration lost it, import it by its system id %s.", m.SystemID),
@@ -208,10 +209,10 @@ func (b *choice) checkSelector(ctx context.Context, s engine.Selector) error {
 		field, kind, name string
 		list              func(context.Context) ([]string, error)
 	}{
-		{"selector.zone", "zone", s.Zone, b.Names.Zones},
-		{"selector.pool", "resource pool", s.Pool, b.Names.Pools},
+		{"zone", "zone", s.Zone, b.Names.Zones},
+		{"pool", "resource pool", s.Pool, b.Names.Pools},
 	} {
-		if err := engine.CheckName(ctx, b.Names, c.field, c.kind, c.name, c.list); err != nil {
+		if err := engine.CheckName(ctx, b.Names, fieldpath.Of("selector", c.field), c.kind, c.name, c.list); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
@@ -25,7 +26,7 @@ func (b *keeping) awaitHostname(ctx context.Context, key engine.Key, want engine
 		if wait := b.settler.WaitForName(wishOf(key, want), m); wait != nil {
 			return nil, wait
 		}
-		return nil, settle.HostnameTakenError("hostname", want.Hostname, m)
+		return nil, settle.HostnameTakenError(fieldpath.Of("hostname"), want.Hostname, m)
 	}
 	return holders, nil
 }
@@ -43,7 +44,7 @@ func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Mach
 	p.Fits = func(ctx context.Context, m engine.Machine) error {
 		for _, holder := range holders {
 			if holder.SystemID != m.SystemID {
-				return settle.HostnameTakenError("hostname", want.Hostname, holder)
+				return settle.HostnameTakenError(fieldpath.Of("hostname"), want.Hostname, holder)
 			}
 		}
 		return fits(ctx, m)
@@ -60,7 +61,7 @@ func (b *keeping) hostnameObstacles(ctx context.Context, o *engine.Obstacles, re
 	o.Add(err)
 	for _, m := range holders {
 		if m.SystemID != ref.SystemID && !mayBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
-			o.AddHeldBy(m, settle.HostnameTakenError("hostname", want.Hostname, m))
+			o.AddHeldBy(m, settle.HostnameTakenError(fieldpath.Of("hostname"), want.Hostname, m))
 		}
 	}
 }

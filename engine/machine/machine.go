@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/region"
 	"github.com/maaslxd/maaslxd/engine/settle"
@@ -59,7 +60,7 @@ type (
 func New(cfg engine.Config, in *region.Region) *Kind {
 	p := &parts{
 		Config: cfg, tries: region.NewTries(), exits: region.NewTries(), surplus: region.NewTries(), claims: in.Claims, region: in, changed: new(sync.Map),
-		settler: settle.New(cfg, settle.Kind{Noun: "machine", HostnameField: "hostname"}, in.NamesLeft),
+		settler: settle.New(cfg, settle.Kind{Noun: "machine", HostnameField: fieldpath.Of("hostname")}, in.NamesLeft),
 	}
 	return &Kind{parts: p, choice: choice{p}, addresses: addresses{p}, failures: failures{p}, giving: giving{p, failures{p}, keeping{p}}, keeping: keeping{p}}
 }
@@ -206,7 +207,7 @@ func (b *parts) FindNamed(ctx context.Context, name string) (engine.Machine, err
 	}
 	m, err := b.Machines.Machine(ctx, name)
 	if errors.Is(err, engine.ErrNotFound) {
-		return engine.Machine{}, &engine.SpecError{Field: "machine", Message: fmt.Sprintf("MAAS has no machine %q", name), Err: engine.ErrNotFound, Hint: b.meant(ctx, name, found)}
+		return engine.Machine{}, &engine.SpecError{Field: fieldpath.Of("machine"), Message: fmt.Sprintf("MAAS has no machine %q", name), Err: engine.ErrNotFound, Hint: b.meant(ctx, name, found)}
 	}
 	return m, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -113,7 +114,7 @@ func (b *parts) relink(ctx context.Context, m engine.Machine, nic engine.Machine
 	for n, l := range f.links {
 		link := engine.NewLink{Mode: l.Mode, IP: l.IP, Beside: n > 0}
 		if l.Subnet != "" {
-			subnet, err := b.FindSubnet(ctx, "interfaces."+nic.Name, l.Subnet)
+			subnet, err := b.FindSubnet(ctx, fieldpath.Of("interfaces").Key(nic.Name), l.Subnet)
 			if errors.Is(err, engine.ErrNotFound) {
 				continue // MAAS lost the subnet, and the link with it
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
@@ -45,7 +46,7 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 		case err != nil && !errors.Is(err, engine.ErrNotFound):
 			o.Add(err)
 		case !named(holder, want.Machine):
-			o.AddHeldBy(holder, w.use.UnusableError(f.Field()+".ip", f.IP))
+			o.AddHeldBy(holder, w.use.UnusableError(f.Field().Child("ip"), f.IP))
 		default:
 			free = append(free, w)
 		}
@@ -62,7 +63,8 @@ func named(m engine.Machine, name string) bool {
 // already is given back before it is deployed anew.
 func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
 	m, err := b.FindNamed(ctx, want.Machine)
-	if err == nil || errors.Is(err, engine.ErrNotFound) {
+	// Before a machine is ours, one that is found is the one that is meant: no call is spent on it.
+	if err == nil && ref.SystemID != "" || errors.Is(err, engine.ErrNotFound) {
 		if own, lookErr := b.Look(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
 			if ambiguous := formerNameError(own, m, want.Machine); ambiguous != nil {
 				o.Add(ambiguous)
@@ -81,7 +83,7 @@ func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 	if m.SystemID != ref.SystemID {
 		if err := b.Allocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
 			o.Passing = append(o.Passing, err)
-		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field == "machine" {
+		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field.Root() == "machine" {
 			o.AddHeldBy(m, err)
 		} else if !ok {
 			o.Add(err)
@@ -103,5 +105,5 @@ func formerNameError(own, other engine.Machine, name string) error {
 	default:
 		return nil
 	}
-	return &engine.SpecError{Field: "machine", Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.Of("machine"), Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
 }

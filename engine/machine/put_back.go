@@ -39,14 +39,14 @@ func (b *keeping) putBack(ctx context.Context, key engine.Key, m engine.Machine)
 
 // forgetVanished leaves names out of an update that MAAS does not have any more.
 func (b *keeping) forgetVanished(ctx context.Context, m engine.Machine, former *engine.MachineUpdate) error {
-	fields := map[string]**string{"zone": &former.Zone, "pool": &former.Pool, "domain": &former.Domain}
+	named := map[string]**string{"zone": &former.Zone, "resource pool": &former.Pool, "domain": &former.Domain}
 	for _, n := range b.settler.NamesOf(settle.NamesIn(*former)) {
 		err := b.settler.CheckName(ctx, n)
 		_, gone := errors.AsType[*engine.SpecError](err)
 		switch {
 		case gone:
 			b.Log.WarnContext(ctx, "cannot give a machine back as it was", "name", m.Hostname, "error", err.Error())
-			*fields[n.Field] = nil
+			*named[n.Kind] = nil
 		case err != nil:
 			return err
 		}

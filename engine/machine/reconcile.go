@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -237,7 +238,7 @@ func (b *Kind) take(ctx context.Context, key engine.Key, want engine.MachineSpec
 		return b.wait(ctx, key, m), nil
 	case m.Status.Phase() != engine.PhaseDeployed:
 		return engine.Result[engine.BareMetal]{}, &engine.SpecError{
-			Field: "machine", Message: fmt.Sprintf("machine %s (%s) is %s", m.Hostname, m.SystemID, m.StatusName),
+			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("machine %s (%s) is %s", m.Hostname, m.SystemID, m.StatusName),
 			Hint: "Only a Deployed machine can be adopted.", Err: engine.ErrConflict,
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -53,13 +54,13 @@ func Commission(ctx context.Context, machines engine.Machines, reports engine.Re
 func checkCommission(m engine.Machine) error {
 	if m.Owner != "" {
 		return &engine.SpecError{
-			Field: "machine", Message: fmt.Sprintf("%s is %s, and is not commissioned while %s has it", m.Hostname, m.StatusName, m.Owner),
+			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s is %s, and is not commissioned while %s has it", m.Hostname, m.StatusName, m.Owner),
 			Hint: "Release the machine first.", Err: engine.ErrConflict,
 		}
 	}
 	if phase := m.Status.Phase(); phase != engine.PhaseReady && phase != engine.PhaseFailed && m.Status != engine.StatusNew {
 		return &engine.SpecError{
-			Field: "machine", Message: fmt.Sprintf("%s is %s, and cannot be commissioned", m.Hostname, m.StatusName),
+			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s is %s, and cannot be commissioned", m.Hostname, m.StatusName),
 			Hint: "Wait until it is Ready, or bring it there in MAAS.", Err: engine.ErrConflict,
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -54,7 +55,7 @@ func isDeployed(m engine.Machine) bool {
 // notDeployedError says that there is nothing to deploy again.
 func notDeployedError(m engine.Machine) error {
 	return &engine.SpecError{
-		Field: "machine", Message: fmt.Sprintf("%s is %s, and only what is deployed is redeployed", m.Hostname, m.StatusName),
+		Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s is %s, and only what is deployed is redeployed", m.Hostname, m.StatusName),
 		Hint: "Bring it back to Deployed in MAAS, or release it there. Once it is Ready, an apply of its resource deploys it.", Err: engine.ErrConflict,
 	}
 }
@@ -85,9 +86,9 @@ func asActionError(err error) error {
 		return err
 	}
 	named := *bad
-	field, isDeploy := strings.CutPrefix(bad.Field, "deploy.")
+	field, isDeploy := bad.Field.CutPrefix(fieldpath.Of("deploy"))
 	if named.Field = field; !isDeploy {
-		named.Field = "machine"
+		named.Field = fieldpath.Of("machine")
 	}
 	return &named
 }

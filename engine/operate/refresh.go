@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -26,14 +27,14 @@ func RefreshHost(ctx context.Context, hosts VMHosts, name string) error {
 		}
 		names = append(names, h.Name)
 	}
-	return engine.UnknownNameError("vm_host", "VM host", name, names)
+	return engine.UnknownNameError(fieldpath.Of("vm_host"), "VM host", name, names)
 }
 
 // refresh refuses a host of which MAAS keeps no record.
 func refresh(ctx context.Context, hosts VMHosts, h engine.VMHost) error {
 	if !h.MAASMakesVMs() {
 		return &engine.SpecError{
-			Field: "vm_host", Message: "MAAS keeps no record of what is on VM host " + h.Name, Err: engine.ErrGone,
+			Field: fieldpath.Of("vm_host"), Message: "MAAS keeps no record of what is on VM host " + h.Name, Err: engine.ErrGone,
 			Hint: "Its LXD is asked each time, so there is nothing to refresh. Take the action out.",
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -69,7 +70,7 @@ func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error
 		return noSnapshotError(m, name, names)
 	}
 	refusal := func(message, hint string) error {
-		return &engine.SpecError{Field: "name", Message: fmt.Sprintf("cannot restore snapshot %s of %s: %s", name, m.Hostname, message), Hint: hint, Err: engine.ErrConflict}
+		return &engine.SpecError{Field: fieldpath.Of("name"), Message: fmt.Sprintf("cannot restore snapshot %s of %s: %s", name, m.Hostname, message), Hint: hint, Err: engine.ErrConflict}
 	}
 	switch {
 	case len(found.Unknown) > 0:
@@ -92,7 +93,7 @@ func noSnapshotError(m engine.Machine, name string, names []string) error {
 	if len(names) > 0 {
 		hint = "It has: " + strings.Join(names, ", ") + "."
 	}
-	return &engine.SpecError{Field: "name", Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
+	return &engine.SpecError{Field: fieldpath.Of("name"), Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
 }
 
 // stop turns a VM off that runs, and tells whether it is to run again.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -124,7 +125,7 @@ func snapshotNamed(list engine.SnapshotList, name string) (engine.Snapshot, bool
 
 func snapshotExistsError(m engine.Machine, s engine.Snapshot) error {
 	return &engine.SpecError{
-		Field: "name", Message: fmt.Sprintf("%s has a snapshot %s already, of %s", m.Hostname, s.Name, s.CreatedAt.UTC().Format(time.RFC3339)),
+		Field: fieldpath.Of("name"), Message: fmt.Sprintf("%s has a snapshot %s already, of %s", m.Hostname, s.Name, s.CreatedAt.UTC().Format(time.RFC3339)),
 		Hint: "Choose another name, or set replace = true, which deletes that one first. If an apply that was cut off has just taken it, there is nothing left to do.",
 		Err:  engine.ErrConflict,
 	}
@@ -176,7 +177,7 @@ func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 
 func unsettledError(m engine.Machine, verb, why string) error {
 	return &engine.SpecError{
-		Field: "machine", Message: fmt.Sprintf("cannot %s %s: %s", verb, m.Hostname, why),
+		Field: fieldpath.Of("machine"), Message: fmt.Sprintf("cannot %s %s: %s", verb, m.Hostname, why),
 		Hint: "Wait until the VM is Ready or Deployed and its apply has ended, then try again.", Err: engine.ErrConflict,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -34,7 +35,7 @@ func newClaims() *Claims { return &Claims{made: map[place]claim{}} }
 
 // Take claims an address for a key, unless another key has. The error is a
 // *SpecError of the field.
-func (c *Claims) Take(field string, key engine.Key, name string, subnetID int, ip netip.Addr) error {
+func (c *Claims) Take(field fieldpath.Path, key engine.Key, name string, subnetID int, ip netip.Addr) error {
 	at := place{subnetID, ip}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -36,7 +37,7 @@ func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (en
 		return m, nil // MAAS removes them with what is deployed
 	case m.Status != engine.StatusDeployed:
 		return m, &engine.SpecError{
-			Field: "annotations", Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.Of("annotations"), Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
 			Hint: "Bring it back to Deployed in MAAS and apply again, or leave annotations out.", Err: engine.ErrConflict,
 		}
 	}

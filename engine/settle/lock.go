@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -35,7 +36,7 @@ func (s *Settler) Lock(ctx context.Context, w Wish, m engine.Machine) (engine.Ma
 		return s.Unlock(ctx, w, m)
 	case m.Status != engine.StatusDeployed && m.Status != engine.StatusDeploying:
 		return m, &engine.SpecError{
-			Field: "deletion_protection", Message: fmt.Sprintf("MAAS locks deployed machines only, and %s is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.Of("deletion_protection"), Message: fmt.Sprintf("MAAS locks deployed machines only, and %s is %s", m.Hostname, m.StatusName),
 			Hint: "Bring it back to Deployed in MAAS and apply again, or set deletion_protection to false.", Err: engine.ErrConflict,
 		}
 	}

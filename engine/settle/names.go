@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -134,7 +135,7 @@ func (s *Settler) nameTakenError(w Wish, m, holder engine.Machine) *engine.SpecE
 
 // HostnameTakenError says at a field of the spec that another machine has the hostname, and
 // keeps it.
-func HostnameTakenError(field, hostname string, holder engine.Machine) *engine.SpecError {
+func HostnameTakenError(field fieldpath.Path, hostname string, holder engine.Machine) *engine.SpecError {
 	return &engine.SpecError{
 		Field: field, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", hostname, holder.SystemID, holder.StatusName),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/region"
 )
@@ -23,7 +24,7 @@ type Kind struct {
 	// Noun is how texts call one: "VM" or "machine".
 	Noun string
 	// HostnameField is the field of the spec that has its hostname.
-	HostnameField string
+	HostnameField fieldpath.Path
 	// NoteHostname writes a hostname that is left into a description. Nil: nobody needs it.
 	NoteHostname func(description, hostname string) string
 }
@@ -73,8 +74,12 @@ func (s *Settler) Update(ctx context.Context, w Wish, m engine.Machine, u engine
 }
 
 // fields of the spec, by the parameter in which MAAS refuses them.
-func (s *Settler) fields() map[string]string {
-	return map[string]string{"hostname": s.kind.HostnameField, "zone": "zone", "pool": "pool", "domain": "domain", "description": "description"}
+func (s *Settler) fields() map[string]fieldpath.Path {
+	fields := map[string]fieldpath.Path{"hostname": s.kind.HostnameField}
+	for _, same := range []string{"zone", "pool", "domain", "description"} {
+		fields[same] = fieldpath.Of(same)
+	}
+	return fields
 }
 
 // NamesIn are what a change names in MAAS.
@@ -90,18 +95,18 @@ func NamesIn(u engine.MachineUpdate) engine.Upkeep {
 
 // Name is a name in a spec that MAAS must have in a list.
 type Name struct {
-	Field string // of the spec
-	Kind  string // in words: "zone"
-	Text  string // the name; empty: there is nothing to look for
+	Field fieldpath.Path // of the spec
+	Kind  string         // in words: "zone"
+	Text  string         // the name; empty: there is nothing to look for
 	List  func(context.Context) ([]string, error)
 }
 
 // NamesOf are the names of the zone, resource pool and domain that are wanted.
 func (s *Settler) NamesOf(want engine.Upkeep) []Name {
 	return []Name{
-		{"zone", "zone", want.Zone, s.Names.Zones},
-		{"pool", "resource pool", want.Pool, s.Names.Pools},
-		{"domain", "domain", want.Domain, s.Names.Domains},
+		{fieldpath.Of("zone"), "zone", want.Zone, s.Names.Zones},
+		{fieldpath.Of("pool"), "resource pool", want.Pool, s.Names.Pools},
+		{fieldpath.Of("domain"), "domain", want.Domain, s.Names.Domains},
 	}
 }
 

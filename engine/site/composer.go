@@ -148,6 +148,11 @@ func (b besideMAAS) Configure(ctx context.Context, host engine.VMHost, systemID 
 	return b.of(host).Configure(ctx, host, systemID, c)
 }
 
+// ChangeInterfaces implements engine.Composer.
+func (b besideMAAS) ChangeInterfaces(ctx context.Context, host engine.VMHost, systemID string, c engine.InterfaceChange) error {
+	return b.of(host).ChangeInterfaces(ctx, host, systemID, c)
+}
+
 // Sync implements engine.Composer.
 func (b besideMAAS) Sync(ctx context.Context, host engine.VMHost, systemID string) error {
 	return b.of(host).Sync(ctx, host, systemID)

@@ -22,10 +22,10 @@ func (v *checks) checkAddresses(ctx context.Context, key engine.Key, want engine
 			if !l.IP.IsValid() {
 				continue
 			}
-			if err := v.CheckAddress(ctx, l.Field+".ip", l.subnet, l.IP, ""); err != nil {
+			if err := v.CheckAddress(ctx, l.Field.Child("ip"), l.subnet, l.IP, ""); err != nil {
 				return err
 			}
-			if err := v.region.Claims.Take(l.Field+".ip", key, "the VM "+want.Name, l.subnet.ID, l.IP); err != nil {
+			if err := v.region.Claims.Take(l.Field.Child("ip"), key, "the VM "+want.Name, l.subnet.ID, l.IP); err != nil {
 				return err
 			}
 		}

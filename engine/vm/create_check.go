@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/engine/settle"
@@ -30,8 +31,8 @@ func (v *checks) check(ctx context.Context, key engine.Key, want engine.VMSpec) 
 // namesOf are the names of the spec that MAAS must know.
 func (v *checks) namesOf(want engine.VMSpec) []settle.Name {
 	return append([]settle.Name{
-		{Field: "placement.zone", Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},
-		{Field: "placement.pool", Kind: "resource pool", Text: want.Placement.Pool, List: v.Names.Pools},
+		{Field: fieldpath.Of("placement", "zone"), Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},
+		{Field: fieldpath.Of("placement", "pool"), Kind: "resource pool", Text: want.Placement.Pool, List: v.Names.Pools},
 	}, v.settler.NamesOf(want.Upkeep())...)
 }
 
@@ -42,7 +43,7 @@ func (v *checks) checkInterfaces(ctx context.Context, interfaces []engine.Interf
 			return err
 		}
 		if n == 0 {
-			if err := links[0].subnet.CheckDHCP("interfaces." + i.Name); err != nil {
+			if err := links[0].subnet.CheckDHCP(fieldpath.Of("interfaces").Key(i.Name)); err != nil {
 				return err
 			}
 		}

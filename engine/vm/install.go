@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -27,6 +28,10 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 		return v.wait(ctx, key, m), err
 	}
 	if want.Deploy == nil {
+		var err error
+		if m, err = v.changeInterfaces(ctx, key, want, m); err != nil {
+			return engine.Result[engine.VM]{}, err
+		}
 		if err := v.link(ctx, want, m); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
@@ -36,6 +41,10 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.CheckImage(ctx, want.Deploy); err != nil {
+		return engine.Result[engine.VM]{}, err
+	}
+	m, err := v.changeInterfaces(ctx, key, want, m)
+	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.link(ctx, want, m); err != nil {
@@ -100,7 +109,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 		return errors.Join(v.CheckImage(ctx, want.Deploy), imagedFor(ctx, v.Config, m, want.Deploy))
 	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.released.includes(want, m):
 		return &engine.SpecError{
-			Field: "redeploy_triggers", Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.Of("redeploy_triggers"), Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
 			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
 		}
 	}
@@ -110,7 +119,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 // overtakenError says that another run has redeployed a VM just after this one.
 func overtakenError(m engine.Machine) error {
 	return engine.Terminal(&engine.SpecError{
-		Field: "redeploy_triggers", Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
+		Field: fieldpath.Of("redeploy_triggers"), Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
 		Hint: "Let one configuration redeploy the VM. Then apply again.", Err: engine.ErrConflict,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -17,7 +18,7 @@ type boundLink struct {
 
 // findLinks finds the subnets of an interface's links, that of its network first.
 func (v *parts) findLinks(ctx context.Context, i engine.Interface) ([]boundLink, error) {
-	network, err := v.FindNetwork(ctx, "interfaces."+i.Name, i.Network())
+	network, err := v.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +37,13 @@ func (v *parts) findLinks(ctx context.Context, i engine.Interface) ([]boundLink,
 // nothing of compose's interfaces= when it commissions: the boot interface is auto, and
 // the others are only up, without an address for ever (models/node.py,
 // set_initial_networking_configuration).
-func (v *Kind) link(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
-	for n, i := range want.Interfaces {
-		if n >= len(m.Interfaces) {
-			return &engine.SpecError{Field: "interfaces." + i.Name, Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: engine.ErrConflict}
-		}
-		have := m.Interfaces[n]
+func (v *network) link(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	found, err := v.interfacesOf(ctx, want, m)
+	if err != nil {
+		return err
+	}
+	for _, i := range want.Interfaces {
+		have := found[i.Name]
 		if i.IP.IsValid() && len(i.Addresses) == 0 && engine.HasStaticLink(have.Links, i.IP) {
 			continue // without a look at the subnets
 		}
@@ -58,7 +60,7 @@ func (v *Kind) link(ctx context.Context, want engine.VMSpec, m engine.Machine) e
 
 // linkAll makes the links that an interface lacks. The first takes the place of all others,
 // and moves the interface to its VLAN.
-func (v *Kind) linkAll(ctx context.Context, m engine.Machine, have engine.MachineInterface, i engine.Interface, links []boundLink) error {
+func (v *network) linkAll(ctx context.Context, m engine.Machine, have engine.MachineInterface, i engine.Interface, links []boundLink) error {
 	rest, kept := links[0].takenOf(have, have.Links, i.Mode)
 	if !kept {
 		if err := v.linkTo(ctx, m, have, i.Name, links[0], false); err != nil {
@@ -78,7 +80,7 @@ func (v *Kind) linkAll(ctx context.Context, m engine.Machine, have engine.Machin
 }
 
 // linkTo makes one link.
-func (v *Kind) linkTo(ctx context.Context, m engine.Machine, have engine.MachineInterface, name string, l boundLink, beside bool) error {
+func (v *network) linkTo(ctx context.Context, m engine.Machine, have engine.MachineInterface, name string, l boundLink, beside bool) error {
 	ip := ""
 	if l.IP.IsValid() {
 		ip = l.IP.String()
@@ -90,7 +92,7 @@ func (v *Kind) linkTo(ctx context.Context, m engine.Machine, have engine.Machine
 	case ip == "":
 		return fmt.Errorf("cannot link interface %s of %s to %s: %w", name, m.Hostname, l.subnet.CIDR, v.JudgeRefusal(ctx, m, err))
 	case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrInvalid):
-		return v.LinkError(ctx, l.Field+".ip", l.subnet, l.IP, m, v.JudgeRefusal(ctx, m, err))
+		return v.LinkError(ctx, l.Field.Child("ip"), l.subnet, l.IP, m, v.JudgeRefusal(ctx, m, err))
 	}
 	return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, ip, err)
 }

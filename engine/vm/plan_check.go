@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
@@ -32,6 +33,8 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 		o.Add(err)
 	}
 	switch {
+	case len(want.AddedInterfaces) > 0 && want.Host == "":
+		v.addedObstacles(ctx, &o, ref, want)
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
 	case want.Placement.Strategy != "" && len(o.Lasting) == 0:
@@ -48,8 +51,8 @@ func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, re
 		}
 		v.macObstacle(ctx, o, ref, i)
 		links, err := v.findLinks(ctx, i)
-		if err == nil && n == 0 {
-			err = links[0].subnet.CheckDHCP("interfaces." + i.Name)
+		if err == nil && n == 0 && !slices.Contains(want.AddedInterfaces, i.Name) {
+			err = links[0].subnet.CheckDHCP(i.Field())
 		}
 		if err != nil {
 			o.Add(err)
@@ -100,22 +103,34 @@ func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host 
 	}
 }
 
+// addedObstacles looks for the bridges that interfaces are to join which a VM gets in place.
+func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+	m, err := v.Machines.Machine(ctx, ref.SystemID)
+	if err != nil {
+		o.Add(err)
+		return
+	}
+	on, err := v.Composer.HostOf(ctx, m)
+	o.Add(err)
+	v.bridgeObstacles(ctx, o, on, want)
+}
+
 // addressObstacle looks whether a link can have its fixed address.
 func (v *checks) addressObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, l boundLink) {
 	if !l.IP.IsValid() {
 		return
 	}
-	use, err := v.LookUpAddress(ctx, l.Field+".ip", l.subnet, l.IP)
+	use, err := v.LookUpAddress(ctx, l.Field.Child("ip"), l.subnet, l.IP)
 	switch {
 	case err != nil:
 		o.Add(err)
 	case use.Purpose == engine.AddressFree, ref.SystemID != "" && use.SystemID == ref.SystemID:
 	case use.SystemID == "":
-		o.Add(use.UnusableError(l.Field+".ip", l.IP))
+		o.Add(use.UnusableError(l.Field.Child("ip"), l.IP))
 	default:
 		holder, err := v.Machines.Machine(ctx, use.SystemID)
 		if err == nil || errors.Is(err, engine.ErrNotFound) {
-			o.AddHeldBy(holder, use.UnusableError(l.Field+".ip", l.IP))
+			o.AddHeldBy(holder, use.UnusableError(l.Field.Child("ip"), l.IP))
 			return
 		}
 		o.Add(err)
@@ -212,7 +227,7 @@ func imagedFor(ctx context.Context, c engine.Config, m engine.Machine, d *engine
 	}
 	short, _, _ := strings.Cut(m.Architecture, "/")
 	return &engine.SpecError{
-		Field:   "deploy.image",
+		Field:   fieldpath.Of("deploy", "image"),
 		Message: fmt.Sprintf("VM %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
 		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
 	}
@@ -230,7 +245,7 @@ func (v *checks) imagedOn(ctx context.Context, host engine.VMHost, d *engine.Dep
 	}
 	short, _, _ := strings.Cut(host.Architectures[0], "/")
 	return &engine.SpecError{
-		Field:   "deploy.image",
+		Field:   fieldpath.Of("deploy", "image"),
 		Message: fmt.Sprintf("VM host %s is of the architecture %s, and MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
 		Hint:    fmt.Sprintf("Choose another VM host, name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
 	}

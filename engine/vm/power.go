@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -178,7 +179,7 @@ func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine,
 // cannotTurnError says that a VM is in no state in which its power is anybody's but MAAS's.
 func cannotTurnError(m engine.Machine, power string) error {
 	return &engine.SpecError{
-		Field: "power_state", Message: fmt.Sprintf("%s is not turned %s while it is %s", m.Hostname, power, m.StatusName),
+		Field: fieldpath.Of("power_state"), Message: fmt.Sprintf("%s is not turned %s while it is %s", m.Hostname, power, m.StatusName),
 		Hint: "Wait until the VM is Deployed, or bring it back to that in MAAS, and apply again.", Err: engine.ErrConflict,
 	}
 }

@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -14,7 +15,7 @@ func finishedBeforeError(name string, m engine.Machine) error {
 		renamed = ", called " + m.Hostname + " by now"
 	}
 	return &engine.SpecError{
-		Field:   "name",
+		Field:   fieldpath.Of("name"),
 		Message: fmt.Sprintf("the VM %s was made for this name before and is finished (system id %s, %s%s)", name, m.SystemID, m.StatusName, renamed),
 		Hint: fmt.Sprintf("If another configuration manages it, choose another name or another owner. If this one does and lost it, import it by its system id %s. "+
 			"A VM that is to be replaced must go first: create_before_destroy cannot keep a name.", m.SystemID),

@@ -24,7 +24,7 @@ func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m
 	if err != nil {
 		return result(ref.Key, m), err
 	}
-	if field, had, wanted := compose.DifferenceFromBegun(want, begun); field != "" {
+	if field, had, wanted := compose.DifferenceFromBegun(want, begun); !field.IsEmpty() {
 		return engine.Result[engine.VM]{}, &engine.SpecError{
 			Field:   field,
 			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, and now it is to be %s", want.Name, m.SystemID, had, wanted),

@@ -6,6 +6,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/compose"
 	"github.com/maaslxd/maaslxd/engine/region"
@@ -16,6 +17,7 @@ import (
 type Kind struct {
 	*parts
 	checks
+	network
 	renames
 	removal
 	upkeep
@@ -31,10 +33,11 @@ type parts struct {
 	settler *settle.Settler
 }
 
-// The steps, by what they are about: what a spec names, a VM's name, a VM that is to go, and
-// the size, power and lock of one that is finished.
+// The steps, by what they are about: what a spec names, interfaces, a VM's name, a VM that is to
+// go, and the size, power and lock of one that is finished.
 type (
 	checks  struct{ *parts }
+	network struct{ *parts }
 	renames struct{ *parts }
 	removal struct{ *parts }
 	upkeep  struct {
@@ -47,9 +50,9 @@ type (
 func New(maker *compose.Maker, in *region.Region) *Kind {
 	p := &parts{
 		Config: maker.Config, maker: maker, region: in,
-		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: "name", NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
+		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: fieldpath.Of("name"), NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
 	}
-	return &Kind{parts: p, checks: checks{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{parts: p}}
+	return &Kind{parts: p, checks: checks{p}, network: network{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{parts: p}}
 }
 
 // Verbs are what the kind VM does.

@@ -151,7 +151,7 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 	}
 	if _, err := fleetkey.Parse(k.Certificate, k.Private, time.Now()); err != nil {
 		for _, spec := range diagnostics.SpecErrors(err) {
-			diags.AddAttributeError(path.Root(spec.Field), "The LXD client key pair cannot be used", diagnostics.Explain(spec))
+			diags.AddAttributeError(path.Root(spec.Field.Root()), "The LXD client key pair cannot be used", diagnostics.Explain(spec))
 		}
 	}
 	return k

@@ -46,7 +46,7 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 	}
 	_, err := remote.New(remote.Config{Address: address, CA: access.CA, Certificate: access.Certificate, Key: access.Key})
 	for _, spec := range diagnostics.SpecErrors(err) {
-		diags.AddAttributeError(path.Root(spec.Field), "The ledger service cannot be reached so", diagnostics.Explain(spec))
+		diags.AddAttributeError(path.Root(spec.Field.Root()), "The ledger service cannot be reached so", diagnostics.Explain(spec))
 	}
 	return access
 }

@@ -210,5 +210,5 @@ func isUnseen(m *infrav1.MaasMachine) bool {
 // it.
 func isNoDomain(err error) bool {
 	spec, ok := errors.AsType[*engine.SpecError](err)
-	return ok && spec.Field == "domain"
+	return ok && spec.Field.Root() == "domain"
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/problem"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -89,7 +90,7 @@ func (s specBuilder) deployment(ctx context.Context) (*engine.Deployment, error)
 func withoutSwap(data []byte) ([]byte, error) {
 	merged, err := cloudinit.Merge(cloudinit.NoSwap(), data)
 	if refused, ok := errors.AsType[*cloudinit.MergeError](err); ok {
-		return nil, &engine.SpecError{Field: "deploy.user_data", Message: refused.Message, Hint: refused.Hint, Err: engine.ErrInvalid}
+		return nil, &engine.SpecError{Field: fieldpath.Of("deploy", "user_data"), Message: refused.Message, Hint: refused.Hint, Err: engine.ErrInvalid}
 	}
 	return merged, err
 }

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -152,7 +153,7 @@ func specMessage(err error) string {
 			continue
 		}
 		field := specField(spec.Field)
-		text := field + ": " + strings.TrimPrefix(spec.Error(), spec.Field+": ")
+		text := field + ": " + strings.TrimPrefix(spec.Error(), spec.Field.String()+": ")
 		said = append(said, Problem{Message: text}.WithHint(spec.Hint).Message)
 	}
 	return strings.Join(said, "; ")
@@ -161,12 +162,13 @@ func specMessage(err error) string {
 // specReason tells apart what is wrong with a spec by itself from what is in its
 // way in MAAS.
 func specReason(spec *engine.SpecError) string {
-	switch {
-	case strings.HasPrefix(spec.Field, "interfaces."+StaticNIC), strings.HasPrefix(spec.Field, "interfaces.") && strings.HasSuffix(spec.Field, ".ip"):
+	_, static := spec.Field.CutPrefix(fieldpath.Of("interfaces").Key(StaticNIC))
+	switch root := spec.Field.Root(); {
+	case static, root == "interfaces" && spec.Field.Last() == "ip":
 		return infrav1.StaticIPUnavailableReason
-	case spec.Field == "project":
+	case root == "project":
 		return infrav1.ProjectNotFoundReason
-	case spec.Field == "profile":
+	case root == "profile":
 		return infrav1.ProfileNotFoundReason
 	case errors.Is(spec, engine.ErrConflict):
 		return infrav1.ConflictReason
@@ -174,17 +176,16 @@ func specReason(spec *engine.SpecError) string {
 	return infrav1.InvalidSpecReason
 }
 
-func specField(field string) string {
-	best := ""
-	for begin := range specFields {
-		if (field == begin || strings.HasPrefix(field, begin+".")) && len(begin) > len(best) {
-			best = begin
+// specField is the object's field that a field of the spec came from, with what stands
+// below it.
+func specField(field fieldpath.Path) string {
+	for outer := field; !outer.IsEmpty(); outer = outer.Parent() {
+		if known, ok := specFields[outer.String()]; ok {
+			below, _ := field.CutPrefix(outer)
+			return known + bracketed(below.String())
 		}
 	}
-	if best == "" {
-		return field
-	}
-	return specFields[best] + bracketed(strings.TrimPrefix(strings.TrimPrefix(field, best), "."))
+	return field.String()
 }
 
 func bracketed(rest string) string {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
 // properties are those of the devices that a VM may be given, by the type of the device
@@ -53,42 +55,42 @@ var (
 
 // DeviceProblem says why a VM cannot be given a device, and which part of it is to blame:
 // "type", "properties", "properties.pci", or none for its name. Empty: it can.
-func DeviceProblem(name, deviceType string, has map[string]string) (part, problem string) {
+func DeviceProblem(name, deviceType string, has map[string]string) (part fieldpath.Path, problem string) {
 	switch {
 	case !deviceName.MatchString(name):
-		return "", fmt.Sprintf("%q is no name of a device: use 1 to 63 letters, digits, hyphens, underscores and dots, with a letter or digit at both ends.", name)
+		return fieldpath.Path{}, fmt.Sprintf("%q is no name of a device: use 1 to 63 letters, digits, hyphens, underscores and dots, with a letter or digit at both ends.", name)
 	case ownDevice.MatchString(name):
-		return "", fmt.Sprintf("%q is the name of a disk or an interface of the VM. Choose another name.", name)
+		return fieldpath.Path{}, fmt.Sprintf("%q is the name of a disk or an interface of the VM. Choose another name.", name)
 	case !IsDeviceType(deviceType):
-		return "type", fmt.Sprintf("A VM cannot be given a device of the type %q, only of: %s. For disks and interfaces write disks and interfaces; an LXD profile may bring others.",
+		return fieldpath.Of("type"), fmt.Sprintf("A VM cannot be given a device of the type %q, only of: %s. For disks and interfaces write disks and interfaces; an LXD profile may bring others.",
 			deviceType, strings.Join(DeviceTypes(), ", "))
 	}
 	for _, key := range slices.Sorted(maps.Keys(has)) {
 		switch {
 		case !slices.Contains(properties[deviceType], key):
-			return "properties." + key, fmt.Sprintf("A %s device of a VM has no property %q. It has: %s.", deviceType, key, listed(properties[deviceType]))
+			return fieldpath.Of("properties").Key(key), fmt.Sprintf("A %s device of a VM has no property %q. It has: %s.", deviceType, key, listed(properties[deviceType]))
 		case has[key] == "":
-			return "properties." + key, fmt.Sprintf("The value of %q is empty. Leave the property out.", key)
+			return fieldpath.Of("properties").Key(key), fmt.Sprintf("The value of %q is empty. Leave the property out.", key)
 		case validProperty[key].test != nil && !validProperty[key].test(has[key]):
-			return "properties." + key, fmt.Sprintf("%q is %s, not %q.", key, validProperty[key].words, has[key])
+			return fieldpath.Of("properties").Key(key), fmt.Sprintf("%q is %s, not %q.", key, validProperty[key].words, has[key])
 		}
 	}
 	return requiredProblem(deviceType, has)
 }
 
 // requiredProblem refuses a device without what LXD wants of it.
-func requiredProblem(deviceType string, has map[string]string) (part, problem string) {
+func requiredProblem(deviceType string, has map[string]string) (part fieldpath.Path, problem string) {
 	switch {
 	case deviceType == "pci" && has["address"] == "":
-		return "properties", `A pci device needs its address on the host. Write address = "0000:01:00.0".`
+		return fieldpath.Of("properties"), `A pci device needs its address on the host. Write address = "0000:01:00.0".`
 	case deviceType == "gpu" && has["pci"] != "" && has["id"]+has["productid"]+has["vendorid"] != "":
-		return "properties", "A gpu device is found by pci alone. Leave id, productid and vendorid out, or pci."
+		return fieldpath.Of("properties"), "A gpu device is found by pci alone. Leave id, productid and vendorid out, or pci."
 	case deviceType == "gpu" && has["id"] != "" && has["productid"]+has["vendorid"] != "":
-		return "properties", "A gpu device is found by id alone. Leave productid and vendorid out, or id."
+		return fieldpath.Of("properties"), "A gpu device is found by id alone. Leave productid and vendorid out, or id."
 	case has["gputype"] == "mdev" && has["mdev"] == "":
-		return "properties", `A gpu device of the gputype mdev needs the property mdev: see lxc info --resources on the host.`
+		return fieldpath.Of("properties"), `A gpu device of the gputype mdev needs the property mdev: see lxc info --resources on the host.`
 	}
-	return "", ""
+	return fieldpath.Path{}, ""
 }
 
 func listed(names []string) string {

@@ -86,7 +86,7 @@ func TestDeviceProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			part, got := DeviceProblem(tc.name, tc.kind, tc.properties)
-			if part != tc.part || (got == "") != (tc.says == "") || !strings.Contains(got, tc.says) {
+			if part.String() != tc.part || (got == "") != (tc.says == "") || !strings.Contains(got, tc.says) {
 				t.Errorf("%s\nwant %q at %q, got %q at %q", tc.reason, tc.says, tc.part, got, part)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
@@ -69,21 +70,21 @@ func (c Config) parse() ([]*url.URL, *tls.Config, error) {
 	if c.CA != "" {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
-			return nil, nil, bad(caField, "holds no certificate in PEM", "Give the file ca.pem of the ledger service.")
+			return nil, nil, bad(fieldpath.Of(caField), "holds no certificate in PEM", "Give the file ca.pem of the ledger service.")
 		}
 	}
 	switch {
 	case c.Certificate == "":
-		return nil, nil, bad(certField, "is missing: a ledger service knows its clients by certificates", "Give the certificate that ledger client add has made.")
+		return nil, nil, bad(fieldpath.Of(certField), "is missing: a ledger service knows its clients by certificates", "Give the certificate that ledger client add has made.")
 	case c.Key == "":
-		return nil, nil, bad(keyField, "is missing: the certificate alone proves nothing", "Give the key that ledger client add has made.")
+		return nil, nil, bad(fieldpath.Of(keyField), "is missing: the certificate alone proves nothing", "Give the key that ledger client add has made.")
 	}
 	pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key))
 	if err != nil {
-		return nil, nil, bad(keyField, "is not the private key of the certificate in "+certField, "Give both as ledger client add has made them, in PEM.")
+		return nil, nil, bad(fieldpath.Of(keyField), "is not the private key of the certificate in "+certField, "Give both as ledger client add has made them, in PEM.")
 	}
 	if now := time.Now(); pair.Leaf != nil && now.After(pair.Leaf.NotAfter) {
-		return nil, nil, bad(certField, fmt.Sprintf("expired on %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339)),
+		return nil, nil, bad(fieldpath.Of(certField), fmt.Sprintf("expired on %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339)),
 			"Ask who runs the ledger service for another one: ledger client add.")
 	}
 	config.Certificates = []tls.Certificate{pair}
@@ -103,9 +104,9 @@ func parseAddresses(text string) ([]*url.URL, error) {
 		}
 		switch {
 		case wrong != "" && len(entries) == 1:
-			return nil, bad(addressField, wrong, "Give it as https://HOST:PORT.")
+			return nil, bad(fieldpath.Of(addressField), wrong, "Give it as https://HOST:PORT.")
 		case wrong != "":
-			return nil, bad(addressField, fmt.Sprintf("has an entry %s that %s", entryName(n+1, entry), wrong),
+			return nil, bad(fieldpath.Of(addressField), fmt.Sprintf("has an entry %s that %s", entryName(n+1, entry), wrong),
 				"Give each node of the cluster once, as https://HOST:PORT, and part them by commas.")
 		}
 		seen[hostAndPort(base)] = true
@@ -152,6 +153,6 @@ func parseAddress(text string) (base *url.URL, wrong string) {
 	return base, ""
 }
 
-func bad(field, message, hint string) error {
+func bad(field fieldpath.Path, message, hint string) error {
 	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
 }

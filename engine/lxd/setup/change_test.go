@@ -252,7 +252,7 @@ func TestApplyImpatient(t *testing.T) {
 func TestApplyBadHost(t *testing.T) {
 	t.Parallel()
 	_, err := Apply(t.Context(), nil, cloudinit.Host{ListenPort: 70000, TrustedCertificates: []string{"x"}}, Options{})
-	if got := cloudinit.FieldErrors(err); len(got) != 2 || got[0].Field != "listen_port" || got[1].Field != "trusted_certificates[0]" {
+	if got := cloudinit.FieldErrors(err); len(got) != 2 || got[0].Field.String() != "listen_port" || got[1].Field.String() != "trusted_certificates[0]" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/operate"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
@@ -103,13 +104,13 @@ func (a *redeployAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 func (a *redeployAction) checkOurVM(m engine.Machine) error {
 	if !engine.SameOwner(m, a.client.VMKey(m.Hostname)) {
 		return &engine.SpecError{
-			Field: "machine", Message: fmt.Sprintf("%s carries no mark of this owner, so it is not redeployed", m.Hostname),
+			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s carries no mark of this owner, so it is not redeployed", m.Hostname),
 			Hint: "Import it first, and apply once. If it belongs to another configuration, redeploy it there.", Err: engine.ErrConflict,
 		}
 	}
 	if key, _ := engine.KeyIn(m.Description); key == "" {
 		return &engine.SpecError{
-			Field: "machine", Message: m.Hostname + " is bare metal, and only VMs are redeployed",
+			Field: fieldpath.Of("machine"), Message: m.Hostname + " is bare metal, and only VMs are redeployed",
 			Hint: "Replace its resource: terraform apply -replace=ADDRESS.", Err: engine.ErrConflict,
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
@@ -171,7 +172,7 @@ func (c *Client) Claim(key engine.Key, name string) error {
 // kind and name: "VM web".
 func twin(object string) error {
 	return &engine.SpecError{
-		Field: "name", Message: fmt.Sprintf("another resource of this configuration creates %s, too", object),
+		Field: fieldpath.Of("name"), Message: fmt.Sprintf("another resource of this configuration creates %s, too", object),
 		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
 	}
 }

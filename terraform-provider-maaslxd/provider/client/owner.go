@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
@@ -26,7 +27,7 @@ type owner struct {
 
 // errNoOwner: nothing would tell the next run whose objects these are.
 var errNoOwner = &engine.SpecError{
-	Field: "owner", Message: `ledger = "memory" keeps no owner, and a ledger service neither: owner must be set`,
+	Field: fieldpath.Of("owner"), Message: `ledger = "memory" keeps no owner, and a ledger service neither: owner must be set`,
 	Hint: "Choose a name for this configuration that no other one has: runs on any machine then go on with what it left unfinished.",
 	Err:  engine.ErrInvalid,
 }
@@ -99,7 +100,7 @@ func (c *Client) HoldLease(ctx context.Context, b *Backend, key engine.Key, what
 	release, err = b.ledger.Hold(ctx, key)
 	if held, ok := errors.AsType[*engine.HeldError](err); ok {
 		return nil, &engine.SpecError{
-			Field: "name", Message: fmt.Sprintf("%s %s is being created or redeployed by another run (%s)", what, name, held.By),
+			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%s %s is being created or redeployed by another run (%s)", what, name, held.By),
 			Hint: "Wait for that run. If it is of this configuration, apply again then. If it is of another one, choose another name, " +
 				"or give one of the two provider blocks another owner.", Err: engine.ErrConflict,
 		}

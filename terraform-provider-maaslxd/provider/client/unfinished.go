@@ -1,9 +1,12 @@
 package client
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
 // What a create says that has ended before its object was finished.
@@ -12,10 +15,35 @@ const (
 	UnfinishedFails = "error"
 )
 
-// ReportUnfinished says of an object that is kept in the state why it is not finished,
-// and what the next apply does. It is an error where the provider block says so. Terraform
-// then takes the object for tainted.
-func (c *Client) ReportUnfinished(diags *diag.Diagnostics, object, summary, why string) {
+// Unfinished is an object whose create has ended before it was finished.
+type Unfinished struct {
+	Object   string // such as "VM web-1"
+	Kept     string // what is kept in the state: "The VM"
+	Phase    string // in MAAS's words
+	SystemID string
+	Secrets  []string // what MAAS's events may repeat of the configuration
+	// TellsError tells that the error says more than MAAS's events: of an LXD, say.
+	TellsError bool
+	Besides    string // what is worth saying besides: a paragraph
+}
+
+// ReportUnfinished says why a create within wait ended before its end, how far the object
+// is, and what the next apply does.
+func (c *Client) ReportUnfinished(wait context.Context, diags *diag.Diagnostics, u Unfinished, err error) {
+	why := diagnostics.Explain(err)
+	if wait.Err() != nil {
+		stage := c.stage(wait, u, err)
+		why = diagnostics.StoppedWaiting(wait.Err(), "timeouts.create") + stage
+		if stage == "" || u.TellsError {
+			why += diagnostics.Paragraph(diagnostics.Text(err))
+		}
+	}
+	c.warnUnfinished(diags, u.Kept+" is kept in the state as "+u.SystemID, fmt.Sprintf("%s is not finished: %s", u.Object, u.Phase), why+u.Besides)
+}
+
+// warnUnfinished is an error where the provider block says so. Terraform then takes the
+// object for tainted.
+func (c *Client) warnUnfinished(diags *diag.Diagnostics, object, summary, why string) {
 	if c.unfinished != UnfinishedFails {
 		diags.AddWarning(summary, fmt.Sprintf("%s\n\n%s, and the next apply goes on from there. "+
 			"What depends on it may be made before it is ready; on_unfinished = \"error\" in the provider block prevents that.", why, object))

@@ -94,7 +94,7 @@ func madeByThisRun(err error) string {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return ""
 	}
-	if spec, ok := errors.AsType[*engine.SpecError](err); ok && spec.Field == "vm_host" {
+	if spec, ok := errors.AsType[*engine.SpecError](err); ok && spec.Field.Root() == "vm_host" {
 		return "If this run makes the VM host, refer to it by its id: vm_host = maaslxd_vm_host.NAME.id. Then it is made first, and known by then."
 	}
 	return "If this run makes it, refer to it by an attribute of its resource, so that it is made first."

@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
 // TestVerdict holds what of a look at MAAS is an error of the plan.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
-	lasting := engine.Obstacles{Lasting: []error{&engine.SpecError{Field: "vm_host", Message: "MAAS has no VM host h9", Err: engine.ErrNotFound}}}
+	lasting := engine.Obstacles{Lasting: []error{&engine.SpecError{Field: fieldpath.Of("vm_host"), Message: "MAAS has no VM host h9", Err: engine.ErrNotFound}}}
 	passing := engine.Obstacles{Passing: []error{&engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room"}}}
 	unseen := engine.Obstacles{Unseen: []error{engine.ErrUnavailable, errors.New("a proxy's page")}}
 	cases := map[string]struct {

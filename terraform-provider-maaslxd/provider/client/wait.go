@@ -24,15 +24,15 @@ func Wait[Object any](ctx context.Context, object string, step func(context.Cont
 // lastWord bounds the question for MAAS's last event, once the time for all else is up.
 const lastWord = 10 * time.Second
 
-// Stage says in which phase a wait was stopped by the end of its time, since when, and
+// stage says in which phase a wait was stopped by the end of its time, since when, and
 // which event of the machine is MAAS's last. It is empty for other ends.
-func (c *Client) Stage(ctx context.Context, phase, systemID string, err error) string {
+func (c *Client) stage(ctx context.Context, u Unfinished, err error) string {
 	stopped, ok := errors.AsType[*engine.StoppedError](err)
 	if !ok || stopped.Phase == "" {
 		return ""
 	}
-	text := fmt.Sprintf("It is %s since %s, for %s", phase, stopped.Since.UTC().Format("15:04:05 UTC"), stopped.Lasted())
-	if event := c.lastEvent(ctx, systemID, stopped); event != "" {
+	text := fmt.Sprintf("It is %s since %s, for %s", u.Phase, stopped.Since.UTC().Format("15:04:05 UTC"), stopped.Lasted())
+	if event := c.lastEvent(ctx, u, stopped); event != "" {
 		text += ". MAAS's last event: " + event
 	}
 	if stopped.Last != nil {
@@ -43,16 +43,20 @@ func (c *Client) Stage(ctx context.Context, phase, systemID string, err error) s
 
 // lastEvent asks MAAS for its last event of a machine, unless MAAS did not answer before
 // or somebody interrupts the run. What the last look saw serves then.
-func (c *Client) lastEvent(ctx context.Context, systemID string, stopped *engine.StoppedError) string {
+func (c *Client) lastEvent(ctx context.Context, u Unfinished, stopped *engine.StoppedError) string {
 	b, err := c.Use()
-	if err != nil || b.Reports == nil || systemID == "" || stopped.Last != nil || !errors.Is(stopped.Cause, context.DeadlineExceeded) {
-		return stopped.Message
+	if err != nil || b.Reports == nil {
+		return ""
+	}
+	seen := b.Reports.Redact(stopped.Message, u.Secrets...)
+	if u.SystemID == "" || stopped.Last != nil || !errors.Is(stopped.Cause, context.DeadlineExceeded) {
+		return seen
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
-	events, err := b.Reports.LastEvents(asking, systemID, nil)
+	events, err := b.Reports.LastEvents(asking, u.SystemID, u.Secrets)
 	if err != nil || len(events) == 0 {
-		return stopped.Message
+		return seen
 	}
 	return events[len(events)-1]
 }

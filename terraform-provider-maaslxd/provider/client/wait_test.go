@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,9 +23,21 @@ type eventLog struct {
 	asked  int
 }
 
-func (e *eventLog) LastEvents(context.Context, string, []string) ([]string, error) {
+// LastEvents wants to be told what it must not tell.
+func (e *eventLog) LastEvents(_ context.Context, _ string, secrets []string) ([]string, error) {
 	e.asked++
+	if !slices.Equal(secrets, []string{"s3cret"}) {
+		return nil, errors.New("the secrets are not given")
+	}
 	return e.events, e.err
+}
+
+// Redact implements engine.Reports.
+func (*eventLog) Redact(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, "…")
+	}
+	return text
 }
 
 func TestStageOfAnUnfinishedObject(t *testing.T) {
@@ -45,22 +58,22 @@ func TestStageOfAnUnfinishedObject(t *testing.T) {
 		},
 		"NoAnswer": {
 			"What the last look saw serves.", eventLog{err: away}, nil, context.DeadlineExceeded, "Commissioning",
-			"It is Commissioning since 00:00:00 UTC, for 12m0s. MAAS's last event: seen before.", 1,
+			"It is Commissioning since 00:00:00 UTC, for 12m0s. MAAS's last event: seen before: ….", 1,
 		},
 		"Away": {
 			"A MAAS that did not answer is not asked again.", eventLog{}, away, context.DeadlineExceeded, "Commissioning",
-			"MAAS's last event: seen before. The last error was: MAAS does not answer.", 0,
+			"MAAS's last event: seen before: …. The last error was: MAAS does not answer.", 0,
 		},
-		"Interrupted": {"Who interrupts a run does not wait.", eventLog{}, nil, context.Canceled, "Commissioning", "for 12m0s. MAAS's last event: seen before.", 0},
+		"Interrupted": {"Who interrupts a run does not wait.", eventLog{}, nil, context.Canceled, "Commissioning", "for 12m0s. MAAS's last event: seen before: ….", 0},
 		"Unseen":      {"Nothing was seen yet.", eventLog{}, nil, context.DeadlineExceeded, "", "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				stopped := &engine.StoppedError{Progress: engine.Progress{Phase: tc.phase, Message: "seen before", Since: time.Now()}, Cause: tc.cause, Last: tc.last}
+				stopped := &engine.StoppedError{Progress: engine.Progress{Phase: tc.phase, Message: "seen before: s3cret", Since: time.Now()}, Cause: tc.cause, Last: tc.last}
 				time.Sleep(12 * time.Minute)
-				got := NewWith(&Backend{Reports: &tc.log}).Stage(t.Context(), "Commissioning", "abc", stopped)
+				got := NewWith(&Backend{Reports: &tc.log}).stage(t.Context(), Unfinished{Phase: "Commissioning", SystemID: "abc", Secrets: []string{"s3cret"}}, stopped)
 				if !strings.Contains(got, tc.want) || tc.want == "" && got != "" || tc.log.asked != tc.asked {
 					t.Errorf("%s\ngot %q after %d questions, want %q", tc.reason, got, tc.log.asked, tc.want)
 				}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
@@ -34,18 +35,22 @@ func TestAttributePathsExist(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	vm, host := schemaOf(t, "maaslxd_vm"), schemaOf(t, "maaslxd_vm_host")
-	for _, field := range []string{"deploy.user_data", "deploy.image", "disks.root.pool", "interfaces.eth0.ip"} {
-		if _, diags := vm.AttributeAtPath(ctx, diagnostics.AttributePath(field)); diags.HasError() {
+	for _, field := range []fieldpath.Path{
+		fieldpath.Of("deploy", "user_data"), fieldpath.Of("deploy", "image"), fieldpath.Of("disks").Key("root").Child("pool"),
+		fieldpath.Of("interfaces").Key("eth0").Child("ip"), fieldpath.Of("interfaces").Key("eth0").Child("addresses").Index(1).Child("ip"),
+		fieldpath.Of("config").Key("limits.cpu.nodes"), fieldpath.Of("devices").Key("gpu0").Child("properties").Key("pci"),
+	} {
+		if _, diags := vm.TypeAtPath(ctx, diagnostics.AttributePath(field)); diags.HasError() {
 			t.Errorf("the spec's %s is said to be at %s, where nothing is", field, diagnostics.AttributePath(field))
 		}
 	}
 	var machines datasource.SchemaResponse
 	fleet.NewMachinesSource().Schema(ctx, datasource.SchemaRequest{}, &machines)
-	for field, attribute := range diagnostics.SpecFields {
+	for _, attribute := range diagnostics.Attributes {
 		_, ofVM := vm.Attributes[attribute]
 		_, ofHost := host.Attributes[attribute]
 		if _, ofMachines := machines.Schema.Attributes[attribute]; !ofVM && !ofHost && !ofMachines {
-			t.Errorf("the spec's %s is said to be %s, which is no attribute", field, attribute)
+			t.Errorf("%s is no attribute", attribute)
 		}
 	}
 }
@@ -53,31 +58,37 @@ func TestAttributePathsExist(t *testing.T) {
 func TestHostFieldsAreAttributes(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t, "maaslxd_vm_host")
-	for field, want := range map[string]string{
-		"machine":                         "machine",
-		"selector.zone":                   "selector.zone",
-		"project":                         "lxd.project",
-		"bridge.name":                     "bridge.name",
-		"deploy.user_data":                "deploy.user_data_wo",
-		"lxd.channel":                     "lxd.channel",
-		"lxd.storage_pools":               "lxd.storage_pools",
-		"lxd.storage_pools.fast.driver":   `lxd.storage_pools["fast"].driver`,
-		"lxd.storage_pools.a.b.ceph.pool": `lxd.storage_pools["a.b"].ceph.pool`,
-		"lxd.networks.br0.1.ipv4_address": `lxd.networks["br0.1"].ipv4_address`,
-		"lxd.project.name":                "lxd.project",
-		"lxd.project.features.images":     `lxd.project_features["images"]`,
-		"lxd.project.features":            "lxd.project_features",
-		"lxd.project.limits.cpu":          `lxd.project_limits["cpu"]`,
-		"lxd.profile.pool":                "lxd.profile.pool",
-		"lxd.trusted_certificates[1]":     "lxd.trusted_certificates",
-		"lxd_client_cert":                 "",
+	of := fieldpath.Of
+	for _, tc := range []struct {
+		field fieldpath.Path
+		want  string
+	}{
+		{of("machine"), "machine"},
+		{of("selector", "zone"), "selector.zone"},
+		{of("project"), "lxd.project"},
+		{of("bridge", "name"), "bridge.name"},
+		{of("deploy", "user_data"), "deploy.user_data_wo"},
+		{of("lxd", "channel"), "lxd.channel"},
+		{of("lxd", "storage_pools"), "lxd.storage_pools"},
+		{of("lxd", "storage_pools").Key("fast").Child("driver"), `lxd.storage_pools["fast"].driver`},
+		{of("lxd", "storage_pools").Key("a.b").Child("ceph", "pool"), `lxd.storage_pools["a.b"].ceph.pool`},
+		{of("lxd", "networks").Key("br0.1").Child("ipv4_address"), `lxd.networks["br0.1"].ipv4_address`},
+		{of("lxd", "project", "name"), "lxd.project"},
+		{of("lxd", "project", "features").Key("storage.buckets"), `lxd.project_features["storage.buckets"]`},
+		{of("lxd", "project", "features"), "lxd.project_features"},
+		{of("lxd", "project", "limits").Key("cpu"), `lxd.project_limits["cpu"]`},
+		{of("lxd", "profile", "pool"), "lxd.profile.pool"},
+		{of("lxd", "trusted_certificates").Index(1), "lxd.trusted_certificates"},
+		{of("network", "bridges").Key("br0.1").Child("links").Index(1).Child("ip"), `network.bridges["br0.1"].links[1].ip`},
+		{of("lxd_client_cert"), ""},
+		{fieldpath.Path{}, ""},
 	} {
-		at := diagnostics.AttributePath(field)
+		at, want := diagnostics.AttributePath(tc.field), tc.want
 		if at.String() != want {
-			t.Errorf("%s is at %s, want %s", field, at, want)
+			t.Errorf("%s is at %s, want %s", tc.field, at, want)
 		}
 		if _, diags := schema.TypeAtPath(t.Context(), at); want != "" && diags.HasError() {
-			t.Errorf("%s is said to be at %s, where nothing is", field, at)
+			t.Errorf("%s is said to be at %s, where nothing is", tc.field, at)
 		}
 	}
 }

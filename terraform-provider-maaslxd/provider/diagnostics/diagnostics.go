@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -37,6 +38,17 @@ func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object s
 	}
 	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.%s",
 		StoppedWaiting(wait.Err(), "timeouts.update"), Paragraph(Text(err))))
+}
+
+// ReportDelete says why a delete of an object, such as "VM web-1", ended before its end.
+// What was only cut off by the time is said by notYet, such as "is not gone yet".
+func ReportDelete(wait context.Context, diags *diag.Diagnostics, doing, object, notYet string, err error) {
+	if wait.Err() == nil {
+		Report(diags, doing, err)
+		return
+	}
+	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
+		StoppedWaiting(wait.Err(), "timeouts.delete"), Paragraph(Text(err))))
 }
 
 // ErrorAt is an error with the attribute that it is about; empty: none.
@@ -93,7 +105,7 @@ func AddErrorAt(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 // bridge.name: then it is the outermost one, and the detail names the other.
 func OwnAttribute(at path.Path) path.Path {
 	steps := at.Steps()
-	if last := steps[len(steps)-1].String(); specFields[last] == last {
+	if last := steps[len(steps)-1].String(); slices.Contains(attributes, last) {
 		return path.Root(steps[0].String())
 	}
 	return at

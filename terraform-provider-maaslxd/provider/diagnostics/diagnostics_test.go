@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
@@ -32,42 +33,42 @@ func TestReport(t *testing.T) {
 	}{
 		"SpecField": {
 			reason: "A field of the spec is an attribute.",
-			err:    &engine.SpecError{Field: "zone", Message: `MAAS knows no zone "az9"`, Hint: "Known: az1.", Err: engine.ErrNotFound},
+			err:    &engine.SpecError{Field: fieldpath.Of("zone"), Message: `MAAS knows no zone "az9"`, Hint: "Known: az1.", Err: engine.ErrNotFound},
 			at:     path.Root("zone"), says: []string{`zone: MAAS knows no zone "az9".`, "\n\nKnown: az1."}, not: "not found",
 		},
 		"SpecDisk": {
 			reason: "The CLI would show the pool of the VM.",
-			err:    fmt.Errorf("cannot create: %w", &engine.SpecError{Field: "disks.root.pool", Message: "unknown"}),
+			err:    fmt.Errorf("cannot create: %w", &engine.SpecError{Field: fieldpath.Of("disks").Key("root").Child("pool"), Message: "unknown"}),
 			at:     path.Root("disks"), says: []string{"disks.root.pool: "},
 		},
 		"SpecInterface": {
 			reason: "So are interfaces; a cause that says something is passed on.",
-			err:    &engine.SpecError{Field: "interfaces.eth0.ip", Message: "not free", Err: errors.New("10.0.0.1 belongs to db-1")},
+			err:    &engine.SpecError{Field: fieldpath.Of("interfaces").Key("eth0").Child("ip"), Message: "not free", Err: errors.New("10.0.0.1 belongs to db-1")},
 			at:     path.Root("interfaces").AtMapKey("eth0").AtName("ip"), says: []string{"not free: 10.0.0.1 belongs to db-1."},
 		},
 		"SpecUserData": {
 			reason: "User-data has another name here.",
-			err:    &engine.SpecError{Field: "deploy.user_data", Message: "too large"},
+			err:    &engine.SpecError{Field: fieldpath.Of("deploy", "user_data"), Message: "too large"},
 			at:     path.Root("deploy").AtName("user_data_wo"),
 		},
 		"SpecPlacement": {
 			reason: "The CLI would show the tags of the VM.",
-			err:    &engine.SpecError{Field: "placement.tags", Message: "unknown"},
+			err:    &engine.SpecError{Field: fieldpath.Of("placement", "tags"), Message: "unknown"},
 			at:     path.Root("placement"), says: []string{"placement.tags: "},
 		},
 		"SpecPlacementWhole": {
 			reason: "And so is the whole.",
-			err:    &engine.SpecError{Field: "placement", Message: "and vm_host exclude each other"},
+			err:    &engine.SpecError{Field: fieldpath.Of("placement"), Message: "and vm_host exclude each other"},
 			at:     path.Root("placement"),
 		},
 		"SpecStrange": {
 			reason: "A field that is no attribute is still told.",
-			err:    &engine.SpecError{Field: "weather", Message: "foul"},
+			err:    &engine.SpecError{Field: fieldpath.Of("weather"), Message: "foul"},
 			at:     path.Empty(), says: []string{"weather: foul."},
 		},
 		"NameTaken": {
 			reason: "The hint of the engine goes before that of the sentinel.",
-			err:    &engine.SpecError{Field: "name", Message: "taken", Hint: "Import it by its system id x.", Err: engine.ErrConflict},
+			err:    &engine.SpecError{Field: fieldpath.Of("name"), Message: "taken", Hint: "Import it by its system id x.", Err: engine.ErrConflict},
 			at:     path.Root("name"), says: []string{"Import it by its system id x."},
 		},
 		"LXDError": {
@@ -174,8 +175,8 @@ func TestReportOfSeveralFields(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
 	Report(&diags, "update VM web-1", fmt.Errorf("cannot change web-1: %w", errors.Join(
-		&engine.SpecError{Field: "zone", Message: "MAAS says: no", Err: engine.ErrInvalid},
-		&engine.SpecError{Field: "deploy.image", Message: "MAAS says: never", Hint: "Take another.", Err: engine.ErrInvalid},
+		&engine.SpecError{Field: fieldpath.Of("zone"), Message: "MAAS says: no", Err: engine.ErrInvalid},
+		&engine.SpecError{Field: fieldpath.Of("deploy", "image"), Message: "MAAS says: never", Hint: "Take another.", Err: engine.ErrInvalid},
 	)))
 	want := []string{
 		"Error zone: Cannot update VM web-1: zone: MAAS says: no.",

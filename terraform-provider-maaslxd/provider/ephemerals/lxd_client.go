@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
@@ -134,7 +135,7 @@ func hostNamed(ctx context.Context, b *client.Backend, name string) (engine.VMHo
 		}
 		names = append(names, h.Name)
 	}
-	return engine.VMHost{}, engine.UnknownNameError("vm_host", "VM host", name, names)
+	return engine.VMHost{}, engine.UnknownNameError(fieldpath.Of("vm_host"), "VM host", name, names)
 }
 
 // keyError says where a pair that is not at hand may be. None is made for a client: no

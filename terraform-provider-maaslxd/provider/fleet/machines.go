@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
@@ -190,8 +191,8 @@ func (f *machineFilter) check(ctx context.Context, names engine.Names) error {
 		return nil
 	}
 	return errors.Join(
-		engine.CheckName(ctx, names, "filter.zone", "zone", f.Zone.ValueString(), names.Zones),
-		engine.CheckName(ctx, names, "filter.pool", "resource pool", f.Pool.ValueString(), names.Pools),
+		engine.CheckName(ctx, names, fieldpath.Of("filter", "zone"), "zone", f.Zone.ValueString(), names.Zones),
+		engine.CheckName(ctx, names, fieldpath.Of("filter", "pool"), "resource pool", f.Pool.ValueString(), names.Pools),
 	)
 }
 

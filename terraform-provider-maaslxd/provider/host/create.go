@@ -44,7 +44,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
 		return
 	case diagnostics.Resumable:
-		r.reportCreateUnfinished(wait, diags, h, err)
+		r.reportUnfinished(wait, diags, spec, h, err)
 	case diagnostics.Unusable:
 		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
 		if givesBack(plan, spec, h) {
@@ -227,16 +227,14 @@ func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 			"in the provider block, which tries no connection. Otherwise open the way from here to the port of LXD.", h.Address))
 }
 
-// reportCreateUnfinished says that a create stopped waiting, for what, and what
-// comes next.
-func (r *hostResource) reportCreateUnfinished(ctx context.Context, diags *diag.Diagnostics, h engine.Host, err error) {
-	why := diagnostics.Explain(err)
-	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + r.client.Stage(ctx, hostStatus(h), h.Machine.SystemID, err) + diagnostics.Paragraph(diagnostics.Text(err))
-	}
+// reportUnfinished says that a create stopped waiting, for what, and what comes next.
+func (r *hostResource) reportUnfinished(wait context.Context, diags *diag.Diagnostics, spec engine.HostSpec, h engine.Host, err error) {
+	besides := ""
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
-		why += diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
+		besides = diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
 	}
-	r.client.ReportUnfinished(diags, "The machine is kept in the state as "+h.Machine.SystemID,
-		fmt.Sprintf("The host on machine %s is not finished: %s", h.Machine.Hostname, hostStatus(h)), why)
+	r.client.ReportUnfinished(wait, diags, client.Unfinished{
+		Object: "The host on machine " + h.Machine.Hostname, Kept: "The machine", Phase: hostStatus(h), SystemID: h.Machine.SystemID,
+		Secrets: spec.Machine.Deploy.Secrets(), TellsError: true, Besides: besides,
+	}, err)
 }

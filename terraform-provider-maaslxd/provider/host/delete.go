@@ -29,14 +29,8 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	ref := r.ref(state, n)
 	ref.Release = state.release(ctx, diags)
 	err := r.remove(wait, ref, state, n)
-	switch {
-	case err == nil || diagnostics.IsGone(err):
-	case wait.Err() != nil:
-		diags.AddError(fmt.Sprintf("VM host %s is not gone yet", state.Name.ValueString()),
-			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
-				diagnostics.StoppedWaiting(wait.Err(), "timeouts.delete"), diagnostics.Paragraph(diagnostics.Text(err))))
-	default:
-		diagnostics.Report(diags, fmt.Sprintf("delete VM host %s (%s)", state.Name.ValueString(), state.ID.ValueString()), err)
+	if err != nil && !diagnostics.IsGone(err) {
+		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete VM host %s (%s)", state.Name.ValueString(), state.ID.ValueString()), "VM host "+state.Name.ValueString(), "is not gone yet", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
@@ -20,7 +21,7 @@ func TestOutcomeOfHost(t *testing.T) {
 	t.Parallel()
 	refusal := &engine.Refusal{Message: "project holds instances", Err: engine.ErrConflict}
 	otherKey := &engine.Refusal{Message: "deployed to trust another certificate", Err: engine.ErrForbidden}
-	misspelled := &engine.SpecError{Field: "default_storage_pool", Message: "no such pool"}
+	misspelled := &engine.SpecError{Field: fieldpath.Of("default_storage_pool"), Message: "no such pool"}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {

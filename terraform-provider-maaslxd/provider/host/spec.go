@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
@@ -112,5 +113,5 @@ func inTrusted(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return &engine.SpecError{Field: "lxd.trusted_certificates", Message: "a certificate " + bad.Message, Hint: bad.Hint, Err: bad.Err}
+	return &engine.SpecError{Field: fieldpath.Of("lxd", "trusted_certificates"), Message: "a certificate " + bad.Message, Hint: bad.Hint, Err: bad.Err}
 }

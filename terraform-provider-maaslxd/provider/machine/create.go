@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,9 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
 		return
 	case diagnostics.Resumable:
-		reportCreateUnfinished(wait, r.client, diags, m, err)
+		r.client.ReportUnfinished(wait, diags, client.Unfinished{
+			Object: "Machine " + m.Hostname, Kept: "The machine", Phase: m.StatusName, SystemID: m.SystemID, Secrets: spec.Deploy.Secrets(),
+		}, err)
 	case diagnostics.Unusable:
 		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
 		if m.Status.Phase() == engine.PhaseAllocated {
@@ -120,13 +121,4 @@ func (r *machineResource) giveBack(ctx context.Context, b *client.Backend, m eng
 	if err := release(wait, b, ref); err != nil && !diagnostics.IsGone(err) {
 		diagnostics.Report(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
 	}
-}
-
-// reportCreateUnfinished says that a create stopped waiting, and what comes next.
-func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, m engine.BareMetal, err error) {
-	why := diagnostics.Explain(err)
-	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + cmp.Or(c.Stage(ctx, m.StatusName, m.SystemID, err), diagnostics.Paragraph(diagnostics.Text(err)))
-	}
-	c.ReportUnfinished(diags, "The machine is kept in the state as "+m.SystemID, fmt.Sprintf("Machine %s is not finished: %s", m.Hostname, m.StatusName), why)
 }

@@ -32,14 +32,8 @@ func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest
 		return // a tainted one: no plan was asked
 	}
 	err := r.remove(wait, ref, n)
-	switch {
-	case err == nil || diagnostics.IsGone(err):
-	case wait.Err() != nil:
-		diags.AddError(fmt.Sprintf("Machine %s is not given back yet", name),
-			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
-				diagnostics.StoppedWaiting(wait.Err(), "timeouts.delete"), diagnostics.Paragraph(diagnostics.Text(err))))
-	default:
-		diagnostics.Report(diags, fmt.Sprintf("delete machine %s (%s)", name, state.ID.ValueString()), err)
+	if err != nil && !diagnostics.IsGone(err) {
+		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete machine %s (%s)", name, state.ID.ValueString()), "Machine "+name, "is not given back yet", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
@@ -17,7 +18,7 @@ func on(status engine.Status) engine.BareMetal {
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	refusal := &engine.Refusal{Message: "ended in the state Failed deployment", Err: engine.ErrConflict}
-	misspelled := &engine.SpecError{Field: "deploy.image", Message: "no such image"}
+	misspelled := &engine.SpecError{Field: fieldpath.Of("deploy", "image"), Message: "no such image"}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {

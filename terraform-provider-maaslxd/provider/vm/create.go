@@ -42,7 +42,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 		diagnostics.ReportAt(diags, config.hostPath(err), doing, config.hinted(err))
 		return
 	case diagnostics.Resumable:
-		reportCreateUnfinished(wait, r.client, diags, vm, err)
+		r.client.ReportUnfinished(wait, diags, unfinished(vm, spec), err)
 	case diagnostics.Unusable:
 		diagnostics.Report(diags, doing, err)
 	case diagnostics.CreateSucceeded:
@@ -124,13 +124,9 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
-// reportCreateUnfinished says that a create stopped waiting, and what comes next.
-func reportCreateUnfinished(ctx context.Context, c *client.Client, diags *diag.Diagnostics, vm engine.VM, err error) {
-	why := diagnostics.Explain(err)
-	if ctx.Err() != nil {
-		why = diagnostics.StoppedWaiting(ctx.Err(), "timeouts.create") + c.Stage(ctx, vm.StatusName, vm.SystemID, err)
-	}
-	c.ReportUnfinished(diags, "The VM is kept in the state as "+vm.SystemID, fmt.Sprintf("VM %s is not finished: %s", vm.Hostname, vm.StatusName), why)
+// unfinished describes a VM that is kept in the state before it is finished.
+func unfinished(vm engine.VM, spec engine.VMSpec) client.Unfinished {
+	return client.Unfinished{Object: "VM " + vm.Hostname, Kept: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets()}
 }
 
 // outcomeOf judges how waiting for a VM within ctx ended.

@@ -29,14 +29,8 @@ func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return // a tainted one: no plan was asked
 	}
 	err := r.remove(wait, r.ref(state, n), n.MAAS)
-	switch {
-	case err == nil || diagnostics.IsGone(err):
-	case wait.Err() != nil:
-		diags.AddError(fmt.Sprintf("VM %s is not gone yet", state.Name.ValueString()),
-			fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.\n\n%s",
-				diagnostics.StoppedWaiting(wait.Err(), "timeouts.delete"), diagnostics.Sentence(err.Error())))
-	default:
-		diagnostics.Report(diags, fmt.Sprintf("delete VM %s (%s)", state.Name.ValueString(), state.ID.ValueString()), err)
+	if err != nil && !diagnostics.IsGone(err) {
+		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete VM %s (%s)", state.Name.ValueString(), state.ID.ValueString()), "VM "+state.Name.ValueString(), "is not gone yet", err)
 	}
 }
 

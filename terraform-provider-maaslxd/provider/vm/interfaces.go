@@ -20,8 +20,8 @@ import (
 // MAAS shows them: by MAAS's names, with the subnet of each, and the address
 // where it is a fixed one. Null where that could not be configured so, because
 // an interface is in no subnet.
-func seenInterfaces(ctx context.Context, found []engine.MachineInterface, diags *diag.Diagnostics) types.Map {
-	interfaces := map[string]interfaceModel{}
+func seenInterfaces(ctx context.Context, machine engine.Machine, diags *diag.Diagnostics) types.Map {
+	interfaces, found := map[string]interfaceModel{}, madeWith(machine)
 	for n, label := range interfaceLabels(found) {
 		i := slices.IndexFunc(found[n].Links, func(l engine.InterfaceLink) bool { return l.Subnet != "" && l.Mode != engine.LinkUp })
 		if i < 0 {
@@ -41,6 +41,7 @@ func seenInterfaces(ctx context.Context, found []engine.MachineInterface, diags 
 	if len(interfaces) == 0 {
 		return types.MapNull(interfaceType)
 	}
+	takeAdded(interfaces, machine)
 	return values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 

@@ -41,13 +41,18 @@ func fits(d diskModel, found engine.MachineDisk) bool {
 }
 
 // matchInterfaces finds the interface that belongs to each label: by MAC
-// address once one is known, before that by order.
-func matchInterfaces(interfaces map[string]interfaceModel, found []engine.MachineInterface) map[string]engine.MachineInterface {
-	rest := slices.Clone(found)
+// address once one is known, before that by order. One that the VM got after it was made is
+// known by its label.
+func matchInterfaces(interfaces map[string]interfaceModel, m engine.Machine) map[string]engine.MachineInterface {
+	rest := madeWith(m)
 	matched := map[string]engine.MachineInterface{}
 	var fresh []string
 	for _, label := range interfaceOrder(interfaces) {
 		mac := interfaces[label].MACAddress.ValueString()
+		if nic, added := m.AddedNICs[label]; added && (mac == "" || mac == nic.MAC) {
+			matched[label] = interfaceWith(m, nic.MAC)
+			continue
+		}
 		if mac == "" {
 			fresh = append(fresh, label)
 			continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
@@ -45,7 +46,7 @@ func TestOutcome(t *testing.T) {
 		"RefusedWhileRunning": {
 			"A VM that runs is not made anew for a slip of the pen.", t.Context(),
 			engine.VM{Machine: engine.Machine{SystemID: "4y3h7n", Status: engine.StatusDeployed}},
-			&engine.SpecError{Field: "zone", Err: engine.ErrNotFound}, diagnostics.Resumable,
+			&engine.SpecError{Field: fieldpath.Of("zone"), Err: engine.ErrNotFound}, diagnostics.Resumable,
 		},
 		"NotNow": {
 			"What MAAS cannot do now it may do later.", t.Context(), made,
@@ -53,7 +54,7 @@ func TestOutcome(t *testing.T) {
 		},
 		"Refused": {
 			"Nor is what MAAS refuses to finish.", t.Context(), made,
-			&engine.SpecError{Field: "deploy.image", Err: engine.ErrNotFound}, diagnostics.Unusable,
+			&engine.SpecError{Field: fieldpath.Of("deploy", "image"), Err: engine.ErrNotFound}, diagnostics.Unusable,
 		},
 	}
 	for name, tc := range cases {

@@ -91,6 +91,7 @@ type vmPlan struct {
 	// redeploys: redeploy_triggers changes, or may change.
 	redeploys bool
 	inPlace   bool // the size changes without a new VM
+	wired     interfaceDiff
 	again     bool // what is to be made takes the place of what stands: the second plan of a replacement
 	subnets   func(context.Context) ([]engine.Subnet, error)
 	listed    func(context.Context) ([]engine.VMHost, error)

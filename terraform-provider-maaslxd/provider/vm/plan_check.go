@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -52,12 +53,26 @@ func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec
 				spec.Disks = diskSpecs(p.plan.disks(ctx, p.diags))
 			}
 		}
-		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" {
+		spec.Interfaces, spec.AddedInterfaces = wiring{&p}.knownAdded(ctx)
+		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" && len(spec.Interfaces) == 0 {
 			return ref, spec, ""
 		}
 		return r.ref(*p.state, p.notes), spec, "update"
 	}
 	return ref, p.knownSpec(ctx), doing
+}
+
+// knownAdded are the interfaces that come in place, as far as their networks are known.
+func (p wiring) knownAdded(ctx context.Context) (known []engine.Interface, labels []string) {
+	if !p.wired.inPlace() || !values.KnownThroughout(ctx, p.config.Interfaces) {
+		return nil, nil
+	}
+	for _, i := range interfaceSpecs(ctx, p.config.interfaces(ctx, p.diags)) {
+		if slices.Contains(p.wired.added, i.Name) {
+			known, labels = append(known, i), append(labels, i.Name)
+		}
+	}
+	return known, labels
 }
 
 // knownSpec is the spec of a plan as far as the user has said it: storage pools

@@ -102,7 +102,9 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 		n.HostMachine = cmp.Or(at, n.HostMachine)
 	}
 	r.askPower(ctx, *state, &vm)
+	state.forgetLost(ctx, n.AddedInterfaces, vm, diags)
 	state.refresh(ctx, vm, diags)
+	n.AddedInterfaces = state.addedLabels(ctx, n.AddedInterfaces, vm, diags)
 	if imported && n.Moved == nil { // a configuration that was moved may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
 	}
@@ -168,7 +170,7 @@ func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags
 	if vm.Status.Phase() != engine.PhaseDeployed {
 		return
 	}
-	found := matchInterfaces(interfaces, vm.Interfaces)
+	found := matchInterfaces(interfaces, vm.Machine)
 	for _, label := range interfaceOrder(interfaces) {
 		ip := interfaces[label].IP.ValueString()
 		if ip == "" || slices.Contains(values.LinkedIPs(found[label]), ip) {

@@ -55,14 +55,14 @@ func (m *vmModel) fillDisks(ctx context.Context, vm engine.VM, diags *diag.Diagn
 
 func (m *vmModel) fillInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	if m.Interfaces.IsUnknown() {
-		m.Interfaces = seenInterfaces(ctx, vm.Interfaces, diags)
+		m.Interfaces = seenInterfaces(ctx, vm.Machine, diags)
 		return
 	}
 	interfaces := m.interfaces(ctx, diags)
 	if interfaces == nil {
 		return
 	}
-	found := matchInterfaces(interfaces, vm.Interfaces)
+	found := matchInterfaces(interfaces, vm.Machine)
 	for label, i := range interfaces {
 		values.FillString(&i.MACAddress, found[label].MAC)
 		values.FillList(&i.IPAddresses, values.LinkedIPs(found[label]))
@@ -210,10 +210,11 @@ func importedDisks(found []engine.MachineDisk) map[string]diskModel {
 func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	interfaces := m.interfaces(ctx, diags)
 	if interfaces == nil {
-		m.Interfaces = seenInterfaces(ctx, vm.Interfaces, diags)
+		m.Interfaces = seenInterfaces(ctx, vm.Machine, diags)
 		return
 	}
-	for label, found := range matchInterfaces(interfaces, vm.Interfaces) {
+	takeAdded(interfaces, vm.Machine)
+	for label, found := range matchInterfaces(interfaces, vm.Machine) {
 		i := interfaces[label]
 		i.MACAddress = types.StringValue(found.MAC)
 		i.IPAddresses = values.StringList(values.LinkedIPs(found))

@@ -125,7 +125,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
 		{"profile", false, p.otherProfile(ctx)},
 		{"disks", false, !p.sameDisks(ctx, p.inPlace)},
-		{"interfaces", p.state.Interfaces.IsNull(), !p.sameInterfaces(ctx)},
+		{"interfaces", p.state.Interfaces.IsNull(), wiring{p}.decide(ctx)},
 	}
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
@@ -138,6 +138,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		default:
 			p.replace.Append(at)
 			p.warnDisksLost(rule.attribute)
+			wiring{p}.warn(rule.attribute)
 		}
 	}
 	if why := p.reinstall(ctx); why != "" {
@@ -215,29 +216,6 @@ func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 		samePool := pool.IsNull() || had.Pool.IsNull() || pool.Equal(had.Pool)
 		grows := mayGrow && values.IsSet(want[name].SizeGB) && want[name].SizeGB.ValueInt64() > had.SizeGB.ValueInt64()
 		if !samePool || !grows && !want[name].SizeGB.Equal(had.SizeGB) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameInterfaces compares subnets and addresses in order.
-func (p *vmPlan) sameInterfaces(ctx context.Context) bool {
-	switch {
-	case p.config.Interfaces.IsNull():
-		return true
-	case p.plan.Interfaces.IsUnknown():
-		return false
-	}
-	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
-	wished := p.config.interfaces(ctx, p.diags)
-	haveOrder, wantOrder := interfaceOrder(have), interfaceOrder(want)
-	if len(haveOrder) != len(wantOrder) {
-		return false
-	}
-	for i, label := range wantOrder {
-		had := have[haveOrder[i]]
-		if !p.sameNetwork(ctx, want[label], had) || !p.sameAddresses(ctx, want[label], had) || !sameCard(wished[label], had) {
 			return false
 		}
 	}

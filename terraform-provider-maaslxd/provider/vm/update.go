@@ -33,6 +33,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	if diags.HasError() {
 		return
 	}
+	spec.AddedInterfaces, spec.RemovedInterfaces = wiringOf(r, plan, config, state, n, diags).changed(wait)
 	ref := r.ref(state, n)
 	ref.NewKey = client.RenamedKey(ref.Key, spec.Name)
 	ref.Finished = !goesOn(n, state, plan)
@@ -45,11 +46,11 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(state, plan, config.deploy(ctx, diags), spec, r.hostMachine(ctx, vm))
-		n.Key = cmp.Or(vm.MarkedBy(), ref.Key)
+		n.Key, n.AddedInterfaces = cmp.Or(vm.MarkedBy(), ref.Key), plan.addedLabels(ctx, n.AddedInterfaces, vm, diags)
 		writeNotes(ctx, resp.Private, n, diags)
 		return
 	}
-	reportUnfinished(wait, diags, spec.Name, state.ID.ValueString(), err)
+	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), "VM "+spec.Name, err)
 	if vm.SystemID != "" {
 		state.refreshHalfway(ctx, plan, spec, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
@@ -78,15 +79,9 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes,
 	return spec
 }
 
-// reportUnfinished says why an update of a VM ended before its end.
-func reportUnfinished(wait context.Context, diags *diag.Diagnostics, name, systemID string, err error) {
-	if wait.Err() == nil {
-		diagnostics.Report(diags, fmt.Sprintf("update VM %s (%s)", name, systemID), err)
-		return
-	}
-	diags.AddError(fmt.Sprintf("VM %s is not finished", name),
-		fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.\n\n%s",
-			diagnostics.StoppedWaiting(wait.Err(), "timeouts.update"), diagnostics.Sentence(err.Error())))
+// wiringOf compares the interfaces of a plan with those of the state.
+func wiringOf(r *vmResource, plan, config, state vmModel, n notes, diags *diag.Diagnostics) wiring {
+	return wiring{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}
 }
 
 // warnOtherwise tells that the VM is not in the state that the plan took for

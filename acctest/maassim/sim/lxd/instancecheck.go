@@ -191,17 +191,56 @@ func hotPlugProblem(before, after map[string]map[string]string) error {
 	return nil
 }
 
-// startProblem is what keeps the instance from starting.
-func startProblem(i *world.Instance) error {
+// hotPlugSlots are the PCI slots that a VM has for devices that come while it runs
+// (lxd/instance/drivers/driver_qemu.go, generateQemuConfigFile).
+const hotPlugSlots = 4
+
+// pluggedProblem is what LXD says against NICs that come while a VM runs: it starts them at once.
+// Those that were there when it started have slots of their own.
+func pluggedProblem(i *world.Instance, before map[string]map[string]string) error {
+	plugged, after := i.Plugged, i.ExpandedDevices()
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, stays := after[name]; before[name]["type"] == "nic" && !stays {
+			plugged = max(0, plugged-1)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if d := after[name]; d["type"] != "nic" || maps.Equal(d, before[name]) {
+			continue
+		}
+		if _, was := before[name]; !was {
+			plugged++
+		}
+		if plugged > hotPlugSlots {
+			return refusalf("Failed to start device %q: Failed setting up device via monitor: Failed adding NIC device: Bus not found", name)
+		}
+		if err := parentProblem(i, name); err != nil {
+			return err
+		}
+	}
+	i.Plugged = plugged
+	return nil
+}
+
+// parentProblem is what LXD says against a NIC on a bridge that the host does not have. It finds
+// that only when it starts the NIC.
+func parentProblem(i *world.Instance, name string) error {
 	names := []string{}
 	for _, known := range i.Server.HostInterfaces() {
 		names = append(names, known.Name)
 	}
-	devices := i.ExpandedDevices()
-	for _, name := range slices.Sorted(maps.Keys(devices)) {
-		d := devices[name]
-		if d["type"] == "nic" && d["parent"] != "" && !slices.Contains(names, d["parent"]) && i.Server.Networks[d["parent"]] == nil {
-			return refusalf("Failed to start device %q: Parent device %q doesn't exist", name, d["parent"])
+	d := i.ExpandedDevices()[name]
+	if d["type"] == "nic" && d["parent"] != "" && !slices.Contains(names, d["parent"]) && i.Server.Networks[d["parent"]] == nil {
+		return refusalf("Failed to start device %q: Parent device %q doesn't exist", name, d["parent"])
+	}
+	return nil
+}
+
+// startProblem is what keeps the instance from starting.
+func startProblem(i *world.Instance) error {
+	for _, name := range slices.Sorted(maps.Keys(i.ExpandedDevices())) {
+		if err := parentProblem(i, name); err != nil {
+			return err
 		}
 	}
 	if i.ExpandedConfig()["security.protection.start"] == "true" {

@@ -52,7 +52,7 @@ func (c *Call) starting(i *world.Instance, o *world.Operation) {
 	}
 	i.Busy = "start"
 	c.World.StartOrphan(c.World.Latency.PowerOn, func() {
-		i.Busy, i.Running, i.Started = "", true, time.Now()
+		i.Busy, i.Running, i.Plugged, i.Started = "", true, 0, time.Now()
 		finishOperation(o, c.World, c.LXD, nil)
 	})
 }
@@ -72,7 +72,7 @@ func (c *Call) start(i *world.Instance) error {
 	if err := c.mayStart(i); err != nil {
 		return err
 	}
-	i.Running, i.Started = true, time.Now()
+	i.Running, i.Plugged, i.Started = true, 0, time.Now()
 	return nil
 }
 

@@ -163,6 +163,9 @@ func (c *Call) change(i *world.Instance, in api.InstancePut) error {
 	if err == nil && i.Running {
 		err = cmp.Or(hotPlugProblem(disks, i.ExpandedDevices()), liveProblem(i, before, i.ExpandedConfig()))
 	}
+	if err == nil && i.Running {
+		err = pluggedProblem(i, disks)
+	}
 	if err != nil {
 		i.Definition = old
 		return err

@@ -16,6 +16,7 @@ type Instance struct {
 	MACs          []string
 	Subnets       []*Subnet
 	Running       bool
+	Plugged       int    // NICs that came since it was started
 	Busy          string // "create", "start", …: an operation that refuses others
 	Number        int    // order of creation
 	Snapshots     []*Snapshot
@@ -48,7 +49,7 @@ func (i *Instance) Turn(on bool) {
 	if i.Running != on && i.Server.Lent != nil && i.Server.Lent.Boots() {
 		i.Server.Lent.Turn(i, on)
 	}
-	i.Running = on
+	i.Running, i.Plugged = on, 0
 }
 
 // LacksSEV tells that the instance asks for AMD SEV, which no simulated host has: LXD takes the

@@ -1,0 +1,148 @@
+package acctest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/canonical/lxd/shared/api"
+	"github.com/google/go-cmp/cmp"
+)
+
+// nicsOf are the MACs of the one instance of that name.
+func (x *target) nicsOf(t *testing.T, name string) []string {
+	t.Helper()
+	for _, i := range x.instances() {
+		if i.Name == name {
+			return i.MACs
+		}
+	}
+	t.Fatalf("there is no instance %s: %+v", name, x.instances())
+	return nil
+}
+
+// TestAccWorkflowInterfaceAdded adds an interface to a VM that runs, and takes it away. Where VMs are
+// made in LXD, the VM stays; where MAAS composes them, the plan says in words that it does not.
+func TestAccWorkflowInterfaceAdded(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	const eth0, eth1 = `eth0 = { subnet = "lan" }`, `eth1 = { subnet = "dark", mode = "dhcp" }`
+	vm := func(interfaces ...string) string {
+		return x.config(x.vm("web", `interfaces = { `+strings.Join(interfaces, ", ")+` }`, x.deploy()))
+	}
+	w := newWorkspace(t, vm(eth0))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made, macs := x.machine(t, "web"), x.nicsOf(t, "web")
+	planned := func(action, want string, interfaces ...string) {
+		t.Helper()
+		w.configure(t, vm(interfaces...))
+		if got := joined(w.actions(t)); got != action {
+			t.Errorf("the plan of %v wants %s, not %s", interfaces, got, action)
+		}
+		if out := unwrapped(w.run(t, "plan", "-no-color")); want != "" && !words(want).MatchString(out) {
+			t.Errorf("the plan does not say %q:\n%s", want, out)
+		}
+	}
+	if !onLXD() {
+		planned("delete,create", `VM will be replaced, with all its disks MAAS can neither add an interface to a VM that it composed, nor take one away: interfaces.eth1`, eth0, eth1)
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.settled(t)
+		if got := x.nicsOf(t, "web"); len(got) != 2 || x.machine(t, "web").SystemID == made.SystemID {
+			t.Errorf("the VM has the NICs %v, and was not made anew", got)
+		}
+		planned("delete,create", `interfaces.eth1 was made with the VM, and goes`, eth0)
+		w.run(t, "destroy", "-auto-approve", "-no-color")
+		return
+	}
+	planned("update", "", eth0, eth1)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	got := x.nicsOf(t, "web")
+	if len(got) != 2 || got[0] != macs[0] || x.machine(t, "web").SystemID != made.SystemID || !strings.HasPrefix(got[1], "00:16:3e:") {
+		t.Errorf("the VM %s has the NICs %v, and was %s with %v", x.machine(t, "web").SystemID, got, made.SystemID, macs)
+	}
+	for typo, want := range map[string]string{
+		`eth1 = { subnet = "dork", mode = "dhcp" }`:                                `MAAS knows no subnet "dork"`,
+		`eth1 = { subnet = "dark", mode = "dhcp", bridge = "br7" }`:                `bridge on host lxd1 "br7" Known: maasbr0, maasbr1`,
+		`eth1 = { subnet = "dark", mode = "dhcp", mac_address = "00:16:3E:0:0:1"}`: `no MAC address`,
+	} {
+		w.configure(t, vm(eth0, typo))
+		w.refuses(t, want, "plan", "-no-color")
+	}
+	planned("delete,create", `MAAS gives addresses only to machines that are not deployed: interfaces.eth2 has mode auto`, eth0, eth1, `eth2 = { subnet = "lan" }`)
+	planned("delete,create", `boots from its first interface, and interfaces.boot comes before the others`, `boot = { subnet = "lan", mode = "dhcp" }`, eth0, eth1)
+	planned("update", "", eth0)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if diff := cmp.Diff(macs, x.nicsOf(t, "web")); diff != "" || x.machine(t, "web").SystemID != made.SystemID {
+		t.Errorf("NICs (-want +got):\n%s", diff)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGoneInterfaces adds interfaces with addresses of MAAS's to a VM that is not deployed yet. A
+// NIC that somebody takes away comes again, an import finds those that were added, and a VM that
+// MAAS deployed with one gives it back only with a new VM.
+func TestAccGoneInterfaces(t *testing.T) {
+	t.Parallel()
+	x := newGone(t)
+	var subnets []maasSubnet
+	x.operate(t, "GET", "subnets/", &subnets)
+	lan := subnets[0].CIDR
+	ip := strings.TrimSuffix(lan, "0/24") + "42"
+	eth0, eth2 := fmt.Sprintf(`eth0 = { subnet = %q }`, lan), fmt.Sprintf(`eth2 = { subnet = %q, mode = "dhcp" }`, lan)
+	storage := fmt.Sprintf(`storage = { subnet = %q, ip = %q }`, lan, ip)
+	vm := func(deploy string, interfaces ...string) string {
+		return x.reaching(node1() + guest("web", `interfaces = { `+strings.Join(interfaces, ", ")+` }`, deploy))
+	}
+	w := newWorkspace(t, vm("", eth0))
+	apply := func(deploy string, interfaces ...string) {
+		t.Helper()
+		w.configure(t, vm(deploy, interfaces...))
+		if got := joined(w.actions(t)); got != "update" {
+			t.Errorf("the plan of %v wants %s", interfaces, got)
+		}
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.settled(t)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web").SystemID
+	apply("", eth0, storage)
+	static := []seenLink{{"static", lan, ip}}
+	links := func() [][]seenLink { return x.linksOf(t, "web", ip) }
+	if diff := cmp.Diff(static, links()[1]); diff != "" {
+		t.Errorf("links of storage (-want +got):\n%s", diff)
+	}
+	apply("", eth0)
+	if got := links(); len(got) != 1 {
+		t.Errorf("MAAS keeps the links %v", got)
+	}
+	apply(x.deploy(), eth0, storage)
+	if diff := cmp.Diff(static, links()[1]); diff != "" {
+		t.Errorf("links of storage once it is deployed (-want +got):\n%s", diff)
+	}
+	w.configure(t, vm(x.deploy(), eth0))
+	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`VM will be replaced MAAS deployed the VM with interfaces.storage, and changes no interface of a deployed machine`).MatchString(out) {
+		t.Errorf("the plan does not say why it replaces the VM:\n%s", out)
+	}
+	apply(x.deploy(), eth0, eth2, storage)
+	x.editInstance(t, "web", func(i *api.InstancePut) { delete(i.Devices, "eth2") })
+	apply(x.deploy(), eth0, eth2, storage)
+	if got := x.nicsOf(t, "web"); len(got) != 3 || x.machine(t, "web").SystemID != made {
+		t.Errorf("the VM has the NICs %v", got)
+	}
+	apply(x.deploy()+"\n  redeploy_triggers = { at = \"1\" }", eth0, eth2, storage)
+	w.run(t, "state", "rm", vmAddress)
+	w.run(t, "import", "-no-color", vmAddress, "web")
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	apply(x.deploy(), eth0, storage)
+	if got := x.nicsOf(t, "web"); len(got) != 2 || x.machine(t, "web").SystemID != made || slices.Contains(got, "") {
+		t.Errorf("the VM has the NICs %v", got)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1")(nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,160 @@
+package vm
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// nicOf is an interface in a configuration, and nicIn is it in a state.
+func nicOf(subnet, mode string) object {
+	o := object{"subnet": subnet}
+	if mode != "" {
+		o["mode"] = mode
+	}
+	return o
+}
+
+func nicIn(subnet, mode, mac string) object {
+	return nicOf(subnet, mode).With(object{"mac_address": mac, "ip_addresses": []string{}})
+}
+
+// TestInterfacesInPlace decides which interfaces come and go in place, and says in words why others
+// do not.
+func TestInterfacesInPlace(t *testing.T) {
+	t.Parallel()
+	const lan, dark = "10.0.0.0/24", "10.1.0.0/24"
+	made := object{"eth0": nicIn(lan, "", "00:16:3e:00:00:01")}
+	both := made.With(object{"eth1": nicIn(dark, "dhcp", "00:16:3e:00:00:02")})
+	cases := map[string]struct {
+		reason         string
+		have, want     object
+		added          []string // notes
+		status         string   // empty: Deployed
+		composed       bool     // by MAAS
+		known          string   // MAC that MAAS knows besides
+		comes, goes    []string
+		replaces       bool
+		why            string
+		unknownAddress bool // of the VM
+	}{
+		"Same":     {reason: "Nothing changes.", have: made, want: object{"eth0": nicOf(lan, "")}},
+		"Label":    {reason: "What the VM was made with may be called otherwise.", have: made, want: object{"a": nicOf(lan, "")}},
+		"DHCP":     {reason: "MAAS has nothing to do with it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, comes: []string{"eth1"}},
+		"LinkUp":   {reason: "It has no address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, comes: []string{"eth1"}},
+		"Auto":     {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "")}, replaces: true, why: "only to machines that are not deployed: interfaces.eth1 has mode auto"},
+		"Static":   {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "static")}, replaces: true, why: "only to machines that are not deployed: interfaces.eth1 has mode static"},
+		"Ready":    {reason: "MAAS gives addresses to it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "")}, status: "Ready", comes: []string{"eth1"}, unknownAddress: true},
+		"Composed": {reason: "MAAS has no call for it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, composed: true, replaces: true, why: "MAAS can neither add an interface"},
+		"First":    {reason: "The VM would boot from another network.", have: made, want: object{"a": nicOf(lan, "dhcp"), "eth0": nicOf(lan, "")}, replaces: true, why: "interfaces.a comes before the others"},
+		"Between":  {reason: "Labels tell which is which.", have: made.With(object{"eth2": nicIn(dark, "", "00:16:3e:00:00:03")}), want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp"), "eth2": nicOf(dark, "")}, comes: []string{"eth1"}},
+		"Removed":  {reason: "It was added in place.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, goes: []string{"eth1"}},
+		"Made":     {reason: "The VM was made with it.", have: both, want: object{"eth0": nicOf(lan, "")}, replaces: true, why: "interfaces.eth1 was made with the VM, and goes"},
+		"Swapped":  {reason: "One goes and another comes.", have: both, want: object{"eth0": nicOf(lan, ""), "stor": nicOf(dark, "dhcp")}, added: []string{"eth1"}, comes: []string{"stor"}, goes: []string{"eth1"}},
+		"Changed":  {reason: "It goes and comes.", have: both, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, added: []string{"eth1"}, comes: []string{"eth1"}},
+		"ChangedMade": {
+			reason: "The VM was made with it, and a plan shows what changes.", have: both, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, replaces: true,
+		},
+		"MadeAndMore": {
+			reason: "One change that replaces is enough.", have: made, want: object{"eth0": nicOf(dark, ""), "eth1": nicOf(dark, "dhcp")}, replaces: true, why: "interfaces.eth0 was made with the VM, and changes",
+		},
+		"KnownToMAAS": {
+			reason: "MAAS deployed the VM with it.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, known: "00:16:3e:00:00:02", goes: []string{"eth1"},
+			replaces: true, why: "MAAS deployed the VM with interfaces.eth1",
+		},
+		"KnownAndReady": {
+			reason: "MAAS takes it away.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, known: "00:16:3e:00:00:02", status: "Ready", goes: []string{"eth1"}, unknownAddress: true,
+		},
+		"Unnamed": {reason: "Who names none has what there is.", have: both, want: nil, added: []string{"eth1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			config := deployedConfig.With(object{"interfaces": tc.want})
+			if tc.want == nil {
+				config = deployedConfig.With(object{"interfaces": nil})
+			}
+			status := "Deployed"
+			if tc.status != "" {
+				status = tc.status
+			}
+			state := modelOf(t, deployedState.With(object{"interfaces": tc.have, "status": status}))
+			p := vmPlan{
+				config: modelOf(t, config), plan: modelOf(t, config), state: &state, notes: notes{AddedInterfaces: tc.added}, diags: &diags,
+				subnets: func(context.Context) ([]engine.Subnet, error) { return nil, nil },
+				resizes: func(context.Context) (bool, error) { return !tc.composed, nil },
+				shown: func(context.Context, string) (engine.VM, error) {
+					return engine.VM{Machine: engine.Machine{Interfaces: []engine.MachineInterface{{MAC: "00:16:3e:00:00:01"}, {MAC: tc.known}}}}, nil
+				},
+			}
+			p.plan.IPAddresses = state.IPAddresses
+			if replaces := (wiring{&p}).decide(t.Context()); replaces != tc.replaces || (p.wired.why == "") != (tc.why == "") || !strings.Contains(p.wired.why, tc.why) {
+				t.Errorf("%s\nwant replaced %v because %q, got %v, %q", tc.reason, tc.replaces, tc.why, replaces, p.wired.why)
+			}
+			if !tc.replaces {
+				if diff := cmp.Diff([][]string{tc.comes, tc.goes}, [][]string{p.wired.added, p.wired.removed}, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s\ncome and go (-want +got):\n%s", tc.reason, diff)
+				}
+			}
+			if p.plan.IPAddresses.IsUnknown() != tc.unknownAddress || diags.HasError() {
+				t.Errorf("%s\naddresses of the VM are %s, and %v", tc.reason, p.plan.IPAddresses, diags)
+			}
+		})
+	}
+}
+
+// TestRefreshAddedInterfaces: LXD tells of interfaces that MAAS does not know. One that is gone leaves
+// the state, and one that a run could not save comes into it.
+func TestRefreshAddedInterfaces(t *testing.T) {
+	t.Parallel()
+	nic := engine.AddedNIC{Device: "eth1", MAC: "00:16:3e:00:00:02", Bridge: "br1", Subnet: "10.1.0.0/24", Mode: "dhcp"}
+	eth0 := object{"eth0": nicIn("10.0.0.0/24", "", "00:16:3e:00:00:01")}
+	eth1 := nicIn("10.1.0.0/24", "dhcp", nic.MAC)
+	cases := map[string]struct {
+		reason string
+		state  object
+		notes  []string
+		seen   map[string]engine.AddedNIC // nil: nobody tells
+		want   object
+		labels []string
+	}{
+		"There":    {reason: "It is as it was.", state: eth0.With(object{"eth1": eth1}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.With(object{"eth1": eth1}), labels: []string{"eth1"}},
+		"Gone":     {reason: "Somebody took it away in LXD.", state: eth0.With(object{"eth1": eth1}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{}, want: eth0},
+		"Silent":   {reason: "The LXD does not answer.", state: eth0.With(object{"eth1": eth1}), notes: []string{"eth1"}, want: eth0.With(object{"eth1": eth1}), labels: []string{"eth1"}},
+		"Unsaved":  {reason: "A run ended in the midst.", state: eth0, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.With(object{"eth1": eth1.With(object{"bridge": "br1"})}), labels: []string{"eth1"}},
+		"Made":     {reason: "What the VM was made with stays, whatever LXD tells.", state: eth0.With(object{"eth1": eth1}), seen: map[string]engine.AddedNIC{}, want: eth0.With(object{"eth1": eth1})},
+		"Imported": {reason: "LXD tells the labels of what was added.", seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.With(object{"eth1": eth1.With(object{"bridge": "br1"})}), labels: []string{"eth1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			with := func(interfaces object) vmModel {
+				if interfaces == nil {
+					return modelOf(t, deployedState.With(object{"interfaces": nil}))
+				}
+				return modelOf(t, deployedState.With(object{"interfaces": interfaces}))
+			}
+			state, vm := with(tc.state), deployedVM()
+			vm.AddedNICs = tc.seen
+			vm.Interfaces = []engine.MachineInterface{{MAC: "00:16:3e:00:00:01", Name: "eth0", Links: []engine.InterfaceLink{{Mode: "auto", Subnet: "10.0.0.0/24"}}}}
+			state.forgetLost(t.Context(), tc.notes, vm, &diags)
+			state.refreshInterfaces(t.Context(), vm, &diags)
+			want := with(tc.want)
+			if !state.Interfaces.Equal(want.Interfaces) || diags.HasError() {
+				t.Errorf("%s\nwant %s\ngot %s\n%v", tc.reason, want.Interfaces, state.Interfaces, diags)
+			}
+			if labels := state.addedLabels(t.Context(), tc.notes, vm, &diags); !slices.Equal(labels, tc.labels) {
+				t.Errorf("%s\nwant the labels %v, got %v", tc.reason, tc.labels, labels)
+			}
+		})
+	}
+}
