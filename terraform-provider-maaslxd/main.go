@@ -3,15 +3,16 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"io"
 	"log"
 	"os"
+	rundebug "runtime/debug"
 
 	framework "github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
@@ -19,21 +20,39 @@ import (
 // version is set when a release is built: -ldflags "-X main.version=1.2.3".
 var version = "dev"
 
+// gcPercent lets the heap grow to five times of what is in use before it is collected. A
+// plan allocates 3 MB for each VM, and next to nothing of it stays: with Go's default, a
+// third of the CPU time of a plan went into collecting.
+const gcPercent = 400
+
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger and for Terraform to attach to this process")
 	flag.Parse()
 	if unread(*debug, os.LookupEnv) {
 		os.Setenv(sdkLogVariable, "off") //nolint:errcheck // the log is only longer than need be
 	}
+	if os.Getenv("GOGC") == "" {
+		rundebug.SetGCPercent(gcPercent)
+	}
 	served := provider.New(version)()
-	err := providerserver.Serve(context.Background(), func() framework.Provider { return served }, providerserver.ServeOpts{
-		Address: "registry.terraform.io/maaslxd/maaslxd",
-		Debug:   *debug,
-	})
+	err := serve(served, *debug)
 	if closer, ok := served.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// serve speaks with Terraform until it is done.
+func serve(p framework.Provider, debug bool) error {
+	server, err := newServer(p)
+	if err != nil {
+		return err
+	}
+	var options []tf6server.ServeOpt
+	if debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	return tf6server.Serve("registry.terraform.io/maaslxd/maaslxd", func() tfprotov6.ProviderServer { return server }, options...)
 }

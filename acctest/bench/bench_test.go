@@ -20,8 +20,12 @@ import (
 )
 
 // TestMain lets the test's program be the stand-in of the providers that it
-// has Terraform start.
+// has Terraform start, and the framework alone.
 func TestMain(m *testing.M) {
+	if os.Getenv(aloneVariable) != "" {
+		serveAlone()
+		os.Exit(0)
+	}
 	if provider := os.Getenv(providerVariable); provider != "" {
 		os.Exit(standIn(provider, os.Getenv(usageVariable)))
 	}
@@ -57,7 +61,7 @@ func TestAccBench(t *testing.T) {
 	b := bench{cli: found, log: t.Output(), began: time.Now(), load: report.Load(), journals: t.TempDir()}
 	err = b.measure(t.Context(), sides, []workload{
 		{kind: vms, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}},
-		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, turns: []turn{{10, reading}}},
+		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, copied: true, alone: true, turns: []turn{{10, reading}}},
 	})
 	if err == nil {
 		err = b.measure(t.Context(), sides[:1], []workload{{kind: hosts, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}}})
@@ -154,10 +158,10 @@ func TestParse(t *testing.T) {
 		err    string
 	}{
 		"Defaults":      {"Nothing need be said.", nil, ""},
-		"Small":         {"Reading and hosts may be left out.", []string{"-vms", "4, 8", "-reads", "", "-hosts", "", "-parallelism", "2"}, ""},
+		"Small":         {"Reading and hosts may be left out.", []string{"-vms", "4, 8", "-reads", "", "-growth", "", "-hosts", "", "-parallelism", "2"}, ""},
 		"HalfAPeer":     {"A configuration alone does nothing.", []string{"-peer-config", "x"}, "with -peer"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
-		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-hosts", ""}, "nothing to measure"},
+		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-growth", "", "-hosts", ""}, "nothing to measure"},
 		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
 		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
 	}
@@ -311,7 +315,7 @@ func TestProviderThatOutlives(t *testing.T) {
 	if err := sleeper.Wait(); err == nil {
 		t.Error("the process that outlived its command ran on to its end")
 	}
-	if got := measures[len(measures)-2].of(measurement{Used: got}, 1); got != "≥ 1.0 s" {
+	if got := measures[len(measures)-4].of(measurement{Used: got}, 1); got != "≥ 1.0 s" {
 		t.Errorf("the report says %q", got)
 	}
 	if _, err := readUsage(notes + "x"); err == nil {

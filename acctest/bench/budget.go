@@ -63,6 +63,16 @@ var budgets = []budget{
 		limit: share(40), have: calls,
 	},
 	{
+		name: "time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
+		fits: measuredAlone, timed: true,
+		limit: fixed(1.4), have: func(_ table, m measurement) float64 { return m.Alone.Wall },
+	},
+	{
+		name: "CPU time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
+		fits:  measuredAlone,
+		limit: fixed(1.2), have: func(_ table, m measurement) float64 { return m.Alone.CPU },
+	},
+	{
 		name:  "TCP connections of a command",
 		limit: fixed(16), have: func(_ table, m measurement) float64 { return float64(m.Connections) },
 	},
@@ -78,6 +88,18 @@ var budgets = []budget{
 		limit: fixed(1.15), have: func(_ table, m measurement) float64 { return m.overIdeal() },
 	},
 	{
+		name: "time of a destroy over simulated time, from ten waves on", kind: "VM", steps: []string{"destroy"},
+		fits:  func(t table) bool { return waves(t.n, t.parallelism) >= 10 },
+		timed: true,
+		limit: fixed(1.5), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+	},
+	{
+		name: "time to make hosts whose first boots differ, over what was drawn", kind: "host", steps: []string{"apply"},
+		fits:  func(t table) bool { return whole(t) && len(t.cells[0][0].Boots) > 0 },
+		timed: true,
+		limit: fixed(1.3), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+	},
+	{
 		name: "median time of a VM from its release to its delete, over simulated time", kind: "VM", steps: []string{"destroy"},
 		fits: whole, limit: fixed(1.9), have: spanned,
 	},
@@ -86,6 +108,10 @@ var budgets = []budget{
 		fits: whole, limit: fixed(1.7), have: spanned,
 	},
 }
+
+// measuredAlone tells that each step was done with the framework alone, too, and with so
+// many VMs that neither Terraform's start nor the provider's is most of it.
+func measuredAlone(t table) bool { return t.n >= 100 && t.cells[0][0].Alone != nil }
 
 // whole tells that a table is of a whole workload, and not of a test's.
 func whole(t table) bool { return t.n >= 10 }

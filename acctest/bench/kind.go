@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
@@ -32,6 +33,38 @@ var hosts = kind{
 	created:   func(l sim.Latency) time.Duration { return l.Deploy + l.FirstBoot + l.Inventory },
 	destroyed: func(l sim.Latency) time.Duration { return l.Release },
 	world:     hostWorld, left: hostsLeft,
+}
+
+// lateHosts are hosts whose first boots take random times.
+var lateHosts = func() kind {
+	k := hosts
+	k.many = "hosts with first boots that differ"
+	return k
+}()
+
+// boots is what the first boots of the hosts took, from the shortest on.
+func (w *workspace) boots() (drawn []time.Duration) {
+	for _, m := range w.maas.Machines() {
+		if m.FirstBoot > 0 {
+			drawn = append(drawn, time.Duration(m.FirstBoot*float64(time.Second)))
+		}
+	}
+	slices.Sort(drawn)
+	return drawn
+}
+
+// drawnTimes is what MAAS needs for hosts with these first boots, and for the one in the
+// middle. Each takes the rest of its time besides. No order of so many at once is shorter
+// than the longest of them, or than all of them evenly spread.
+func drawnTimes(boots []time.Duration, parallelism int, rest time.Duration) (all, one time.Duration) {
+	if len(boots) == 0 {
+		return 0, 0
+	}
+	for _, b := range boots {
+		all += b + rest
+	}
+	all /= time.Duration(parallelism)
+	return max(all, boots[len(boots)-1]+rest), boots[len(boots)/2] + rest
 }
 
 // vmsLeft is how many VMs are in the simulated LXDs, and how many of them MAAS

@@ -1,7 +1,7 @@
 // Bench measures what a Terraform provider asks of MAAS, and of the machine
 // that it runs on, and holds it to budgets.
 //
-//	bench [-bin DIR] [-vms N,N] [-reads N] [-hosts N] [-parallelism P,P]
+//	bench [-bin DIR] [-vms N,N] [-reads N] [-growth N,N] [-hosts N] [-parallelism P,P]
 //	      [-markdown] [-journals DIR] [-peer BINARY [-peer-config DIR]]
 //
 // A real Terraform or OpenTofu creates, plans, changes and destroys VMs on a
@@ -10,6 +10,12 @@
 // connections and machine objects come from the simulator's journal; CPU time
 // and memory are the provider processes' own, without Terraform's. Where a
 // budget is missed, bench says which and exits with 1.
+//
+// Plans and refreshes of many VMs are done once more with a provider that has the same
+// schemas and does nothing: what remains is the cost of Terraform's plugin framework.
+// Plans of thousands of VMs must cost no more for each than those of fewer. These VMs are
+// copies of one that our provider has made. Of the first number of hosts, first boots that
+// take random times are measured, too.
 //
 // -peer does the same work with another provider, on a MAAS of the same kind
 // in the same run, and prints it as a second column. Without -peer-config it is
@@ -37,6 +43,10 @@ import (
 )
 
 func main() {
+	if os.Getenv(aloneVariable) != "" {
+		serveAlone()
+		return
+	}
 	if provider := os.Getenv(providerVariable); provider != "" {
 		os.Exit(standIn(provider, os.Getenv(usageVariable)))
 	}
@@ -59,6 +69,7 @@ type options struct {
 	bin              string
 	peer, peerConfig string
 	vms, reads       numbers
+	growth           numbers
 	hosts            numbers
 	parallelism      numbers
 	markdown         bool
@@ -66,7 +77,7 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{vms: numbers{10, 100}, reads: numbers{1000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
+	o := options{vms: numbers{10, 100}, reads: numbers{1000}, growth: numbers{1000, 5000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.bin, "bin", "bin", "`directory` of the built provider")
@@ -74,6 +85,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.peerConfig, "peer-config", "", "`directory` of its configuration; by default that for canonical/maas")
 	f.Var(&o.vms, "vms", "`numbers` of VMs to create, plan, change and destroy, comma separated")
 	f.Var(&o.reads, "reads", "`numbers` of VMs to plan and refresh only; empty for none")
+	f.Var(&o.growth, "growth", "`numbers` of VMs to plan, whose costs for each are compared; empty for none")
 	f.Var(&o.hosts, "hosts", "`numbers` of machines to make hosts of, plan, change and destroy; empty for none")
 	f.Var(&o.parallelism, "parallelism", "`numbers` of operations that Terraform may do at once")
 	f.StringVar(&o.journals, "journals", "", "`directory` to write each step's journal to, as JSON")
@@ -88,8 +100,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-peer-config is a configuration for a provider: name its binary with -peer")
 	case len(o.parallelism) == 0:
 		return o, errors.New("-parallelism: name at least one number, as 10")
-	case len(o.vms)+len(o.reads)+len(o.hosts) == 0:
-		return o, errors.New("-vms, -reads and -hosts are all empty: there is nothing to measure")
+	case len(o.vms)+len(o.reads)+len(o.growth)+len(o.hosts) == 0:
+		return o, errors.New("-vms, -reads, -growth and -hosts are all empty: there is nothing to measure")
 	}
 	return o, nil
 }

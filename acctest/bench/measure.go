@@ -24,11 +24,13 @@ type measurement struct {
 	AllowedLooks int            // the most of them that are in pace; see allowedLooks
 	Connections  int
 	Wall         time.Duration
-	Ideal        time.Duration // what MAAS itself needs; zero: nothing to compare with
-	Span         time.Duration // median of the machines: from the first write to the last one
-	IdealSpan    time.Duration // what MAAS itself needs for one; zero: nothing to compare with
-	Others       float64       // the share of the CPUs that others used; zero, too, where that is unknown
+	Ideal        time.Duration   // what MAAS itself needs; zero: nothing to compare with
+	Span         time.Duration   // median of the machines: from the first write to the last one
+	IdealSpan    time.Duration   // what MAAS itself needs for one; zero: nothing to compare with
+	Others       float64         // the share of the CPUs that others used; zero, too, where that is unknown
+	Boots        []time.Duration // what the first boots of hosts took, from the shortest on, where they differ
 	Used         usage
+	Alone        *beside // compared with the framework alone; nil: not measured
 }
 
 // regionTag is the tag by which our own provider knows a MAAS.

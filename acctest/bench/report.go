@@ -24,11 +24,22 @@ var measures = []struct {
 	{"TCP connections", func(m measurement, _ int) string { return strconv.Itoa(m.Connections) }},
 	{"wall time", func(m measurement, _ int) string { return seconds(m.Wall) }},
 	{"over simulated time", func(m measurement, _ int) string { return ratio(m) }},
+	{"first boots", func(m measurement, _ int) string { return drawn(m.Boots) }},
 	{"CPUs used by others", func(m measurement, _ int) string { return report.Percent(m.Others) }},
 	{"provider CPU time", func(m measurement, _ int) string { return atLeast(m.Used) + seconds(m.Used.CPU) }},
 	{"provider peak memory", func(m measurement, _ int) string {
 		return atLeast(m.Used) + strconv.FormatInt(m.Used.PeakKiB/1024, 10) + " MiB"
 	}},
+	{"wall time over the framework's alone", func(m measurement, _ int) string { return overAlone(m, func(b beside) float64 { return b.Wall }) }},
+	{"CPU time over the framework's alone", func(m measurement, _ int) string { return overAlone(m, func(b beside) float64 { return b.CPU }) }},
+}
+
+// overAlone is a figure over that of the framework alone.
+func overAlone(m measurement, of func(beside) float64) string {
+	if m.Alone == nil {
+		return report.Nothing
+	}
+	return strconv.FormatFloat(of(*m.Alone), 'f', 2, 64)
 }
 
 func each(calls, n int) string {
@@ -42,6 +53,14 @@ func ratio(m measurement) string {
 		return report.Nothing
 	}
 	return strconv.FormatFloat(m.overIdeal(), 'f', 2, 64)
+}
+
+// drawn tells the shortest and the longest first boot.
+func drawn(boots []time.Duration) string {
+	if len(boots) == 0 {
+		return report.Nothing
+	}
+	return seconds(boots[0]) + " to " + seconds(boots[len(boots)-1])
 }
 
 // overIdeal is the wall time over what MAAS itself needs.

@@ -25,6 +25,7 @@ type side struct {
 	name   string // heads the column
 	binary string // absolute path
 	source string // as required_providers has it
+	ours   bool   // it is the one that budgets are for
 	config fs.FS  // with *.tf files at its root for VMs, and in hosts for hosts
 }
 
@@ -38,6 +39,7 @@ func ourSide(binary string) (side, error) {
 	if err != nil {
 		return side{}, fmt.Errorf("%w; run make build, or name its directory with -bin", err)
 	}
+	s.ours = true
 	return s, nil
 }
 
@@ -52,7 +54,7 @@ func newSide(name, binary string, config fs.FS) (side, error) {
 		return side{}, fmt.Errorf("%s is a directory; name the provider's binary", binary)
 	}
 	source, err := sourceOf(config)
-	return side{name, binary, source, config}, err
+	return side{name: name, binary: binary, source: source, config: config}, err
 }
 
 // sourceLine is a provider's address in required_providers. A module's source

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,20 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/maaslxd/maaslxd/acctest/bench/alone"
 )
+
+// aloneVariable makes this program the framework alone, in a provider's place.
+const aloneVariable = "MAASLXD_BENCH_ALONE"
+
+// serveAlone is that provider.
+func serveAlone() {
+	if err := alone.Serve(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
 
 // Variables that make this program a provider's stand-in. Terraform passes
 // its environment on.
@@ -28,6 +42,9 @@ func standIn(provider, notes string) int {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return strings.HasPrefix(entry, providerVariable+"=") || strings.HasPrefix(entry, usageVariable+"=")
 	})
+	if self, err := os.Executable(); err == nil && self == provider {
+		cmd.Env = append(cmd.Env, aloneVariable+"=yes")
+	}
 	// An interrupt of the terminal reaches the provider, too, and is its matter.
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)

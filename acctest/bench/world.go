@@ -24,6 +24,14 @@ var simulated = sim.Latency{
 	FirstBoot: 3 * time.Second, Inventory: 500 * time.Millisecond,
 }
 
+// differing are those times with first boots of 2 to 20 s: what a provider has learned of
+// one host says nothing of the next.
+var differing = func() sim.Latency {
+	l := simulated
+	l.FirstBoot, l.FirstBootMost = 2*time.Second, 20*time.Second
+	return l
+}()
+
 // instant is a MAAS in which only calls take time: for making VMs that are
 // then read.
 var instant = sim.Latency{Call: simulated.Call}

@@ -223,7 +223,8 @@ func latencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	}{
 		"call": {&l.Call, "every call"}, "compose": {&l.Compose, "composing"},
 		"commission": {&l.Commission, "commissioning"}, "deploy": {&l.Deploy, "deploying"}, "first-boot": {&l.FirstBoot, "running user-data, after Deployed,"},
-		"release": {&l.Release, "releasing"}, "power-on": {&l.PowerOn, "powering on"},
+		"first-boot-most": {&l.FirstBootMost, "the longest first boot, where they take random times from -first-boot on,"},
+		"release":         {&l.Release, "releasing"}, "power-on": {&l.PowerOn, "powering on"},
 		"power-off": {&l.PowerOff, "powering off"}, "refresh": {&l.Refresh, "discovering a VM host"},
 		"inventory": {&l.Inventory, "the inventory of a new VM host"}, "delete": {&l.Delete, "deleting a VM"},
 	} {

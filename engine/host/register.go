@@ -18,10 +18,18 @@ import (
 const probeAgain = 10 * time.Second
 
 // probeAfter is the pause before the next look at an LXD that has not answered at
-// so many looks: 1, 1, 1, 2, 2, 4, 4, 8, 8 and then 10 s. A first boot may be over
-// soon, and else takes minutes.
+// so many looks: 1, 1, 1.5, 2 and so on to 4.5 s, then 8, and then 10 s. A first boot may
+// be over soon, and else takes minutes. A boot of 11 to 23 s is waited for a third
+// longer than it takes, at most. With pauses that double it is half as long again, and
+// these take one look more.
 func probeAfter(looks int) time.Duration {
-	return min(probeAgain, time.Second<<min(max(0, looks-2)/2, 4))
+	switch {
+	case looks <= 9:
+		return max(time.Second, time.Duration(looks)*time.Second/2)
+	case looks == 10:
+		return 8 * time.Second
+	}
+	return probeAgain
 }
 
 // record finds the VM host of a key: by the tag that Register left with it, by

@@ -85,6 +85,9 @@ func (m Model) check() error {
 			return fmt.Errorf("latency.%s: %v is negative", name, *d)
 		}
 	}
+	if l := m.Latency; l.FirstBootMost != 0 && l.FirstBootMost < l.FirstBoot {
+		return fmt.Errorf("latency.first_boot_most: %v is shorter than first_boot, %v", l.FirstBootMost, l.FirstBoot)
+	}
 	for _, check := range []func() error{m.Nasty.check, m.checkLXDListen, m.checkKeys, m.checkNames, m.checkSubnets, m.checkHosts, m.checkMachines} {
 		if err := check(); err != nil {
 			return err

@@ -318,3 +318,53 @@ func TestBridgeLives(t *testing.T) {
 
 // number is an id as paths have it.
 func number(id any) string { return fmt.Sprint(int(id.(float64))) }
+
+// TestFirstBootsDiffer: first boots take random times, which a seed repeats.
+func TestFirstBootsDiffer(t *testing.T) {
+	t.Parallel()
+	const least, most = 2 * time.Second, 20 * time.Second
+	drawn := func(t *testing.T) (boots []time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			m := sim.Model{Latency: sim.Latency{Deploy: time.Minute, FirstBoot: least, FirstBootMost: most}, Seed: 7}
+			for _, name := range []string{"m1", "m2", "m3", "m4"} {
+				m.Machines = append(m.Machines, sim.MachineModel{Hostname: name, Cores: 8, MemoryMiB: 16384})
+			}
+			c := world(t, m)
+			for _, name := range []string{"m1", "m2", "m3", "m4"} {
+				id := c.idOf(name)
+				c.bridge(id)
+				c.must("POST", "machines/?op=allocate", "system_id="+id, "agent_name=fleet/"+name)
+				c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(fleetData())))
+			}
+			began := time.Now()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			for _, m := range c.sim.Machines() {
+				boots = append(boots, time.Duration(m.FirstBoot*float64(time.Second)))
+			}
+			up := func() int { return len(c.sim.LXDs()) }
+			if have := up(); have != 0 {
+				t.Errorf("%d LXDs are up %v after the deployment began", have, time.Since(began))
+			}
+			time.Sleep(slices.Max(boots) - 100*time.Millisecond)
+			synctest.Wait()
+			if have := up(); have != 3 {
+				t.Errorf("%d LXDs are up before the longest first boot ends, want 3", have)
+			}
+			time.Sleep(200 * time.Millisecond)
+			synctest.Wait()
+			if have := up(); have != 4 {
+				t.Errorf("%d LXDs are up after the longest first boot, want 4", have)
+			}
+		})
+		return boots
+	}
+	boots := drawn(t)
+	if diff := cmp.Diff(boots, drawn(t)); diff != "" {
+		t.Errorf("the same seed draws other times (-first +second):\n%s", diff)
+	}
+	sorted := slices.Sorted(slices.Values(boots))
+	if len(slices.Compact(sorted)) != 4 || sorted[0] < least || sorted[3] > most {
+		t.Errorf("first boots take %v, want four different times from %v to %v", boots, least, most)
+	}
+}

@@ -252,6 +252,10 @@ type Latency struct {
 	// FirstBoot is the time from Deployed until the user-data has run: MAAS
 	// says Deployed when the machine fetches it. Flag: -first-boot.
 	FirstBoot time.Duration
+	// FirstBootMost is the longest first boot where they differ: each takes a time
+	// between FirstBoot and this one, drawn by Seed, the machine's name and how often
+	// it has booted. If zero, all take FirstBoot. Flag: -first-boot-most.
+	FirstBootMost time.Duration
 	// Release is the time from Releasing to Ready. Flag: -release.
 	Release time.Duration
 	// PowerOn and PowerOff are the times that LXD needs. While they run,

@@ -32,6 +32,7 @@ func TestContradictions(t *testing.T) {
 		"Image":       {sim.Model{Images: []string{"noble"}}, "images"},
 		"Subnet":      {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.1/24"}}}, "subnets[0].cidr"},
 		"Gateway":     {sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.0.0.0/24", Gateway: "10.1.0.1"}}}, "subnets[0].gateway"},
+		"FirstBoots":  {sim.Model{Latency: sim.Latency{FirstBoot: 2, FirstBootMost: 1}}, "first_boot_most"},
 		"Latency":     {sim.Model{Latency: sim.Latency{Deploy: -1}}, "latency.deploy"},
 		"Cores":       {host(func(h *sim.HostModel) { h.Cores = 0 }), "hosts[0].cores"},
 		"HostZone":    {host(func(h *sim.HostModel) { h.Zone = "az9" }), "hosts[0].zone"},

@@ -12,7 +12,7 @@ import (
 func (l *Latency) durations() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"call": &l.Call, "compose": &l.Compose, "commission": &l.Commission,
-		"deploy": &l.Deploy, "first_boot": &l.FirstBoot, "release": &l.Release, "power_on": &l.PowerOn,
+		"deploy": &l.Deploy, "first_boot": &l.FirstBoot, "first_boot_most": &l.FirstBootMost, "release": &l.Release, "power_on": &l.PowerOn,
 		"power_off": &l.PowerOff, "refresh": &l.Refresh,
 		"inventory": &l.Inventory, "delete": &l.Delete,
 	}

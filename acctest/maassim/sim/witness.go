@@ -130,6 +130,9 @@ type Machine struct {
 	// SwapOn tells that what was deployed has swap, as curtin makes it unless
 	// swap_size is 0: a kubelet does not start there.
 	SwapOn bool `json:"swap_on,omitempty"`
+	// FirstBoot is what its last first boot takes in seconds; zero: none has begun, or it
+	// takes no time.
+	FirstBoot float64 `json:"first_boot_s,omitempty"`
 }
 
 // Instances are the VMs that are really in the LXDs.
@@ -216,7 +219,8 @@ func publicMachine(m *world.Machine) Machine {
 		Description: m.Description, Owner: request.OwnerText(m), PowerState: m.PowerState, PowerBusy: m.Power.Pending(), Zone: m.Zone.Name,
 		Pool: m.Pool.Name, Domain: m.Domain.Name, Tags: slices.Clone(rest.List(m.Tags)), Host: request.PodName(m),
 		HostedHosts: machines.HostedBy(m), Cores: m.Cores, MemoryMiB: m.MemoryMiB, IPAddresses: rest.List(m.Addresses()), Locked: m.Locked,
-		SwapOn: m.SwapOn && m.Status == world.StatusDeployed,
+		FirstBoot: m.BootTook.Seconds(),
+		SwapOn:    m.SwapOn && m.Status == world.StatusDeployed,
 	}
 	if message := m.StatusEvent.Message(); message != nil {
 		out.StatusMessage = *message

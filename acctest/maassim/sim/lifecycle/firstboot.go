@@ -41,7 +41,7 @@ func StartFirstBoot(m *world.Machine) {
 		m.Note("DEBUG", CloudInit, "'cloudinit' running modules for final", "")
 		return
 	}
-	m.Boot = m.World.Later(m.World.Latency.FirstBoot, func() { _ = passFirstBoot(m) })
+	m.Boot = m.StartBoot(func() { _ = passFirstBoot(m) })
 }
 
 // passFirstBoot is the end of the user-data: with an LXD, if it made one. It is

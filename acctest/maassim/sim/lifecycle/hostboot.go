@@ -34,7 +34,7 @@ func startHostBoot(m *world.Machine) {
 	if m.BootHeld = m.FirstBoot == world.BootNever; m.BootHeld {
 		return
 	}
-	m.Progress = m.World.Later(m.World.Latency.FirstBoot, func() {
+	m.Progress = m.StartBoot(func() {
 		if !passFirstBoot(m) {
 			return
 		}

@@ -3,6 +3,7 @@ package world
 import (
 	"net"
 	"slices"
+	"time"
 )
 
 // FirstBoot says how the user-data of a deployed machine ends.
@@ -19,6 +20,16 @@ const (
 	// user-data. An LXD is looked for at the machine's address when MAAS does.
 	BootReal FirstBoot = "real"
 )
+
+// StartBoot draws how long the machine's first boot takes, and runs what is at its end.
+func (m *Machine) StartBoot(end func()) *Job {
+	l := m.World.Latency
+	m.BootTook = l.FirstBoot
+	if most := l.FirstBootMost; most > l.FirstBoot {
+		m.BootTook += time.Duration(m.World.Nasty.Draw("first boot "+m.Hostname) * float64(most-l.FirstBoot))
+	}
+	return m.World.Later(m.BootTook, end)
+}
 
 // listensAt says whether an LXD on a machine answers at host:port: at each of
 // the machine's addresses and names, unless it is bound to one.

@@ -65,9 +65,10 @@ type Machine struct {
 	Events                    []*Event
 	StatusEvent               *Event // the last one that is more than a trace
 
-	FirstBoot   FirstBoot // how user-data ends
-	VendorData  string    // what MAAS adds to it
-	BootMessage string    // why it fails
+	FirstBoot   FirstBoot     // how user-data ends
+	VendorData  string        // what MAAS adds to it
+	BootMessage string        // why it fails
+	BootTook    time.Duration // what the last first boot takes that began
 
 	HostData     []byte      // MAAS's vendor data, where it becomes a VM host
 	RegisterHost func() bool // the end of such a deployment; false: it failed

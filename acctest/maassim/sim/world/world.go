@@ -163,6 +163,7 @@ func UserNamed(w *World, name string) *User {
 type Latency struct {
 	Call, Compose, Commission time.Duration
 	Deploy, FirstBoot         time.Duration
+	FirstBootMost             time.Duration
 	Release                   time.Duration
 	PowerOn, PowerOff         time.Duration
 	Refresh, Inventory        time.Duration

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+)
+
+// rounds is how often a step is done with either provider, by turns: one that another
+// program has disturbed is not the median.
+const rounds = 3
+
+// beside is what a step took with our provider, over what it took with the framework
+// alone: the median of the rounds.
+type beside struct{ Wall, CPU float64 }
+
+// round is a step, done with our provider and with the framework alone.
+type round struct {
+	ours, alone measurement
+	journal     sim.Journal // of ours
+}
+
+func (r round) wall() float64 { return r.ours.Wall.Seconds() / r.alone.Wall.Seconds() }
+
+func (r round) cpu() float64 { return r.ours.Used.CPU.Seconds() / r.alone.Used.CPU.Seconds() }
+
+// besideAlone does a step with our provider and with the framework alone, by turns. Its
+// measurement is that of the round with the median of the wall times' ratios. Others are
+// the ones that disturbed either half of it.
+func (w *workspace) besideAlone(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
+	var done []round
+	for n := range rounds {
+		r, err := w.round(ctx, s, l, parallelism, n%2 == 1)
+		if err != nil {
+			return measurement{}, sim.Journal{}, err
+		}
+		done = append(done, r)
+	}
+	cpu := median(done, round.cpu).cpu()
+	r := median(done, round.wall)
+	r.ours.Alone = &beside{Wall: r.wall(), CPU: cpu}
+	r.ours.Others = max(r.ours.Others, r.alone.Others)
+	return r.ours, r.journal, nil
+}
+
+// round does the step with both. Who comes first changes from round to round.
+func (w *workspace) round(ctx context.Context, s step, l workload, parallelism int, aloneFirst bool) (r round, err error) {
+	if aloneFirst {
+		if r.alone, err = w.alone(ctx, s, parallelism); err != nil {
+			return r, err
+		}
+	}
+	if r.ours, r.journal, err = w.step(ctx, s, l, parallelism); err != nil || aloneFirst {
+		return r, err
+	}
+	r.alone, err = w.alone(ctx, s, parallelism)
+	return r, err
+}
+
+// median is the round in the middle, by a figure.
+func median(of []round, by func(round) float64) round {
+	sorted := slices.SortedFunc(slices.Values(of), func(a, b round) int { return cmp.Compare(by(a), by(b)) })
+	return sorted[len(sorted)/2]
+}
+
+// alone does a step with the framework alone, on the state that our provider has left.
+func (w *workspace) alone(ctx context.Context, s step, parallelism int) (measurement, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return measurement{}, err
+	}
+	m, _, err := w.do(ctx, s.command(parallelism), []string{"TF_VAR_changed=false", providerVariable + "=" + self})
+	switch {
+	case err != nil:
+		return m, fmt.Errorf("with the framework alone: %w", err)
+	case m.Calls != 0:
+		return m, fmt.Errorf("with the framework alone: MAAS was called %d times", m.Calls)
+	}
+	return m, nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	framework "github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// frameworkServer is all that the framework serves.
+type frameworkServer interface {
+	tfprotov6.ProviderServerWithListResource
+	tfprotov6.ProviderServerWithActions
+	tfprotov6.ProviderServerWithStateStores
+}
+
+// newServer serves the provider, and keeps nothing of the reads and plans that are over.
+func newServer(p framework.Provider) (tfprotov6.ProviderServer, error) {
+	server := providerserver.NewProtocol6(p)()
+	whole, ok := server.(frameworkServer)
+	if !ok {
+		return nil, fmt.Errorf("the plugin framework's %T serves no lists, actions or state stores", server)
+	}
+	return forgetful{whole}, nil
+}
+
+// forgetful takes the contexts of a plan's calls away from the framework once they are
+// over. The framework holds all of them until Terraform stops the provider, and each
+// holds its gRPC stream: 40 KB a call, and four calls for each resource of a plan. See
+// docs/design/framework-performance.md.
+type forgetful struct{ frameworkServer }
+
+// ValidateResourceConfig is the framework's.
+func (f forgetful) ValidateResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return forget(ctx, req, f.frameworkServer.ValidateResourceConfig)
+}
+
+// UpgradeResourceState is the framework's.
+func (f forgetful) UpgradeResourceState(
+	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return forget(ctx, req, f.frameworkServer.UpgradeResourceState)
+}
+
+// ReadResource is the framework's.
+func (f forgetful) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return forget(ctx, req, f.frameworkServer.ReadResource)
+}
+
+// PlanResourceChange is the framework's.
+func (f forgetful) PlanResourceChange(
+	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return forget(ctx, req, f.frameworkServer.PlanResourceChange)
+}
+
+// forget makes a call with a context that lets go of ctx at its end.
+func forget[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
+	of := &callContext{}
+	of.call.Store(&ctx)
+	defer of.call.Store(&over)
+	return call(of, req)
+}
+
+// over is the context of all calls that are over.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// callContext is the context of a call, and one that has ended after that.
+type callContext struct {
+	call atomic.Pointer[context.Context]
+}
+
+// Deadline is that of the call.
+func (c *callContext) Deadline() (time.Time, bool) { return (*c.call.Load()).Deadline() }
+
+// Done is closed when the call has ended.
+func (c *callContext) Done() <-chan struct{} { return (*c.call.Load()).Done() }
+
+// Err says why.
+func (c *callContext) Err() error { return (*c.call.Load()).Err() }
+
+// Value is one of the call's; none of one that has ended.
+func (c *callContext) Value(key any) any { return (*c.call.Load()).Value(key) }

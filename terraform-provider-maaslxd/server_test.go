@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
+)
+
+// keeper holds on to the contexts of its calls, as the framework does.
+type keeper struct {
+	frameworkServer
+	kept []context.Context
+}
+
+func (k *keeper) keep(ctx context.Context) error {
+	inner, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	if inner.Err() != nil || inner.Value(key{}) != "value" {
+		return errors.New("the call's context is not that of its caller")
+	}
+	k.kept = append(k.kept, ctx)
+	return nil
+}
+
+func (k *keeper) ValidateResourceConfig(
+	ctx context.Context, _ *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return &tfprotov6.ValidateResourceConfigResponse{}, k.keep(ctx)
+}
+
+func (k *keeper) UpgradeResourceState(
+	ctx context.Context, _ *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return &tfprotov6.UpgradeResourceStateResponse{}, k.keep(ctx)
+}
+
+func (k *keeper) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return &tfprotov6.ReadResourceResponse{}, k.keep(ctx)
+}
+
+func (k *keeper) PlanResourceChange(
+	ctx context.Context, _ *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return &tfprotov6.PlanResourceChangeResponse{}, k.keep(ctx)
+}
+
+type key struct{}
+
+// TestForgetful: what the framework keeps of a call that is over leads to nothing.
+func TestForgetful(t *testing.T) {
+	t.Parallel()
+	k := &keeper{}
+	f := forgetful{k}
+	ctx := context.WithValue(t.Context(), key{}, "value")
+	_, validated := f.ValidateResourceConfig(ctx, nil)
+	_, upgraded := f.UpgradeResourceState(ctx, nil)
+	_, read := f.ReadResource(ctx, nil)
+	_, planned := f.PlanResourceChange(ctx, nil)
+	if err := errors.Join(validated, upgraded, read, planned); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.kept) != 4 {
+		t.Fatalf("%d calls came through, want 4", len(k.kept))
+	}
+	for n, kept := range k.kept {
+		_, limited := kept.Deadline()
+		if kept.Err() == nil || kept.Value(key{}) != nil || limited {
+			t.Errorf("the context of call %d is not over: %v, %v", n, kept.Err(), kept.Value(key{}))
+		}
+		select {
+		case <-kept.Done():
+		default:
+			t.Errorf("call %d is not done", n)
+		}
+	}
+}
+
+// TestForgetfulCancel: a call ends with its caller's context.
+func TestForgetfulCancel(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := forget(ctx, 0, func(ctx context.Context, _ int) (int, error) {
+		inner, stop := context.WithTimeout(ctx, time.Hour)
+		defer stop()
+		cancel()
+		<-inner.Done()
+		return 0, inner.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v, want that it was cancelled", err)
+	}
+}
+
+// TestNewServer: the framework serves all that the provider has.
+func TestNewServer(t *testing.T) {
+	t.Parallel()
+	server, err := newServer(provider.New("test")())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := server.(frameworkServer); !ok {
+		t.Errorf("%T serves less than the framework", server)
+	}
+}
