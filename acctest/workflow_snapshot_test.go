@@ -218,3 +218,37 @@ func TestAccSnapshotRefused(t *testing.T) {
 	w.settled(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
+
+// TestAccWorkflowActionsCLI has the CLI invoke the actions that change a VM for good: a snapshot
+// before something is done to it, the way back, and an installation from scratch.
+func TestAccWorkflowActionsCLI(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t, served)
+	needBoots(t)
+	invoked := func(kind, name, body string) string {
+		return "action \"maaslxd_" + kind + "\" \"" + name + "\" {\n  config {\n    machine = maaslxd_vm.test.id\n" + body + "  }\n}\n"
+	}
+	w := newWorkspace(t, x.reaching(node1()+guest("web", smallDisks, x.deploy())+
+		invoked("snapshot", "before", "    name = \"before\"\n")+
+		invoked("restore", "before", "    name = \"before\"\n    allow_stopping = true\n")+
+		invoked("redeploy", "again", "")))
+	w.needs114(t)
+	invoke := func(action string) {
+		t.Helper()
+		w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_"+action)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	made := x.machine(t, "web")
+	invoke("snapshot.before")
+	if diff := cmp.Diff([]string{"before"}, x.snapshotsOf(t, "web")); diff != "" {
+		t.Errorf("snapshots (-want +got):\n%s", diff)
+	}
+	invoke("restore.before")
+	x.until(t, "web is on", func() bool { return x.machine(t, "web").PowerState == "on" })
+	invoke("redeploy.again")
+	if now := x.machine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" {
+		t.Errorf("it is %s, %s", now.SystemID, now.StatusName)
+	}
+	w.settled(t)
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
