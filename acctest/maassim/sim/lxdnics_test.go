@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/canonical/lxd/shared/api"
@@ -49,26 +50,50 @@ func TestLXDPlugsNICs(t *testing.T) {
 	if err := add(1, "nobr"); err == nil {
 		t.Error("a NIC was plugged into a bridge that is not there")
 	}
-	for n := 1; n <= 4; n++ {
-		if err := add(n, "maasbr0"); err != nil {
-			t.Errorf("NIC %d: %v", n, err)
+	steps := []struct {
+		reason   string
+		adds     string // number of a NIC
+		drops    string
+		says     string // empty: LXD does it
+		restarts bool
+	}{
+		{reason: "The port is free.", adds: "1"},
+		{reason: "So is the next one.", adds: "2"},
+		{reason: "It gives its port back.", drops: "1"},
+		{reason: "It would have the port of eth2.", adds: "3", says: "PCI: slot 0 function 0 not available"},
+		{reason: "It has the port that eth1 had.", adds: "1"},
+		{reason: "Its name comes last.", adds: "3"},
+		{reason: "Its name comes last.", adds: "4"},
+		{reason: "There are four for NICs that come.", adds: "5", says: "Bus not found"},
+		{reason: "It gives its port back.", drops: "2"},
+		{reason: "The start moves the ports of eth3 and eth4.", adds: "2", says: "PCI: slot 0 function 0 not available", restarts: true},
+		{reason: "Its name comes last.", adds: "5"},
+	}
+	for _, step := range steps {
+		if step.restarts {
+			power("stop")
+			power("start")
+		}
+		err := change(func(devices map[string]map[string]string) {
+			if step.adds != "" {
+				name, d := nic(int(step.adds[0]-'0'), "maasbr0")
+				devices[name] = d
+			}
+			delete(devices, "eth"+step.drops)
+		})
+		if (err == nil) != (step.says == "") || err != nil && !strings.Contains(err.Error(), step.says) {
+			t.Errorf("%s\nadds %q, drops %q: want %q, got %v", step.reason, step.adds, step.drops, step.says, err)
 		}
 	}
-	if err := add(5, "maasbr0"); err == nil {
-		t.Error("there was a fifth slot")
-	}
-	if err := change(func(devices map[string]map[string]string) { delete(devices, "eth4") }); err != nil {
-		t.Error(err)
-	}
-	if err := add(5, "maasbr0"); err != nil {
-		t.Errorf("a slot was free: %v", err)
+	if macs := maas.sim.Instances()[0].MACs; len(macs) != 5 {
+		t.Errorf("it has the NICs %v", macs)
 	}
 	power("stop")
-	power("start")
-	if err := add(6, "maasbr0"); err != nil {
-		t.Errorf("the slots are free again after a start: %v", err)
+	if err := change(func(devices map[string]map[string]string) { devices["gpu0"] = map[string]string{"type": "gpu"} }); err != nil {
+		t.Fatal(err)
 	}
-	if macs := maas.sim.Instances()[0].MACs; len(macs) != 6 {
-		t.Errorf("it has the NICs %v", macs)
+	power("start")
+	if err := add(6, "maasbr0"); err == nil || !strings.Contains(err.Error(), "in use by gpu0") {
+		t.Errorf("the GPU has the port after those of the NICs, and LXD said %v", err)
 	}
 }

@@ -17,12 +17,22 @@ func takeInventory(m *world.Machine, o CommissionOptions) {
 	if i := m.LXDInstance(); i != nil {
 		m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
 		m.Storage.Real = world.FoundDisks(i)
+		findNICs(m, i)
 	}
 	if o.KeepStorage {
 		return
 	}
 	storage.TakeInventory(&m.Storage)
 	LayOut(m)
+}
+
+// findNICs writes the NICs that an instance has got since MAAS last looked.
+func findNICs(m *world.Machine, i *world.Instance) {
+	for n, mac := range i.MACs {
+		if !slices.ContainsFunc(m.NICs, func(known *world.NIC) bool { return known.MAC == mac }) {
+			m.AddNIC(mac, i.Subnets[n])
+		}
+	}
 }
 
 // findPorts writes the ports that the machine has, and forgets all other interfaces

@@ -191,34 +191,21 @@ func hotPlugProblem(before, after map[string]map[string]string) error {
 	return nil
 }
 
-// hotPlugSlots are the PCI slots that a VM has for devices that come while it runs
-// (lxd/instance/drivers/driver_qemu.go, generateQemuConfigFile).
-const hotPlugSlots = 4
-
 // pluggedProblem is what LXD says against NICs that come while a VM runs: it starts them at once.
-// Those that were there when it started have slots of their own.
 func pluggedProblem(i *world.Instance, before map[string]map[string]string) error {
-	plugged, after := i.Plugged, i.ExpandedDevices()
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, stays := after[name]; before[name]["type"] == "nic" && !stays {
-			plugged = max(0, plugged-1)
-		}
+	after := i.ExpandedDevices()
+	ports, name, problem := i.Ports.Change(before, after)
+	if problem != "" {
+		return refusalf("Failed to start device %q: Failed setting up device via monitor: Failed adding NIC device: %s", name, problem)
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if d := after[name]; d["type"] != "nic" || maps.Equal(d, before[name]) {
-			continue
-		}
-		if _, was := before[name]; !was {
-			plugged++
-		}
-		if plugged > hotPlugSlots {
-			return refusalf("Failed to start device %q: Failed setting up device via monitor: Failed adding NIC device: Bus not found", name)
-		}
-		if err := parentProblem(i, name); err != nil {
-			return err
+		if d := after[name]; d["type"] == "nic" && !maps.Equal(d, before[name]) {
+			if err := parentProblem(i, name); err != nil {
+				return err
+			}
 		}
 	}
-	i.Plugged = plugged
+	i.Ports = ports
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/pci"
 )
 
 // putInstanceState starts, stops or restarts an instance.
@@ -52,7 +53,7 @@ func (c *Call) starting(i *world.Instance, o *world.Operation) {
 	}
 	i.Busy = "start"
 	c.World.StartOrphan(c.World.Latency.PowerOn, func() {
-		i.Busy, i.Running, i.Plugged, i.Started = "", true, 0, time.Now()
+		i.Busy, i.Running, i.Ports, i.Started = "", true, pci.Ports{}, time.Now()
 		finishOperation(o, c.World, c.LXD, nil)
 	})
 }
@@ -72,7 +73,7 @@ func (c *Call) start(i *world.Instance) error {
 	if err := c.mayStart(i); err != nil {
 		return err
 	}
-	i.Running, i.Plugged, i.Started = true, 0, time.Now()
+	i.Running, i.Ports, i.Started = true, pci.Ports{}, time.Now()
 	return nil
 }
 

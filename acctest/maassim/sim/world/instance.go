@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/canonical/lxd/shared/api"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/pci"
 )
 
 // Instance is a VM in an LXD.
@@ -16,7 +18,7 @@ type Instance struct {
 	MACs          []string
 	Subnets       []*Subnet
 	Running       bool
-	Plugged       int    // NICs that came since it was started
+	Ports         pci.Ports
 	Busy          string // "create", "start", …: an operation that refuses others
 	Number        int    // order of creation
 	Snapshots     []*Snapshot
@@ -49,7 +51,7 @@ func (i *Instance) Turn(on bool) {
 	if i.Running != on && i.Server.Lent != nil && i.Server.Lent.Boots() {
 		i.Server.Lent.Turn(i, on)
 	}
-	i.Running, i.Plugged = on, 0
+	i.Running, i.Ports = on, pci.Ports{}
 }
 
 // LacksSEV tells that the instance asks for AMD SEV, which no simulated host has: LXD takes the
