@@ -143,17 +143,6 @@ func (s MachineSpec) FinishedState() string {
 	return StateFinished
 }
 
-// MayChangeInterfaces tells whether MAAS lets one make, link and delete interfaces of the machine in
-// the state that it is in (api/interfaces.py, ALLOWED_STATES). Otherwise it answers 409.
-func (m Machine) MayChangeInterfaces() bool {
-	switch m.Status {
-	case StatusNew, StatusReady, StatusFailedTesting, StatusAllocated, StatusBroken:
-		return true
-	default:
-		return false
-	}
-}
-
 // IsAdopted tells that someone else installed the machine.
 func (m Machine) IsAdopted() bool {
 	return m.OwnerData[StateData] == StateAdopting || m.OwnerData[StateData] == StateAdopted

@@ -32,8 +32,8 @@ type Machine struct {
 	// nobody tells them.
 	Config  map[string]string
 	Devices map[string]Device
-	// AddedNICs are the NICs that a VM's instance got after it was made, by the labels that they
-	// were wanted by; nil where nobody tells them.
+	// AddedNICs are the NICs that were added to a VM's instance after it was made, by their labels.
+	// Nil where nobody tells them: MAAS made the VM, or its LXD does not answer.
 	AddedNICs map[string]AddedNIC
 	// InstanceMissing: no LXD of the hosts has the instance of this VM any more, and
 	// all of them were asked. False where MAAS makes the VMs: nobody tells.

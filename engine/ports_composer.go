@@ -42,9 +42,7 @@ type NIC struct {
 	Label  string // the caller's name for it; errors go by it
 	Bridge string // that it joins; empty: any on the subnet. For composers that can choose
 	MAC    string // empty: the composer chooses. For composers that can
-	// Mode and IP of its first address, of a NIC that is added in place. The composer only notes them.
-	Mode string
-	IP   string
+	Mode   string // of a NIC that is added in place: LinkDHCP or LinkUp. The composer only notes it
 }
 
 // Field is where a part of the NIC stands in the spec: interfaces.eth0.bridge.
@@ -98,9 +96,9 @@ type Composer interface {
 	// where that cannot be done while the VM runs; a *SpecError where it never can; ErrInvalid
 	// where LXD refuses it.
 	Configure(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
-	// ChangeInterfaces gives the instance of a VM NICs, also while it runs, and takes others away
-	// that it got so. What it has already as it is wanted is not changed, so it may be repeated. A
-	// *SpecError where that cannot be done. MAAS learns nothing of it.
+	// ChangeInterfaces adds NICs to the instance of a VM, also while it runs, and removes NICs that
+	// were added so. A NIC that is as it is wanted stays, so it may be repeated. A *SpecError where
+	// that cannot be done; ErrInvalid where LXD refuses it. MAAS learns nothing of it.
 	ChangeInterfaces(ctx context.Context, host VMHost, systemID string, c InterfaceChange) error
 	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
 	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.
@@ -115,21 +113,20 @@ type InstanceChange struct {
 	RemovedConfig, RemovedDevices []string
 }
 
-// InterfaceChange is what is to become of the NICs that a VM gets in place.
+// InterfaceChange names the NICs that come to a VM in place, and those that go.
 type InterfaceChange struct {
 	Key     Key // of the VM, as at Composition; its NICs have MACs of their own by it
 	Added   []NIC
 	Removed []string // labels
 }
 
-// AddedNIC is a NIC that an instance got after it was made.
+// AddedNIC is a NIC that was added to an instance after it was made.
 type AddedNIC struct {
 	Device string // of LXD, as "eth1"
-	MAC    string // lower case
+	MAC    string // lower case, never empty
 	Bridge string
-	Subnet string // CIDR that it was wanted in
-	Mode   string // that its first address was wanted in, one of LinkModes
-	IP     string // that was wanted; empty: none
+	Subnet string // CIDR of the subnet that was wanted
+	Mode   string // that was wanted: LinkDHCP or LinkUp
 }
 
 // Snapshots takes snapshots of VMs in the LXD that they are in, whoever composed them, and

@@ -41,22 +41,12 @@ type MachineNetwork interface {
 	// On an Allocated machine a bridge has its parent's links until the release, which
 	// takes it away; bonds and VLAN interfaces stay.
 	CreateChild(ctx context.Context, systemID string, c NewChild) error
-	// CreatePhysical makes a physical interface on a VLAN. Not repeatable: MAAS refuses a
-	// second one of the MAC or the name.
-	CreatePhysical(ctx context.Context, systemID string, n NewPhysical) error
 	// DeleteInterface takes an interface away, with what is made of it alone. Its parents
 	// do not get their links back. An absent one is no error.
 	DeleteInterface(ctx context.Context, systemID string, interfaceID int) error
 	// SetMTU changes the MTU of an interface; 0: that of its VLAN. MAAS makes those above
 	// it no larger, and those below it no smaller.
 	SetMTU(ctx context.Context, systemID string, interfaceID, mtu int) error
-}
-
-// NewPhysical is a physical interface to be.
-type NewPhysical struct {
-	Name string // at most MaxInterfaceName bytes
-	MAC  string // lower case
-	VLAN int    // id of its VLAN
 }
 
 // NewChild is a child interface to be.

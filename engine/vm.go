@@ -50,11 +50,11 @@ type VMSpec struct {
 	// Interfaces in the order in which the VM shall see them. None means what
 	// MAAS does by itself: one NIC on a network of the host with DHCP.
 	Interfaces []Interface
-	// AddedInterfaces are the labels of those of the Interfaces that a VM which is there gets
-	// in place, and RemovedInterfaces are labels of those that it got so and gives back. One that
-	// it has already as it is wanted stays, so both may be repeated. Where MAAS makes the VM, or
-	// where MAAS would have to give a deployed one an address, that is an error.
-	AddedInterfaces   []string
+	// AddedInterfaces are added to a finished VM in place, in LXD alone, and RemovedInterfaces
+	// are the labels of those that were added so and go. None of them is among Interfaces, which
+	// MAAS knows. An interface that is as it is wanted stays, so both may be repeated. It is an
+	// error where MAAS made the VM, and where MAAS would have to give an address.
+	AddedInterfaces   []Interface
 	RemovedInterfaces []string
 	// Zone, Pool and Domain are names. Empty: the host's zone, the host's
 	// resource pool, MAAS's default domain; an existing VM keeps what it has.
@@ -202,8 +202,8 @@ func (i Interface) Links() []WantedLink {
 	return links
 }
 
-// NeedsAddressOfMAAS tells whether MAAS is to give the interface an address. It does so only for a
-// machine whose interfaces it lets one change (see MayChangeInterfaces).
+// NeedsAddressOfMAAS tells whether MAAS is to give the interface an address. It does so only for
+// an interface that the VM was made with: MAAS is not told of one that is added in place.
 func (i Interface) NeedsAddressOfMAAS() bool {
 	return slices.ContainsFunc(i.Links(), func(l WantedLink) bool { return l.Mode == LinkAuto || l.Mode == LinkStatic })
 }
@@ -223,21 +223,18 @@ func linkMode(mode string, ip netip.Addr) string {
 	return LinkAuto
 }
 
-// AddressOfDeployedError says that MAAS gives an interface no address now.
-func AddressOfDeployedError(i Interface, m Machine) error {
+// AddedModeHint is the way out where an interface with an address of MAAS's is to be added in place.
+const AddedModeHint = `With mode = "dhcp" or "link_up" the interface is added in place.`
+
+// CheckAdded refuses an interface that cannot be added in place, by a *SpecError.
+func (i Interface) CheckAdded() error {
+	if !i.NeedsAddressOfMAAS() {
+		return nil
+	}
 	return &SpecError{
 		Field:   i.Field("mode"),
-		Message: fmt.Sprintf("MAAS gives addresses only to machines that are not deployed: interfaces.%s has mode %s, and %s is %s", i.Name, i.Links()[0].Mode, m.Hostname, m.StatusName),
-		Hint:    "Give it mode dhcp or link_up.", Err: ErrConflict,
-	}
-}
-
-// KnownInterfaceError says that MAAS keeps an interface now, which it has a record of.
-func KnownInterfaceError(label string, m Machine) error {
-	return &SpecError{
-		Field:   fieldpath.Of("interfaces").Key(label),
-		Message: fmt.Sprintf("MAAS deployed %s with the interface, and changes none of a machine that is %s", m.Hostname, m.StatusName),
-		Hint:    "Keep the interface as it is, or make the VM anew.", Err: ErrConflict,
+		Message: fmt.Sprintf("MAAS would give interfaces.%s an address, which it does only for a VM that is made anew", i.Name),
+		Hint:    AddedModeHint, Err: ErrConflict,
 	}
 }
 

@@ -174,8 +174,7 @@ func CheckInterfacesOfMAAS(interfaces []Interface) error {
 	return nil
 }
 
-// CheckAddedOfMAAS says why a VM that MAAS makes gets no other interface, by a *SpecError; nil: it
-// is to get none.
+// CheckAddedOfMAAS refuses every change of the interfaces of a VM that MAAS made, by a *SpecError.
 func CheckAddedOfMAAS(c InterfaceChange) error {
 	labels := slices.Clone(c.Removed)
 	for _, nic := range c.Added {

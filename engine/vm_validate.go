@@ -50,7 +50,7 @@ func (s VMSpec) Validate() error {
 	case len(s.Disks) == 0:
 		return &SpecError{Field: fieldpath.Of("disks"), Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), s.validateInstallation(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), s.validateInstallation(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), ValidateInterfaces(s.AddedInterfaces, false), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
 }
 
 // validateInstallation refuses to install again where nothing is to be deployed.

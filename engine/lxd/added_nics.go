@@ -3,6 +3,8 @@ package lxd
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,10 +15,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addedConfig begins the options that tell which NICs an instance got after it was made:
+// addedConfig begins the options that tell which NICs were added to an instance after it was made:
 // "user.maaslxd.interface.eth1" is "storage 00:16:3e:00:00:01 dhcp 10.77.0.0/24", its label, MAC,
-// mode, subnet, and the address that was wanted, if any. LXD writes the note together with the
-// device. So a run that is cut off leaves both, or none.
+// mode and subnet. LXD writes the note together with the device. So a run that is cut off leaves
+// both, or none.
 const addedConfig = "user.maaslxd.interface."
 
 // ChangeInterfaces implements engine.Composer. LXD plugs NICs into a VM that runs.
@@ -42,8 +44,32 @@ type nicChange struct {
 	want     engine.InterfaceChange
 }
 
-// change reads the instance, and writes it where it lacks something.
+// change adds and removes the NICs. LXD plugs a NIC into the PCI port that it would have after a
+// start: its place among the names of all NICs says which. The lowest free name has the port of a
+// NIC that was unplugged since the start. After a start the ports have no gap, and the name after
+// all others has a free one. LXD does not tell when that was, so both are tried.
 func (n nicChange) change(ctx context.Context, s *session, at place) ([]string, error) {
+	changed, err := n.changeBy(ctx, s, at, lowestFreeNIC)
+	if plug, refused := errors.AsType[*plugError](err); refused && plug.hasGap {
+		changed, err = n.changeBy(ctx, s, at, lastFreeNIC)
+	}
+	if plug, refused := errors.AsType[*plugError](err); refused {
+		return nil, &engine.Error{
+			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s cannot change the interfaces while the VM runs: %s", s.target.address, words(plug.Error())),
+			Hint: "Stop the VM, or restart it, then apply again.", Err: engine.ErrInvalid,
+		}
+	}
+	return changed, err
+}
+
+// plugError is a refusal of LXD to plug NICs into a VM that runs.
+type plugError struct {
+	error
+	hasGap bool // another name of the NIC may do
+}
+
+// changeBy reads the instance, and writes it where it lacks something. New NICs have names by free.
+func (n nicChange) changeBy(ctx context.Context, s *session, at place, free func(taken map[string]bool) string) ([]string, error) {
 	path := s.at("instances", at.instance)
 	have, r, err := beginChange(s, path, at)
 	if err != nil {
@@ -51,25 +77,41 @@ func (n nicChange) change(ctx context.Context, s *session, at place) ([]string, 
 	}
 	added := addedNICs(have)
 	for _, label := range n.want.Removed {
-		if nic, there := added[label]; there {
+		if nic, isThere := added[label]; isThere {
 			r.dropNIC(label, nic)
-			delete(n.taken, nic.MAC)
 		}
 	}
+	taken := r.deviceNames(have)
+	hasGap := lowestFreeNIC(taken) != lastFreeNIC(taken)
 	for _, nic := range n.want.Added {
-		was, there := added[nic.Label]
-		if !there {
-			was.Device = freeNIC(have.ExpandedDevices, r.put.Devices)
+		was, isThere := added[nic.Label]
+		if !isThere {
+			if was.Device = free(taken); was.Device == "" {
+				return nil, tooManyNICsError(nic, have)
+			}
+			taken[was.Device] = true
 		}
 		if err := n.add(ctx, r, nic, was); err != nil {
 			return nil, err
 		}
 	}
-	return r.changes, r.send(s, path)
+	err = r.send(s, path)
+	if change, refused := errors.AsType[*refusedChange](err); refused && mayBeBusy(change.err) && have.StatusCode != api.Stopped {
+		return nil, &plugError{err, hasGap}
+	}
+	return r.changes, err
 }
 
-// add notes a NIC that comes, or one that was added before and is to be another one. That
-// keeps its device and, unless it is to have another one, its MAC.
+// tooManyNICsError says that all names of NICs are taken.
+func tooManyNICsError(nic engine.NIC, have api.Instance) error {
+	return &engine.SpecError{
+		Field: engine.Interface{Name: nic.Label}.Field(), Message: fmt.Sprintf("%s has NICs from eth0 to eth%d already", have.Name, maxNIC),
+		Hint: "Remove an interface, or make the VM anew with all of them.", Err: engine.ErrConflict,
+	}
+}
+
+// add notes a NIC that comes, or one that was added before and changes. That one keeps its device
+// and, unless another MAC is wanted, its MAC.
 func (n nicChange) add(ctx context.Context, r *resizing, nic engine.NIC, was engine.AddedNIC) error {
 	if nic.Bridge == "" && nic.CIDR == was.Subnet {
 		nic.Bridge = was.Bridge
@@ -79,7 +121,7 @@ func (n nicChange) add(ctx context.Context, r *resizing, nic engine.NIC, was eng
 		return err
 	}
 	wanted := engine.AddedNIC{
-		Device: was.Device, MAC: cmp.Or(nic.MAC, was.MAC), Bridge: bridge, Subnet: nic.CIDR, Mode: nic.Mode, IP: nic.IP,
+		Device: was.Device, MAC: cmp.Or(nic.MAC, was.MAC), Bridge: bridge, Subnet: nic.CIDR, Mode: nic.Mode,
 	}
 	if wanted == was {
 		return nil
@@ -91,6 +133,9 @@ func (n nicChange) add(ctx context.Context, r *resizing, nic engine.NIC, was eng
 	}
 	device := n.host.nicDevice(wanted.Device, bridge)
 	device["hwaddr"] = wanted.MAC
+	maps.DeleteFunc(r.put.Config, func(key, note string) bool { // also of one that somebody detached
+		return strings.HasPrefix(key, addedConfig) && strings.HasPrefix(note, nic.Label+" ")
+	})
 	r.put.Devices[wanted.Device], r.put.Config[addedConfig+wanted.Device] = device, noteOfNIC(nic.Label, wanted)
 	r.note("interface "+nic.Label, true)
 	return nil
@@ -127,46 +172,75 @@ func (n nicChange) freeMAC(ctx context.Context, nic engine.NIC, device string) (
 	}
 }
 
-// dropNIC notes a NIC that goes, with what tells of it.
+// dropNIC notes a NIC that goes, with the note of it.
 func (r *resizing) dropNIC(label string, nic engine.AddedNIC) {
 	delete(r.put.Devices, nic.Device)
 	delete(r.put.Config, addedConfig+nic.Device)
 	r.note("interface "+label, true)
 }
 
-// nicPrefix begins the names of the NICs that are made here.
-const nicPrefix = "eth"
+// deviceNames are the names of the devices that stay, also of those of profiles.
+func (r *resizing) deviceNames(have api.Instance) map[string]bool {
+	names := map[string]bool{}
+	for name := range have.ExpandedDevices {
+		_, isOwn := have.Devices[name]
+		names[name] = !isOwn
+	}
+	for name := range r.put.Devices {
+		names[name] = true
+	}
+	return names
+}
 
-// freeNIC is the device that comes after all NICs, also those of profiles.
-func freeNIC(all ...map[string]map[string]string) string {
-	last := 0 // a VM has one NIC at least
-	for _, devices := range all {
-		for name := range devices {
-			if n, err := strconv.Atoi(strings.TrimPrefix(name, nicPrefix)); err == nil && strings.HasPrefix(name, nicPrefix) {
-				last = max(last, n)
-			}
+// nicPrefix begins the names of the NICs that are made here. maxNIC is the number of the last one:
+// LXD sorts names as texts, and eth10 would come before eth2.
+const (
+	nicPrefix = "eth"
+	maxNIC    = 9
+)
+
+// lowestFreeNIC is the first name of a NIC that no device has; empty: there is none.
+func lowestFreeNIC(taken map[string]bool) string {
+	for n := range maxNIC + 1 {
+		if name := nicPrefix + strconv.Itoa(n); !taken[name] {
+			return name
 		}
 	}
-	return nicPrefix + strconv.Itoa(last+1)
+	return ""
+}
+
+// lastFreeNIC is the name of a NIC that comes after all others. Where there is none, it is the
+// first free name.
+func lastFreeNIC(taken map[string]bool) string {
+	free := ""
+	for n := range maxNIC + 1 {
+		switch name := nicPrefix + strconv.Itoa(n); {
+		case taken[name]:
+			free = ""
+		case free == "":
+			free = name
+		}
+	}
+	return cmp.Or(free, lowestFreeNIC(taken))
 }
 
 func noteOfNIC(label string, nic engine.AddedNIC) string {
-	return strings.TrimSpace(strings.Join([]string{label, nic.MAC, nic.Mode, nic.Subnet, nic.IP}, " "))
+	return strings.Join([]string{label, nic.MAC, nic.Mode, nic.Subnet}, " ")
 }
 
-// addedNICs are the NICs that an instance got after it was made, by their labels. A note whose
-// device is gone, or has another MAC, tells of none: somebody took the device away.
+// addedNICs are the NICs that were added to an instance after it was made, by their labels. A note
+// whose device is gone, or has another MAC, tells of none: somebody detached the NIC.
 func addedNICs(i api.Instance) map[string]engine.AddedNIC {
 	added := map[string]engine.AddedNIC{}
 	for _, key := range slices.Sorted(maps.Keys(i.Config)) {
 		device, isNote := strings.CutPrefix(key, addedConfig)
-		note := append(strings.Fields(i.Config[key]), "")
+		note := strings.Fields(i.Config[key])
 		d := i.Devices[device]
-		if !isNote || len(note) < 5 || d["type"] != "nic" || d["hwaddr"] != note[1] {
+		if !isNote || len(note) != 4 || d["type"] != "nic" || d["hwaddr"] != note[1] {
 			continue
 		}
 		added[note[0]] = engine.AddedNIC{
-			Device: device, MAC: note[1], Mode: note[2], Subnet: note[3], IP: note[4], Bridge: cmp.Or(d["parent"], d["network"]),
+			Device: device, MAC: note[1], Mode: note[2], Subnet: note[3], Bridge: cmp.Or(d["parent"], d["network"]),
 		}
 	}
 	return added

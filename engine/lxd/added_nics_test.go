@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,7 +25,7 @@ func storage(mode string) engine.Interface {
 
 // withInterface is a spec by which a VM gets one interface more.
 func withInterface(s engine.VMSpec, i engine.Interface) engine.VMSpec {
-	s.Interfaces, s.AddedInterfaces = append(slices.Clone(s.Interfaces), i), []string{i.Name}
+	s.AddedInterfaces = []engine.Interface{i}
 	return s
 }
 
@@ -34,49 +35,58 @@ func withoutInterface(s engine.VMSpec, label string) engine.VMSpec {
 	return s
 }
 
-// linksInMAAS are the modes of the links of each interface that MAAS knows of the one VM, in order.
-func (w *composeWorld) linksInMAAS(t *testing.T, systemID string) (modes [][]string, addresses []string) {
+// linksInMAAS are the addresses that MAAS has for the interfaces of a machine, and their modes, by
+// their MACs.
+func (w *composeWorld) linksInMAAS(t *testing.T, systemID string) map[string][]string {
 	t.Helper()
 	m, err := w.maas.Machines.Machine(t.Context(), systemID)
 	if err != nil {
 		t.Fatal(err)
 	}
+	links := map[string][]string{}
 	for _, i := range m.Interfaces {
-		var of []string
+		links[i.MAC] = []string{}
 		for _, l := range i.Links {
-			of = append(of, l.Mode)
-			addresses = append(addresses, l.IP)
+			if l.Mode != engine.LinkStatic {
+				l.IP = ""
+			}
+			links[i.MAC] = append(links[i.MAC], strings.TrimSpace(l.Mode+" "+l.IP))
 		}
-		modes = append(modes, of)
 	}
-	return modes, addresses
+	return links
 }
 
-// TestAddInterface gives a VM an interface, and takes it away. A run that is cut off at any of its
-// calls is gone on with by the next one, and a delete leaves nothing.
+// writes counts the calls that may change something, of MAAS and of the LXDs.
+func (w *composeWorld) writes() (inMAAS, inLXD int) {
+	count := func(calls []sim.Call) (many int) {
+		for _, c := range calls {
+			if !strings.HasPrefix(c.Route, "GET ") {
+				many++
+			}
+		}
+		return many
+	}
+	j := w.sim.Journal()
+	return count(j.Calls), count(j.LXD.Calls)
+}
+
+// TestAddInterface adds an interface to a VM, and takes it away. MAAS is told nothing of it. A run
+// that is cut off is gone on with by the next one, and a delete leaves nothing.
 func TestAddInterface(t *testing.T) {
 	t.Parallel()
-	const instances, nics, links = "lxd/h1/1.0/instances/*", "nodes/*/interfaces/", "nodes/*/interfaces/*/"
-	fixed := storage(engine.LinkStatic)
-	fixed.IP = netip.MustParseAddr("10.77.0.42")
-	auto, up, dhcp := storage(engine.LinkAuto), storage(engine.LinkUp), storage(engine.LinkDHCP)
+	const instances = "lxd/h1/1.0/instances/*"
+	up, dhcp := storage(engine.LinkUp), storage(engine.LinkDHCP)
 	cases := map[string]struct {
 		reason string
 		ready  bool // nothing is deployed on the VM
 		wants  engine.Interface
 		fault  *sim.Fault
-		links  [][]string // of the VM in MAAS then
 	}{
-		"DHCP":       {"MAAS has nothing to do with it.", false, dhcp, nil, [][]string{{"auto"}}},
-		"Up":         {"It has no address.", false, up, nil, [][]string{{"auto"}}},
-		"Refused":    {"Nothing was done.", false, dhcp, &sim.Fault{Method: "PUT", Path: instances, Kind: sim.FaultStatus, Status: 503}, [][]string{{"auto"}}},
-		"Lost":       {"It was added.", false, dhcp, &sim.Fault{Method: "PUT", Path: instances, Kind: sim.FaultLostReply}, [][]string{{"auto"}}},
-		"Auto":       {"MAAS gives the address with the deployment.", true, auto, nil, [][]string{{"auto"}, {"auto"}}},
-		"Static":     {"MAAS gives the address at once.", true, fixed, nil, [][]string{{"auto"}, {"static"}}},
-		"NotMade":    {"LXD has it, and MAAS does not know of it.", true, fixed, &sim.Fault{Method: "POST", Path: nics, Kind: sim.FaultStatus, Status: 503}, [][]string{{"auto"}, {"static"}}},
-		"MadeLost":   {"MAAS knows of it.", true, fixed, &sim.Fault{Method: "POST", Path: nics, Kind: sim.FaultLostReply}, [][]string{{"auto"}, {"static"}}},
-		"NotLinked":  {"MAAS knows of it, without an address.", true, fixed, &sim.Fault{Method: "POST", Path: links, Op: "link_subnet", Kind: sim.FaultStatus, Status: 503}, [][]string{{"auto"}, {"static"}}},
-		"LinkedLost": {"It has its address.", true, fixed, &sim.Fault{Method: "POST", Path: links, Op: "link_subnet", Kind: sim.FaultLostReply}, [][]string{{"auto"}, {"static"}}},
+		"DHCP":    {"The guest asks for its address.", false, dhcp, nil},
+		"Up":      {"It has no address.", false, up, nil},
+		"Ready":   {"It is stopped.", true, dhcp, nil},
+		"Refused": {"Nothing was done.", false, dhcp, &sim.Fault{Method: "PUT", Path: instances, Kind: sim.FaultStatus, Status: 503}},
+		"Lost":    {"It was added.", false, dhcp, &sim.Fault{Method: "PUT", Path: instances, Kind: sim.FaultLostReply}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +99,8 @@ func TestAddInterface(t *testing.T) {
 				}
 			})
 			before, _ := w.instance(t)
+			links := w.linksInMAAS(t, ref.SystemID)
+			told, _ := w.writes()
 			want := withInterface(made, tc.wants)
 			if tc.fault != nil {
 				once := *tc.fault
@@ -99,7 +111,8 @@ func TestAddInterface(t *testing.T) {
 				}
 				w.sim.RemoveFault(id)
 			}
-			for range 2 { // the second time there is nothing to do
+			var written int
+			for again := range 2 {
 				vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, want))
 				if nic := vm.AddedNICs["storage"]; err != nil || len(vm.AddedNICs) != 1 || nic.Mode != tc.wants.Mode || nic.Bridge != "maasbr0" || nic.Device != "eth1" {
 					t.Fatalf("%s\nwant the interface storage, got %+v, %v", tc.reason, vm.AddedNICs, err)
@@ -108,17 +121,18 @@ func TestAddInterface(t *testing.T) {
 				if i.Running != before.Running || len(i.MACs) != 2 || i.MACs[0] != before.MACs[0] || i.MACs[1] == i.MACs[0] {
 					t.Errorf("%s\nthe instance is %+v, and was %+v", tc.reason, i, before)
 				}
-				modes, ips := w.linksInMAAS(t, ref.SystemID)
-				if diff := cmp.Diff(tc.links, modes); diff != "" || tc.wants.IP.IsValid() && !slices.Contains(ips, tc.wants.IP.String()) {
-					t.Errorf("%s\nMAAS has the addresses %v, and links (-want +got):\n%s", tc.reason, ips, diff)
+				_, n := w.writes()
+				if again == 1 && n != written {
+					t.Errorf("%s\nthe second time LXD got %d writes more", tc.reason, n-written)
 				}
+				written = n
 			}
 			vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withoutInterface(made, "storage")))
 			if i, _ := w.instance(t); err != nil || len(vm.AddedNICs) != 0 || !slices.Equal(i.MACs, before.MACs) || i.Running != before.Running {
 				t.Errorf("%s\nwant it gone, got %+v, %+v, %v", tc.reason, vm.AddedNICs, i, err)
 			}
-			if modes, _ := w.linksInMAAS(t, ref.SystemID); !cmp.Equal([][]string{{"auto"}}, modes) {
-				t.Errorf("%s\nMAAS has %v left", tc.reason, modes)
+			if now, _ := w.writes(); now != told || !cmp.Equal(links, w.linksInMAAS(t, ref.SystemID)) {
+				t.Errorf("%s\nMAAS was told by %d calls, and has %v", tc.reason, now-told, w.linksInMAAS(t, ref.SystemID))
 			}
 			last := w.processWith(t, book)
 			if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return last.VMs.Delete(ctx, ref) }); err != nil {
@@ -129,18 +143,172 @@ func TestAddInterface(t *testing.T) {
 	}
 }
 
+// TestLinksOfMadeInterfaces: an added interface takes no link of those that the VM was made with,
+// also where MAAS knows it by now. While its LXD does not answer, nobody can tell it from them.
+func TestLinksOfMadeInterfaces(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		known  bool // to MAAS, by a commissioning
+		silent bool // its LXD
+	}{
+		"Unknown": {reason: "MAAS knows those alone that the VM was made with."},
+		"Known":   {reason: "MAAS knows all.", known: true},
+		"Silent":  {reason: "Nobody tells which is which.", known: true, silent: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, book := newWorld(t, 1), ledger.NewMemory(nil)
+			fixed := func(label, ip string) engine.Interface {
+				return engine.Interface{Name: label, Subnet: fleetSubnet, IP: netip.MustParseAddr(ip)}
+			}
+			ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+				s.Resize, s.Deploy = false, nil
+				s.Interfaces = []engine.Interface{fixed("eth0", "10.77.0.40"), fixed("eth2", "10.77.0.42")}
+			})
+			links := w.linksInMAAS(t, ref.SystemID)
+			added := storage(engine.LinkDHCP)
+			added.Name = "eth1"
+			if _, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withInterface(made, added))); err != nil {
+				t.Fatal(err)
+			}
+			if tc.known {
+				w.commission(t, ref.SystemID)
+			}
+			deployed := made
+			deployed.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
+			ref.Finished = false
+			if tc.silent {
+				w.silence(t, "h1")
+				if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), ref, deployed); !errors.Is(err, engine.ErrBusy) {
+					t.Errorf("%s\nwant ErrBusy, got %v", tc.reason, err)
+				}
+				w.silence(t)
+			}
+			vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, deployed))
+			if err != nil || len(vm.AddedNICs) != 1 {
+				t.Fatalf("%s\ngot %+v, %v", tc.reason, vm.AddedNICs, err)
+			}
+			got := w.linksInMAAS(t, ref.SystemID)
+			if _, isThere := got[vm.AddedNICs["eth1"].MAC]; isThere != tc.known {
+				t.Errorf("%s\nMAAS has %v", tc.reason, got)
+			}
+			delete(got, vm.AddedNICs["eth1"].MAC)
+			if diff := cmp.Diff(links, got); diff != "" {
+				t.Errorf("%s\nlinks (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// commission lets MAAS look at a Ready machine anew, as somebody in its UI.
+func (w *composeWorld) commission(t *testing.T, systemID string) {
+	t.Helper()
+	before, err := w.maas.Machines.Machine(t.Context(), systemID)
+	if err == nil {
+		err = w.maas.Machines.Commission(t.Context(), systemID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.Machine], error) {
+		m, err := w.maas.Machines.Machine(ctx, systemID)
+		return engine.Result[engine.Machine]{Object: m, SystemID: systemID, Done: m.Status == engine.StatusReady && len(m.Interfaces) > len(before.Interfaces), After: time.Millisecond}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNamesOfNICs chooses the names of NICs that are added, eth0 to eth9.
+func TestNamesOfNICs(t *testing.T) {
+	t.Parallel()
+	all := []string{"eth0", "eth1", "eth2", "eth3", "eth4", "eth5", "eth6", "eth7", "eth8", "eth9"}
+	cases := map[string]struct {
+		reason       string
+		taken        []string
+		lowest, last string
+	}{
+		"Next":   {"There is no gap.", []string{"eth0", "eth1"}, "eth2", "eth2"},
+		"Gap":    {"It has the port of the one that went, or a new one.", []string{"eth0", "eth2"}, "eth1", "eth3"},
+		"Tail":   {"LXD sorts eth10 before eth2.", []string{"eth0", "eth9"}, "eth1", "eth1"},
+		"Full":   {"None is left.", all, "", ""},
+		"Others": {"They have names of their own.", []string{"gpu0", "eth0", "eth10"}, "eth1", "eth1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			taken := map[string]bool{}
+			for _, name := range tc.taken {
+				taken[name] = true
+			}
+			if lowest, last := lowestFreeNIC(taken), lastFreeNIC(taken); lowest != tc.lowest || last != tc.last {
+				t.Errorf("%s\nwant %q and %q, got %q and %q", tc.reason, tc.lowest, tc.last, lowest, last)
+			}
+		})
+	}
+}
+
+// TestInterfaceInAGap: where one of several added interfaces went, another one comes while the VM
+// runs. LXD has a port for it by its name alone.
+func TestInterfaceInAGap(t *testing.T) {
+	t.Parallel()
+	w, book := newWorld(t, 1), ledger.NewMemory(nil)
+	ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+		s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
+	})
+	labelled := func(labels ...string) []engine.Interface {
+		var all []engine.Interface
+		for _, label := range labels {
+			i := storage(engine.LinkDHCP)
+			i.Name = label
+			all = append(all, i)
+		}
+		return all
+	}
+	steps := []struct {
+		reason        string
+		adds, removes []string
+		devices       map[string]string
+	}{
+		{"Two ports are free.", []string{"a", "b"}, nil, map[string]string{"a": "eth1", "b": "eth2"}},
+		{"It gives its port back.", nil, []string{"a"}, map[string]string{"b": "eth2"}},
+		{"It has the port of a.", []string{"c"}, nil, map[string]string{"b": "eth2", "c": "eth1"}},
+		{"A new label is a new NIC, in the place of the former one.", []string{"d"}, []string{"c"}, map[string]string{"b": "eth2", "d": "eth1"}},
+	}
+	for _, step := range steps {
+		want := made
+		want.AddedInterfaces, want.RemovedInterfaces = labelled(step.adds...), step.removes
+		vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, want))
+		if err != nil {
+			t.Fatalf("%s\n%v", step.reason, err)
+		}
+		got := map[string]string{}
+		for label, nic := range vm.AddedNICs {
+			got[label] = nic.Device
+		}
+		if diff := cmp.Diff(step.devices, got); diff != "" {
+			t.Errorf("%s\n(-want +got):\n%s", step.reason, diff)
+		}
+	}
+}
+
 // TestAddInterfaceRefused leaves a VM as it is that cannot get an interface so.
 func TestAddInterfaceRefused(t *testing.T) {
 	t.Parallel()
 	bridged, twin, foreign := storage(engine.LinkDHCP), storage(engine.LinkDHCP), storage(engine.LinkDHCP)
+	further := storage(engine.LinkDHCP)
+	further.Addresses = []engine.InterfaceAddress{{Subnet: fleetSubnet}}
 	bridged.Bridge, twin.MAC, foreign.MAC = "br7", "52:54:00:12:34:56", "00:16:3e:aa:bb:cc"
 	cases := map[string]struct {
 		reason   string
 		wants    engine.Interface
 		at, says string
 	}{
-		"Static":   {"MAAS links no interface of a deployed machine.", storage(engine.LinkStatic), "interfaces.storage.mode", "only to machines that are not deployed: interfaces.storage has mode static"},
-		"Auto":     {"So it is with what MAAS chooses.", storage(engine.LinkAuto), "interfaces.storage.mode", "interfaces.storage has mode auto"},
+		"Static":   {"MAAS would choose the address.", storage(engine.LinkStatic), "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
+		"Auto":     {"MAAS would choose the address.", storage(engine.LinkAuto), "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
+		"Further":  {"MAAS would choose its second address.", further, "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
 		"NoBridge": {"Neither MAAS nor LXD know it.", bridged, "interfaces.storage.bridge", "has no bridge br7 into subnet"},
 		"InLXD":    {"LXD starts only one of two.", twin, "interfaces.storage.mac_address", "another instance of the fleet has the MAC"},
 		"InMAAS":   {"MAAS finds machines by their MACs.", foreign, "interfaces.storage.mac_address", "machine metal"},
@@ -172,8 +340,8 @@ func TestAddInterfaceRefused(t *testing.T) {
 	}
 }
 
-// TestAddedInterfaceGone: a NIC that somebody took away in LXD is not told, and comes again with the
-// another MAC. One that somebody put in its place is nobody's, and stays.
+// TestAddedInterfaceGone: an added NIC that somebody detached in LXD is not told, and is added again.
+// One that somebody put in its place is nobody's, and stays.
 func TestAddedInterfaceGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -102,14 +102,6 @@ func (c *Machines) CreateChild(ctx context.Context, systemID string, n engine.Ne
 	return c.write(ctx, systemID, r, nil)
 }
 
-// CreatePhysical implements engine.MachineNetwork.
-func (c *Machines) CreatePhysical(ctx context.Context, systemID string, n engine.NewPhysical) error {
-	r := api.Post("create_physical", "nodes/{id}/interfaces/", systemID)
-	r.Once = true
-	r.Put("name", n.Name).Put("mac_address", n.MAC).Put("vlan", strconv.Itoa(n.VLAN))
-	return c.write(ctx, systemID, r, nil)
-}
-
 const interfaceRoute = "nodes/{id}/interfaces/{id}/"
 
 // DeleteInterface implements engine.MachineNetwork.

@@ -28,10 +28,6 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 		return v.wait(ctx, key, m), err
 	}
 	if want.Deploy == nil {
-		var err error
-		if m, err = v.changeInterfaces(ctx, key, want, m); err != nil {
-			return engine.Result[engine.VM]{}, err
-		}
 		if err := v.link(ctx, want, m); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
@@ -41,10 +37,6 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.CheckImage(ctx, want.Deploy); err != nil {
-		return engine.Result[engine.VM]{}, err
-	}
-	m, err := v.changeInterfaces(ctx, key, want, m)
-	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.link(ctx, want, m); err != nil {

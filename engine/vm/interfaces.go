@@ -3,193 +3,71 @@ package vm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 
-	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// changeInterfaces gives a VM the interfaces that come in place, and takes those away that go: first
-// in LXD, and then in MAAS, where MAAS lets one change interfaces of the machine. Each step looks
-// before it acts. It returns the machine as it is then.
+// changeInterfaces adds interfaces to a finished VM in place, and removes those that were added so.
+// That is between LXD and the guest: MAAS is not told. It returns the machine with its added NICs.
 func (v *network) changeInterfaces(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	if len(want.AddedInterfaces)+len(want.RemovedInterfaces) == 0 {
 		return m, nil
+	}
+	change := engine.InterfaceChange{Key: key, Removed: want.RemovedInterfaces}
+	for _, i := range want.AddedInterfaces {
+		nic, err := v.addedNIC(ctx, i)
+		if err != nil {
+			return m, err
+		}
+		change.Added = append(change.Added, nic)
 	}
 	on, err := v.maker.HostOf(ctx, m)
 	if err != nil {
 		return m, err
 	}
-	have := v.Composer.Complete(ctx, m).AddedNICs
-	change, comes, err := v.interfaceChange(ctx, key, want, m, have)
-	if err != nil {
-		return m, err
-	}
-	if err := v.forgetInterfaces(ctx, m, change, have); err != nil {
-		return m, err
-	}
 	if err := v.Composer.ChangeInterfaces(ctx, on, m.SystemID, change); err != nil {
 		return m, fmt.Errorf("cannot change the interfaces of %s: %w", m.Hostname, err)
 	}
-	if !m.MayChangeInterfaces() {
-		return m, nil
+	if m.AddedNICs = v.Composer.Complete(ctx, m).AddedNICs; m.AddedNICs == nil {
+		return m, silentError(m)
 	}
-	if m, err = v.Machines.Machine(ctx, m.SystemID); err != nil {
-		return m, err
-	}
-	want.Interfaces = comes
-	if err := v.link(ctx, want, m); err != nil {
-		return m, err
-	}
-	return v.Machines.Machine(ctx, m.SystemID)
+	return m, nil
 }
 
-// interfaceChange is what the LXD of a VM is to change, and the interfaces that come of it.
-func (v *network) interfaceChange(
-	ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, have map[string]engine.AddedNIC,
-) (change engine.InterfaceChange, comes []engine.Interface, err error) {
-	change = engine.InterfaceChange{Key: key, Removed: want.RemovedInterfaces}
-	for _, i := range want.Interfaces {
-		if !slices.Contains(want.AddedInterfaces, i.Name) {
-			continue
-		}
-		nic, isThere, err := v.addedNIC(ctx, i, m, have)
-		if err != nil {
-			return change, nil, err
-		}
-		if !isThere {
-			change.Added, comes = append(change.Added, nic), append(comes, i)
-		}
+// addedNIC is the NIC of an interface that is added in place.
+func (v *parts) addedNIC(ctx context.Context, i engine.Interface) (engine.NIC, error) {
+	if err := i.CheckAdded(); err != nil {
+		return engine.NIC{}, err
 	}
-	return change, comes, nil
-}
-
-// addedNIC is the NIC of an interface that comes. It is there already where MAAS knows it as it is
-// wanted, and the machine is deployed with it.
-func (v *network) addedNIC(ctx context.Context, i engine.Interface, m engine.Machine, have map[string]engine.AddedNIC) (nic engine.NIC, isThere bool, err error) {
 	links, err := v.findLinks(ctx, i)
 	if err != nil {
-		return nic, false, err
+		return engine.NIC{}, err
 	}
-	nic = engine.NIC{Subnet: links[0].subnet, Label: i.Name, Bridge: i.Bridge, MAC: i.MAC, Mode: links[0].Mode}
-	if i.IP.IsValid() {
-		nic.IP = i.IP.String()
-	}
-	was := have[i.Name]
-	same := was.Subnet == nic.CIDR && was.Mode == nic.Mode && was.IP == nic.IP && (i.MAC == "" || i.MAC == was.MAC) && (i.Bridge == "" || i.Bridge == was.Bridge)
-	switch _, known := interfaceWith(m, was.MAC); {
-	case m.MayChangeInterfaces():
-		return nic, false, nil
-	case known && same:
-		return nic, true, nil
-	case i.NeedsAddressOfMAAS():
-		return nic, false, engine.AddressOfDeployedError(i, m)
-	}
-	return nic, false, nil
+	return engine.NIC{Subnet: links[0].subnet, Label: i.Name, Bridge: i.Bridge, MAC: i.MAC, Mode: links[0].Mode}, nil
 }
 
-// forgetInterfaces takes out of MAAS what goes, and what gets another MAC.
-func (v *network) forgetInterfaces(ctx context.Context, m engine.Machine, change engine.InterfaceChange, have map[string]engine.AddedNIC) error {
-	goes := slices.Clone(change.Removed)
-	for _, nic := range change.Added {
-		if nic.MAC != "" && nic.MAC != have[nic.Label].MAC || !m.MayChangeInterfaces() {
-			goes = append(goes, nic.Label)
-		}
-	}
-	for _, label := range goes {
-		known, ok := interfaceWith(m, have[label].MAC)
-		switch {
-		case !ok:
-			continue
-		case !m.MayChangeInterfaces():
-			return engine.KnownInterfaceError(label, m)
-		}
-		if err := v.Metal.DeleteInterface(ctx, m.SystemID, known.ID); err != nil {
-			return fmt.Errorf("cannot take interface %s of %s out of MAAS: %w", label, m.Hostname, v.JudgeRefusal(ctx, m, err))
-		}
-	}
-	return nil
+// silentError says that nobody tells which interfaces were added to a VM.
+func silentError(m engine.Machine) error {
+	return fmt.Errorf("the LXD of %s does not tell which interfaces were added to it: %w", m.Hostname, engine.ErrBusy)
 }
 
-// interfaceWith finds the interface of a machine that has the MAC.
-func interfaceWith(m engine.Machine, mac string) (engine.MachineInterface, bool) {
-	n := slices.IndexFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.MAC == mac })
-	if n < 0 {
-		return engine.MachineInterface{}, false
+// madeInterfaces are the interfaces of a machine that it was made with, in MAAS's order. MAAS knows
+// an added one, too, once somebody has commissioned the machine. Where nobody tells which it is,
+// ErrBusy: a made interface must not take its links.
+func (v *network) madeInterfaces(ctx context.Context, wanted []engine.Interface, m engine.Machine) ([]engine.MachineInterface, error) {
+	if !engine.FinishedOnce(m) { // none was added yet
+		return m.Interfaces, nil
 	}
-	return m.Interfaces[n], true
-}
-
-// interfacesOf finds the interfaces of a machine that are wanted, by their labels. Those that the VM
-// was made with have MAAS's order. Those that it got since have the MAC that its LXD tells, and are
-// made in MAAS where it does not know them yet: no commissioning has seen them.
-func (v *network) interfacesOf(ctx context.Context, want engine.VMSpec, m engine.Machine) (map[string]engine.MachineInterface, error) {
-	var added map[string]engine.AddedNIC
-	if len(want.AddedInterfaces) > 0 || engine.FinishedOnce(m) { // none come before
-		added = v.Composer.Complete(ctx, m).AddedNICs
+	have := v.Composer.Complete(ctx, m)
+	isSilent := have.AddedNICs == nil && have.Cores == 0 // the size, too, is not known then
+	if isSilent && len(m.Interfaces) > len(wanted) {
+		return nil, silentError(m)
 	}
-	m, err := v.introduce(ctx, want.Interfaces, m, added)
-	if err != nil {
-		return nil, err
+	added := map[string]bool{}
+	for nic := range maps.Values(have.AddedNICs) {
+		added[nic.MAC] = true
 	}
-	found, made := map[string]engine.MachineInterface{}, slices.Clone(m.Interfaces)
-	for _, nic := range added {
-		made = slices.DeleteFunc(made, func(i engine.MachineInterface) bool { return i.MAC == nic.MAC })
-	}
-	for _, i := range want.Interfaces {
-		nic, isAdded := added[i.Name]
-		have, ok := interfaceWith(m, nic.MAC)
-		if !isAdded {
-			if ok = len(made) > 0; ok {
-				have, made = made[0], made[1:]
-			}
-		}
-		if !ok {
-			return nil, &engine.SpecError{Field: fieldpath.Of("interfaces").Key(i.Name), Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(m.Interfaces), m.Hostname), Err: engine.ErrConflict}
-		}
-		found[i.Name] = have
-	}
-	return found, nil
-}
-
-// introduce makes in MAAS the interfaces that a VM got since it was commissioned.
-func (v *network) introduce(ctx context.Context, wanted []engine.Interface, m engine.Machine, added map[string]engine.AddedNIC) (engine.Machine, error) {
-	changed := false
-	for _, i := range wanted {
-		nic, isAdded := added[i.Name]
-		if _, known := interfaceWith(m, nic.MAC); !isAdded || known {
-			continue
-		}
-		network, err := v.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
-		if err != nil {
-			return m, err
-		}
-		name := freeInterfaceName(m, nic.Device)
-		if err := v.Metal.CreatePhysical(ctx, m.SystemID, engine.NewPhysical{Name: name, MAC: nic.MAC, VLAN: network.VLAN}); err != nil {
-			return m, fmt.Errorf("cannot tell MAAS of interface %s of %s: %w", i.Name, m.Hostname, v.JudgeRefusal(ctx, m, err))
-		}
-		m.Interfaces = append(slices.Clone(m.Interfaces), engine.MachineInterface{Name: name, MAC: nic.MAC})
-		changed = true
-	}
-	if !changed {
-		return m, nil
-	}
-	return v.Machines.Machine(ctx, m.SystemID) // with their ids
-}
-
-// freeInterfaceName is the name of a device, or one like it that no interface of the machine has.
-func freeInterfaceName(m engine.Machine, device string) string {
-	taken := map[string]bool{}
-	for _, i := range m.Interfaces {
-		taken[i.Name] = true
-	}
-	for _, c := range m.Children {
-		taken[c.Name] = true
-	}
-	name := device
-	for n := 0; taken[name]; n++ {
-		name = "nic" + strconv.Itoa(n)
-	}
-	return name
+	return slices.DeleteFunc(slices.Clone(m.Interfaces), func(i engine.MachineInterface) bool { return added[i.MAC] }), nil
 }

@@ -33,17 +33,20 @@ func (v *parts) findLinks(ctx context.Context, i engine.Interface) ([]boundLink,
 	return found, engine.CheckDHCPLinks(links, subnets)
 }
 
-// link ties the interfaces to their subnets, with their addresses. MAAS keeps
+// link ties the interfaces that a VM is made with to their subnets, with their addresses. MAAS keeps
 // nothing of compose's interfaces= when it commissions: the boot interface is auto, and
 // the others are only up, without an address for ever (models/node.py,
 // set_initial_networking_configuration).
 func (v *network) link(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
-	found, err := v.interfacesOf(ctx, want, m)
+	made, err := v.madeInterfaces(ctx, want.Interfaces, m)
 	if err != nil {
 		return err
 	}
-	for _, i := range want.Interfaces {
-		have := found[i.Name]
+	for n, i := range want.Interfaces {
+		if n >= len(made) {
+			return &engine.SpecError{Field: i.Field(), Message: fmt.Sprintf("MAAS sees only %d interfaces on %s", len(made), m.Hostname), Err: engine.ErrConflict}
+		}
+		have := made[n]
 		if i.IP.IsValid() && len(i.Addresses) == 0 && engine.HasStaticLink(have.Links, i.IP) {
 			continue // without a look at the subnets
 		}

@@ -25,6 +25,7 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 	o.Add(v.CheckImage(ctx, want.Deploy))
 	v.interfaceObstacles(ctx, &o, ref, want)
 	v.nameObstacles(ctx, &o, ref, want)
+	v.addedObstacles(ctx, &o, ref, want.AddedInterfaces)
 	if ref.SystemID != "" && want.Host == "" && want.Placement.Strategy == "" && want.Deploy != nil { // it is installed where it is
 		m, err := v.Machines.Machine(ctx, ref.SystemID)
 		if err == nil {
@@ -33,8 +34,6 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 		o.Add(err)
 	}
 	switch {
-	case len(want.AddedInterfaces) > 0 && want.Host == "":
-		v.addedObstacles(ctx, &o, ref, want)
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
 	case want.Placement.Strategy != "" && len(o.Lasting) == 0:
@@ -51,7 +50,7 @@ func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, re
 		}
 		v.macObstacle(ctx, o, ref, i)
 		links, err := v.findLinks(ctx, i)
-		if err == nil && n == 0 && !slices.Contains(want.AddedInterfaces, i.Name) {
+		if err == nil && n == 0 {
 			err = links[0].subnet.CheckDHCP(i.Field())
 		}
 		if err != nil {
@@ -83,8 +82,8 @@ func (v *checks) macObstacle(ctx context.Context, o *engine.Obstacles, ref engin
 }
 
 // bridgeObstacles looks for the bridges that interfaces are to join.
-func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host engine.VMHost, want engine.VMSpec) {
-	if host.MachineID == "" || !slices.ContainsFunc(want.Interfaces, func(i engine.Interface) bool { return i.Bridge != "" }) {
+func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host engine.VMHost, interfaces []engine.Interface) {
+	if host.MachineID == "" || !slices.ContainsFunc(interfaces, func(i engine.Interface) bool { return i.Bridge != "" }) {
 		return
 	}
 	m, err := v.Machines.Machine(ctx, host.MachineID)
@@ -96,15 +95,26 @@ func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host 
 	for _, b := range m.Bridges {
 		known = append(known, b.Name)
 	}
-	for _, i := range want.Interfaces {
+	for _, i := range interfaces {
 		if i.Bridge != "" && !slices.Contains(known, i.Bridge) {
 			o.Add(engine.UnknownNameError(i.Field("bridge"), "bridge on host "+host.Name, i.Bridge, known))
 		}
 	}
 }
 
-// addedObstacles looks for the bridges that interfaces are to join which a VM gets in place.
-func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+// addedObstacles looks whether interfaces can be added to a VM in place.
+func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, added []engine.Interface) {
+	for _, i := range added {
+		if i.Network().IsEmpty() {
+			continue
+		}
+		v.macObstacle(ctx, o, ref, i)
+		_, err := v.addedNIC(ctx, i)
+		o.Add(err)
+	}
+	if len(added) == 0 {
+		return
+	}
 	m, err := v.Machines.Machine(ctx, ref.SystemID)
 	if err != nil {
 		o.Add(err)
@@ -112,7 +122,7 @@ func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 	}
 	on, err := v.Composer.HostOf(ctx, m)
 	o.Add(err)
-	v.bridgeObstacles(ctx, o, on, want)
+	v.bridgeObstacles(ctx, o, on, added)
 }
 
 // addressObstacle looks whether a link can have its fixed address.
@@ -185,7 +195,7 @@ func (v *checks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref eng
 	for _, err := range []error{host.CheckInstance(want), compose.CheckFits(host, want), compose.CheckPools(host, want.Disks)} {
 		o.Add(err)
 	}
-	v.bridgeObstacles(ctx, o, host, want)
+	v.bridgeObstacles(ctx, o, host, want.Interfaces)
 }
 
 // without is the host as it will be once a VM is gone.

@@ -149,8 +149,9 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	return res, err
 }
 
-// keep sees to the annotations, the interfaces, the size, the power and the lock of a finished VM. It once was what was
-// wanted. Whatever else it is now is for people to mend, or for the plan of a front end.
+// keep sees to the annotations, the interfaces, the size, the power and the lock of a finished VM. It
+// once was what was wanted. Whatever else it is now is for people to mend, or for the plan of a
+// front end.
 func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	m, err := v.settler.Annotations(ctx, wishOf(key, want), m)
 	if err == nil { // before the VM is stopped for anything
