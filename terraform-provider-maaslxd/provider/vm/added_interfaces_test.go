@@ -34,43 +34,42 @@ func TestInterfacesInPlace(t *testing.T) {
 	made := object{"eth0": nicIn(lan, "", "00:16:3e:00:00:01")}
 	both := made.With(object{"eth1": nicIn(dark, "dhcp", "00:16:3e:00:00:02")})
 	cases := map[string]struct {
-		reason         string
-		have, want     object
-		added          []string // notes
-		status         string   // empty: Deployed
-		composed       bool     // by MAAS
-		known          string   // MAC that MAAS knows besides
-		comes, goes    []string
-		replaces       bool
-		why            string
-		unknownAddress bool // of the VM
+		reason      string
+		have, want  object
+		added       []string // notes
+		composed    bool     // by MAAS
+		unfinished  bool
+		comes, goes []string
+		replaces    bool
+		why         string
 	}{
-		"Same":     {reason: "Nothing changes.", have: made, want: object{"eth0": nicOf(lan, "")}},
-		"Label":    {reason: "What the VM was made with may be called otherwise.", have: made, want: object{"a": nicOf(lan, "")}},
-		"DHCP":     {reason: "MAAS has nothing to do with it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, comes: []string{"eth1"}},
-		"LinkUp":   {reason: "It has no address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, comes: []string{"eth1"}},
-		"Auto":     {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "")}, replaces: true, why: "only to machines that are not deployed: interfaces.eth1 has mode auto"},
-		"Static":   {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "static")}, replaces: true, why: "only to machines that are not deployed: interfaces.eth1 has mode static"},
-		"Ready":    {reason: "MAAS gives addresses to it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "")}, status: "Ready", comes: []string{"eth1"}, unknownAddress: true},
-		"Composed": {reason: "MAAS has no call for it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, composed: true, replaces: true, why: "MAAS can neither add an interface"},
-		"First":    {reason: "The VM would boot from another network.", have: made, want: object{"a": nicOf(lan, "dhcp"), "eth0": nicOf(lan, "")}, replaces: true, why: "interfaces.a comes before the others"},
-		"Between":  {reason: "Labels tell which is which.", have: made.With(object{"eth2": nicIn(dark, "", "00:16:3e:00:00:03")}), want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp"), "eth2": nicOf(dark, "")}, comes: []string{"eth1"}},
-		"Removed":  {reason: "It was added in place.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, goes: []string{"eth1"}},
-		"Made":     {reason: "The VM was made with it.", have: both, want: object{"eth0": nicOf(lan, "")}, replaces: true, why: "interfaces.eth1 was made with the VM, and goes"},
-		"Swapped":  {reason: "One goes and another comes.", have: both, want: object{"eth0": nicOf(lan, ""), "stor": nicOf(dark, "dhcp")}, added: []string{"eth1"}, comes: []string{"stor"}, goes: []string{"eth1"}},
-		"Changed":  {reason: "It goes and comes.", have: both, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, added: []string{"eth1"}, comes: []string{"eth1"}},
+		"Same":   {reason: "Nothing changes.", have: made, want: object{"eth0": nicOf(lan, "")}},
+		"Label":  {reason: "What the VM was made with may be called otherwise.", have: made, want: object{"a": nicOf(lan, "")}},
+		"DHCP":   {reason: "MAAS has nothing to do with it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, comes: []string{"eth1"}},
+		"LinkUp": {reason: "It has no address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, comes: []string{"eth1"}},
+		"Auto":   {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "")}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
+		"Static": {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "static")}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
+		"IP":     {reason: "MAAS would give the address.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "").With(object{"ip": "10.1.0.9"})}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
+		"Further": {
+			reason: "MAAS would give the second address.", have: made,
+			want:     object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp").With(object{"addresses": []object{{"subnet": "fd00::/64"}}})},
+			replaces: true, why: "MAAS would give interfaces.eth1 an address",
+		},
+		"ToStatic":   {reason: "MAAS would give the address.", have: both, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "static")}, added: []string{"eth1"}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
+		"Unfinished": {reason: "It is still being made.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, unfinished: true, replaces: true, why: "The VM is not finished"},
+		"Lost":       {reason: "Somebody detached it, so the state has none.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, comes: []string{"eth1"}},
+		"Composed":   {reason: "MAAS has no call for it.", have: made, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp")}, composed: true, replaces: true, why: "MAAS can neither add an interface"},
+		"First":      {reason: "The VM would boot from another network.", have: made, want: object{"a": nicOf(lan, "dhcp"), "eth0": nicOf(lan, "")}, replaces: true, why: "interfaces.a comes before the others"},
+		"Between":    {reason: "Labels tell which is which.", have: made.With(object{"eth2": nicIn(dark, "", "00:16:3e:00:00:03")}), want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "dhcp"), "eth2": nicOf(dark, "")}, comes: []string{"eth1"}},
+		"Removed":    {reason: "It was added in place.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, goes: []string{"eth1"}},
+		"Made":       {reason: "The VM was made with it.", have: both, want: object{"eth0": nicOf(lan, "")}, replaces: true, why: "interfaces.eth1 was made with the VM, and goes"},
+		"Swapped":    {reason: "One goes and another comes.", have: both, want: object{"eth0": nicOf(lan, ""), "stor": nicOf(dark, "dhcp")}, added: []string{"eth1"}, comes: []string{"stor"}, goes: []string{"eth1"}},
+		"Changed":    {reason: "It goes and comes.", have: both, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, added: []string{"eth1"}, comes: []string{"eth1"}},
 		"ChangedMade": {
 			reason: "The VM was made with it, and a plan shows what changes.", have: both, want: object{"eth0": nicOf(lan, ""), "eth1": nicOf(dark, "link_up")}, replaces: true,
 		},
 		"MadeAndMore": {
 			reason: "One change that replaces is enough.", have: made, want: object{"eth0": nicOf(dark, ""), "eth1": nicOf(dark, "dhcp")}, replaces: true, why: "interfaces.eth0 was made with the VM, and changes",
-		},
-		"KnownToMAAS": {
-			reason: "MAAS deployed the VM with it.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, known: "00:16:3e:00:00:02", goes: []string{"eth1"},
-			replaces: true, why: "MAAS deployed the VM with interfaces.eth1",
-		},
-		"KnownAndReady": {
-			reason: "MAAS takes it away.", have: both, want: object{"eth0": nicOf(lan, "")}, added: []string{"eth1"}, known: "00:16:3e:00:00:02", status: "Ready", goes: []string{"eth1"}, unknownAddress: true,
 		},
 		"Unnamed": {reason: "Who names none has what there is.", have: both, want: nil, added: []string{"eth1"}},
 	}
@@ -82,29 +81,22 @@ func TestInterfacesInPlace(t *testing.T) {
 			if tc.want == nil {
 				config = deployedConfig.With(object{"interfaces": nil})
 			}
-			status := "Deployed"
-			if tc.status != "" {
-				status = tc.status
-			}
-			state := modelOf(t, deployedState.With(object{"interfaces": tc.have, "status": status}))
+			state := modelOf(t, deployedState.With(object{"interfaces": tc.have}))
 			p := vmPlan{
-				config: modelOf(t, config), plan: modelOf(t, config), state: &state, notes: notes{AddedInterfaces: tc.added}, diags: &diags,
+				config: modelOf(t, config), plan: modelOf(t, config), state: &state, notes: notes{AddedInterfaces: tc.added, Pending: tc.unfinished}, diags: &diags,
 				subnets: func(context.Context) ([]engine.Subnet, error) { return nil, nil },
 				resizes: func(context.Context) (bool, error) { return !tc.composed, nil },
-				shown: func(context.Context, string) (engine.VM, error) {
-					return engine.VM{Machine: engine.Machine{Interfaces: []engine.MachineInterface{{MAC: "00:16:3e:00:00:01"}, {MAC: tc.known}}}}, nil
-				},
 			}
 			p.plan.IPAddresses = state.IPAddresses
-			if replaces := (wiring{&p}).decide(t.Context()); replaces != tc.replaces || (p.wired.why == "") != (tc.why == "") || !strings.Contains(p.wired.why, tc.why) {
-				t.Errorf("%s\nwant replaced %v because %q, got %v, %q", tc.reason, tc.replaces, tc.why, replaces, p.wired.why)
+			if replaces := (interfacePlan{&p}).decide(t.Context()); replaces != tc.replaces || (p.interfaceDiff.why == "") != (tc.why == "") || !strings.Contains(p.interfaceDiff.why, tc.why) {
+				t.Errorf("%s\nwant replaced %v because %q, got %v, %q", tc.reason, tc.replaces, tc.why, replaces, p.interfaceDiff.why)
 			}
 			if !tc.replaces {
-				if diff := cmp.Diff([][]string{tc.comes, tc.goes}, [][]string{p.wired.added, p.wired.removed}, cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff([][]string{tc.comes, tc.goes}, [][]string{p.interfaceDiff.added, p.interfaceDiff.removed}, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s\ncome and go (-want +got):\n%s", tc.reason, diff)
 				}
 			}
-			if p.plan.IPAddresses.IsUnknown() != tc.unknownAddress || diags.HasError() {
+			if p.plan.IPAddresses.IsUnknown() || diags.HasError() {
 				t.Errorf("%s\naddresses of the VM are %s, and %v", tc.reason, p.plan.IPAddresses, diags)
 			}
 		})

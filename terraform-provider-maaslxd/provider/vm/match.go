@@ -41,8 +41,8 @@ func fits(d diskModel, found engine.MachineDisk) bool {
 }
 
 // matchInterfaces finds the interface that belongs to each label: by MAC
-// address once one is known, before that by order. One that the VM got after it was made is
-// known by its label.
+// address once one is known, before that by order. An interface that was added to the VM is known
+// by its label.
 func matchInterfaces(interfaces map[string]interfaceModel, m engine.Machine) map[string]engine.MachineInterface {
 	rest := madeWith(m)
 	matched := map[string]engine.MachineInterface{}

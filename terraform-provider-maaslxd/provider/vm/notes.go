@@ -52,7 +52,7 @@ type notes struct {
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.
 	PinnedCores []int `json:"pinned_cores,omitempty"`
-	// AddedInterfaces are the labels of the interfaces that the VM got after it was made.
+	// AddedInterfaces are the labels of the interfaces that were added to the VM after it was made.
 	AddedInterfaces []string `json:"added_interfaces,omitempty"`
 	// HostMachine is the system id of the machine that the VM is on, however its
 	// VM host is called.

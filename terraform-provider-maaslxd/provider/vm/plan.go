@@ -89,15 +89,15 @@ type vmPlan struct {
 	notes   notes
 	replace path.Paths
 	// redeploys: redeploy_triggers changes, or may change.
-	redeploys bool
-	inPlace   bool // the size changes without a new VM
-	wired     interfaceDiff
-	again     bool // what is to be made takes the place of what stands: the second plan of a replacement
-	subnets   func(context.Context) ([]engine.Subnet, error)
-	listed    func(context.Context) ([]engine.VMHost, error)
-	resizes   func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
-	power     func(ctx context.Context, systemID string) (string, error)
-	shown     func(ctx context.Context, systemID string) (engine.VM, error)
+	redeploys     bool
+	inPlace       bool // the size changes without a new VM
+	interfaceDiff interfaceDiff
+	again         bool // what is to be made takes the place of what stands: the second plan of a replacement
+	subnets       func(context.Context) ([]engine.Subnet, error)
+	listed        func(context.Context) ([]engine.VMHost, error)
+	resizes       func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
+	power         func(ctx context.Context, systemID string) (string, error)
+	shown         func(ctx context.Context, systemID string) (engine.VM, error)
 	// What the run makes of the VM host on a machine.
 	renamedTo  func(machine string) string
 	hostLeaves func(machine string) (leaves, replaced bool)

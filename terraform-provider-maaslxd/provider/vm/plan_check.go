@@ -53,8 +53,8 @@ func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec
 				spec.Disks = diskSpecs(p.plan.disks(ctx, p.diags))
 			}
 		}
-		spec.Interfaces, spec.AddedInterfaces = wiring{&p}.knownAdded(ctx)
-		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" && len(spec.Interfaces) == 0 {
+		spec.AddedInterfaces = interfacePlan{&p}.knownAdded(ctx)
+		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" && len(spec.AddedInterfaces) == 0 {
 			return ref, spec, ""
 		}
 		return r.ref(*p.state, p.notes), spec, "update"
@@ -62,17 +62,14 @@ func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec
 	return ref, p.knownSpec(ctx), doing
 }
 
-// knownAdded are the interfaces that come in place, as far as their networks are known.
-func (p wiring) knownAdded(ctx context.Context) (known []engine.Interface, labels []string) {
-	if !p.wired.inPlace() || !values.KnownThroughout(ctx, p.config.Interfaces) {
-		return nil, nil
+// knownAdded are the interfaces that are added in place, where all of them are known.
+func (p interfacePlan) knownAdded(ctx context.Context) []engine.Interface {
+	if !p.interfaceDiff.inPlace() || !values.KnownThroughout(ctx, p.config.Interfaces) {
+		return nil
 	}
-	for _, i := range interfaceSpecs(ctx, p.config.interfaces(ctx, p.diags)) {
-		if slices.Contains(p.wired.added, i.Name) {
-			known, labels = append(known, i), append(labels, i.Name)
-		}
-	}
-	return known, labels
+	return slices.DeleteFunc(interfaceSpecs(ctx, p.config.interfaces(ctx, p.diags)), func(i engine.Interface) bool {
+		return !slices.Contains(p.interfaceDiff.added, i.Name)
+	})
 }
 
 // knownSpec is the spec of a plan as far as the user has said it: storage pools

@@ -210,7 +210,10 @@ func importedDisks(found []engine.MachineDisk) map[string]diskModel {
 
 func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	interfaces := m.interfaces(ctx, diags)
-	if interfaces == nil {
+	switch {
+	case interfaces == nil && vm.AddedNICs == nil && vm.Cores == 0:
+		return // its LXD does not answer, and an added one would be taken for one that it was made with
+	case interfaces == nil:
 		m.Interfaces = seenInterfaces(ctx, vm.Machine, diags)
 		return
 	}

@@ -125,7 +125,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
 		{"profile", false, p.otherProfile(ctx)},
 		{"disks", false, !p.sameDisks(ctx, p.inPlace)},
-		{"interfaces", p.state.Interfaces.IsNull(), wiring{p}.decide(ctx)},
+		{"interfaces", p.state.Interfaces.IsNull(), interfacePlan{p}.decide(ctx)},
 	}
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
@@ -138,7 +138,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		default:
 			p.replace.Append(at)
 			p.warnDisksLost(rule.attribute)
-			wiring{p}.warn(rule.attribute)
+			interfacePlan{p}.warn(rule.attribute)
 		}
 	}
 	if why := p.reinstall(ctx); why != "" {

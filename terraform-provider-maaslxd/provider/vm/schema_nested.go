@@ -62,10 +62,13 @@ func interfacesAttribute() schema.Attribute {
 		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens; the VM sees them in the order of " +
 			"their labels, `eth2` before `eth10`. Without any, MAAS makes one on a network of the VM host with DHCP. The first must be on " +
 			"a VLAN where MAAS serves DHCP: the VM boots from its network. **Changing those that the VM was made with replaces the VM**, except for another way to " +
-			"choose the same subnet, and other labels in the same order. Where VMs are made in LXD itself (`composer = \"lxd\"`), a new label comes in place, also while " +
-			"the VM runs, and an interface that came so changes and goes in place. A deployed VM gets one with `mode` `dhcp` or `link_up`, because MAAS gives addresses only to " +
-			"machines that are not deployed; its guest configures the interface itself until the VM is deployed again. For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` " +
-			"is added to a VM that runs, and with `mode = \"static\"` the plan replaces the VM and says why. LXD plugs at most four into a VM until its next start. If you remove them, the VM keeps what it has; where none are configured, they are " +
+			"choose the same subnet, and other labels in the same order. " +
+			"Where VMs are made in LXD itself (`composer = \"lxd\"`), an interface with a new label is added in place to a finished VM, also while it runs. " +
+			"It changes and goes in place, too. Its `mode` is `dhcp` or `link_up`, because MAAS is not told of it, and gives it no address. " +
+			"For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` is added to a VM that runs. With `mode = \"static\"` the plan replaces the VM, and says why. " +
+			"Its guest configures the interface. It stays when the VM is deployed again. If you rename its label, LXD unplugs it and plugs a new one in, with another MAC address. " +
+			"LXD plugs at most four into a VM until its next start. " +
+			"If you remove the whole attribute, the VM keeps its interfaces. Where none are configured, they are " +
 			"those that MAAS shows, by MAAS's names. What someone changes on an interface in MAAS is not put back, because that would take a replacement: " +
 			"other subnets are not looked for, and a fixed address that a deployed VM no longer has is only warned of.",
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},

@@ -34,7 +34,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	if diags.HasError() {
 		return
 	}
-	spec.AddedInterfaces, spec.RemovedInterfaces = wiringOf(r, plan, config, state, n, diags).changed(wait)
+	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}.divide(wait, &spec)
 	ref := r.ref(state, n)
 	ref.NewKey, ref.Finished = client.RenamedKey(ref.Key, spec.Name), !goesOn(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
@@ -56,7 +56,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 		state.refreshHalfway(ctx, plan, spec, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
-		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
+		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
 		writeNotes(ctx, resp.Private, n, diags)
 	}
 }
@@ -78,11 +78,6 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes,
 		spec.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
 	}
 	return spec
-}
-
-// wiringOf compares the interfaces of a plan with those of the state.
-func wiringOf(r *vmResource, plan, config, state vmModel, n notes, diags *diag.Diagnostics) wiring {
-	return wiring{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}
 }
 
 // warnOtherwise tells that the VM is not in the state that the plan took for
