@@ -126,7 +126,7 @@ func (p Problem) WithHint(hint string) Problem {
 }
 
 // specFields are the fields of a MaasMachine that the engine's fields come
-// from, by their beginnings. The longest that fits counts.
+// from. Of a field that is not listed, the innermost listed one around it counts.
 var specFields = map[string]string{
 	"name": "metadata.name", "cores": "spec.minCPU", "pinned_cores": "spec.lxdConfig.pinnedCores",
 	"memory_mib": "spec.minMemory", "hugepages": "spec.lxdConfig.hugepages", "profile": "spec.lxdConfig.profile",
@@ -153,7 +153,7 @@ func specMessage(err error) string {
 			continue
 		}
 		field := specField(spec.Field)
-		text := field + ": " + strings.TrimPrefix(spec.Error(), spec.Field.String()+": ")
+		text := field + ": " + spec.Reason()
 		said = append(said, Problem{Message: text}.WithHint(spec.Hint).Message)
 	}
 	return strings.Join(said, "; ")
