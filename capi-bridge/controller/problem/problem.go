@@ -125,7 +125,7 @@ func (p Problem) WithHint(hint string) Problem {
 	return p
 }
 
-// specFields are the fields of a MaasMachine that the engine's fields come
+// specFields are the fields of a MaasMachine, or of a MaasCluster, that the engine's fields come
 // from. Of a field that is not listed, the innermost listed one around it counts.
 var specFields = map[string]string{
 	"name": "metadata.name", "cores": "spec.minCPU", "pinned_cores": "spec.lxdConfig.pinnedCores",
@@ -140,6 +140,7 @@ var specFields = map[string]string{
 	"deploy.image": "spec.image", "deploy.user_data": "the bootstrap data",
 	"lxd": "spec.lxdConfig of the MaasCluster", "bridge": "spec.lxdConfig of the MaasCluster",
 	"lxd_client_cert": "the manager's LXD key",
+	"dns":             "the DNS record of the API server", "dns.domain": "spec.dnsDomain of the MaasCluster",
 }
 
 // specMessage says all that a spec cannot be met for, by the fields of the
