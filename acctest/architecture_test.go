@@ -328,7 +328,7 @@ var arrows = map[string]arrow{
 	"terraform-provider-maaslxd/provider/client": {
 		reason: "What objects share does not know the objects.",
 		ours: []string{
-			"terraform-provider-maaslxd/provider/client", "terraform-provider-maaslxd/provider/diagnostics", "terraform-provider-maaslxd/provider/values",
+			"terraform-provider-maaslxd/provider/client", "terraform-provider-maaslxd/provider/diagnostics", "terraform-provider-maaslxd/provider/values/...",
 			"engine/...", "cloudinit/...",
 		},
 		never: kubernetesModules,
@@ -340,7 +340,7 @@ var arrows = map[string]arrow{
 	},
 	"terraform-provider-maaslxd/provider/values": {
 		reason: "Values know nothing of who asks MAAS.",
-		ours:   []string{"terraform-provider-maaslxd/provider/values", "engine", "engine/internal/...", "engine/placement", "cloudinit/..."},
+		ours:   []string{"terraform-provider-maaslxd/provider/values/...", "engine", "engine/internal/...", "engine/placement", "cloudinit/..."},
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/providertest": {
@@ -416,7 +416,7 @@ func roomsOfTheSimulator(names ...string) []string {
 // objects share, the engine, and no other object.
 func objectOfTheProvider(name string) []string {
 	const provider = "terraform-provider-maaslxd/provider/"
-	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values", "engine/...", "cloudinit/..."}
+	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values/...", "engine/...", "cloudinit/..."}
 }
 
 // TestArrows holds the direction of every dependency between our packages, and

@@ -125,6 +125,23 @@ type Verbs[Spec, Object any] struct {
 	Check     func(context.Context, Ref, Spec) Obstacles
 }
 
+// WithoutSecrets returns verbs whose steps tell nothing of a spec's secrets: MAAS's words of a
+// machine may repeat a line of its user-data.
+func (v Verbs[Spec, Object]) WithoutSecrets(reports Reports, of func(Spec) []string) Verbs[Spec, Object] {
+	if reports == nil {
+		return v
+	}
+	step := v.Reconcile
+	v.Reconcile = func(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
+		res, err := step(ctx, ref, want)
+		if secrets := of(want); len(secrets) > 0 {
+			res.Message = reports.Redact(res.Message, secrets...)
+		}
+		return res, err
+	}
+	return v
+}
+
 // NewKind returns a kind of these verbs.
 func NewKind[Spec, Object any](v Verbs[Spec, Object]) Kind[Spec, Object] {
 	return Kind[Spec, Object]{v}

@@ -72,9 +72,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// SpecError is a wish that cannot be met as it is written. Field names the
-// part of the spec as the front ends spell it: "zone", "deploy.image",
-// "disks.root.pool".
+// SpecError is a wish that cannot be met as it is written. Field is the part of the spec:
+// zone, deploy.image, disks.root.pool. Each front end turns it into its own.
 type SpecError struct {
 	Field   fieldpath.Path
 	Message string
@@ -82,7 +81,15 @@ type SpecError struct {
 	Err     error // the cause, may be nil
 }
 
-func (e *SpecError) Error() string { return e.Field.String() + ": " + e.Message + because(e.Err) }
+func (e *SpecError) Error() string {
+	if e.Field.IsEmpty() {
+		return e.Reason()
+	}
+	return e.Field.String() + ": " + e.Reason()
+}
+
+// Reason is what is wrong, without the field.
+func (e *SpecError) Reason() string { return e.Message + because(e.Err) }
 
 func (e *SpecError) Unwrap() error { return e.Err }
 

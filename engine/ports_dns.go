@@ -49,6 +49,10 @@ type DNSRecord struct {
 	TTLSeconds int
 }
 
+// dnsField is where the parts of a name and of its record stand: no field of a machine has the
+// same path.
+var dnsField = fieldpath.Of("dns")
+
 // maxTTLSeconds is a week, beyond which a name is hardly ever right.
 const maxTTLSeconds = 7 * 24 * 3600
 
@@ -58,11 +62,11 @@ func (n DNSName) Validate() error {
 	switch {
 	case !label.MatchString(n.Label):
 		return &SpecError{
-			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
+			Field: dnsField.Child("name"), Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
 			Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot.",
 		}
 	case n.Domain == "":
-		return &SpecError{Field: fieldpath.Of("domain"), Message: "there is no domain", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
+		return &SpecError{Field: dnsField.Child("domain"), Message: "there is no domain", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
 	}
 	return nil
 }
@@ -75,17 +79,17 @@ func (r DNSRecord) Validate() error {
 	switch {
 	case len(r.Addresses) == 0:
 		return &SpecError{
-			Field: fieldpath.Of("addresses"), Message: "there is no address to publish", Err: ErrInvalid,
+			Field: dnsField.Child("addresses"), Message: "there is no address to publish", Err: ErrInvalid,
 			Hint: "A name that points to nothing cuts off all who use it: keep the old addresses, or remove the name.",
 		}
 	case bad >= 0:
 		return &SpecError{
-			Field: fieldpath.Of("addresses"), Message: fmt.Sprintf("%q is no address for a name", r.Addresses[bad]), Err: ErrInvalid,
+			Field: dnsField.Child("addresses"), Message: fmt.Sprintf("%q is no address for a name", r.Addresses[bad]), Err: ErrInvalid,
 			Hint: "Use plain IPv4 or IPv6 addresses.",
 		}
 	case r.TTLSeconds < 0 || r.TTLSeconds > maxTTLSeconds:
 		return &SpecError{
-			Field: fieldpath.Of("ttl"), Message: fmt.Sprintf("%d s is no time to live", r.TTLSeconds), Err: ErrInvalid,
+			Field: dnsField.Child("ttl"), Message: fmt.Sprintf("%d s is no time to live", r.TTLSeconds), Err: ErrInvalid,
 			Hint: fmt.Sprintf("Use 1 to %d seconds, or 0 for MAAS's default.", maxTTLSeconds),
 		}
 	}

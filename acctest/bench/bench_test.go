@@ -162,6 +162,8 @@ func TestParse(t *testing.T) {
 		"HalfAPeer":     {"A configuration alone does nothing.", []string{"-peer-config", "x"}, "with -peer"},
 		"NoParallelism": {"Terraform needs one.", []string{"-parallelism", ""}, "-parallelism"},
 		"NoWork":        {"There must be something to do.", []string{"-vms", "", "-reads", "", "-growth", "", "-hosts", ""}, "nothing to measure"},
+		"OneGrowth":     {"One number has nothing to be compared with.", []string{"-growth", "1000"}, "-growth: name two numbers"},
+		"SameGrowth":    {"Nor has the same one.", []string{"-growth", "1000,1000"}, "-growth: name two numbers"},
 		"NoNumber":      {"VMs are counted from one on.", []string{"-vms", "0"}, `"0" is no number`},
 		"Stray":         {"A word that is no flag is a mistake.", []string{"100"}, `"100" is no flag`},
 	}

@@ -16,7 +16,10 @@ const rounds = 3
 
 // beside is what a step took with our provider, over what it took with the framework
 // alone: the median of the rounds.
-type beside struct{ Wall, CPU float64 }
+type beside struct {
+	Wall, CPU float64
+	Unknown   int // processes of either that were not seen to end
+}
 
 // round is a step, done with our provider and with the framework alone.
 type round struct {
@@ -33,17 +36,22 @@ func (r round) cpu() float64 { return r.ours.Used.CPU.Seconds() / r.alone.Used.C
 // the ones that disturbed either half of it.
 func (w *workspace) besideAlone(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
 	var done []round
+	unknown := 0
 	for n := range rounds {
 		r, err := w.round(ctx, s, l, parallelism, n%2 == 1)
 		if err != nil {
 			return measurement{}, sim.Journal{}, err
 		}
 		done = append(done, r)
+		unknown += r.ours.Used.Unknown + r.alone.Used.Unknown
 	}
 	cpu := median(done, round.cpu).cpu()
 	r := median(done, round.wall)
-	r.ours.Alone = &beside{Wall: r.wall(), CPU: cpu}
+	r.ours.Alone = &beside{Wall: r.wall(), CPU: cpu, Unknown: unknown}
 	r.ours.Others = max(r.ours.Others, r.alone.Others)
+	for _, other := range done { // what is counted is the most of all rounds
+		r.ours.Calls, r.ours.Connections = max(r.ours.Calls, other.ours.Calls), max(r.ours.Connections, other.ours.Connections)
+	}
 	return r.ours, r.journal, nil
 }
 

@@ -14,6 +14,7 @@ type budget struct {
 	steps []string // none: every step
 	fits  func(t table) bool
 	timed bool // a matter of time, which others on the computer lengthen
+	used  bool // a matter of CPU time, which processes that outlive the command leave out
 	limit func(t table, m measurement) float64
 	have  func(t table, m measurement) float64
 }
@@ -69,7 +70,7 @@ var budgets = []budget{
 	},
 	{
 		name: "CPU time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
-		fits:  measuredAlone,
+		fits: measuredAlone, used: true,
 		limit: fixed(1.2), have: func(_ table, m measurement) float64 { return m.Alone.CPU },
 	},
 	{
@@ -152,6 +153,9 @@ func (t table) verdicts() []report.Verdict {
 			v := report.Verdict{Budget: b.name, Where: where, Limit: b.limit(t, m), Have: b.have(t, m)}
 			if b.timed && m.Others > quietEnough {
 				v.Unjudged = "others used " + report.Percent(m.Others) + " of the CPUs"
+			}
+			if b.used && m.Used.Unknown+m.Alone.Unknown > 0 {
+				v.Unjudged = unseen
 			}
 			out = append(out, v)
 		}

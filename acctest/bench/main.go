@@ -35,6 +35,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -102,6 +103,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-parallelism: name at least one number, as 10")
 	case len(o.vms)+len(o.reads)+len(o.growth)+len(o.hosts) == 0:
 		return o, errors.New("-vms, -reads, -growth and -hosts are all empty: there is nothing to measure")
+	}
+	slices.Sort(o.growth)
+	if len(o.growth) == 1 || len(slices.Compact(slices.Clone(o.growth))) < len(o.growth) {
+		return o, errors.New("-growth: name two numbers or more, each once, as 1000,5000")
 	}
 	return o, nil
 }

@@ -56,9 +56,9 @@ func (e *Engine) Probing(p engine.Probe) *Engine {
 func assemble(cfg engine.Config, in *region.Region) *Engine {
 	maker, machines := compose.New(cfg, in), machine.New(cfg, in)
 	return &Engine{
-		VMs:      engine.NewKind(vm.New(maker, in).Verbs()),
-		Machines: engine.NewKind(machines.Verbs()),
-		Hosts:    engine.NewKind(host.New(machines, in).Verbs()),
+		VMs:      engine.NewKind(vm.New(maker, in).Verbs().WithoutSecrets(cfg.Reports, func(s engine.VMSpec) []string { return s.Deploy.Secrets() })),
+		Machines: engine.NewKind(machines.Verbs().WithoutSecrets(cfg.Reports, func(s engine.MachineSpec) []string { return s.Deploy.Secrets() })),
+		Hosts:    engine.NewKind(host.New(machines, in).Verbs().WithoutSecrets(cfg.Reports, func(s engine.HostSpec) []string { return s.Machine.Deploy.Secrets() })),
 		Reader:   fleet.NewReader(cfg),
 		cfg:      cfg, in: in, maker: maker,
 	}

@@ -117,6 +117,24 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 	}
 }
 
+// TestReadsOfAGrowingCrowd: reads that began soon with ten readers find out that there are more.
+func TestReadsOfAGrowingCrowd(t *testing.T) {
+	t.Parallel()
+	for _, work := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 30 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(ids(600)...)
+			w.slow(10 * time.Millisecond)
+			c := testClient(t, w)
+			walk(t, c, ids(200), 10, paced(work, false))
+			before := len(w.all())
+			walk(t, c, ids(600)[200:], 64, paced(work, false))
+			if got := len(w.all()) - before; got > 15 { // 7 and the search
+				t.Errorf("work of %v: %d calls for 400 machines, want at most 15", work, got)
+			}
+		})
+	}
+}
+
 // paced returns how long each piece of work takes.
 func paced(work time.Duration, uneven bool) func() time.Duration {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -121,7 +121,7 @@ func (c *DNS) noDomain(ctx context.Context, r *api.Request, domain string) error
 		return c.api.ForeignAnswerError(r, http.StatusNotFound)
 	}
 	return &engine.SpecError{
-		Field: fieldpath.Of("domain"), Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
+		Field: fieldpath.Of("dns", "domain"), Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
 		Hint: "Make it in MAAS first, or choose one of: " + strings.Join(names, ", ") + ".",
 	}
 }
@@ -146,7 +146,7 @@ func dnsRefusal(err error) error {
 	}
 	for _, parameter := range slices.Sorted(maps.Keys(e.FieldMessages)) {
 		if field, ok := dnsFields[parameter]; ok {
-			return &engine.SpecError{Field: fieldpath.Of(field), Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
+			return &engine.SpecError{Field: fieldpath.Of("dns", field), Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
 		}
 	}
 	return err

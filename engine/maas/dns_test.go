@@ -343,7 +343,7 @@ func TestPublishIsRefused(t *testing.T) {
 			if !errors.Is(err, tc.is) || !engine.IsTerminal(err) {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, err, tc.is)
 			}
-			if errors.As(err, &bad) != (tc.field != "") || bad != nil && (bad.Field.String() != tc.field || bad.Hint == "") {
+			if errors.As(err, &bad) != (tc.field != "") || bad != nil && (bad.Field.String() != "dns."+tc.field || bad.Hint == "") {
 				t.Errorf("%s\ngot %#v, want the field %q and a hint", tc.reason, err, tc.field)
 			}
 			if _, err := w.DNS.DNSRecord(t.Context(), apiName); !errors.Is(err, engine.ErrNotFound) {

@@ -81,13 +81,20 @@ func annotations(m engine.Machine) map[string]string {
 
 // asActionError names the attribute of the action that a field of the spec came from.
 func asActionError(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range joined.Unwrap() {
+			all = append(all, asActionError(one))
+		}
+		return errors.Join(all...)
+	}
 	bad, ok := errors.AsType[*engine.SpecError](err)
 	if !ok {
 		return err
 	}
 	named := *bad
 	field, isDeploy := bad.Field.CutPrefix(fieldpath.Of("deploy"))
-	if named.Field = field; !isDeploy {
+	if named.Field = field; !isDeploy || field.IsEmpty() {
 		named.Field = fieldpath.Of("machine")
 	}
 	return &named

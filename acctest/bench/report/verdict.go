@@ -14,7 +14,7 @@ type Verdict struct {
 }
 
 // Missed tells that the program needs more than it may.
-func (v Verdict) Missed() bool { return v.Unjudged == "" && v.Have > v.Limit }
+func (v Verdict) Missed() bool { return v.Unjudged == "" && !(v.Have <= v.Limit) } // NaN is missed, too
 
 // word is how the verdict reads.
 func (v Verdict) word() string {

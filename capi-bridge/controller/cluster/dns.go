@@ -17,6 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/demand"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -210,5 +211,5 @@ func isUnseen(m *infrav1.MaasMachine) bool {
 // it.
 func isNoDomain(err error) bool {
 	spec, ok := errors.AsType[*engine.SpecError](err)
-	return ok && spec.Field.Root() == "domain"
+	return ok && spec.Field.Equal(fieldpath.Of("dns", "domain"))
 }

@@ -125,8 +125,8 @@ func (p Problem) WithHint(hint string) Problem {
 	return p
 }
 
-// specFields are the fields of a MaasMachine that the engine's fields come
-// from, by their beginnings. The longest that fits counts.
+// specFields are the fields of a MaasMachine, or of a MaasCluster, that the engine's fields come
+// from. Of a field that is not listed, the innermost listed one around it counts.
 var specFields = map[string]string{
 	"name": "metadata.name", "cores": "spec.minCPU", "pinned_cores": "spec.lxdConfig.pinnedCores",
 	"memory_mib": "spec.minMemory", "hugepages": "spec.lxdConfig.hugepages", "profile": "spec.lxdConfig.profile",
@@ -140,6 +140,7 @@ var specFields = map[string]string{
 	"deploy.image": "spec.image", "deploy.user_data": "the bootstrap data",
 	"lxd": "spec.lxdConfig of the MaasCluster", "bridge": "spec.lxdConfig of the MaasCluster",
 	"lxd_client_cert": "the manager's LXD key",
+	"dns":             "the DNS record of the API server", "dns.domain": "spec.dnsDomain of the MaasCluster",
 }
 
 // specMessage says all that a spec cannot be met for, by the fields of the
@@ -153,7 +154,7 @@ func specMessage(err error) string {
 			continue
 		}
 		field := specField(spec.Field)
-		text := field + ": " + strings.TrimPrefix(spec.Error(), spec.Field.String()+": ")
+		text := field + ": " + spec.Reason()
 		said = append(said, Problem{Message: text}.WithHint(spec.Hint).Message)
 	}
 	return strings.Join(said, "; ")

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine"
 )
 
@@ -56,5 +57,34 @@ func TestLedgerProblems(t *testing.T) {
 	}
 	if p := Explain(engine.OfLedger(at, engine.ErrBusy)); p.Reason == infrav1.LedgerUnavailableReason {
 		t.Errorf("others' reservations are no failure of the ledger: %+v", p)
+	}
+}
+
+// TestSpecFields: a condition names the field of the object that a path of the engine's came from.
+func TestSpecFields(t *testing.T) {
+	t.Parallel()
+	of := fieldpath.Of
+	for _, tc := range []struct {
+		field  fieldpath.Path
+		want   string
+		reason string
+	}{
+		{of("zone"), "spec.failureDomain", infrav1.InvalidSpecReason},
+		{of("selector", "zone"), "spec.failureDomain", infrav1.InvalidSpecReason},
+		{of("selector", "tags"), "spec (minCPU, minMemory, minDiskSize, tags, resourcePool, failureDomain) (tags)", infrav1.InvalidSpecReason},
+		{of("disks").Key("data").Child("pool"), "spec.lxdConfig.storage (data.pool)", infrav1.InvalidSpecReason},
+		{of("interfaces").Key("eth0").Child("ip"), "spec.lxdConfig.network.interfaces (eth0.ip)", infrav1.StaticIPUnavailableReason},
+		{of("interfaces").Key("eth0").Child("bridge"), "spec.lxdConfig.network.interfaces (eth0.bridge)", infrav1.InvalidSpecReason},
+		{of("interfaces").Key(StaticNIC).Child("ip"), "spec.staticIP (ip)", infrav1.StaticIPUnavailableReason},
+		{of("project"), "spec.lxdConfig.project", infrav1.ProjectNotFoundReason},
+		{of("profile"), "spec.lxdConfig.profile", infrav1.ProfileNotFoundReason},
+		{of("dns", "domain"), "spec.dnsDomain of the MaasCluster", infrav1.InvalidSpecReason},
+		{of("dns", "ttl"), "the DNS record of the API server (ttl)", infrav1.InvalidSpecReason},
+		{of("weather"), "weather", infrav1.InvalidSpecReason},
+	} {
+		p := Explain(fmt.Errorf("cannot go on: %w", &engine.SpecError{Field: tc.field, Message: "is wrong", Hint: "Mend it."}))
+		if want := tc.want + ": is wrong. Mend it."; p.Message != want || p.Reason != tc.reason {
+			t.Errorf("%s: got %s %q, want %s %q", tc.field, p.Reason, p.Message, tc.reason, want)
+		}
 	}
 }

@@ -34,7 +34,7 @@ var credentials = []*regexp.Regexp{
 }
 
 const (
-	secretWord = `(?:passw(?:or)?d|passphrase|secret|token|credential|(?:api|private|consumer|access|secret|encryption|license)[_-]?key|pre-?shared[_-]?key|psk)`
+	secretWord = `(?:passw(?:or)?d|passphrase|secret|token|credential|(?:api|private|consumer|access|secret|encryption|license|certificate)[_-]?key|pre-?shared[_-]?key|psk)`
 	// secretValue is what is quoted, or one word.
 	secretValue = `(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s,;}\]]+)`
 )

@@ -26,9 +26,9 @@ const (
 	// assumedMost and assumedGap are what is thought of readers before the first
 	// call: somewhere between 10 and 64, on a computer that has other work.
 	assumedMost, assumedGap = 40, 20 * time.Millisecond
-	// steady is how many calls in a row must have had as many readers for the next one
-	// to begin with them: a walk has no more, and nobody is left who could come. One call
-	// in probeMore waits for more all the same, the others for complete.
+	// A call begins soon, after complete, once it has as many readers as each of the last
+	// calls had. steady says how many: a walk has no more at once. One call in probeMore
+	// waits for more all the same, as a walk may have grown.
 	steady, probeMore, complete = 2, 8, 2 * time.Millisecond
 	// maxNames and maxIDs bound the keys of one request: 50 hostnames of 63
 	// letters make a URL of 4 KB, half of what nginx takes. 200 ids of 6

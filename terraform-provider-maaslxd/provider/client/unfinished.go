@@ -2,10 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
@@ -36,14 +39,29 @@ func (c *Client) ReportUnfinished(wait context.Context, diags *diag.Diagnostics,
 		why = diagnostics.StoppedWaiting(wait.Err(), "timeouts.create") + stage
 		if stage == "" || u.TellsError {
 			why += diagnostics.Paragraph(diagnostics.Text(err))
+		} else if beside := besideStop(err); beside != nil {
+			why += diagnostics.Paragraph(diagnostics.Text(beside))
 		}
 	}
-	c.warnUnfinished(diags, u.Kept+" is kept in the state as "+u.SystemID, fmt.Sprintf("%s is not finished: %s", u.Object, u.Phase), why+u.Besides)
+	c.addUnfinished(diags, u.Kept+" is kept in the state as "+u.SystemID, fmt.Sprintf("%s is not finished: %s", u.Object, u.Phase), why+u.Besides)
 }
 
-// warnUnfinished is an error where the provider block says so. Terraform then takes the
+// besideStop is what was joined to the error of a wait that was stopped: that a VM could not be
+// turned on again. Nil if there is nothing.
+func besideStop(err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	return errors.Join(slices.DeleteFunc(slices.Clone(joined.Unwrap()), func(one error) bool {
+		_, stopped := errors.AsType[*engine.StoppedError](one)
+		return stopped
+	})...)
+}
+
+// addUnfinished adds a warning, or an error where the provider block says so. Terraform then takes the
 // object for tainted.
-func (c *Client) warnUnfinished(diags *diag.Diagnostics, object, summary, why string) {
+func (c *Client) addUnfinished(diags *diag.Diagnostics, object, summary, why string) {
 	if c.unfinished != UnfinishedFails {
 		diags.AddWarning(summary, fmt.Sprintf("%s\n\n%s, and the next apply goes on from there. "+
 			"What depends on it may be made before it is ready; on_unfinished = \"error\" in the provider block prevents that.", why, object))

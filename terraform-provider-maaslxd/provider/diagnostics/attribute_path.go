@@ -20,6 +20,9 @@ var attributes = []string{
 	"cpu_overcommit", "memory_overcommit", "default_storage_pool", "server_fingerprint",
 }
 
+// attributesOfActions are those of actions that a resource has elsewhere.
+var attributesOfActions = []string{"image", "kernel", "user_data"}
+
 // elsewhere are the fields of specs that have another place in the configuration.
 var elsewhere = []struct {
 	field fieldpath.Path
@@ -40,7 +43,7 @@ func attributePath(field fieldpath.Path) path.Path {
 			return atSteps(moved.at, below.Steps())
 		}
 	}
-	if !slices.Contains(attributes, field.Root()) {
+	if !slices.Contains(attributes, field.Root()) && !slices.Contains(attributesOfActions, field.Root()) {
 		return path.Empty()
 	}
 	if set := fieldpath.Of("lxd", "trusted_certificates"); field.Parent().Equal(set) {

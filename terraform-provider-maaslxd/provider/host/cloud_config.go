@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/cloudinit"
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
@@ -76,13 +76,13 @@ func cloudConfig(ctx context.Context, given types.Dynamic) (string, error) {
 		return "", errors.New("lxd.trusted_certificates is empty, and nobody could use the host. Give the public certificate of the fleet's key pair, in PEM")
 	}
 	if h.TrustedCertificates, err = fleetkey.Trusted(time.Now(), trusted[0], trusted[1:]...); err != nil {
-		return "", fmt.Errorf("lxd.trusted_certificates: %w", err)
+		return "", inTrusted(err)
 	}
 	text, err := h.Render()
 	if fields := cloudinit.FieldErrors(err); len(fields) > 0 {
 		says := make([]string, len(fields))
 		for n, e := range fields {
-			says[n] = "lxd." + e.Error()
+			says[n] = fieldpath.Of("lxd").Join(e.Field).String() + ": " + e.Message + "; " + e.Hint
 		}
 		return "", errors.New(strings.Join(says, "; "))
 	}
