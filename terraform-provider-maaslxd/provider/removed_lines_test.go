@@ -165,7 +165,7 @@ var wholeConfigurations = map[string][]object{
 					"lxdbr0": object{"kind": "managed", "ipv4_address": "10.10.0.1/24", "ipv6_address": "fd42::1/64", "nat": true},
 					"mac0":   object{"kind": "macvlan", "parent": "eth1"},
 				},
-				"profile":  object{"name": "large", "pool": "big", "network": "lxdbr0", "config": object{"limits.cpu": "2"}},
+				"profile": object{"name": "large", "pool": "big", "network": "lxdbr0", "config": object{"limits.cpu": "2"}},
 			},
 		},
 		{"name": "kvm1", "machine": "node1", "network": networkWith(true, nil, nil), "deploy": object{"storage_layout": layoutOfCache}},

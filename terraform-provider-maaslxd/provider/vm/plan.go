@@ -115,6 +115,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 	p.redeploys = changesTriggers(*p.state, p.plan)
 	p.planInstalled(ctx)
 	p.planReplacement(ctx)
+	p.refuseFromMemory(ctx)
 	p.planWithHost()
 	p.planMissing()
 	p.refuseRunning(ctx)
