@@ -165,6 +165,9 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	}
 	spec, ds := plan.spec(ctx, config, lxdPair, next)
 	spec.Credentials = pair
+	if spec.Machine.Deploy != nil {
+		spec.Machine.Deploy = plan.planned(ctx, config, &ds)
+	}
 	spec.RemovedTags = values.Difference(state.tags(), spec.Tags)
 	if n.Foreign {
 		spec.Address, spec.Bridge = "", nil

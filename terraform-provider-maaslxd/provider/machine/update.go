@@ -62,7 +62,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 // over as it is installed, and is this configuration's to release from then on.
 func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n notes, diags *diag.Diagnostics) engine.MachineSpec {
 	spec := m.spec(ctx, config, diags)
-	spec.AwaitName = true
+	spec.Deploy, spec.AwaitName = m.planned(ctx, config, diags), true
 	spec.Upkeep.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.Upkeep.Tags)
 	spec.Upkeep.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
 	if spec.Upkeep.Locked == nil && n.ProtectionApplied {
