@@ -149,7 +149,7 @@ func (p *hostPlan) warnKeyLost(missing error) {
 // machine stays adopted when the line is removed.
 func (p *hostPlan) planInstalled(ctx context.Context) {
 	if want := values.Decode[values.Deployment](ctx, p.plan.Deploy, p.diags); want != nil {
-		want.KeepInstalled(values.DeploymentOf(ctx, p.state.Deploy, p.diags), p.installed())
+		want.KeepInstalled(values.DeploymentOf(ctx, p.state.Deploy, p.diags), values.DeploymentOf(ctx, p.config.Deploy, p.diags), p.installed())
 		p.plan.Deploy = values.Encode(ctx, values.DeploymentType, want, p.diags)
 	}
 	if p.config.Adopt.IsNull() && p.plan.Adopt.ValueBool() {
@@ -176,6 +176,9 @@ func (p *hostPlan) decide(ctx context.Context) {
 	if p.goesOn() {
 		p.planWork()
 		p.planAnew()
+	}
+	if p.notes.Unclaimed.ClaimedBy(p.config.Tags, types.BoolNull()) {
+		p.plan.Status = types.StringUnknown() // the update notes it
 	}
 	if !p.plan.CPUOvercommit.Equal(p.state.CPUOvercommit) {
 		p.plan.Cores = types.ObjectUnknown(amountType.AttrTypes)

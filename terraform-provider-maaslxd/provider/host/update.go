@@ -50,7 +50,6 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	defer release()
 	h, err := client.Wait(stepping(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
-	u.notes.Unclaimed = u.notes.Unclaimed.Without(map[string]attr.Value{"tags": u.config.Tags})
 	if h.Machine.SystemID != "" {
 		u.notes.MAAS = cmp.Or(b.MarkMAAS(ctx, diags), u.notes.MAAS)
 	}
@@ -99,6 +98,7 @@ func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u h
 // saveFinished saves the plan of a host that is as it is planned.
 func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref engine.Ref, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
+	u.notes.Unclaimed = u.notes.Unclaimed.Without(map[string]attr.Value{"tags": u.config.Tags})
 	u.plan.trusting(ctx, u.state, spec, h, diags)
 	u.plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, u.plan, diags)

@@ -240,7 +240,7 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return "deploy is removed"
 	case redeployment{p}.isSure():
 		return "" // in place
-	case want.Image.IsUnknown() || !want.Image.IsNull() && !had.Image.IsNull() && !want.Image.Same(had.Image):
+	case values.OtherImage(want.Image, had.Image, p.notes.Image):
 		return "deploy.image changes"
 	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"

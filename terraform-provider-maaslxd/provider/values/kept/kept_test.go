@@ -149,6 +149,10 @@ func TestUnclaimed(t *testing.T) {
 	if !u.Has("tags") || left.Has("tags") {
 		t.Error("what is left out of a copy is left out of the original, or not at all")
 	}
+	said, none := types.SetValueMust(types.StringType, []attr.Value{types.StringValue("a")}), types.SetNull(types.StringType)
+	if !u.ClaimedBy(said, types.BoolNull()) || !u.ClaimedBy(none, types.BoolValue(true)) || u.ClaimedBy(none, types.BoolValue(false)) || left.ClaimedBy(said, types.BoolNull()) {
+		t.Error("only tags and a lock that are said are claimed, and only once")
+	}
 	i := imported{"vm", "tags"}
 	for raw, want := range map[string]bool{"": false, "{}": false, `{"unclaimed":["tags"]}`: true, `{"unclaimed":["x"]}`: false, `{"unclaimed":7}`: false, "no JSON": false} {
 		if i.isUnclaimed([]byte(raw)) != want {
