@@ -102,8 +102,9 @@ func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref 
 	u.plan.trusting(ctx, u.state, spec, h, diags)
 	u.plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, u.plan, diags)
-	deployed := values.Decode[values.Deployment](ctx, u.config.Deploy, diags)
-	writeHostNotes(ctx, resp.Private, u.notes.finished(cmp.Or(h.Key, ref.Key), h, deployed), diags)
+	n := u.notes.finished(cmp.Or(h.Key, ref.Key), h, values.Decode[values.Deployment](ctx, u.config.Deploy, diags))
+	n.Adopted = u.plan.Adopt.ValueBool()
+	writeHostNotes(ctx, resp.Private, n, diags)
 }
 
 // saveHalfway makes the state say how far an update came that failed.
