@@ -530,6 +530,11 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"deploy", "hugepages", "interfaces", "pinned_cores"},
 			unknown: []string{"interfaces"},
 		},
+		"ImportedWithoutDeploy": {
+			reason: "A block that is forgotten does not destroy an imported VM.",
+			config: deployedConfig.With(object{"deploy": nil}), state: deployedState, notes: notes{Key: "default/web-1", Imported: true, Image: "ubuntu/noble"},
+			changed: []string{"deploy"}, warnings: 1,
+		},
 		"ImportedTagsClaimed": {
 			reason: "An apply has to note that the tags are the configuration's own.",
 			config: readyConfig, state: readyState, notes: notes{Key: "default/web-1", Unclaimed: kept.Unclaimed{"tags", "deletion_protection"}},

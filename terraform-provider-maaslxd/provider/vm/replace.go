@@ -236,6 +236,9 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return "deploy is added to a VM that was deployed outside of this configuration"
 	case had == nil:
 		return ""
+	case want == nil && p.notes.Imported:
+		p.warnDeployForgotten()
+		return ""
 	case want == nil:
 		return "deploy is removed"
 	case redeployment{p}.isSure():
@@ -251,6 +254,14 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 	default:
 		return ""
 	}
+}
+
+// warnDeployForgotten tells that an import found an installed VM, and that the configuration says
+// nothing of it: what is lost by a forgotten block does not come back.
+func (p *vmPlan) warnDeployForgotten() {
+	p.diags.AddAttributeWarning(path.Root("deploy"), "Taken over as it is installed", fmt.Sprintf(
+		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed, and what is installed is nobody's affair from then on: "+
+			"deploy that is added later replaces it. To look after it, write deploy with the image %q.", p.state.Name.ValueString(), p.notes.Image))
 }
 
 // plannedEphemeral is the planned value, in which the default is filled in.
