@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -237,7 +238,7 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 	case had == nil:
 		return ""
 	case want == nil && p.notes.Imported:
-		p.warnDeployForgotten()
+		warnDeployForgotten(p.state.Name.ValueString(), had.Image.ValueString(), p.diags)
 		return ""
 	case want == nil:
 		return "deploy is removed"
@@ -257,11 +258,11 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 }
 
 // warnDeployForgotten tells that an import found an installed VM, and that the configuration says
-// nothing of it: what is lost by a forgotten block does not come back.
-func (p *vmPlan) warnDeployForgotten() {
-	p.diags.AddAttributeWarning(path.Root("deploy"), "Taken over as it is installed", fmt.Sprintf(
-		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed, and what is installed is nobody's affair from then on: "+
-			"deploy that is added later replaces it. To look after it, write deploy with the image %q.", p.state.Name.ValueString(), p.notes.Image))
+// nothing of it. A block that is forgotten must not cost the VM.
+func warnDeployForgotten(name, image string, diags *diag.Diagnostics) {
+	diags.AddAttributeWarning(path.Root("deploy"), "Taken over as it is installed", fmt.Sprintf(
+		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed, and nobody looks after what is installed from then on: "+
+			"deploy that is added later replaces the VM. To look after it, write deploy with the image %q.", name, image))
 }
 
 // plannedEphemeral is the planned value, in which the default is filled in.
