@@ -24,6 +24,7 @@ import (
 func TestAccHostLife(t *testing.T) {
 	t.Parallel()
 	x := newMetal(t)
+	firstBoot := []string{"lxd.%", "lxd.channel", "lxd.project"} // nobody tells the channel, and the project is the default one
 	total := statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("total"), x.cores(1))
 	story(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
@@ -54,10 +55,10 @@ func TestAccHostLife(t *testing.T) {
 			},
 			{
 				ResourceName: hostAddress, ImportState: true, ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"cores", "memory_mib", "lxd"},
+				ImportStateVerifyIgnore: append([]string{"cores", "memory_mib"}, firstBoot...),
 			},
-			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"lxd"}},
-			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"lxd"}},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true, ImportStateVerifyIgnore: firstBoot},
+			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: firstBoot},
 			{ // another first boot is another host
 				Config: x.config(vmHost("renamed", `machine = "node1"`, noble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),

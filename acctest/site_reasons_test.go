@@ -69,6 +69,7 @@ var notOnSite = map[string]string{
 	"TestAccVMBadInput/AddressOfMAAS":    ofWorld,
 
 	"TestAccWorkflowCommissionFailureTellsWhy": "it makes a script fail by steering the simulator",
+	"TestAccWorkflowImportTags":                "it makes an update fail by steering the simulator",
 	"TestAccWorkflowUnfinishedMetalFails":      "it needs a deployment that takes twelve seconds",
 	"TestAccLXDClientOtherKey":                 clearKey,
 	"TestAccMachineTimeoutIsResumed":           hostsPassage,

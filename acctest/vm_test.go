@@ -147,14 +147,18 @@ func TestAccVMImportThenPlan(t *testing.T) {
 		attributes []string
 		more       []string // of deploy
 		seen       sim.MachineEdit
+		bare       bool // the import has a configuration without deploy
 		actions    string
 	}{
 		"Plain": {
 			reason: "All of it can be read.", actions: "no-op",
 		},
+		"DeployLeftOut": {
+			reason: "A block that is forgotten does not destroy the VM.", bare: true, actions: "update",
+		},
 		"Tags": {
-			reason:     "Tags of MAAS, of the host and of others are not the configuration's.",
-			attributes: []string{`tags = ["tf-acc-a", "tf-acc-b"]`}, actions: "no-op",
+			reason:     "Tags of MAAS, of the host and of others are not the configuration's. The apply notes that the others are.",
+			attributes: []string{`tags = ["tf-acc-a", "tf-acc-b"]`}, actions: "update",
 		},
 		"TagsOfOthers": {
 			reason:     "A tag that someone else gave is read, and so planned to be taken off, in place.",
@@ -188,6 +192,9 @@ func TestAccVMImportThenPlan(t *testing.T) {
 			made := x.machine(t, name)
 			x.edit(t, name, tc.seen)
 			w.run(t, "state", "rm", vmAddress)
+			if tc.bare {
+				w.configure(t, x.config(x.vm(name)))
+			}
 			w.run(t, "import", "-no-color", vmAddress, name)
 			if got := strings.Join(w.actions(t), ","); got != tc.actions {
 				t.Errorf("%s\nthe plan after the import wants %s, not %s", tc.reason, got, tc.actions)

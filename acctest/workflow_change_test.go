@@ -36,7 +36,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 		"DiskBetween":      {`disks = { root = { size_gb = 8 }, data = { size_gb = 2 } }`, `disks = { root = { size_gb = 8 }, cache = { size_gb = 3 }, data = { size_gb = 2 } }`, made, made},
 		"DiskPool":         {`disks = { root = { size_gb = 8, pool = "default" } }`, `disks = { root = { size_gb = 8, pool = "fast" } }`, made, made},
 		"InterfaceLabel":   {`interfaces = { eth0 = { subnet = "lan" } }`, `interfaces = { nic = { subnet = "lan" } }`, keeps, keeps},
-		"InterfaceComes":   {`interfaces = { eth0 = { subnet = "lan" } }`, `interfaces = { eth0 = { subnet = "lan" }, eth1 = { subnet = "dark" } }`, made, made},
+		"InterfaceComes":   {`interfaces = { eth0 = { subnet = "lan" } }`, `interfaces = { eth0 = { subnet = "lan" }, eth1 = { subnet = "dark" } }`, size, size},
 		"Image":            {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/jammy" }`, made, made},
 		"Kernel":           {`deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `deploy = { image = "ubuntu/noble", kernel = "hwe-24.04" }`, made, made},
 		"Ephemeral":        {`deploy = { image = "ubuntu/noble" }`, `deploy = { image = "ubuntu/noble", ephemeral = true }`, made, "no-op"},

@@ -3,10 +3,14 @@ package acctest_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
 // adopt imports one object into an empty folder with the configuration that the
@@ -161,4 +165,36 @@ func TestAccWorkflowStateBefore(t *testing.T) {
 	if err := x.checkNothing("node1")(nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAccWorkflowImportTags: imported tags are the configuration's own once an apply has
+// succeeded that says them, and not before.
+func TestAccWorkflowImportTags(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	tags := `tags = ["a"]`
+	w := newWorkspace(t, x.config(x.vm("web", tags, `zone = "az1"`)))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "state", "rm", vmAddress)
+	w.run(t, "import", "-no-color", vmAddress, "web")
+	planned := func(want string, attributes ...string) {
+		t.Helper()
+		w.configure(t, x.config(x.vm("web", attributes...)))
+		if got := joined(w.actions(t)); got != want {
+			t.Errorf("the plan of %q wants %s, not %s", attributes, got, want)
+		}
+	}
+	planned("update", tags, `zone = "az2"`)
+	x.inside().AddFault(sim.Fault{Method: http.MethodPut, Path: "machines/*/", Kind: sim.FaultStatus, Status: http.StatusBadRequest, Times: 1})
+	w.refuses(t, "update VM web", "apply", "-auto-approve", "-no-color")
+	planned("no-op", `zone = "az1"`)
+	planned("update", tags, `zone = "az1"`)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.run(t, "plan", "-detailed-exitcode", "-no-color")
+	planned("update", `zone = "az1"`)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if m := x.machine(t, "web"); slices.Contains(m.Tags, "a") {
+		t.Errorf("the tag stays: %q", m.Tags)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

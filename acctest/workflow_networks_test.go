@@ -107,12 +107,12 @@ func TestAccWorkflowNetworks(t *testing.T) {
 	made := x.machine(t, name)
 	planned(fmt.Sprintf(`vlan = 0, fabric = %q, mode = "auto", `, fabric)+second, dark, "update")
 	applied([][]seenLink{{{"auto", "lan", ""}, {"static", "lan6", v6}}, up})
-	planned(`vlan = 0, `, dark, "no-op") // the lines that were removed change nothing
 	for typo, want := range map[string]string{
 		`fabric = "fabrik"`:              `MAAS knows no fabric "fabrik" Known: ` + fabric,
 		`space = "DMZ"`:                  `MAAS knows no space "DMZ" Did you mean "dmz"`,
 		`vlan = 4000`:                    `MAAS knows no VLAN "4000" Known: 0`,
 		`subnet = "dark", space = "dmz"`: `subnet dark is not in space dmz`,
+		`vlan = 0`:                       `subnets are on VLAN 0 Name one by subnet`, // the lines that were removed mean nothing any more
 		`subnet = "lan", addresses = [{ subnet = "dark" }]`:               `addresses is on another VLAN than 10.77.0.0/24`,
 		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `MAAS has no other address beside DHCP`,
 	} {

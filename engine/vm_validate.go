@@ -64,7 +64,8 @@ func (s VMSpec) validateInstallation() error {
 	}
 }
 
-// validatePower refuses to turn on what is not deployed, and to turn what runs from memory.
+// validatePower refuses to turn on what is not deployed, and to turn or stop what runs from
+// memory.
 func (s VMSpec) validatePower() error {
 	refusal := &SpecError{Field: fieldpath.Of("power_state")}
 	switch {
@@ -75,6 +76,9 @@ func (s VMSpec) validatePower() error {
 		refusal.Hint = "Add deploy, or leave power_state out."
 	case s.Power != "" && s.Deploy != nil && s.Deploy.Ephemeral:
 		refusal.Message, refusal.Hint = "a VM that runs from memory loses all when it is turned off", "Leave power_state out, or deploy to disk."
+	case s.MayStop && s.Deploy != nil && s.Deploy.Ephemeral:
+		refusal.Field = fieldpath.Of("allow_stopping_for_update")
+		refusal.Message, refusal.Hint = "a VM that runs from memory loses all when it is turned off", "Leave allow_stopping_for_update out, or deploy to disk."
 	default:
 		return nil
 	}

@@ -27,6 +27,8 @@ func TestValidate(t *testing.T) {
 		"LittleMemory": {"MAAS refuses less than 1024 MiB.", func(s *VMSpec) { s.MemoryMiB = 1023 }, "memory_mib"},
 		"NoDisks":      {"A VM without a root disk cannot be deployed.", func(s *VMSpec) { s.Disks = nil }, "disks"},
 		"EmptyDisk":    {"A disk of 0 GB is a typing error that MAAS accepts.", func(s *VMSpec) { s.Disks[0].SizeGB = 0 }, "disks.root.size_gb"},
+		"StopsMemory":  {"What runs from memory is lost.", func(s *VMSpec) { s.MayStop, s.Deploy = true, &Deployment{Ephemeral: true} }, "allow_stopping_for_update"},
+		"StopsDisk":    {"What is on a disk stays.", func(s *VMSpec) { s.MayStop, s.Deploy = true, &Deployment{} }, ""},
 		"BadLabel":     {"A label with a colon would break compose's syntax.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0:1"}} }, `interfaces["eth0:1"]`},
 		"NoNetwork":    {"An interface must be somewhere.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0"}} }, "interfaces.eth0"},
 		"NoMode":       {"MAAS has four modes.", func(s *VMSpec) { s.Interfaces = []Interface{{Name: "eth0", Subnet: "lan", Mode: "bootp"}} }, "interfaces.eth0.mode"},

@@ -155,8 +155,11 @@ func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine,
 		}
 	}
 	m.PowerState = state
-	if state == power {
+	switch {
+	case state == power:
 		return m, true, nil
+	case power == "off" && m.Ephemeral:
+		return m, false, losesAllError(want, m)
 	}
 	if m, err = v.settler.Unlock(ctx, wishOf("", want), m); err != nil {
 		return m, false, err
@@ -174,6 +177,19 @@ func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine,
 		v.Log.InfoContext(ctx, "turning VM on or off", "power", power, "name", m.Hostname, "system_id", m.SystemID)
 	}
 	return m, false, nil
+}
+
+// losesAllError refuses to turn a VM off of which MAAS says that it runs from memory, whatever
+// the spec says of it.
+func losesAllError(want engine.VMSpec, m engine.Machine) error {
+	field := "power_state"
+	if want.Power != "off" {
+		field = "allow_stopping_for_update"
+	}
+	return &engine.SpecError{
+		Field: fieldpath.Of(field), Message: fmt.Sprintf("%s runs from memory, and loses all when it is turned off", m.Hostname),
+		Hint: fmt.Sprintf("Leave %s out, and the change that needs a stopped VM, or deploy the VM to disk.", field), Err: engine.ErrConflict,
+	}
 }
 
 // cannotTurnError says that a VM is in no state in which its power is anybody's but MAAS's.

@@ -1,16 +1,20 @@
 package provider
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/machine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
@@ -29,9 +33,12 @@ const (
 	forgotten removal = "forgotten"
 	// takenAway: what the line has put on the object goes, in place.
 	takenAway removal = "taken away"
+	// sameElement: the line stands in an element of a map or a list, which is described as a
+	// whole. The element means the same without it, so the state alone changes.
+	sameElement removal = "the same element"
 	// replaces: without the line it is another object.
 	replaces removal = "replaces"
-	// refused: one of several attributes must be there.
+	// refused: the configuration is not valid without it.
 	refused removal = "refused"
 )
 
@@ -39,29 +46,19 @@ const (
 // Those of one line become of the same.
 var removedLines = map[string]map[removal]string{
 	"maaslxd_vm": {
-		kept: `cores memory_mib hugepages profile disks disks.*.pool zone pool domain description
-			interfaces interfaces.*.subnet interfaces.*.vlan interfaces.*.fabric interfaces.*.space interfaces.*.mode interfaces.*.ip
-			interfaces.*.addresses interfaces.*.addresses.*.ip interfaces.*.addresses.*.mode interfaces.*.bridge interfaces.*.mac_address
+		kept: `cores memory_mib hugepages profile disks disks.*.pool zone pool domain description interfaces interfaces.*.mac_address
 			deploy.image deploy.kernel deploy.ephemeral deploy.user_data_wo`,
+		sameElement: `interfaces.*.mode interfaces.*.addresses interfaces.*.addresses.*.mode interfaces.*.bridge`,
 		forgotten: `pinned_cores placement.zone placement.pool placement.tags placement.group placement.strategy redeploy_triggers power_state
 			allow_stopping_for_update deploy.user_data_wo_version timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
 		takenAway: `tags annotations config devices devices.*.properties deletion_protection`,
-		replaces:  `deploy`,
+		replaces:  `deploy interfaces.*.subnet interfaces.*.vlan interfaces.*.fabric interfaces.*.space interfaces.*.ip interfaces.*.addresses.*.ip`,
 		refused:   `vm_host placement`,
 	},
 	"maaslxd_vm_host": {
 		kept: `adopt server_fingerprint zone pool cpu_overcommit memory_overcommit default_storage_pool
-			bridge bridge.name bridge.nic bridge.subnet
-			network network.bonds network.bonds.*.mode network.bonds.*.lacp_rate network.bonds.*.xmit_hash_policy network.bonds.*.mtu network.bonds.*.links
-			network.bonds.*.links.*.subnet network.bonds.*.links.*.ip network.bonds.*.links.*.default_gateway
-			network.vlans network.vlans.*.mtu network.vlans.*.links
-			network.vlans.*.links.*.subnet network.vlans.*.links.*.ip network.vlans.*.links.*.default_gateway
-			network.bridges network.bridges.*.mtu network.bridges.*.links
-			network.bridges.*.links.*.subnet network.bridges.*.links.*.ip network.bridges.*.links.*.default_gateway
+			bridge bridge.name bridge.nic bridge.subnet network network.bonds network.vlans
 			lxd lxd.channel lxd.project lxd.project_features lxd.project_limits lxd.listen_address lxd.listen_port lxd.trusted_certificates
-			lxd.storage_pools lxd.storage_pools.*.driver lxd.storage_pools.*.size_gb lxd.storage_pools.*.source lxd.storage_pools.*.wipe
-			lxd.storage_pools.*.ceph lxd.storage_pools.*.ceph.user
-			lxd.networks lxd.networks.*.kind lxd.networks.*.parent lxd.networks.*.ipv4_address lxd.networks.*.ipv6_address lxd.networks.*.nat
 			lxd.profile lxd.profile.name lxd.profile.pool lxd.profile.network lxd.profile.config
 			deploy.image deploy.kernel deploy.user_data_wo deploy.storage_layout deploy.storage_layout.root_disk deploy.storage_layout.root_size_gb
 			deploy.storage_layout.volume_size_gb deploy.storage_layout.cache_mode`,
@@ -69,10 +66,19 @@ var removedLines = map[string]map[removal]string{
 			selector.zone selector.pool selector.tags selector.architecture selector.min_cores selector.min_memory_mib selector.min_disk_gb
 			timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
 		takenAway: `tags`,
-		refused:   `machine selector address`,
+		replaces: `network.bonds.*.lacp_rate network.bonds.*.xmit_hash_policy network.bonds.*.mtu network.bonds.*.links
+			network.bonds.*.links.*.default_gateway network.vlans.*.mtu network.vlans.*.links network.vlans.*.links.*.default_gateway
+			network.bridges.*.mtu network.bridges.*.links network.bridges.*.links.*.default_gateway
+			lxd.storage_pools.*.driver lxd.storage_pools.*.size_gb lxd.storage_pools.*.wipe lxd.storage_pools.*.ceph.user
+			lxd.networks.*.ipv6_address lxd.networks.*.nat`,
+		refused: `machine selector address network.bridges network.bonds.*.mode lxd.storage_pools lxd.storage_pools.*.source lxd.storage_pools.*.ceph
+			lxd.networks lxd.networks.*.kind lxd.networks.*.parent lxd.networks.*.ipv4_address
+			network.bonds.*.links.*.subnet network.bonds.*.links.*.ip network.vlans.*.links.*.subnet network.vlans.*.links.*.ip
+			network.bridges.*.links.*.subnet network.bridges.*.links.*.ip`,
 	},
 	"maaslxd_machine": {
-		kept: `interfaces interfaces.*.subnet interfaces.*.nic hostname domain zone pool description
+		sameElement: `interfaces.*.subnet interfaces.*.nic`,
+		kept: `interfaces hostname domain zone pool description
 			deploy.image deploy.kernel deploy.ephemeral deploy.enable_hw_sync deploy.user_data_wo deploy.storage_layout deploy.storage_layout.root_disk
 			deploy.storage_layout.root_size_gb deploy.storage_layout.volume_size_gb deploy.storage_layout.cache_mode`,
 		forgotten: `deploy deploy.user_data_wo_version release release.erase
@@ -88,14 +94,40 @@ type object = providertest.Object
 var (
 	timeoutsOfAll = object{"create": "1h", "read": "1h", "update": "1h", "delete": "1h"}
 	selectorOfAll = object{"zone": "az1", "pool": "metal", "tags": []any{"a"}, "architecture": "amd64", "min_cores": 2, "min_memory_mib": 2048, "min_disk_gb": 20}
-	layoutOfAll   = object{"type": "lvm", "root_disk": "sda", "root_size_gb": 50, "volume_size_gb": 20, "cache_mode": "writeback"}
-	linksOfAll    = []any{object{"mode": "static", "subnet": "fd00::/64", "ip": "fd00::9", "default_gateway": true}}
+	layoutOfLVM   = object{"type": "lvm", "root_disk": "sda", "root_size_gb": 50, "volume_size_gb": 20}
+	layoutOfCache = object{"type": "bcache", "cache_mode": "writeback"}
 )
+
+// links are those of an interface. A machine has one default gateway.
+func links(of int, isGateway any) []any {
+	return []any{object{"mode": "static", "subnet": fmt.Sprintf("fd0%d::/64", of), "ip": fmt.Sprintf("fd0%d::9", of), "default_gateway": isGateway}}
+}
+
+// networkWith has the default gateway on its bond, its VLAN interface or its bridge.
+func networkWith(onBond, onVLAN, onBridge any) object {
+	return object{
+		"bonds": object{"bond0": object{
+			"interfaces": []any{"eth0", "eth1"}, "mode": "802.3ad", "lacp_rate": "slow", "xmit_hash_policy": "layer3+4", "mtu": 9000, "links": links(0, onBond),
+		}},
+		"vlans":   object{"bond0.100": object{"parent": "bond0", "vlan": 100, "mtu": 1500, "links": links(1, onVLAN)}},
+		"bridges": object{"br0": object{"parent": "eth2", "mtu": 1500, "links": links(2, onBridge)}},
+	}
+}
+
+// aCertificate is one that a host may trust.
+var aCertificate = sync.OnceValue(func() string {
+	key, err := fleetkey.New(time.Now())
+	if err != nil {
+		panic(err)
+	}
+	return key.Certificate
+})
 
 // wholeConfigurations have each optional attribute in one of them. Those that exclude each
 // other are in several.
 var wholeConfigurations = map[string][]object{
 	"maaslxd_vm": {
+		{"name": "web-1", "vm_host": "lxd1", "deploy": object{}},
 		{
 			"name": "web-1", "vm_host": "lxd1", "cores": 2, "memory_mib": 4096, "hugepages": true, "profile": "fast", "zone": "az2", "pool": "prod",
 			"domain": "example.com", "description": "of a team", "tags": []any{"a"}, "config": object{"user.a": "b"}, "annotations": object{"a": "b"},
@@ -105,36 +137,40 @@ var wholeConfigurations = map[string][]object{
 				"subnet": "fd00::/64", "vlan": 10, "fabric": "f", "space": "s", "mode": "static", "ip": "fd00::9", "bridge": "br1", "mac_address": "00:16:3e:00:00:01",
 				"addresses": []any{object{"subnet": "fd01::/64", "ip": "fd01::9", "mode": "static"}},
 			}},
-			"deploy":            object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1},
+			"deploy":            object{"image": "ubuntu/noble", "kernel": "ga-24.04", "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1},
 			"redeploy_triggers": object{"version": "1"}, "power_state": "running", "allow_stopping_for_update": true, "timeouts": timeoutsOfAll,
 		},
-		{"name": "web-1", "vm_host": "lxd1", "pinned_cores": []any{0, 1}, "deploy": object{}, "deletion_protection": true},
+		{"name": "web-1", "vm_host": "lxd1", "pinned_cores": []any{0, 1}, "deploy": object{"ephemeral": true}, "deletion_protection": true},
 		{"name": "web-1", "placement": object{"zone": "az1", "pool": "metal", "tags": []any{"a"}, "group": "web", "strategy": "pack"}},
 	},
 	"maaslxd_vm_host": {
+		{"name": "kvm1", "machine": "node1", "lxd": object{
+			"storage_pools": object{"big": object{"driver": "btrfs", "size_gb": 20}},
+			"networks":      object{"lxdbr0": object{"kind": "managed", "ipv4_address": "10.10.0.1/24", "ipv6_address": "fd42::1/64", "nat": true}},
+			"profile":       object{"name": "large", "pool": "big", "network": "lxdbr0", "config": object{"limits.cpu": "2"}},
+		}},
 		{
 			"name": "kvm1", "machine": "node1", "server_fingerprint": strings.Repeat("ab", 32), "zone": "az1", "pool": "metal", "tags": []any{"a"}, "cpu_overcommit": 2.5,
 			"memory_overcommit": 1.5, "default_storage_pool": "big", "adopt_existing_vms": true, "force_destroy": true, "on_create_failure": "release",
 			"release": object{"erase": "quick"}, "timeouts": timeoutsOfAll, "bridge": object{"name": "br1", "nic": "eth0", "subnet": "fd00::/64"},
-			"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1, "storage_layout": layoutOfAll},
+			"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1, "storage_layout": layoutOfLVM},
 			"lxd": object{
 				"channel": "5.21/edge", "project": "vms", "project_features": object{"images": false}, "project_limits": object{"cpu": "4"},
-				"listen_address": "fd00::9", "listen_port": 8444, "trusted_certificates": []any{"a certificate"},
+				"listen_address": "fd00::9", "listen_port": 8444, "trusted_certificates": []any{aCertificate()},
 				"storage_pools": object{
 					"big": object{"driver": "btrfs", "source": "/dev/sdb", "wipe": true}, "file": object{"driver": "btrfs", "size_gb": 20},
 					"remote": object{"driver": "ceph", "ceph": object{"cluster": "ceph", "pool": "osd", "user": "lxd"}},
 				},
-				"networks": object{"lxdbr0": object{"kind": "managed", "parent": "eth1", "ipv4_address": "10.10.0.1/24", "ipv6_address": "fd42::1/64", "nat": true}},
-				"profile":  object{"name": "large", "pool": "big", "network": "lxdbr0", "config": object{"limits.cpu": "2"}},
+				"networks": object{
+					"lxdbr0": object{"kind": "managed", "ipv4_address": "10.10.0.1/24", "ipv6_address": "fd42::1/64", "nat": true},
+					"mac0":   object{"kind": "macvlan", "parent": "eth1"},
+				},
+				"profile": object{"name": "large", "pool": "big", "network": "lxdbr0", "config": object{"limits.cpu": "2"}},
 			},
 		},
-		{"name": "kvm1", "machine": "node1", "network": object{
-			"bonds": object{"bond0": object{
-				"interfaces": []any{"eth0", "eth1"}, "mode": "802.3ad", "lacp_rate": "slow", "xmit_hash_policy": "layer3+4", "mtu": 9000, "links": linksOfAll,
-			}},
-			"vlans":   object{"bond0.100": object{"parent": "bond0", "vlan": 100, "mtu": 1500, "links": linksOfAll}},
-			"bridges": object{"br0": object{"parent": "bond0", "mtu": 1500, "links": linksOfAll}},
-		}},
+		{"name": "kvm1", "machine": "node1", "network": networkWith(true, nil, nil), "deploy": object{"storage_layout": layoutOfCache}},
+		{"name": "kvm1", "machine": "node1", "network": networkWith(nil, true, nil)},
+		{"name": "kvm1", "machine": "node1", "network": networkWith(nil, nil, true)},
 		{"name": "kvm1", "machine": "node1", "adopt": true},
 		{"name": "kvm1", "selector": selectorOfAll},
 		{"name": "kvm1", "address": "10.0.0.5"},
@@ -145,10 +181,12 @@ var wholeConfigurations = map[string][]object{
 			"tags": []any{"a"}, "annotations": object{"a": "b"}, "release": object{"erase": "quick"}, "timeouts": timeoutsOfAll,
 			"interfaces": object{"eth0": object{"ip": "fd00::9", "subnet": "fd00::/64", "nic": "eth0"}},
 			"deploy": object{
-				"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": true, "enable_hw_sync": true, "user_data_wo": "#cloud-config\n",
-				"user_data_wo_version": 1, "storage_layout": layoutOfAll,
+				"image": "ubuntu/noble", "kernel": "ga-24.04", "enable_hw_sync": true, "user_data_wo": "#cloud-config\n",
+				"user_data_wo_version": 1, "storage_layout": layoutOfLVM,
 			},
 		},
+		{"name": "db-1", "machine": "node1", "deploy": object{"ephemeral": true}},
+		{"name": "db-1", "machine": "node1", "deploy": object{"storage_layout": layoutOfCache}},
 		{"name": "db-1", "machine": "node1", "deletion_protection": true},
 		{"name": "db-1", "selector": selectorOfAll},
 	},
@@ -204,6 +242,9 @@ func TestRemovedLines(t *testing.T) {
 // stateOf is the state that an apply of a configuration writes, which plans nothing with it.
 func stateOf(t *testing.T, served *providertest.Resource, config object) object {
 	t.Helper()
+	if problems := errorsOf(served.Validate(config)); len(problems) > 0 {
+		t.Fatalf("a whole configuration is not valid: %q", problems)
+	}
 	state := served.Plan(config, nil, nil).Applied(object{"id": "abc123", "status": "Deployed"})
 	if again := served.Plan(config, state, notesOfFinished(served.Name, config)); len(again.Changed(state)) > 0 {
 		t.Fatalf("the same configuration changes %v", again.Changed(state))
@@ -216,10 +257,11 @@ func stateOf(t *testing.T, served *providertest.Resource, config object) object 
 func removeLine(t *testing.T, served *providertest.Resource, states []object, at string, want removal) {
 	t.Helper()
 	n, without := configurationWith(t, served.Name, at)
+	problems := errorsOf(served.Validate(without))
+	if (want == refused) != (len(problems) > 0) {
+		t.Errorf("it is to be %s, and the validation of the configuration without it says %q", want, problems)
+	}
 	if want == refused {
-		if problems := errorsOf(served.Validate(without)); len(problems) == 0 {
-			t.Error("the configuration without it is valid")
-		}
 		return
 	}
 	state := states[n]
@@ -227,7 +269,7 @@ func removeLine(t *testing.T, served *providertest.Resource, states []object, at
 	root, _, _ := strings.Cut(at, ".")
 	var changes, replaced []string
 	switch want {
-	case forgotten, takenAway:
+	case forgotten, takenAway, sameElement:
 		changes = []string{root}
 	case replaces:
 		changes, replaced = []string{root}, []string{root}
@@ -241,6 +283,42 @@ func removeLine(t *testing.T, served *providertest.Resource, states []object, at
 	if diff := cmp.Diff(replaced, plan.Replaces()); diff != "" {
 		t.Errorf("it is to be %s, and replaced by (-want +got):\n%s", want, diff)
 	}
+	planned := valueAt(plan.Applied(nil), without, strings.Split(at, "."))
+	switch got := fmt.Sprint(planned); {
+	case want == kept && planned == nil && !strings.HasSuffix(at, "_wo"):
+		t.Error("it is to be kept, and nothing is planned")
+	case (want == takenAway || want == sameElement) && planned != nil, want == forgotten && planned != nil && got != defaultsOfForgotten[at]:
+		t.Errorf("it is to be %s, and planned is %s", want, got)
+	}
+}
+
+// defaultsOfForgotten are those attributes of which the state says the default again.
+var defaultsOfForgotten = map[string]string{
+	"adopt_existing_vms": "false", "force_destroy": "false", "on_create_failure": "keep", "placement.strategy": "spread", "release.erase": "none",
+}
+
+// valueAt is what a path leads to; "*" is the first element of which the configuration lacks it.
+func valueAt(v, without any, steps []string) any {
+	if len(steps) == 0 || v == nil {
+		return v
+	}
+	switch v := v.(type) {
+	case object:
+		config, _ := without.(object)
+		keys := []string{steps[0]}
+		if steps[0] == "*" {
+			keys = slices.Sorted(maps.Keys(config))
+		}
+		for _, key := range keys {
+			if inner, _ := config[key].(object); len(steps) < 2 || steps[0] != "*" || inner[steps[1]] == nil {
+				return valueAt(v[key], config[key], steps[1:])
+			}
+		}
+	case []any:
+		config, _ := without.([]any)
+		return valueAt(v[0], config[0], steps[1:])
+	}
+	return nil
 }
 
 func errorsOf(diags []*tfprotov6.Diagnostic) []string {

@@ -81,7 +81,7 @@ func (m *hostState) fillCreated(ctx context.Context, spec engine.HostSpec, h eng
 
 // firstNotes are the notes of a host that was made of a configuration.
 func (m hostState) firstNotes(ctx context.Context, b *client.Backend, key engine.Key, h engine.Host, diags *diag.Diagnostics) hostNotes {
-	n := hostNotes{Key: key, MAAS: b.MarkMAAS(ctx, diags), Machine: h.Machine.SystemID}
+	n := hostNotes{Key: key, MAAS: b.MarkMAAS(ctx, diags), Machine: h.Machine.SystemID, Adopted: m.Adopt.ValueBool()}
 	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
 		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
 	}

@@ -31,6 +31,9 @@ type hostNotes struct {
 	// Moved: the state came from another provider, and says nothing but the number of
 	// the VM host. The next refresh finds it.
 	Moved bool `json:"moved,omitempty"`
+	// Adopted: the state says that the machine was adopted. The second plan of a replacement has
+	// no state.
+	Adopted bool `json:"adopted,omitempty"`
 	// Unclaimed are attributes that an import has read, and no configuration has said since.
 	Unclaimed kept.Unclaimed `json:"unclaimed,omitempty"`
 	// Machine is the system id of the machine that it is on.

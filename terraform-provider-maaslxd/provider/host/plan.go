@@ -42,6 +42,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	if p.state == nil {
 		checkDefaultPool(ctx, p.config, p.diags)
+		p.refuseForgottenAdoption(readHostNotes(ctx, req.Private, p.diags).Adopted)
 	} else {
 		p.decide(ctx)
 		p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
@@ -94,7 +95,9 @@ type hostPlan struct {
 	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
 	machine func(ctx context.Context, systemID string) (engine.Machine, error)
 	run     *client.Run // nil where the provider is not configured
-	diags   *diag.Diagnostics
+	// adoptKept: the line adopt was removed from an adopted host, which stays one.
+	adoptKept bool
+	diags     *diag.Diagnostics
 }
 
 // checkKey warns of a key that cannot be used for this host, and plans to hand
@@ -149,13 +152,23 @@ func (p *hostPlan) warnKeyLost(missing error) {
 // machine stays adopted when the line is removed.
 func (p *hostPlan) planInstalled(ctx context.Context) {
 	if want := values.Decode[values.Deployment](ctx, p.plan.Deploy, p.diags); want != nil {
-		want.KeepInstalled(values.DeploymentOf(ctx, p.state.Deploy, p.diags), p.installed())
+		want.KeepInstalled(values.DeploymentOf(ctx, p.state.Deploy, p.diags), values.DeploymentOf(ctx, p.config.Deploy, p.diags), p.installed())
 		p.plan.Deploy = values.Encode(ctx, values.DeploymentType, want, p.diags)
 	}
 	if p.config.Adopt.IsNull() && p.plan.Adopt.ValueBool() {
-		p.config.Adopt = p.plan.Adopt
+		p.adoptKept, p.config.Adopt = true, p.plan.Adopt
 		checkUnused(ctx, p.config, p.diags)
 	}
+}
+
+// refuseForgottenAdoption refuses to make a host anew that was adopted, and whose line adopt was
+// removed: a machine would be installed, where one was only taken as it is.
+func (p *hostPlan) refuseForgottenAdoption(wasAdopted bool) {
+	if !wasAdopted || !p.config.Adopt.IsNull() && !p.adoptKept || p.config.registers() {
+		return
+	}
+	p.diags.AddAttributeError(path.Root("adopt"), fmt.Sprintf("VM host %s was adopted, and the line adopt was removed", p.plan.Name.ValueString()),
+		"This plan makes the host anew, and without the line a machine is installed for it. Write adopt = true to take the machine as it is, or adopt = false to have one installed.")
 }
 
 // planOneNetwork lets bridge take the place of network, and the other way round: only a
@@ -177,6 +190,9 @@ func (p *hostPlan) decide(ctx context.Context) {
 		p.planWork()
 		p.planAnew()
 	}
+	if p.notes.Unclaimed.ClaimedBy(p.config.Tags, types.BoolNull()) {
+		p.plan.Status = types.StringUnknown() // the update notes it
+	}
 	if !p.plan.CPUOvercommit.Equal(p.state.CPUOvercommit) {
 		p.plan.Cores = types.ObjectUnknown(amountType.AttrTypes)
 	}
@@ -186,6 +202,7 @@ func (p *hostPlan) decide(ctx context.Context) {
 	if !p.plan.DefaultStoragePool.Equal(p.state.DefaultStoragePool) {
 		p.plan.StoragePools = types.MapUnknown(hostPoolSeenType)
 	}
+	p.refuseForgottenAdoption(len(p.replace) > 0 && p.state.Adopt.ValueBool())
 	if len(p.replace) == 0 {
 		values.WarnSelectorStays(p.state.Selector, p.plan.Selector, "a host is made", p.state.Name, p.state.Hostname, p.diags)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // object is a VM host, or an object in it, as Terraform's JSON has it.
@@ -70,6 +71,18 @@ func TestPlanOfHostChanges(t *testing.T) {
 		},
 		"AddressSpelling": {reason: "Another way to write it.", config: hostConfig.With(object{"machine": nil, "address": "10.0.0.5"})},
 		"OtherAddress":    {reason: "Another LXD.", config: hostConfig.With(object{"machine": nil, "address": "10.0.0.6"}), replaces: []string{"address"}},
+		"ImageOfOneShortName": {
+			reason: "The short name was that of another image.", config: hostConfig.With(object{"deploy": object{"image": "custom/noble"}}),
+			state: madeHost.With(object{"deploy": object{"image": "noble"}}), notes: hostNotes{Key: hostMade.Key, Image: "ubuntu/noble"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImportedTagsClaimed": {
+			reason: "An apply has to note that the tags are the configuration's own.", config: hostConfig.With(object{"tags": []string{"a"}}),
+			state: madeHost.With(object{"tags": []string{"a"}}), notes: hostNotes{Key: hostMade.Key, Unclaimed: kept.Unclaimed{"tags"}}, unknown: []string{"status"},
+		},
+		"ImageInFull": {
+			reason: "It is the installed one.", config: hostConfig.With(object{"deploy": object{"image": "ubuntu/noble"}}),
+			state: madeHost.With(object{"deploy": object{"image": "noble"}}), notes: hostNotes{Key: hostMade.Key, Image: "ubuntu/noble"},
+		},
 		"Overcommit": {
 			reason: "What is free follows.", config: hostConfig.With(object{"cpu_overcommit": 2}), unknown: []string{"cores"},
 		},

@@ -51,6 +51,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		state.imported(ctx, h, endpointOf(look, b, h, diags), n, diags)
 		n.Imported, n.Moved, n.Unclaimed = true, false, kept.Unclaimed{"tags"}
 	}
+	n.Adopted = state.Adopt.ValueBool()
 	warnHostFailed(h, diags)
 	diags.Append(resp.State.Set(ctx, &state)...)
 	writeHostNotes(ctx, resp.Private, n, diags)

@@ -84,7 +84,7 @@ func wayInAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{values.NotEmpty()},
 		},
 		"adopt": schema.BoolAttribute{
-			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.False()},
+			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.KeepOrFalse()},
 			MarkdownDescription: "Take the `machine` as it is: `Deployed`, with an LXD that listens and trusts the fleet's certificate for the " +
 				"project. It is then only registered, and left as it is by a destroy. Looked at when the host is made, and at no other time. Default `false`. If you remove it, an adopted host stays one.",
 		},

@@ -35,14 +35,17 @@ func hostDeployAttribute() schema.Attribute {
 	})
 }
 
-// keepsNetwork says what a line means that is removed.
-const keepsNetwork = " If you remove it, or a line in it, the host keeps what it has."
+// keepsBridge and keepsNetwork say what a line means that is removed.
+const (
+	keepsBridge  = " If you remove it, or a line in it, the host keeps what it has."
+	keepsNetwork = " If you remove it, or `bonds`, `vlans` or `bridges` in it, the host keeps what it has. Each of the interfaces is described as a whole: a line removed in one changes it."
+)
 
 func bridgeAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Bridge that MAAS makes on the machine before it is deployed, and that VMs join to boot from MAAS. Default: `br0` on the interface that the " +
-			"machine boots from, unless `lxd.networks` has no bridge." + replacesHost + keepsNetwork,
+			"machine boots from, unless `lxd.networks` has no bridge." + replacesHost + keepsBridge,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Optional:            true,

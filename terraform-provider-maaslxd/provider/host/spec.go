@@ -58,6 +58,14 @@ func (m hostState) machineSpec(ctx context.Context, config hostState, diags *dia
 	return spec
 }
 
+// planned is what a plan installs, with the user-data of the configuration. It is for a machine
+// that is there: a line that was removed is in the plan alone.
+func (m hostState) planned(ctx context.Context, config hostState, diags *diag.Diagnostics) *engine.Deployment {
+	d := values.DeploymentOf(ctx, m.Deploy, diags)
+	d.UserDataWO = values.DeploymentOf(ctx, config.Deploy, diags).UserDataWO
+	return d.Spec()
+}
+
 // bridge is the bridge that MAAS is to make: the one described, or that of the
 // networks that is meant to be one; nil if there is none, or the network has others.
 func (m hostState) bridge(ctx context.Context, diags *diag.Diagnostics) *engine.BridgeSpec {

@@ -50,7 +50,6 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	defer release()
 	h, err := client.Wait(stepping(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
-	u.notes.Unclaimed = u.notes.Unclaimed.Without(map[string]attr.Value{"tags": u.config.Tags})
 	if h.Machine.SystemID != "" {
 		u.notes.MAAS = cmp.Or(b.MarkMAAS(ctx, diags), u.notes.MAAS)
 	}
@@ -99,11 +98,13 @@ func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u h
 // saveFinished saves the plan of a host that is as it is planned.
 func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref engine.Ref, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
+	u.notes.Unclaimed = u.notes.Unclaimed.Without(map[string]attr.Value{"tags": u.config.Tags})
 	u.plan.trusting(ctx, u.state, spec, h, diags)
 	u.plan.fill(ctx, h, diags)
 	saveHost(ctx, &resp.State, resp.Identity, u.plan, diags)
-	deployed := values.Decode[values.Deployment](ctx, u.config.Deploy, diags)
-	writeHostNotes(ctx, resp.Private, u.notes.finished(cmp.Or(h.Key, ref.Key), h, deployed), diags)
+	n := u.notes.finished(cmp.Or(h.Key, ref.Key), h, values.Decode[values.Deployment](ctx, u.config.Deploy, diags))
+	n.Adopted = u.plan.Adopt.ValueBool()
+	writeHostNotes(ctx, resp.Private, n, diags)
 }
 
 // saveHalfway makes the state say how far an update came that failed.
@@ -165,6 +166,9 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	}
 	spec, ds := plan.spec(ctx, config, lxdPair, next)
 	spec.Credentials = pair
+	if spec.Machine.Deploy != nil {
+		spec.Machine.Deploy = plan.planned(ctx, config, &ds)
+	}
 	spec.RemovedTags = values.Difference(state.tags(), spec.Tags)
 	if n.Foreign {
 		spec.Address, spec.Bridge = "", nil

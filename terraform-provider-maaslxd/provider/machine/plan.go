@@ -81,7 +81,7 @@ type machinePlan struct {
 // planInstalled keeps what is installed where the configuration names nothing.
 func (p *machinePlan) planInstalled(ctx context.Context) {
 	if want := p.plan.deploy(ctx, p.diags); want != nil {
-		want.KeepInstalled(p.state.deployOrNothing(ctx, p.diags).Deployment, p.notes.installed())
+		want.KeepInstalled(p.state.deployOrNothing(ctx, p.diags).Deployment, p.config.deployOrNothing(ctx, p.diags).Deployment, p.notes.installed())
 		p.plan.Deploy = values.Encode(ctx, deployType, want, p.diags)
 	}
 }
@@ -94,8 +94,7 @@ func (p *machinePlan) decide(ctx context.Context) {
 		p.planAnew()
 	}
 	values.RefuseReplacement("machine "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
-	claimsLock := p.notes.Unclaimed.Has("deletion_protection") && p.config.Protection.ValueBool() // of an import; an apply has to note it
-	if claimsLock || values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
+	if p.notes.Unclaimed.ClaimedBy(p.config.Tags, p.config.Protection) || values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
 		p.plan.Status = types.StringUnknown()
 	}
 	if !p.plan.Hostname.Equal(p.state.Hostname) || !p.plan.Domain.Equal(p.state.Domain) {

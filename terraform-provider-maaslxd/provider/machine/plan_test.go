@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // object is a machine, or an object in it, as Terraform's JSON has it.
@@ -50,8 +51,20 @@ func TestPlanOfChanges(t *testing.T) {
 			reason: "It is looked at when a machine is taken.", config: object{"machine": nil, "selector": object{"min_cores": 2}},
 			state: object{"machine": nil, "selector": object{"min_cores": 4}}, warnings: 1,
 		},
-		"ImageNamed":  {reason: "It is what MAAS installed.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
-		"Image":       {reason: "It is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageNamed": {reason: "It is what MAAS installed.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
+		"Image":      {reason: "It is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageOfOneShortName": {
+			reason: "The short name was that of another image.", config: deploy(object{"image": "custom/noble"}), state: deploy(object{"image": "noble"}),
+			replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImportedTagsClaimed": {
+			reason: "An apply has to note that the tags are the configuration's own.", config: object{"tags": []string{"a"}}, state: object{"tags": []string{"a"}},
+			notes: notes{Key: finished.Key, Unclaimed: kept.Unclaimed{"tags"}}, unknown: []string{"status"},
+		},
+		"ImportedTagsLeftOut": {
+			reason: "They stay.", state: object{"tags": []string{"a"}}, notes: notes{Key: finished.Key, Unclaimed: kept.Unclaimed{"tags"}},
+		},
+		"ImageInFull": {reason: "It is the installed one.", config: deploy(object{"image": "ubuntu/noble"}), state: deploy(object{"image": "noble"})},
 		"Kernel":      {reason: "It is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
 		"Hostname":    {reason: "MAAS renames a machine in place.", config: object{"hostname": "db-1"}, unknown: []string{"fqdn"}},
 		"Domain":      {reason: "Its FQDN follows.", config: object{"domain": "prod"}, unknown: []string{"fqdn"}},

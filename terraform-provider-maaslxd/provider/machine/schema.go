@@ -24,7 +24,7 @@ func (r *machineResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 
 func machineSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
-		"interfaces": kept.Attribute(interfacesAttribute()),
+		"interfaces": interfacesAttribute(),
 		"deploy":     deployAttribute(),
 		"release":    values.ReleaseAttribute(),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{

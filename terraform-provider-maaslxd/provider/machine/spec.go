@@ -29,6 +29,14 @@ func (m machineModel) spec(ctx context.Context, config machineModel, diags *diag
 	return spec
 }
 
+// planned is what a plan installs, with the user-data of the configuration. It is for a machine
+// that is there: a line that was removed is in the plan alone.
+func (m machineModel) planned(ctx context.Context, config machineModel, diags *diag.Diagnostics) *engine.Deployment {
+	d := m.deployOrNothing(ctx, diags)
+	d.UserDataWO = config.deployOrNothing(ctx, diags).UserDataWO
+	return d.spec()
+}
+
 // fixedAddresses are those of interfaces whose address is known.
 func fixedAddresses(interfaces map[string]interfaceModel) []engine.FixedAddress {
 	var all []engine.FixedAddress

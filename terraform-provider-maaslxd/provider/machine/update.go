@@ -36,11 +36,11 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	ref.NewKey = client.RenamedKey(ref.Key, client.MachineKeyName(plan.Name.ValueString()))
 	ref.Finished = !n.Pending && !n.Foreign
 	m, err := r.update(wait, ref, spec, n.MAAS)
-	n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 	if m.SystemID != "" {
 		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
 	}
 	if err == nil {
+		n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 		plan.fill(ctx, m, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
 		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
@@ -62,7 +62,7 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 // over as it is installed, and is this configuration's to release from then on.
 func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n notes, diags *diag.Diagnostics) engine.MachineSpec {
 	spec := m.spec(ctx, config, diags)
-	spec.AwaitName = true
+	spec.Deploy, spec.AwaitName = m.planned(ctx, config, diags), true
 	spec.Upkeep.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.Upkeep.Tags)
 	spec.Upkeep.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
 	if spec.Upkeep.Locked == nil && n.ProtectionApplied {

@@ -63,9 +63,27 @@ func (d *Deployment) FillUnsaid(image, kernel string) {
 }
 
 // KeepInstalled keeps image and kernel in the plan of a machine that is there, where the
-// configuration names none.
-func (d *Deployment) KeepInstalled(had Deployment, n InstallNotes) {
+// configuration names none. An image that is not the installed one is planned as the
+// configuration names it.
+func (d *Deployment) KeepInstalled(had, wished Deployment, n InstallNotes) {
 	d.Fill(cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel))
+	if OtherImage(wished.Image, had.Image, n.Image) {
+		d.Image = wished.Image
+	}
+}
+
+// OtherImage tells whether a configuration wants another image than the one that a state names.
+// MAAS's name of it decides, where that is known, because a short name is that of several images.
+// For example, the state has "noble", and MAAS says "ubuntu/noble": "custom/noble" is another one.
+func OtherImage(want, had texttype.Image, installed string) bool {
+	switch {
+	case want.IsNull() || want.Equal(had):
+		return false
+	case want.IsUnknown():
+		return true
+	}
+	is := cmp.Or(installed, had.ValueString())
+	return is != "" && !texttype.ImageType.Same(want.ValueString(), is)
 }
 
 // InstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
@@ -120,9 +138,9 @@ type InstallNotes struct {
 // not. The state had what was to be installed, and the configuration wants it.
 func (n InstallNotes) ReinstallReason(had, want Deployment) string {
 	// What the configuration named neither then nor now is still installed.
-	image, kernel := cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel)
+	kernel := cmp.Or(had.Kernel.ValueString(), n.Kernel)
 	switch {
-	case want.Image.IsUnknown() || IsSet(want.Image) && image != "" && !texttype.ImageType.Same(want.Image.ValueString(), image):
+	case OtherImage(want.Image, had.Image, n.Image):
 		return "deploy.image changes"
 	case want.Kernel.IsUnknown() || IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(n.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"

@@ -58,7 +58,7 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: vm.SystemID, MAAS: n.MAAS}, diags)
 	save(ctx, &resp.State, resp.Identity, plan, diags)
-	writeNotes(ctx, resp.Private, n, diags)
+	writeNotes(ctx, resp.Private, n.withImage(vm), diags)
 }
 
 // warnLeftover tells of an instance that a VM has left besides itself.

@@ -48,6 +48,8 @@ type notes struct {
 	// Installation is the word of the installation that redeploy_triggers last asked for, or
 	// that an import found.
 	Installation string `json:"installation,omitempty"`
+	// Image that is installed, by MAAS's word, such as "ubuntu/noble"; empty: not known.
+	Image string `json:"image,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.UserDataNotes `json:"user_data,omitzero"`
 	// PinnedCores that the VM was made with, whatever line of it was removed since.
@@ -64,6 +66,15 @@ type notes struct {
 	Moved *moved.VM `json:"moved,omitempty"`
 }
 
+// withImage are the notes with the image of a VM that is deployed.
+func (n notes) withImage(vm engine.VM) notes {
+	switch vm.Status.Phase() {
+	case engine.PhaseDeployed, engine.PhaseDeploying:
+		n.Image = vm.Image
+	}
+	return n
+}
+
 // seen brings the notes up to date with what was seen of the VM. Its own mark
 // says whether it is finished, also where a run was killed before it could
 // note anything. A VM without our mark was imported and says nothing.
@@ -76,6 +87,7 @@ func (n notes) seen(vm engine.VM) notes {
 		n.Pending = !vm.Finished
 	}
 	n.Restarts = vm.Restarts
+	n = n.withImage(vm)
 	n.Ran = n.Ran || vm.Status == engine.StatusDeployed || engine.FinishedOnce(vm.Machine)
 	return n
 }
@@ -111,6 +123,7 @@ func (n notes) halfway(plan vmModel, ref engine.Ref, vm engine.VM) notes {
 	if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
 		n.Key = ref.NewKey
 	}
+	n = n.withImage(vm)
 	n.Ran = n.Ran || vm.Status == engine.StatusDeployed || engine.FinishedOnce(vm.Machine)
 	return n
 }

@@ -115,6 +115,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 	p.redeploys = changesTriggers(*p.state, p.plan)
 	p.planInstalled(ctx)
 	p.planReplacement(ctx)
+	p.refuseFromMemory(ctx)
 	p.planWithHost()
 	p.planMissing()
 	p.refuseRunning(ctx)
@@ -130,8 +131,7 @@ func (p *vmPlan) decide(ctx context.Context) {
 		p.planRestart()
 	}
 	values.RefuseReplacement("VM "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
-	claimsLock := p.notes.Unclaimed.Has("deletion_protection") && p.config.Protection.ValueBool() // of an import; an apply has to note it
-	if claimsLock || values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
+	if p.notes.Unclaimed.ClaimedBy(p.config.Tags, p.config.Protection) || values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
 		p.plan.Status = types.StringUnknown()
 	}
 	redeployment{p}.refuse()
@@ -149,8 +149,11 @@ func (p *vmPlan) planInstalled(ctx context.Context) {
 	if had == nil || want == nil || wished == nil {
 		return
 	}
-	if wished.Image.IsNull() && want.Image.IsUnknown() {
+	switch {
+	case wished.Image.IsNull() && want.Image.IsUnknown():
 		want.Image = had.Image
+	case values.OtherImage(wished.Image, had.Image, p.notes.Image): // the type may have kept the name of the former one
+		want.Image = wished.Image
 	}
 	switch {
 	case wished.Kernel.IsNull() && p.redeploys:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
 )
 
 // object is a VM, or an object in it, as Terraform's JSON has it.
@@ -255,6 +256,21 @@ func TestPlanOfChanges(t *testing.T) {
 		"ImageByItsShortName": {
 			reason: "noble is ubuntu/noble.",
 			config: deployedConfig.With(deploy(object{"image": "noble", "user_data_wo_version": 1})), state: deployedState,
+		},
+		"ImageOfOneShortName": {
+			reason: "The short name was that of another image.",
+			config: deployedConfig.With(deploy(object{"image": "custom/noble"})), state: deployedState.With(deploy(object{"image": "noble", "ephemeral": false})),
+			notes: notes{Image: "ubuntu/noble"}, changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+		},
+		"ImageInFull": {
+			reason: "It is the installed one.", notes: notes{Image: "ubuntu/noble"},
+			config: deployedConfig.With(deploy(object{"image": "ubuntu/noble"})), state: deployedState.With(deploy(object{"image": "noble", "ephemeral": false})),
+		},
+		"TriggersAndOneShortName": {
+			reason: "The other image is installed in place.",
+			config: triggers(deployedConfig, "b").With(deploy(object{"image": "custom/noble", "kernel": "ga-24.04"})),
+			state:  triggers(deployedState, "a").With(deploy(object{"image": "noble", "kernel": "ga-24.04", "ephemeral": false})), notes: notes{Image: "ubuntu/noble"},
+			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"ImageNoLongerSet": {
 			reason: "Any image will do, and there is one.",
@@ -513,6 +529,20 @@ func TestPlanOfChanges(t *testing.T) {
 			notes: notes{Imported: true, Key: "default/web-1"}, warnings: 3,
 			changed: []string{"deploy", "hugepages", "interfaces", "pinned_cores"},
 			unknown: []string{"interfaces"},
+		},
+		"ImportedWithoutDeploy": {
+			reason: "A block that is forgotten does not destroy an imported VM.",
+			config: deployedConfig.With(object{"deploy": nil}), state: deployedState, notes: notes{Key: "default/web-1", Imported: true, Image: "ubuntu/noble"},
+			changed: []string{"deploy"}, warnings: 1,
+		},
+		"ImportedTagsClaimed": {
+			reason: "An apply has to note that the tags are the configuration's own.",
+			config: readyConfig, state: readyState, notes: notes{Key: "default/web-1", Unclaimed: kept.Unclaimed{"tags", "deletion_protection"}},
+			changed: []string{"status"}, unknown: []string{"status"},
+		},
+		"ImportedTagsLeftOut": {
+			reason: "They stay.",
+			config: readyConfig.With(object{"tags": nil}), state: readyState, notes: notes{Key: "default/web-1", Unclaimed: kept.Unclaimed{"tags", "deletion_protection"}},
 		},
 		"ImportedAsConfigured": {
 			reason: "An imported VM that is as it is configured, and was marked before, is left alone.",

@@ -30,14 +30,30 @@ func checkPower(config vmModel, deploy *deployModel, diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("power_state"), "A VM that is not deployed cannot be turned on",
 			"MAAS turns on only what is deployed. Add deploy, or leave power_state out.")
 	}
+	checkFromMemory(config, deploy, "Leave one of them out.", diags)
+}
+
+// refuseFromMemory refuses the same for a VM whose line deploy.ephemeral was removed, and which
+// still runs from memory.
+func (p *vmPlan) refuseFromMemory(ctx context.Context) {
+	if wished := p.config.deploy(ctx, p.diags); wished == nil || !wished.Ephemeral.IsNull() {
+		return // its validation says so
+	}
+	checkFromMemory(p.plan, p.plan.deploy(ctx, p.diags), fmt.Sprintf(
+		"The line deploy.ephemeral was removed, and %s still does. Leave this attribute out, too, or write deploy.ephemeral = false, which replaces the VM.",
+		p.state.Name.ValueString()), p.diags)
+}
+
+// checkFromMemory refuses to let a VM be turned off that runs from memory, and says the way out.
+func checkFromMemory(m vmModel, deploy *deployModel, hint string, diags *diag.Diagnostics) {
 	if deploy == nil || !deploy.Ephemeral.ValueBool() {
 		return
 	}
-	const why = "A VM that runs from memory (deploy.ephemeral) loses all when it is turned off. Leave one of them out."
-	if config.Power.ValueString() != "" {
+	why := "A VM that runs from memory (deploy.ephemeral) loses all when it is turned off. " + hint
+	if m.Power.ValueString() != "" {
 		diags.AddAttributeError(path.Root("power_state"), "A VM that runs from memory is not turned off or on", why)
 	}
-	if config.MayStop.ValueBool() {
+	if m.MayStop.ValueBool() {
 		diags.AddAttributeError(path.Root("allow_stopping_for_update"), "A VM that runs from memory is not stopped", why)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -236,11 +237,14 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return "deploy is added to a VM that was deployed outside of this configuration"
 	case had == nil:
 		return ""
+	case want == nil && p.notes.Imported:
+		warnDeployForgotten(p.state.Name.ValueString(), had.Image.ValueString(), p.diags)
+		return ""
 	case want == nil:
 		return "deploy is removed"
 	case redeployment{p}.isSure():
 		return "" // in place
-	case want.Image.IsUnknown() || !want.Image.IsNull() && !had.Image.IsNull() && !want.Image.Same(had.Image):
+	case values.OtherImage(want.Image, had.Image, p.notes.Image):
 		return "deploy.image changes"
 	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
@@ -251,6 +255,14 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 	default:
 		return ""
 	}
+}
+
+// warnDeployForgotten tells that an import found an installed VM, and that the configuration says
+// nothing of it. A block that is forgotten must not cost the VM.
+func warnDeployForgotten(name, image string, diags *diag.Diagnostics) {
+	diags.AddAttributeWarning(path.Root("deploy"), "Taken over as it is installed", fmt.Sprintf(
+		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed, and nobody looks after what is installed from then on: "+
+			"deploy that is added later replaces the VM. To look after it, write deploy with the image %q.", name, image))
 }
 
 // plannedEphemeral is the planned value, in which the default is filled in.

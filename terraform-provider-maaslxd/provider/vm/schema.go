@@ -60,7 +60,7 @@ func (r *vmResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 func vmSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"disks":      disksAttribute(),
-		"interfaces": kept.Attribute(interfacesAttribute()),
+		"interfaces": interfacesAttribute(),
 		"deploy":     deployAttribute(),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,

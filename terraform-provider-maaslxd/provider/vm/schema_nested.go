@@ -96,7 +96,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"ip": schema.StringAttribute{
 			Optional:            true,
 			CustomType:          texttype.IPType,
-			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6, which is free and outside MAAS's dynamic and reserved ranges. Default: `mode` says. If you remove it, the interface keeps it.",
+			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6, which is free and outside MAAS's dynamic and reserved ranges. Default: `mode` says.",
 			PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 		},
 		"addresses": schema.ListNestedAttribute{
@@ -143,7 +143,7 @@ func networkAttributes() map[string]schema.Attribute {
 		"subnet": schema.StringAttribute{
 			Optional: true, CustomType: texttype.SubnetType, PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value. It may be left out where `vlan`, " +
-				"`fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Give at least one of the four; the subnet must fit all of them. If you remove one, the interface stays in its subnet.",
+				"`fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Give at least one of the four; the subnet must fit all of them.",
 		},
 		"vlan": schema.Int64Attribute{
 			Optional:            true,
@@ -217,7 +217,7 @@ func deployAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			MarkdownDescription: "Run from memory and leave the disks alone. Default `false`." + keepsSize,
-			PlanModifiers:       []planmodifier.Bool{kept.False()},
+			PlanModifiers:       []planmodifier.Bool{kept.KeepOrFalse()},
 		},
 		"user_data_wo": schema.StringAttribute{
 			Optional:  true,

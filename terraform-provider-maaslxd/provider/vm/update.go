@@ -38,15 +38,15 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	ref := r.ref(state, n)
 	ref.NewKey, ref.Finished = client.RenamedKey(ref.Key, spec.Name), !goesOn(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
-	n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 	if vm.SystemID != "" {
 		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
 	}
 	if err == nil {
+		n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 		warnOtherwise(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
 		save(ctx, &resp.State, resp.Identity, plan, diags)
-		n = n.finished(state, plan, config.deploy(ctx, diags), spec, r.hostMachine(ctx, vm))
+		n = n.finished(state, plan, config.deploy(ctx, diags), spec, r.hostMachine(ctx, vm)).withImage(vm)
 		n.Key, n.AddedInterfaces = cmp.Or(vm.MarkedBy(), ref.Key), plan.addedLabels(ctx, n.AddedInterfaces, vm, diags)
 		writeNotes(ctx, resp.Private, n, diags)
 		return

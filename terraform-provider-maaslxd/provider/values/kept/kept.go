@@ -3,10 +3,15 @@
 // A line that is removed changes nothing: what the attribute describes stays as it is, and
 // so does the state. Terraform lets a provider plan that only for attributes that are
 // computed.
+//
+// An element of a map or a list is described as a whole, so nothing in it is kept. For
+// example, the link {static, lan, 10.0.0.5} that becomes {auto, dmz} has no address any more.
+// Terraform would also match the elements of a list by their places.
 package kept
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -14,8 +19,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Attributes are those of a schema, where each optional one keeps its value, on whatever
-// level it stands.
+// Attributes are those of a schema, where each optional one keeps its value, also those of
+// the objects in it.
 func Attributes(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	all := maps.Clone(attributes)
 	for name, a := range all {
@@ -53,7 +58,8 @@ func Attribute(a schema.Attribute) schema.Attribute {
 	}
 }
 
-// nestedAttribute is Attribute for those that hold others.
+// nestedAttribute is Attribute for those that hold others. One of another kind is a slip of
+// the schema, which no test of the kind would find.
 func nestedAttribute(a schema.Attribute) schema.Attribute {
 	switch a := a.(type) {
 	case schema.ListNestedAttribute:
@@ -66,29 +72,21 @@ func nestedAttribute(a schema.Attribute) schema.Attribute {
 		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Object(value{}))
 		return a
 	default:
-		return a
+		panic(fmt.Sprintf("kept: an attribute of the kind %T cannot be kept", a))
 	}
 }
 
-// withKeptMembers is an attribute of which only those in it keep their values.
+// withKeptMembers is an attribute of which only the members of an object keep their values.
 func withKeptMembers(a schema.Attribute) schema.Attribute {
-	switch a := a.(type) {
-	case schema.ListNestedAttribute:
-		a.NestedObject.Attributes = Attributes(a.NestedObject.Attributes)
-		return a
-	case schema.MapNestedAttribute:
-		a.NestedObject.Attributes = Attributes(a.NestedObject.Attributes)
-		return a
-	case schema.SingleNestedAttribute:
-		a.Attributes = Attributes(a.Attributes)
-		return a
-	default:
-		return a
+	if object, ok := a.(schema.SingleNestedAttribute); ok {
+		object.Attributes = Attributes(object.Attributes)
+		return object
 	}
+	return a
 }
 
-// False keeps a bool, and is false before there was one.
-func False() planmodifier.Bool { return value{otherwise: types.BoolValue(false)} }
+// KeepOrFalse keeps a bool, and is false before there was one.
+func KeepOrFalse() planmodifier.Bool { return value{otherwise: types.BoolValue(false)} }
 
 // value plans what the state says where the configuration says nothing. Before there is a
 // state it plans otherwise, which is null for all but bools.

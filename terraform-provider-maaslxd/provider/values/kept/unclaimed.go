@@ -23,6 +23,12 @@ func (u Unclaimed) Without(said map[string]attr.Value) Unclaimed {
 	return slices.DeleteFunc(slices.Clone(u), func(name string) bool { return said[name] != nil && !said[name].IsNull() })
 }
 
+// ClaimedBy tells whether a configuration says tags, or a lock, that are unclaimed. Somebody has to
+// note that, also where nothing changes: otherwise they would stay when their line is removed.
+func (u Unclaimed) ClaimedBy(tags types.Set, protection types.Bool) bool {
+	return u.Has("tags") && len(tags.Elements()) > 0 || u.Has("deletion_protection") && protection.ValueBool()
+}
+
 // ImportedTags keeps the tags that an import has read, as long as nobody claims them. Notes
 // is the key of the private state that has the unclaimed attributes.
 func ImportedTags(notes string) planmodifier.Set { return imported{notes, "tags"} }

@@ -20,7 +20,7 @@ type address struct{}
 
 func (address) name() string { return "Address" }
 
-func (k address) same(a, b string) bool { return k.canonical(a) == k.canonical(b) }
+func (k address) meansSame(a, b string) bool { return k.canonical(a) == k.canonical(b) }
 
 func (address) canonical(text string) string {
 	if text == "" {
@@ -44,13 +44,13 @@ func endpoint(text string) (host, port string) {
 // maxPort is the last port of TCP.
 const maxPort = 65535
 
-func (address) problem(text string) string {
+func (address) problemOf(text string) string {
 	host, port := endpoint(text)
 	n, err := strconv.Atoi(port)
 	if err == nil && n >= 1 && n <= maxPort && host != "" && !strings.ContainsAny(host, " \t\r\n/@?#[]") {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no address of an LXD. Write its host, and its port where that is not 8443, such as "10.0.0.5" or "https://10.0.0.5:8443".`, quoted(text))
+	return fmt.Sprintf(`%s is no address of an LXD server. Write its host, and its port where that is not 8443, such as "10.0.0.5" or "https://10.0.0.5:8443".`, quoted(text))
 }
 
 // IP is an address of an interface: "10.0.0.10", or "fd00::10".
@@ -63,7 +63,7 @@ type ip struct{}
 
 func (ip) name() string { return "IP" }
 
-func (k ip) same(a, b string) bool { return k.canonical(a) == k.canonical(b) }
+func (k ip) meansSame(a, b string) bool { return k.canonical(a) == k.canonical(b) }
 
 func (ip) canonical(text string) string {
 	if addr, err := netip.ParseAddr(text); err == nil {
@@ -72,7 +72,7 @@ func (ip) canonical(text string) string {
 	return text
 }
 
-func (ip) problem(text string) string {
+func (ip) problemOf(text string) string {
 	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 		return ""
 	}
@@ -92,12 +92,12 @@ type prefix struct{}
 
 func (prefix) name() string { return "Prefix" }
 
-func (prefix) same(a, b string) bool { return canonicalPrefix(a) == canonicalPrefix(b) }
+func (prefix) meansSame(a, b string) bool { return canonicalPrefix(a) == canonicalPrefix(b) }
 
 func (prefix) canonical(text string) string { return canonicalPrefix(text) }
 
-// problem leaves the rest to the rules of LXD's networks, which know the family.
-func (prefix) problem(text string) string {
+// problemOf leaves the rest to the rules of LXD's networks, which know the family.
+func (prefix) problemOf(text string) string {
 	if _, err := netip.ParsePrefix(text); err == nil || text == noPrefix {
 		return ""
 	}

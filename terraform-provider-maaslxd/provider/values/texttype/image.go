@@ -16,15 +16,15 @@ type image struct{}
 
 func (image) name() string { return "Image" }
 
-// same follows engine.Image.AnswersTo: a name without a slash is that of any image which
+// meansSame follows engine.Image.AnswersTo: a name without a slash is that of any image which
 // ends in it. "ubuntu/noble" and "custom/noble" are two.
-func (image) same(a, b string) bool {
+func (image) meansSame(a, b string) bool {
 	return !strings.Contains(a, "/") && strings.HasSuffix(b, "/"+a) || !strings.Contains(b, "/") && strings.HasSuffix(a, "/"+b)
 }
 
 func (image) canonical(text string) string { return text }
 
-func (image) problem(text string) string {
+func (image) problemOf(text string) string {
 	parts := strings.Split(text, "/")
 	wrong := len(parts) > 2
 	for _, part := range parts {

@@ -1,7 +1,6 @@
 package texttype
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -17,24 +16,23 @@ type subnet struct{}
 
 func (subnet) name() string { return "Subnet" }
 
-func (subnet) same(a, b string) bool { return canonicalPrefix(a) == canonicalPrefix(b) }
+func (subnet) meansSame(a, b string) bool { return canonicalCIDR(a) == canonicalCIDR(b) }
 
-func (subnet) canonical(text string) string { return canonicalPrefix(text) }
+func (subnet) canonical(text string) string { return canonicalCIDR(text) }
 
-func (subnet) problem(text string) string {
+// problemOf takes "10.0.0.5/24", too: a subnet of MAAS may be called so. The plan says where MAAS
+// knows none.
+func (subnet) problemOf(text string) string {
 	if strings.TrimSpace(text) == "" {
-		return "It is empty. Give a name, or leave the attribute out."
-	}
-	host, bits, found := strings.Cut(text, "/")
-	if _, err := netip.ParseAddr(host); !found || err != nil || bits == "" || strings.Trim(bits, "0123456789") != "" {
-		return "" // a name
-	}
-	cidr, err := netip.ParsePrefix(text)
-	switch {
-	case err != nil:
-		return fmt.Sprintf(`%s is no CIDR: its prefix is too long. Write one such as "10.0.0.0/24".`, quoted(text))
-	case cidr != cidr.Masked():
-		return fmt.Sprintf("%s is an address in a subnet. Write the subnet: %q.", quoted(text), cidr.Masked())
+		return "It is empty. Give the name of a subnet in MAAS, or its CIDR."
 	}
 	return ""
+}
+
+// canonicalCIDR leaves texts alone that are none, such as an address with its prefix.
+func canonicalCIDR(text string) string {
+	if cidr, err := netip.ParsePrefix(text); err == nil && cidr == cidr.Masked() {
+		return cidr.String()
+	}
+	return text
 }

@@ -23,13 +23,13 @@ import (
 type kind interface {
 	// name of the type, for messages of the framework.
 	name() string
-	// same tells whether two different texts mean one thing.
-	same(a, b string) bool
+	// meansSame tells whether two different texts mean one thing.
+	meansSame(a, b string) bool
 	// canonical is the one way to write what a text means, as far as the text tells.
 	canonical(text string) string
-	// problem says what is wrong with a text, with a way out, or "". What MAAS may tell
+	// problemOf says what is wrong with a text, with a way out, or "". What MAAS may tell
 	// must pass: a state with a wrong value cannot be read.
-	problem(text string) string
+	problemOf(text string) string
 }
 
 // Type is a type of texts.
@@ -82,7 +82,7 @@ func (Type[K]) Unknown() Value[K] { return Value[K]{basetypes.NewStringUnknown()
 // Same tells whether two texts mean one thing.
 func (Type[K]) Same(a, b string) bool {
 	var k K
-	return a == b || a != "" && b != "" && k.same(a, b)
+	return a == b || a != "" && b != "" && k.meansSame(a, b)
 }
 
 // KeepSpelling plans what the state says where the configuration means the same by another
@@ -132,7 +132,7 @@ func (v Value[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttribu
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}
-	if problem := k.problem(v.ValueString()); problem != "" {
+	if problem := k.problemOf(v.ValueString()); problem != "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(), problem)
 	}
 }

@@ -56,6 +56,7 @@ func TestSame(t *testing.T) {
 		"SubnetName":         {"What a name means only MAAS knows.", SubnetType, "lan", "10.0.0.0/24", false},
 		"SubnetNameSame":     {"One name is one subnet.", SubnetType, "lan", "lan", true},
 		"SubnetNameOtherWay": {"Names have no spellings.", SubnetType, "lan", "LAN", false},
+		"SubnetCalledSo":     {"An address with its prefix is only a name.", SubnetType, "10.0.0.5/24", "10.0.0.0/24", false},
 		"SubnetHuge":         {"Size does not matter.", SubnetType, huge, huge, true},
 	}
 	for title, tc := range cases {
@@ -140,11 +141,11 @@ func TestProblems(t *testing.T) {
 		"AddressBareIPv6":   {AddressType, "fd00::5", ""},
 		"AddressNull":       {AddressType, nil, ""},
 		"AddressUnknown":    {AddressType, tftypes.UnknownValue, ""},
-		"AddressEmpty":      {AddressType, "", "is no address of an LXD"},
-		"AddressPort":       {AddressType, "10.0.0.5:99999", "is no address of an LXD"},
-		"AddressPath":       {AddressType, "https://10.0.0.5/1.0", "is no address of an LXD"},
-		"AddressSpace":      {AddressType, "10.0.0.5 ", "is no address of an LXD"},
-		"AddressUser":       {AddressType, "https://root@10.0.0.5", "is no address of an LXD"},
+		"AddressEmpty":      {AddressType, "", "is no address of an LXD server"},
+		"AddressPort":       {AddressType, "10.0.0.5:99999", "is no address of an LXD server"},
+		"AddressPath":       {AddressType, "https://10.0.0.5/1.0", "is no address of an LXD server"},
+		"AddressSpace":      {AddressType, "10.0.0.5 ", "is no address of an LXD server"},
+		"AddressUser":       {AddressType, "https://root@10.0.0.5", "is no address of an LXD server"},
 		"AddressHuge":       {AddressType, huge + " ", `x"… is no address`},
 		"IP":                {IPType, "fd00::10", ""},
 		"IPNull":            {IPType, nil, ""},
@@ -166,8 +167,8 @@ func TestProblems(t *testing.T) {
 		"SubnetNull":        {SubnetType, nil, ""},
 		"SubnetUnknown":     {SubnetType, tftypes.UnknownValue, ""},
 		"SubnetEmpty":       {SubnetType, " ", "It is empty"},
-		"SubnetPrefix":      {SubnetType, "10.0.0.0/33", "its prefix is too long"},
-		"SubnetHostBits":    {SubnetType, "10.0.0.5/24", `Write the subnet: "10.0.0.0/24".`},
+		"SubnetPrefix":      {SubnetType, "10.0.0.0/33", ""},
+		"SubnetHostBits":    {SubnetType, "10.0.0.5/24", ""},
 		"SubnetHugeIsAName": {SubnetType, huge, ""},
 	}
 	for title, tc := range cases {
@@ -195,6 +196,7 @@ func TestCanonical(t *testing.T) {
 		IPType.Of("FD00:0::10").Canonical():            "fd00::10",
 		PrefixType.Of("FD42:0::1/64").Canonical():      "fd42::1/64",
 		SubnetType.Of("FD00:0::/64").Canonical():       "fd00::/64",
+		SubnetType.Of("FD00::5/64").Canonical():        "FD00::5/64",
 		SubnetType.Of("lan").Canonical():               "lan",
 		Address{}.Canonical() + IP{}.Canonical() + "-": "-",
 	} {
