@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"syscall"
 	"time"
 
@@ -47,6 +48,12 @@ func (t target) givenUp(cause error) error {
 func (t target) silent(timeout time.Duration) error {
 	return unavailable(fmt.Sprintf("the LXD at %s did not answer within %s", t.address, timeout),
 		"Check that this machine reaches that address and port, also through firewalls; or let MAAS alone reach the hosts.")
+}
+
+// isLate tells that a deadline ended a connection. Its timer may be a moment ahead of that of
+// the context which set it.
+func isLate(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func (t target) changed(e *otherCertificate) error {
@@ -150,7 +157,7 @@ func (s *session) explain(err error) error {
 	switch {
 	case s.caller.Err() != nil:
 		return s.target.givenUp(s.caller.Err())
-	case s.ctx.Err() != nil:
+	case s.ctx.Err() != nil, isLate(err):
 		return s.target.silent(s.timeout)
 	}
 	if status, ok := api.StatusErrorMatch(err); ok {

@@ -68,7 +68,7 @@ func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credent
 		return server, nil
 	case ctx.Err() != nil:
 		return engine.LXDServer{}, t.givenUp(ctx.Err())
-	case limited.Err() != nil:
+	case limited.Err() != nil, isLate(err):
 		return engine.LXDServer{}, t.silent(p.timeout)
 	}
 	return engine.LXDServer{}, t.explain(err)
