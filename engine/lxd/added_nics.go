@@ -76,6 +76,7 @@ func (n nicChange) changeBy(ctx context.Context, s *session, at place, free func
 		return nil, err
 	}
 	added := addedNICs(have)
+	n.taken = n.takenBeside(added)
 	for _, label := range n.want.Removed {
 		if nic, isThere := added[label]; isThere {
 			r.dropNIC(label, nic)
@@ -100,6 +101,21 @@ func (n nicChange) changeBy(ctx context.Context, s *session, at place, free func
 		return nil, &plugError{err, hasGap}
 	}
 	return r.changes, err
+}
+
+// takenBeside are the MACs that others have, and that NICs keep. One that goes or gets another MAC
+// leaves its own to another NIC of the same change.
+func (n nicChange) takenBeside(added map[string]engine.AddedNIC) map[string]bool {
+	taken := maps.Clone(n.taken)
+	for _, label := range n.want.Removed {
+		delete(taken, added[label].MAC)
+	}
+	for _, nic := range n.want.Added {
+		if was := added[nic.Label].MAC; nic.MAC != "" && nic.MAC != was {
+			delete(taken, was)
+		}
+	}
+	return taken
 }
 
 // tooManyNICsError says that all names of NICs are taken.
@@ -131,6 +147,7 @@ func (n nicChange) add(ctx context.Context, r *resizing, nic engine.NIC, was eng
 			return err
 		}
 	}
+	n.taken[wanted.MAC] = true
 	device := n.host.nicDevice(wanted.Device, bridge)
 	device["hwaddr"] = wanted.MAC
 	maps.DeleteFunc(r.put.Config, func(key, note string) bool { // also of one that somebody detached

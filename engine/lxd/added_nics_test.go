@@ -70,6 +70,27 @@ func (w *composeWorld) writes() (inMAAS, inLXD int) {
 	return count(j.Calls), count(j.LXD.Calls)
 }
 
+// TestRelabelAddedInterface: an interface with a MAC of the user's gets another label. The NIC of the
+// former label leaves its MAC to the new one.
+func TestRelabelAddedInterface(t *testing.T) {
+	t.Parallel()
+	w, book := newWorld(t, 1), ledger.NewMemory(nil)
+	ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+		s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
+	})
+	const mac = "00:16:3e:aa:00:01"
+	had := engine.Interface{Name: "stor", Subnet: fleetSubnet, Mode: engine.LinkDHCP, MAC: mac}
+	if _, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withInterface(made, had))); err != nil {
+		t.Fatal(err)
+	}
+	wanted := had
+	wanted.Name = "storage"
+	vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withoutInterface(withInterface(made, wanted), "stor")))
+	if nic := vm.AddedNICs["storage"]; err != nil || len(vm.AddedNICs) != 1 || nic.MAC != mac {
+		t.Errorf("want the MAC with the new label alone, got %+v, %v", vm.AddedNICs, err)
+	}
+}
+
 // TestAddInterface adds an interface to a VM, and takes it away. MAAS is told nothing of it. A run
 // that is cut off is gone on with by the next one, and a delete leaves nothing.
 func TestAddInterface(t *testing.T) {

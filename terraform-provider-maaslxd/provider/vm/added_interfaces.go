@@ -96,10 +96,15 @@ func (d interfaceDiff) withNew(made, rest []string, same func(label, had string)
 }
 
 // divide takes the interfaces out of a spec that were added in place, of which MAAS knows nothing,
-// and names those that come and go so.
+// and names those that come and go so. It is an error if they do not compare as they did in the
+// plan: nothing would be added, and the state would say that it was.
 func (p interfacePlan) divide(ctx context.Context, spec *engine.VMSpec) {
 	d := p.diff(ctx)
 	if d.replaces {
+		if !p.state.Interfaces.IsNull() {
+			p.diags.AddAttributeError(path.Root("interfaces"), "The interfaces do not compare as they did in the plan",
+				"MAAS did not tell its subnets, or they have changed since. Nothing was changed. Plan and apply again.")
+		}
 		return
 	}
 	var made []engine.Interface
@@ -171,15 +176,16 @@ func (p interfacePlan) warn(attribute string) {
 		"%s. So %s is made anew, and what is on its disks is lost. %s", d.why, p.state.Name.ValueString(), d.wayOut)))
 }
 
-// forgetLost takes out of the state the added interfaces that the VM's LXD does not have any more:
-// somebody detached them. The next plan adds them again, in place.
+// forgetLost takes out of the state the added interfaces that the VM's LXD does not have any more,
+// or has with another MAC: somebody detached them, or a run ended before it could save the state.
+// The next plan adds them again, in place, or takeAdded says what LXD has.
 func (m *vmModel) forgetLost(ctx context.Context, added []string, vm engine.VM, diags *diag.Diagnostics) {
 	interfaces := m.interfaces(ctx, diags)
 	if vm.AddedNICs == nil || interfaces == nil {
 		return
 	}
 	for _, label := range added {
-		if _, has := vm.AddedNICs[label]; !has {
+		if nic, has := vm.AddedNICs[label]; !has || nic.MAC != interfaces[label].MACAddress.ValueString() {
 			delete(interfaces, label)
 		}
 	}
@@ -226,7 +232,7 @@ func (m vmModel) addedLabels(ctx context.Context, known []string, vm engine.VM, 
 	}
 	var labels []string
 	for label, i := range m.interfaces(ctx, diags) {
-		if nic, added := vm.AddedNICs[label]; added && nic.MAC == i.MACAddress.ValueString() {
+		if nic, added := vm.AddedNICs[label]; added && (nic.MAC == i.MACAddress.ValueString() || slices.Contains(known, label)) {
 			labels = append(labels, label)
 		}
 	}

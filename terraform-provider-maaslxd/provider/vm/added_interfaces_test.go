@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,34 @@ func TestInterfacesInPlace(t *testing.T) {
 	}
 }
 
+// TestDivideAsPlanned: an apply for which the interfaces do not compare as they did in the plan makes
+// no half of a change.
+func TestDivideAsPlanned(t *testing.T) {
+	t.Parallel()
+	have := object{"eth0": nicIn("10.0.0.0/24", "", "00:16:3e:00:00:01")}
+	for name, tc := range map[string]struct {
+		reason, spelling string
+		refused          bool
+		added            int
+	}{
+		"Planned": {"The new interface comes.", "10.0.0.0/24", false, 1},
+		"Away":    {"MAAS does not tell that lan is the same subnet.", "lan", true, 0},
+	} {
+		var diags diag.Diagnostics
+		state := modelOf(t, deployedState.With(object{"interfaces": have}))
+		config := modelOf(t, deployedConfig.With(object{"interfaces": object{"eth0": nicOf(tc.spelling, ""), "eth1": nicOf("10.1.0.0/24", "dhcp")}}))
+		p := vmPlan{
+			config: config, plan: config, state: &state, diags: &diags,
+			subnets: func(context.Context) ([]engine.Subnet, error) { return nil, errors.New("MAAS does not answer") },
+		}
+		spec := engine.VMSpec{Interfaces: []engine.Interface{{Name: "eth0"}, {Name: "eth1"}}}
+		interfacePlan{&p}.divide(t.Context(), &spec)
+		if diags.HasError() != tc.refused || len(spec.AddedInterfaces) != tc.added {
+			t.Errorf("%s: %s\ngot %+v, %v", name, tc.reason, spec, diags)
+		}
+	}
+}
+
 // TestRefreshAddedInterfaces: LXD tells of interfaces that MAAS does not know. One that is gone leaves
 // the state, and one that a run could not save comes into it.
 func TestRefreshAddedInterfaces(t *testing.T) {
@@ -123,6 +152,7 @@ func TestRefreshAddedInterfaces(t *testing.T) {
 		"Silent":   {reason: "The LXD does not answer.", state: eth0.With(object{"eth1": eth1}), notes: []string{"eth1"}, want: eth0.With(object{"eth1": eth1}), labels: []string{"eth1"}},
 		"Unsaved":  {reason: "A run ended in the midst.", state: eth0, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.With(object{"eth1": eth1.With(object{"bridge": "br1"})}), labels: []string{"eth1"}},
 		"Made":     {reason: "What the VM was made with stays, whatever LXD tells.", state: eth0.With(object{"eth1": eth1}), seen: map[string]engine.AddedNIC{}, want: eth0.With(object{"eth1": eth1})},
+		"OtherMAC": {reason: "A run that gave it another MAC ended before it could save the state.", state: eth0.With(object{"eth1": eth1.With(object{"mac_address": "00:16:3e:00:00:09"})}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.With(object{"eth1": eth1.With(object{"bridge": "br1"})}), labels: []string{"eth1"}},
 		"Imported": {reason: "LXD tells the labels of what was added.", seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.With(object{"eth1": eth1.With(object{"bridge": "br1"})}), labels: []string{"eth1"}},
 	}
 	for name, tc := range cases {

@@ -105,7 +105,7 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 // and a power that one of both wants stay known. The tags of both the state and the plan stay known, so that those which are on
 // the VM are looked after; deploy is the plan's if that much was begun. A redeployment that
 // did not get so far leaves deploy as it was, so that taking the change back replaces nothing.
-func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, spec engine.VMSpec, vm engine.VM, diags *diag.Diagnostics) {
+func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, spec engine.VMSpec, added []string, vm engine.VM, diags *diag.Diagnostics) {
 	m.Tags = values.TagsWith(plan.Tags, m.Tags)
 	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
 	m.setSettings(plan.settings().JoinedWith(m.settings()))
@@ -118,6 +118,7 @@ func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, spec engine.
 	if spec.Installation == "" || vm.Status == engine.StatusDeployed && engine.InstallationIn(vm.Description) == spec.Installation {
 		m.Deploy = plan.Deploy
 	}
+	m.forgetLost(ctx, added, vm, diags)
 	m.refresh(ctx, vm, diags)
 }
 

@@ -325,7 +325,7 @@ func TestRefreshHalfway(t *testing.T) {
 			vm := deployedVM()
 			tc.change(&vm)
 			got := state
-			got.refreshHalfway(t.Context(), plan, engine.VMSpec{}, vm, &diags)
+			got.refreshHalfway(t.Context(), plan, engine.VMSpec{}, nil, vm, &diags)
 			if diags.HasError() {
 				t.Fatal(providertest.Describe(diags))
 			}
@@ -363,7 +363,7 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 			plan.Deploy = toObject(t.Context(), planned, &diags)
 			vm := deployedVM()
 			vm.Status, vm.Image, vm.Kernel, vm.Description = tc.status, tc.image, tc.kernel, engine.DescriptionWithInstallation(vm.Description, tc.note)
-			got.refreshHalfway(t.Context(), plan, engine.VMSpec{Installation: "b"}, vm, &diags)
+			got.refreshHalfway(t.Context(), plan, engine.VMSpec{Installation: "b"}, nil, vm, &diags)
 			d := got.deploy(t.Context(), &diags)
 			if diags.HasError() {
 				t.Fatal(providertest.Describe(diags))

@@ -31,10 +31,10 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	spec := plan.changeSpec(ctx, config, state, n, diags)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
 	defer cancel()
+	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}.divide(wait, &spec)
 	if diags.HasError() {
 		return
 	}
-	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}.divide(wait, &spec)
 	ref := r.ref(state, n)
 	ref.NewKey, ref.Finished = client.RenamedKey(ref.Key, spec.Name), !goesOn(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
@@ -53,7 +53,7 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), "VM "+spec.Name, err)
 	if vm.SystemID != "" {
-		state.refreshHalfway(ctx, plan, spec, vm, diags)
+		state.refreshHalfway(ctx, plan, spec, n.AddedInterfaces, vm, diags)
 		save(ctx, &resp.State, resp.Identity, state, diags)
 		n = n.halfway(plan, ref, vm)
 		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
