@@ -13,9 +13,10 @@ import (
 
 // frameworkServer is all that the framework serves.
 type frameworkServer interface {
-	tfprotov6.ProviderServerWithListResource
-	tfprotov6.ProviderServerWithActions
-	tfprotov6.ProviderServerWithStateStores
+	tfprotov6.ProviderServer
+	tfprotov6.ListResourceServer
+	tfprotov6.ActionServer
+	tfprotov6.StateStoreServer
 }
 
 // newServer serves the provider, and keeps nothing of the reads and plans that are over.
