@@ -216,10 +216,13 @@ const (
 	maxNIC    = 9
 )
 
+// nicName is the name of the NIC of a number.
+func nicName(n int) string { return nicPrefix + strconv.Itoa(n) }
+
 // lowestFreeNIC is the first name of a NIC that no device has; empty: there is none.
 func lowestFreeNIC(taken map[string]bool) string {
 	for n := range maxNIC + 1 {
-		if name := nicPrefix + strconv.Itoa(n); !taken[name] {
+		if name := nicName(n); !taken[name] {
 			return name
 		}
 	}
@@ -231,7 +234,7 @@ func lowestFreeNIC(taken map[string]bool) string {
 func lastFreeNIC(taken map[string]bool) string {
 	free := ""
 	for n := range maxNIC + 1 {
-		switch name := nicPrefix + strconv.Itoa(n); {
+		switch name := nicName(n); {
 		case taken[name]:
 			free = ""
 		case free == "":

@@ -101,7 +101,7 @@ func (s *session) renewMACs(p *plan) error {
 	p.chooseMACs()
 	put := have.Writable()
 	for n, mac := range p.macs {
-		name := fmt.Sprintf("eth%d", n)
+		name := nicName(n)
 		put.Devices[name]["hwaddr"] = mac
 	}
 	return s.send(http.MethodPut, path, put, etag)

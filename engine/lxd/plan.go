@@ -224,7 +224,7 @@ func (p *plan) addNICs() error {
 		bridges = append(bridges, name)
 	}
 	for n, bridge := range bridges {
-		name := fmt.Sprintf("eth%d", n)
+		name := nicName(n)
 		nic := p.host.nicDevice(name, bridge)
 		if n == 0 {
 			nic["boot.priority"] = "1"
@@ -336,7 +336,7 @@ func (p *plan) checkWantedMACs() error {
 func (p *plan) saltMACs() {
 	for n := range p.macs {
 		p.macs[n] = cmp.Or(p.wantedMAC(n), p.saltedMAC(n, p.salt))
-		p.post.Devices[fmt.Sprintf("eth%d", n)]["hwaddr"] = p.macs[n]
+		p.post.Devices[nicName(n)]["hwaddr"] = p.macs[n]
 	}
 }
 
@@ -350,7 +350,7 @@ func (p *plan) saltedMAC(n, salt int) string {
 // are none of the plan's.
 func (p *plan) keepMACs(i api.Instance) {
 	for n := range p.macs {
-		name := fmt.Sprintf("eth%d", n)
+		name := nicName(n)
 		p.macs[n] = strings.ToLower(cmp.Or(i.Devices[name]["hwaddr"], i.ExpandedConfig["volatile."+name+".hwaddr"], p.macs[n]))
 	}
 }
