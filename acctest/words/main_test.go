@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 		},
 		"TwoCells": {
 			reason: "Two cells of a table are two sentences.",
-			file:   "docs/a.md", content: "| a | b |\n|---|---|\n| " + half + " | " + half + " |\n",
+			file:   "docs/a.md", content: "| a | b |\n|---|---|\n| " + clause + " | " + clause + " |\n",
 		},
 		"Code": {
 			reason: "A block of code is no sentence.",
@@ -61,12 +61,12 @@ func TestRun(t *testing.T) {
 		},
 		"Message": {
 			reason: "Messages are read like docs, also where they are put together.",
-			file:   "a.go", content: "package a\n\nconst hint = \"" + half + " and \" +\n\t\"" + half + "\"\n",
+			file:   "a.go", content: "package a\n\nconst hint = \"" + clause + " and \" +\n\t\"" + clause + "\"\n",
 			want: []string{"a.go:3: a sentence of 33 words"},
 		},
 		"MessageOfTest": {
 			reason: "The literals of tests are input as often as text.",
-			file:   "a_test.go", content: "package a\n\nconst hint = \"" + half + " and " + half + "\"\n",
+			file:   "a_test.go", content: "package a\n\nconst hint = \"" + clause + " and " + clause + "\"\n",
 		},
 		"Script": {
 			reason: "A script or a query in a literal is no sentence.",
@@ -114,8 +114,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// half has 16 words.
-const half = "The manager repairs manual changes of the machine within a few minutes and tells the user"
+// clause has 16 words.
+const clause = "The manager repairs manual changes of the machine within a few minutes and tells the user"
 
 // repository tracks one file.
 func repository(t *testing.T, name, content string) string {

@@ -13,8 +13,9 @@ var meaninglessNames, bareVerbs = readNames(namesList)
 // foreignMethods are asked for by interfaces of other packages.
 var foreignMethods = map[string]bool{
 	"Is": true, "As": true, // errors.Is and errors.As
-	"Do":   true, // an HTTP client
-	"Less": true, // sort.Interface
+	"Do":      true, // an HTTP client
+	"Less":    true, // sort.Interface
+	"Enabled": true, // slog.Handler
 }
 
 // readNames reads the list: words that no name consists of, and behind the line
