@@ -127,6 +127,7 @@ func TestAccWorkflowIdentityBefore(t *testing.T) {
 		t.Skip("identities came with Terraform and OpenTofu 1.12, and this is " + w.cli.String())
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
+	original := w.readFile(t, "terraform.tfstate")
 	for title, rewrite := range map[string]func(instance map[string]any){
 		"Version0": func(i map[string]any) {
 			delete(i["identity"].(map[string]any), "maas")
@@ -134,6 +135,7 @@ func TestAccWorkflowIdentityBefore(t *testing.T) {
 		},
 		"None": func(i map[string]any) { delete(i, "identity"); delete(i, "identity_schema_version") },
 	} {
+		w.writeFile(t, "terraform.tfstate", original)
 		w.rewriteInstances(t, rewrite)
 		if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern("No changes").MatchString(out) {
 			t.Errorf("%s: the plan is:\n%s", title, out)

@@ -30,6 +30,8 @@ func TestMoveState(t *testing.T) {
 			want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
 		"FormerName": {reason: "The provider's name up to 2.2.0, from another registry.", source: "registry.opentofu.org/maas/maas", kind: "maas_instance",
 			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
+		"OwnProvider": {reason: "OpenTofu names this provider for all instances of a for_each but the first.", source: "registry.opentofu.org/maaslxd/maaslxd", kind: "maas_instance",
+			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
 		"LXD": {reason: "Its name and its MAC address tell it.", source: lxd, kind: "lxd_instance",
 			state: `{"name":"web","type":"virtual-machine","project":"maas","remote":"h1","mac_address":"00:16:3e:00:00:01","running":true}`,
 			want:  &moved.VM{Kind: "lxd_instance", Name: "web", Project: "maas", MAC: "00:16:3e:00:00:01"}, id: "web"},
