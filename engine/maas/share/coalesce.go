@@ -29,7 +29,11 @@ const (
 	// A call begins soon, after complete, once it has as many readers as each of the last
 	// calls had. steady says how many: a walk has no more at once. One call in probeEveryCalls
 	// waits for more all the same, as a walk may have grown.
-	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 8, 2 * time.Millisecond
+	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 12, 2 * time.Millisecond
+	// A steady call leaves one reader in lateShare to the next call, where lateReaders says
+	// so. The late readers work while MAAS answers; without them everybody would wait. For
+	// example, 10 readers of 1,000 VMs make 123 calls instead of 100, and 125 are allowed.
+	lateShare = 5
 	// maxNames and maxIDs bound the keys of one request: 50 hostnames of 63
 	// letters make a URL of 4 KB, half of what nginx takes. 200 ids of 6
 	// letters make 2 KB.
@@ -61,6 +65,7 @@ type coalescer struct {
 	usualReaders int           // readers of one call, of late
 	steadyRun    int           // calls in a row that had as many
 	lastAnswered time.Time     // when as many were last answered; zero: they never were
+	meanAnswer   time.Duration // how long MAAS takes to answer, on average of late
 }
 
 type batch struct {
@@ -142,7 +147,7 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 	if c.usualReaders == 1 {
 		return minQuietTime
 	}
-	if c.hasOnlyRead() && len(b.keys) == c.usualReaders && c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0 {
+	if c.hasEnoughReaders(b) {
 		return max(fullBatchDelay, c.minGather)
 	}
 	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
@@ -157,6 +162,25 @@ func (c *coalescer) quietTime(b *batch) time.Duration {
 		wait = max(wait, c.lastArrival.Sub(c.lastAnswered)/part)
 	}
 	return min(max(wait, c.minGather), maxQuietTime)
+}
+
+// hasEnoughReaders tells whether a batch of a steady walk begins without waiting for more.
+// A batch with more readers than usual waits: the walk may have grown.
+func (c *coalescer) hasEnoughReaders(b *batch) bool {
+	isSteady := c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0
+	readers := len(b.keys)
+	return c.hasOnlyRead() && isSteady && readers >= c.usualReaders-c.lateReaders() && readers <= c.usualReaders
+}
+
+// lateReaders is how many of the usual readers a steady batch leaves to the next one. It is
+// none where an answer takes more than half of the time in which a batch gathers: a further
+// call costs more than the late readers save. It is none below an eighth: they save little.
+func (c *coalescer) lateReaders() int {
+	gathering := time.Duration(c.usualReaders) * c.meanGap
+	if c.meanAnswer < gathering/8 || c.meanAnswer > gathering/2 {
+		return 0
+	}
+	return c.usualReaders / lateShare
 }
 
 // newBatch opens a batch that its maker has joined.
@@ -174,15 +198,19 @@ func (c *coalescer) newBatch(ctx context.Context) *batch {
 
 func (c *coalescer) runBatch(b *batch) {
 	c.gatherReaders(b)
-	found, err := c.fetch(b.ctx, c.closeBatch(b))
-	c.noteAnswered(b)
+	keys := c.closeBatch(b)
+	sent := time.Now()
+	found, err := c.fetch(b.ctx, keys)
+	c.noteAnswered(b, time.Since(sent))
 	b.finish(found, err)
 }
 
-// noteAnswered notes that the readers of a call go on with their work.
-func (c *coalescer) noteAnswered(b *batch) {
+// noteAnswered notes that the readers of a call go on with their work, and how long MAAS
+// has taken.
+func (c *coalescer) noteAnswered(b *batch, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.meanAnswer += (took - c.meanAnswer) / 8
 	if b.isComplete {
 		c.lastAnswered = time.Now()
 	}
@@ -216,12 +244,20 @@ func (c *coalescer) closeBatch(b *batch) []string {
 	if c.openBatch == b {
 		c.openBatch = nil
 	}
-	if !b.startedEarly {
+	switch {
+	case b.startedEarly:
+	case c.hasEnoughReaders(b): // tells nothing of those who are late
+		b.isComplete = true
+		c.steadyRun++
+	default:
 		b.isComplete = len(b.keys) >= c.usualReaders
 		if c.steadyRun++; len(b.keys) != c.usualReaders {
 			c.steadyRun = 0
 		}
 		c.usualReaders = max(len(b.keys), c.usualReaders/2)
+		if c.meanAnswer == 0 { // no call was answered yet: usualReaders was assumed
+			c.usualReaders = len(b.keys)
+		}
 	}
 	return slices.Sorted(maps.Keys(b.keys))
 }
