@@ -28,6 +28,10 @@ var alikeOnLXD = map[string]string{
 	"TestAccWorkflowAnotherMAAS": settings,
 	"TestAccExampleProvider":     settings,
 
+	"TestAccGuideCI":            settings,
+	"TestAccGuideDayTwo":        ofMachine,
+	"TestAccGuideLedgerService": oneLedger,
+
 	"TestAccFunctions":         language,
 	"TestAccFunctionsBadInput": language,
 

@@ -26,6 +26,7 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowHostBondAdded":       twoNICsNeeded,
 	"TestAccWorkflowHostNetworkLost":     twoNICsNeeded,
 	"TestAccExampleDemo":                 examplesNames,
+	"TestAccGuideFirstFleet":             examplesNames,
 	"TestAccHostKey":                     clearKey,
 	"TestAccHostKeyRotated":              clearKey,
 	"TestAccHostKeyExpires":              clearKey,

@@ -1,0 +1,247 @@
+package acctest_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+)
+
+// Guides that several tests read.
+const (
+	keysGuide   = "keys-and-certificates"
+	ledgerGuide = "shared-ledger"
+)
+
+// configurations are the Terraform blocks of a page.
+var configurations = regexp.MustCompile("(?s)```terraform\n(.*?)```")
+
+// readGuide is the text of a guide.
+func readGuide(t *testing.T, guide string) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/guides/" + guide + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// blockOf is the block of a guide, of one language, that begins with a comment of that title.
+func blockOf(t *testing.T, guide string, language *regexp.Regexp, title string) string {
+	t.Helper()
+	for _, block := range language.FindAllStringSubmatch(readGuide(t, guide), -1) {
+		if text, found := strings.CutPrefix(block[1], "# "+title+"\n"); found {
+			return text
+		}
+	}
+	t.Fatalf("the guide %s has no block %q", guide, title)
+	return ""
+}
+
+// configurationOf is the configuration in a guide that begins with a comment of that title.
+func configurationOf(t *testing.T, guide, title string) string {
+	t.Helper()
+	return blockOf(t, guide, configurations, title)
+}
+
+// TestGuidesAreCopied: the guides that the registry shows are those of the templates.
+func TestGuidesAreCopied(t *testing.T) {
+	t.Parallel()
+	const shown, sources = "../docs/guides", "../terraform-provider-maaslxd/templates/guides"
+	if diff := cmp.Diff(list(t, sources), list(t, shown)); diff != "" {
+		t.Fatalf("guides (-templates +docs):\n%s", diff)
+	}
+	for _, name := range list(t, sources) {
+		source, err := os.ReadFile(filepath.Join(sources, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := readGuide(t, strings.TrimSuffix(name, ".md")); text != string(source) {
+			t.Errorf("docs/guides/%s is not as its template: make generate copies it", name)
+		}
+	}
+}
+
+// TestGuideInstallsAsREADME: the first guide installs the provider by the commands of the
+// README, which TestScriptREADME runs.
+func TestGuideInstallsAsREADME(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range []string{
+		blockOf(t, "first-fleet", fences, "Install the provider"),
+		blockOf(t, "first-fleet", fences, "Name the MAAS"),
+		configurationOf(t, "first-fleet", "The provider"),
+		configurationOf(t, "first-fleet", "The first VM host and two VMs"),
+	} {
+		if !strings.Contains(strings.ReplaceAll(string(readme), " # a Ready machine of your MAAS", ""), block) {
+			t.Errorf("the README does not have these lines:\n%s", block)
+		}
+	}
+}
+
+// TestAccGuideFirstFleet makes the first fleet as the guide says, lets it grow, and destroys it.
+func TestAccGuideFirstFleet(t *testing.T) {
+	t.Parallel()
+	x := newMetal(t)
+	first := configurationOf(t, "first-fleet", "The first VM host and two VMs")
+	w := newWorkspace(t, x.config(first))
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "Plan: 3 to add") {
+		t.Errorf("the guide says 3 to add, got:\n%s", out)
+	}
+	w.settled(t)
+	w.configure(t, x.config(first+configurationOf(t, "first-fleet", "A second VM host, and VMs that choose theirs")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	hosts := map[string]string{}
+	if err := json.Unmarshal([]byte(w.run(t, "output", "-json", "api")), &hosts); err != nil {
+		t.Fatal(err)
+	}
+	if len(hosts) != 2 || hosts["api-1"] == hosts["api-2"] {
+		t.Errorf("want each VM on a VM host of its own, got %v", hosts)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+	if err := x.checkNothing("node1", "node2")(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccGuideDayTwo applies the VMs of the guide: one is off, one is protected, and one is
+// redeployed.
+func TestAccGuideDayTwo(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	var config strings.Builder
+	for _, title := range []string{"A VM that is off", "A VM that nobody deletes by mistake", "Redeploy with each release"} {
+		config.WriteString(configurationOf(t, "day-two", title))
+	}
+	w := newWorkspace(t, x.config(config.String()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if got := x.machine(t, "web-1").PowerState; got != "off" {
+		t.Errorf("web-1 is %s, want it off", got)
+	}
+	w.refuses(t, `VM books-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
+
+	worker := x.machine(t, "worker-1").SystemID
+	w.configure(t, x.config(strings.ReplaceAll(config.String(), "2026-11", "2026-12")))
+	if got := joined(w.actions(t)); got != "update" {
+		t.Errorf("the plan wants %s, want an update in place", got)
+	}
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if m := x.machine(t, "worker-1"); m.SystemID != worker || m.StatusName != "Deployed" {
+		t.Errorf("worker-1 is %+v, want the same machine, Deployed", m)
+	}
+
+	open := strings.ReplaceAll(config.String(), "deletion_protection = true", "deletion_protection = false")
+	w.configure(t, x.config(open))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if w.cli.IsTofu() || w.cli.Before(1, 14) {
+		leaveOut(t, "the action", "actions came with Terraform 1.14, and this is "+w.cli.String())
+	} else {
+		w.configure(t, x.config(strings.ReplaceAll(open, "stopped", "running")+configurationOf(t, "day-two", "Restart a VM once")))
+		w.run(t, "apply", "-auto-approve", "-no-color")
+		w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_power.restart")
+		x.until(t, "web-1 is on", func() bool { return x.machine(t, "web-1").PowerState == "on" })
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestGuideCIPair makes a pair as the guide says. The provider takes it, and a pair that is
+// there is not written over.
+func TestGuideCIPair(t *testing.T) {
+	t.Parallel()
+	withOpenSSL(t)
+	folder := t.TempDir()
+	pair := func() string {
+		runShell(t, "ci-runners", folder, "Make a pair for CI")
+		certificate, err := os.ReadFile(filepath.Join(folder, "lxd-client.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fingerprint, err := fleetkey.Fingerprint(string(certificate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fingerprint
+	}
+	first := pair()
+	if second := pair(); second != first {
+		t.Errorf("the second time the pair is %s, want %s", second, first)
+	}
+	info, err := os.Stat(filepath.Join(folder, "lxd-client.key"))
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others can read the key: %v, %v", info, err)
+	}
+}
+
+// TestAccGuideCI applies the configuration of the guide as a CI job: the environment names MAAS.
+func TestAccGuideCI(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	config := configurationOf(t, "ci-runners", "A provider block for CI")
+	w := newWorkspace(t, strings.Replace(config, `"ci"`, "\"ci\"\n  poll_interval = \"50ms\"", 1)).runner(t, true)
+	w.env = append(w.env, "MAAS_API_URL="+x.url, "MAAS_API_KEY="+x.key)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	for _, name := range []string{"build-1", "build-2"} {
+		if got := x.machine(t, name).StatusName; got != "Deployed" {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGuideExistingNodes registers an LXD that runs already, as the guide says.
+func TestAccGuideExistingNodes(t *testing.T) {
+	t.Parallel()
+	x := newHostExamples(t)
+	x.trustAt(t, "old")
+	w := newWorkspace(t, x.config(configurationOf(t, "existing-nodes", "Register an LXD server that runs already")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.settled(t)
+	if got := x.records(t); len(got) != 1 || got[0].Name != "kvm-old" {
+		t.Errorf("MAAS has the VM hosts %+v", got)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestGuideLXDClient: the guide shows the example that TestAccWorkflowLXDClient runs.
+func TestGuideLXDClient(t *testing.T) {
+	t.Parallel()
+	example, err := os.ReadFile("../" + lxdClientExample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(example), configurationOf(t, "beside-other-providers", "Reach the LXD server of a VM host")); diff != "" {
+		t.Errorf("(-example +guide):\n%s", diff)
+	}
+}
+
+// TestAccGuideLedgerService makes a VM with the ledger of a service, as the guide says.
+func TestAccGuideLedgerService(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	service := startLedgerService(t)
+	w := emptyWorkspace(t)
+	if err := service.command(t.Context(), "client", "add", "ci", "--region=*", "--prefix=ci", "--out", filepath.Join(w.dir, "keys")); err != nil {
+		t.Fatal(err)
+	}
+	config := configurationOf(t, ledgerGuide, "A client of the ledger service")
+	w.configure(t, strings.Replace(config, "https://ledger.example.com:7443", service.address, 1)+x.vm("web-1"))
+	w.env = append(w.env, "MAAS_API_URL="+x.url, "MAAS_API_KEY="+x.key, "MAASLXD_LEDGER_KEY="+filepath.Join("keys", "ci.key"))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	if got := x.machine(t, "web-1").StatusName; got != "Ready" {
+		t.Errorf("web-1 is %s", got)
+	}
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
