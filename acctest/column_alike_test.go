@@ -30,6 +30,7 @@ var alikeOnLXD = map[string]string{
 
 	"TestAccGuideCI":            settings,
 	"TestAccGuideDayTwo":        ofMachine,
+	"TestAccGuideRestart":       ofMachine,
 	"TestAccGuideLedgerService": oneLedger,
 
 	"TestAccFunctions":         language,

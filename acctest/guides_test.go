@@ -88,6 +88,65 @@ func TestGuideInstallsAsREADME(t *testing.T) {
 	}
 }
 
+// quotedErrors are the fixed parts of what the first cells of a guide's tables quote, with
+// the whole quotations.
+func quotedErrors(t *testing.T, guide string) map[string]string {
+	t.Helper()
+	cell, quote := regexp.MustCompile("(?m)^\\| (`[^|]*)"), regexp.MustCompile("`([^`]+)`")
+	gap := regexp.MustCompile(`…|\d[\d.]*s?`) // names and numbers differ
+	parts := map[string]string{}
+	for _, first := range cell.FindAllStringSubmatch(readGuide(t, guide), -1) {
+		for _, quoted := range quote.FindAllStringSubmatch(first[1], -1) {
+			for _, part := range gap.Split(quoted[1], -1) {
+				if part = strings.Trim(part, " :/"); len(part) >= 6 && !strings.HasPrefix(part, "--") {
+					parts[part] = quoted[1]
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// programTexts are all sources but tests, with the quotation marks that a user sees.
+func programTexts(t *testing.T) string {
+	t.Helper()
+	var sources strings.Builder
+	for _, name := range repositoryFiles(t) {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		sources.WriteString(strings.ReplaceAll(string(text), `\"`, `"`))
+	}
+	return sources.String()
+}
+
+// TestGuidesQuoteErrors: the errors that the guides tell the way out of are those of the
+// programs.
+func TestGuidesQuoteErrors(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]string{
+		"is in use: it is mounted":                "the program puts it together of two parts",
+		"it is there with features":               "the program puts it together of two parts",
+		"certificate signed by unknown authority": "Go says it",
+	}
+	sources := programTexts(t)
+	for _, guide := range []string{"troubleshooting", "existing-nodes", ledgerGuide} {
+		parts := quotedErrors(t, guide)
+		if len(parts) < 9 {
+			t.Errorf("the guide %s quotes %d parts of errors, want 9 or more", guide, len(parts))
+		}
+		for part, quoted := range parts {
+			if elsewhere[part] == "" && !strings.Contains(sources, part) {
+				t.Errorf("the guide %s has the error %q, and no program says %q", guide, quoted, part)
+			}
+		}
+	}
+}
+
 // TestAccGuideFirstFleet makes the first fleet as the guide says, lets it grow, and destroys it.
 func TestAccGuideFirstFleet(t *testing.T) {
 	t.Parallel()
@@ -119,11 +178,11 @@ func TestAccGuideFirstFleet(t *testing.T) {
 func TestAccGuideDayTwo(t *testing.T) {
 	t.Parallel()
 	x := simulated(t)
-	var config strings.Builder
+	var config string
 	for _, title := range []string{"A VM that is off", "A VM that nobody deletes by mistake", "Redeploy with each release"} {
-		config.WriteString(configurationOf(t, "day-two", title))
+		config += configurationOf(t, "day-two", title)
 	}
-	w := newWorkspace(t, x.config(config.String()))
+	w := newWorkspace(t, x.config(config))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.settled(t)
 	if got := x.machine(t, "web-1").PowerState; got != "off" {
@@ -132,7 +191,8 @@ func TestAccGuideDayTwo(t *testing.T) {
 	w.refuses(t, `VM books-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
 
 	worker := x.machine(t, "worker-1").SystemID
-	w.configure(t, x.config(strings.ReplaceAll(config.String(), "2026-11", "2026-12")))
+	config = strings.ReplaceAll(config, "2026-11", "2026-12")
+	w.configure(t, x.config(config))
 	if got := joined(w.actions(t)); got != "update" {
 		t.Errorf("the plan wants %s, want an update in place", got)
 	}
@@ -141,17 +201,25 @@ func TestAccGuideDayTwo(t *testing.T) {
 	if m := x.machine(t, "worker-1"); m.SystemID != worker || m.StatusName != "Deployed" {
 		t.Errorf("worker-1 is %+v, want the same machine, Deployed", m)
 	}
-
-	open := strings.ReplaceAll(config.String(), "deletion_protection = true", "deletion_protection = false")
-	w.configure(t, x.config(open))
+	config = strings.ReplaceAll(config, "deletion_protection = true", "deletion_protection = false")
+	w.configure(t, x.config(config))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if w.cli.IsTofu() || w.cli.Before(1, 14) {
-		leaveOut(t, "the action", "actions came with Terraform 1.14, and this is "+w.cli.String())
-	} else {
-		w.configure(t, x.config(strings.ReplaceAll(open, "stopped", "running")+configurationOf(t, "day-two", "Restart a VM once")))
-		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_power.restart")
-		x.until(t, "web-1 is on", func() bool { return x.machine(t, "web-1").PowerState == "on" })
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGuideRestart restarts a VM by the action of the guide.
+func TestAccGuideRestart(t *testing.T) {
+	t.Parallel()
+	x := simulated(t)
+	config := strings.ReplaceAll(configurationOf(t, "day-two", "A VM that is off"), "stopped", "running") + configurationOf(t, "day-two", "Restart a VM once")
+	w := newWorkspace(t, x.config(config))
+	w.needs114(t)
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	x.inside().ResetJournal()
+	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_power.restart")
+	x.until(t, "web-1 is on", func() bool { return x.machine(t, "web-1").PowerState == "on" })
+	if made := changes(x.inside().Journal()); len(made) == 0 {
+		t.Error("nothing was called")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
