@@ -30,6 +30,7 @@ var alikeOnLXD = map[string]string{
 
 	"TestAccGuideCI":            settings,
 	"TestAccGuideDayTwo":        ofMachine,
+	"TestAccPlanRules":          "TestAccWorkflowAttributes changes sizes in LXD, and the rule of removed lines is the same",
 	"TestAccGuideRestart":       ofMachine,
 	"TestAccGuideLedgerService": oneLedger,
 

@@ -68,7 +68,7 @@ var notOnLXD = map[string]string{
 	"TestAccWorkflowImportMachine":        otherNetwork,
 	"TestAccMachineLife/VMHosts":          "MAAS has no VM hosts there: the other case is that",
 	"TestAccExampleFleet":                 elsewhere,
-	"TestAccGuideExistingNodes":           elsewhere,
+	"TestAccGuideExistingNodes":           noMachine,
 	"TestAccExampleFleetTests":            elsewhere,
 	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",

@@ -17,6 +17,7 @@ import (
 const (
 	keysGuide   = "keys-and-certificates"
 	ledgerGuide = "shared-ledger"
+	planRules   = "../reference/plan-rules"
 )
 
 // configurations are the Terraform blocks of a page.
@@ -193,7 +194,7 @@ func TestAccGuideDayTwo(t *testing.T) {
 	worker := x.machine(t, "worker-1").SystemID
 	config = strings.ReplaceAll(config, "2026-11", "2026-12")
 	w.configure(t, x.config(config))
-	if got := joined(w.actions(t)); got != "update" {
+	if got := joined(w.actionsOn(t, "maaslxd_vm.worker")); got != "update" {
 		t.Errorf("the plan wants %s, want an update in place", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -272,9 +273,10 @@ func TestAccGuideCI(t *testing.T) {
 // TestAccGuideExistingNodes registers an LXD that runs already, as the guide says.
 func TestAccGuideExistingNodes(t *testing.T) {
 	t.Parallel()
-	x := newHostExamples(t)
-	x.trustAt(t, "old")
-	w := newWorkspace(t, x.config(configurationOf(t, "existing-nodes", "Register an LXD server that runs already")))
+	x := newMetal(t, served)
+	x.trustAt(t, "stray")
+	config := configurationOf(t, "existing-nodes", "Register an LXD server that runs already")
+	w := newWorkspace(t, x.direct("direct", strings.Replace(config, "10.0.0.250", x.lxd(t, "stray").Address, 1)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.settled(t)
 	if got := x.records(t); len(got) != 1 || got[0].Name != "kvm-old" {
@@ -312,4 +314,40 @@ func TestAccGuideLedgerService(t *testing.T) {
 		t.Errorf("web-1 is %s", got)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccPlanRules removes the lines of the examples, and wants what their comments say.
+func TestAccPlanRules(t *testing.T) {
+	t.Parallel()
+	const element, stateAlone = "Lines that are removed in an element", "update of the state alone"
+	cases := map[string]struct{ reason, title, line, other, want string }{
+		"Kept":      {"The VM keeps its cores.", "Lines that are removed", "cores ", "", "no-op"},
+		"TakenBack": {"The default is written out.", "Lines that are removed", "cores ", "cores = 1", "delete,create"},
+		"TakenOff":  {"The tag was the configuration's.", "Lines that are removed", "tags ", "", "update"},
+		"Meant":     {"With an ip the mode is static anyway, so the state alone changes.", element, "mode ", "", stateAlone},
+		"Element":   {"An element is described as a whole.", element, "ip ", "", "delete,create"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := simulated(t)
+			config := strings.NewReplacer("kvm1", "lxd1", "10.0.0.5", "10.77.0.5").Replace(configurationOf(t, planRules, tc.title))
+			w := newWorkspace(t, x.config(config))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			before := x.machine(t, "web-1").SystemID
+			w.configure(t, x.config(regexp.MustCompile(`(?m)^ *`+tc.line+`.*$`).ReplaceAllString(config, tc.other)))
+			if got := joined(w.actionsOn(t, "maaslxd_vm.web")); !strings.HasPrefix(tc.want, got) {
+				t.Errorf("%s\nthe plan wants %s, want %s", tc.reason, got, tc.want)
+			}
+			x.inside().ResetJournal()
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if made := changes(x.inside().Journal()); tc.want == stateAlone && len(made) != 0 {
+				t.Errorf("%s\nMAAS was called: %v", tc.reason, made)
+			}
+			w.settled(t)
+			if stays := x.machine(t, "web-1").SystemID == before; stays != (tc.want != "delete,create") {
+				t.Errorf("%s\nweb-1 stays: %t", tc.reason, stays)
+			}
+		})
+	}
 }

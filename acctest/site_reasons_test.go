@@ -27,6 +27,7 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowHostNetworkLost":     twoNICsNeeded,
 	"TestAccExampleDemo":                 examplesNames,
 	"TestAccGuideFirstFleet":             examplesNames,
+	"TestAccGuideExistingNodes":          examplesNames,
 	"TestAccHostKey":                     clearKey,
 	"TestAccHostKeyRotated":              clearKey,
 	"TestAccHostKeyExpires":              clearKey,
