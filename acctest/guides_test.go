@@ -20,8 +20,8 @@ const (
 	planRules   = "../reference/plan-rules"
 )
 
-// configurations are the Terraform blocks of a page.
-var configurations = regexp.MustCompile("(?s)```terraform\n(.*?)```")
+// terraformBlocks are the Terraform blocks of a page.
+var terraformBlocks = regexp.MustCompile("(?s)```terraform\n(.*?)```")
 
 // readGuide is the text of a guide.
 func readGuide(t *testing.T, guide string) string {
@@ -48,17 +48,17 @@ func blockOf(t *testing.T, guide string, language *regexp.Regexp, title string) 
 // configurationOf is the configuration in a guide that begins with a comment of that title.
 func configurationOf(t *testing.T, guide, title string) string {
 	t.Helper()
-	return blockOf(t, guide, configurations, title)
+	return blockOf(t, guide, terraformBlocks, title)
 }
 
 // TestGuidesAreCopied: the guides that the registry shows are those of the templates.
 func TestGuidesAreCopied(t *testing.T) {
 	t.Parallel()
 	const shown, sources = "../docs/guides", "../terraform-provider-maaslxd/templates/guides"
-	if diff := cmp.Diff(list(t, sources), list(t, shown)); diff != "" {
+	if diff := cmp.Diff(fileNames(t, sources), fileNames(t, shown)); diff != "" {
 		t.Fatalf("guides (-templates +docs):\n%s", diff)
 	}
-	for _, name := range list(t, sources) {
+	for _, name := range fileNames(t, sources) {
 		source, err := os.ReadFile(filepath.Join(sources, name))
 		if err != nil {
 			t.Fatal(err)
@@ -78,8 +78,8 @@ func TestGuideInstallsAsREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, block := range []string{
-		blockOf(t, "first-fleet", fences, "Install the provider"),
-		blockOf(t, "first-fleet", fences, "Name the MAAS"),
+		blockOf(t, "first-fleet", shellBlocks, "Install the provider"),
+		blockOf(t, "first-fleet", shellBlocks, "Name the MAAS"),
 		configurationOf(t, "first-fleet", "The provider"),
 		configurationOf(t, "first-fleet", "The first VM host and two VMs"),
 	} {
@@ -151,16 +151,16 @@ func TestGuidesQuoteErrors(t *testing.T) {
 // TestAccGuideFirstFleet makes the first fleet as the guide says, lets it grow, and destroys it.
 func TestAccGuideFirstFleet(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	first := configurationOf(t, "first-fleet", "The first VM host and two VMs")
 	w := newWorkspace(t, x.config(first))
 	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "Plan: 3 to add") {
 		t.Errorf("the guide says 3 to add, got:\n%s", out)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.configure(t, x.config(first+configurationOf(t, "first-fleet", "A second VM host, and VMs that choose theirs")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	hosts := map[string]string{}
 	if err := json.Unmarshal([]byte(w.run(t, "output", "-json", "api")), &hosts); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestAccGuideFirstFleet(t *testing.T) {
 		t.Errorf("want each VM on a VM host of its own, got %v", hosts)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1", "node2")(nil); err != nil {
+	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,28 +178,28 @@ func TestAccGuideFirstFleet(t *testing.T) {
 // redeployed.
 func TestAccGuideDayTwo(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	var config string
 	for _, title := range []string{"A VM that is off", "A VM that nobody deletes by mistake", "Redeploy with each release"} {
 		config += configurationOf(t, "day-two", title)
 	}
 	w := newWorkspace(t, x.config(config))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if got := x.machine(t, "web-1").PowerState; got != "off" {
+	w.wantEmptyPlan(t)
+	if got := x.findMachine(t, "web-1").PowerState; got != "off" {
 		t.Errorf("web-1 is %s, want it off", got)
 	}
-	w.refuses(t, `VM books-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, `VM books-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
 
-	worker := x.machine(t, "worker-1").SystemID
+	worker := x.findMachine(t, "worker-1").SystemID
 	config = strings.ReplaceAll(config, "2026-11", "2026-12")
 	w.configure(t, x.config(config))
-	if got := joined(w.actionsOn(t, "maaslxd_vm.worker")); got != "update" {
+	if got := joinActions(w.planActionsOn(t, "maaslxd_vm.worker")); got != "update" {
 		t.Errorf("the plan wants %s, want an update in place", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if m := x.machine(t, "worker-1"); m.SystemID != worker || m.StatusName != "Deployed" {
+	w.wantEmptyPlan(t)
+	if m := x.findMachine(t, "worker-1"); m.SystemID != worker || m.StatusName != "Deployed" {
 		t.Errorf("worker-1 is %+v, want the same machine, Deployed", m)
 	}
 	config = strings.ReplaceAll(config, "deletion_protection = true", "deletion_protection = false")
@@ -211,15 +211,15 @@ func TestAccGuideDayTwo(t *testing.T) {
 // TestAccGuideRestart restarts a VM by the action of the guide.
 func TestAccGuideRestart(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	config := strings.ReplaceAll(configurationOf(t, "day-two", "A VM that is off"), "stopped", "running") + configurationOf(t, "day-two", "Restart a VM once")
 	w := newWorkspace(t, x.config(config))
-	w.needs114(t)
+	w.needsCLI114(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.inside().ResetJournal()
+	x.simulatorOrSkip().ResetJournal()
 	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_power.restart")
-	x.until(t, "web-1 is on", func() bool { return x.machine(t, "web-1").PowerState == "on" })
-	if made := changes(x.inside().Journal()); len(made) == 0 {
+	x.waitUntil(t, "web-1 is on", func() bool { return x.findMachine(t, "web-1").PowerState == "on" })
+	if made := countChanges(x.simulatorOrSkip().Journal()); len(made) == 0 {
 		t.Error("nothing was called")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -229,7 +229,7 @@ func TestAccGuideRestart(t *testing.T) {
 // there is not written over.
 func TestGuideCIPair(t *testing.T) {
 	t.Parallel()
-	withOpenSSL(t)
+	needsOpenSSL(t)
 	folder := t.TempDir()
 	pair := func() string {
 		runShell(t, "ci-runners", folder, "Make a pair for CI")
@@ -256,14 +256,14 @@ func TestGuideCIPair(t *testing.T) {
 // TestAccGuideCI applies the configuration of the guide as a CI job: the environment names MAAS.
 func TestAccGuideCI(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	config := configurationOf(t, "ci-runners", "A provider block for CI")
-	w := newWorkspace(t, strings.Replace(config, `"ci"`, "\"ci\"\n  poll_interval = \"50ms\"", 1)).runner(t, true)
+	w := newWorkspace(t, strings.Replace(config, `"ci"`, "\"ci\"\n  poll_interval = \"50ms\"", 1)).newCIRunner(t, true)
 	w.env = append(w.env, "MAAS_API_URL="+x.url, "MAAS_API_KEY="+x.key)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	for _, name := range []string{"build-1", "build-2"} {
-		if got := x.machine(t, name).StatusName; got != "Deployed" {
+		if got := x.findMachine(t, name).StatusName; got != "Deployed" {
 			t.Errorf("%s is %s", name, got)
 		}
 	}
@@ -273,13 +273,13 @@ func TestAccGuideCI(t *testing.T) {
 // TestAccGuideExistingNodes registers an LXD that runs already, as the guide says.
 func TestAccGuideExistingNodes(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	x.trustAt(t, "stray")
+	x := newMetalTarget(t, listenOnLoopback)
+	x.makeLXDTrustNewKey(t, "stray")
 	config := configurationOf(t, "existing-nodes", "Register an LXD server that runs already")
-	w := newWorkspace(t, x.direct("direct", strings.Replace(config, "10.0.0.250", x.lxd(t, "stray").Address, 1)))
+	w := newWorkspace(t, x.configWithProbe("direct", strings.Replace(config, "10.0.0.250", x.findLXD(t, "stray").Address, 1)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if got := x.records(t); len(got) != 1 || got[0].Name != "kvm-old" {
+	w.wantEmptyPlan(t)
+	if got := x.listVMHosts(t); len(got) != 1 || got[0].Name != "kvm-old" {
 		t.Errorf("MAAS has the VM hosts %+v", got)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -300,9 +300,9 @@ func TestGuideLXDClient(t *testing.T) {
 // TestAccGuideLedgerService makes a VM with the ledger of a service, as the guide says.
 func TestAccGuideLedgerService(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	service := startLedgerService(t)
-	w := emptyWorkspace(t)
+	w := newEmptyWorkspace(t)
 	if err := service.command(t.Context(), "client", "add", "ci", "--region=*", "--prefix=ci", "--out", filepath.Join(w.dir, "keys")); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestAccGuideLedgerService(t *testing.T) {
 	w.configure(t, strings.Replace(config, "https://ledger.example.com:7443", service.address, 1)+x.vm("web-1"))
 	w.env = append(w.env, "MAAS_API_URL="+x.url, "MAAS_API_KEY="+x.key, "MAASLXD_LEDGER_KEY="+filepath.Join("keys", "ci.key"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if got := x.machine(t, "web-1").StatusName; got != "Ready" {
+	if got := x.findMachine(t, "web-1").StatusName; got != "Ready" {
 		t.Errorf("web-1 is %s", got)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -330,22 +330,22 @@ func TestAccPlanRules(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newSimulatedTarget(t)
 			config := strings.NewReplacer("kvm1", "lxd1", "10.0.0.5", "10.77.0.5").Replace(configurationOf(t, planRules, tc.title))
 			w := newWorkspace(t, x.config(config))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			before := x.machine(t, "web-1").SystemID
+			before := x.findMachine(t, "web-1").SystemID
 			w.configure(t, x.config(regexp.MustCompile(`(?m)^ *`+tc.line+`.*$`).ReplaceAllString(config, tc.other)))
-			if got := joined(w.actionsOn(t, "maaslxd_vm.web")); !strings.HasPrefix(tc.want, got) {
+			if got := joinActions(w.planActionsOn(t, "maaslxd_vm.web")); !strings.HasPrefix(tc.want, got) {
 				t.Errorf("%s\nthe plan wants %s, want %s", tc.reason, got, tc.want)
 			}
-			x.inside().ResetJournal()
+			x.simulatorOrSkip().ResetJournal()
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			if made := changes(x.inside().Journal()); tc.want == stateAlone && len(made) != 0 {
+			if made := countChanges(x.simulatorOrSkip().Journal()); tc.want == stateAlone && len(made) != 0 {
 				t.Errorf("%s\nMAAS was called: %v", tc.reason, made)
 			}
-			w.settled(t)
-			if stays := x.machine(t, "web-1").SystemID == before; stays != (tc.want != "delete,create") {
+			w.wantEmptyPlan(t)
+			if stays := x.findMachine(t, "web-1").SystemID == before; stays != (tc.want != "delete,create") {
 				t.Errorf("%s\nweb-1 stays: %t", tc.reason, stays)
 			}
 		})

@@ -14,7 +14,7 @@ func ConditionRows(t *testing.T) []string {
 	t.Helper()
 	var rows []string
 	for file, begin := range map[string]string{"states.md": "## MaasMachine\n", "manager.md": "## Conditions of a MaasCluster\n"} {
-		text, err := os.ReadFile(filepath.Join(documentation(t), file))
+		text, err := os.ReadFile(filepath.Join(docsFolder(t), file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +32,8 @@ func ConditionRows(t *testing.T) []string {
 	return rows
 }
 
-// documentation is the folder of the documentation.
-func documentation(t *testing.T) string {
+// docsFolder is the folder of the documentation.
+func docsFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -48,13 +48,13 @@ func documentation(t *testing.T) string {
 	return filepath.Join(dir, "docs")
 }
 
-var capitalised = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
+var capitalisedWord = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
 
-// Words are the capitalised words of rows.
-func Words(rows []string) map[string]bool {
+// CapitalisedWords are the capitalised words of rows.
+func CapitalisedWords(rows []string) map[string]bool {
 	all := map[string]bool{}
 	for _, row := range rows {
-		for _, word := range capitalised.FindAllString(row, -1) {
+		for _, word := range capitalisedWord.FindAllString(row, -1) {
 			all[word] = true
 		}
 	}
