@@ -28,6 +28,12 @@ var alikeOnLXD = map[string]string{
 	"TestAccWorkflowAnotherMAAS": alikeProviderSetting,
 	"TestAccExampleProvider":     alikeProviderSetting,
 
+	"TestAccGuideCI":            alikeProviderSetting,
+	"TestAccGuideDayTwo":        alikeMachineRecord,
+	"TestAccGuideRestart":       alikeMachineRecord,
+	"TestAccGuideLedgerService": alikeLedger,
+	"TestAccPlanRules":          "TestAccWorkflowAttributes changes sizes in LXD, and the rule of removed lines is the same",
+
 	"TestAccFunctions":         alikeTerraform,
 	"TestAccFunctionsBadInput": alikeTerraform,
 

@@ -68,6 +68,7 @@ var notOnLXD = map[string]string{
 	"TestAccWorkflowImportMachine":        lxdOtherNetwork,
 	"TestAccMachineLife/VMHosts":          "MAAS has no VM hosts there: the other case is that",
 	"TestAccExampleFleet":                 lxdUnreachableNetwork,
+	"TestAccGuideExistingNodes":           lxdNoHostMachine,
 	"TestAccExampleFleetTests":            lxdUnreachableNetwork,
 	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",

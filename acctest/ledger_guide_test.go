@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,28 +13,25 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// TestNodesGuide runs docs/shared-ledger.md, block by block, on three nodes and a simulated
-// MAAS.
+// TestNodesGuide runs what docs/guides/shared-ledger.md says of three nodes, block by block,
+// on a simulated MAAS.
 func TestNodesGuide(t *testing.T) {
 	program := os.Getenv("MAASLXD_CLUSTER_BIN")
 	if program == "" {
 		t.Skip("MAASLXD_CLUSTER_BIN names no capi-bridge that was built with dqlite: make test-cluster")
 	}
 	x := newSimulatedTarget(t)
-	page, err := os.ReadFile("../docs/shared-ledger.md")
-	if err != nil {
-		t.Fatal(err)
+	_, page, found := strings.Cut(readGuide(t, ledgerGuide), "\n## A ledger on three nodes\n")
+	if !found {
+		t.Fatal("the guide has no section on three nodes")
 	}
-	configuration := regexp.MustCompile("(?s)```terraform\n(.*?)```").FindStringSubmatch(string(page))
-	if configuration == nil {
-		t.Fatal("the guide has no configuration")
-	}
+	configuration := configurationOf(t, ledgerGuide, "The runner red")
 	folder, tools, w := t.TempDir(), t.TempDir(), newEmptyWorkspace(t)
 	writeStandIn(t, tools, "capi-bridge", "exec '"+program+"' \"$@\"")
 	writeStandIn(t, tools, "terraform", "exec '"+w.cli.Path+"' \"$@\"")
 	for _, owner := range []string{"red", "blue"} {
 		text := "terraform {\n  required_providers {\n    maaslxd = {\n      source = \"" + cli.ProviderSource + "\"\n    }\n  }\n}\n" +
-			strings.ReplaceAll(configuration[1], "red", owner)
+			strings.ReplaceAll(configuration, "red", owner)
 		if err := os.Mkdir(filepath.Join(folder, owner), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +51,7 @@ func TestNodesGuide(t *testing.T) {
 		"Start three nodes":                 "",
 		"Give each runner a certificate":    "",
 	}
-	for _, fence := range shellBlocks.FindAllStringSubmatch(string(page), -1) {
+	for _, fence := range shellBlocks.FindAllStringSubmatch(page, -1) {
 		title, _, _ := strings.Cut(strings.TrimPrefix(fence[1], "# "), "\n")
 		want, known := wants[title]
 		if !known {

@@ -17,39 +17,34 @@ import (
 // shellBlocks are the shell blocks of a page.
 var shellBlocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// runGuideBlock runs a shell block of docs/operations.md in a folder: the one that
+// runGuideBlock runs a shell block of the guide to keys in a folder: the one that
 // begins with a comment of that title.
 func runGuideBlock(t *testing.T, folder, title string) string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/operations.md")
+	return runShell(t, keysGuide, folder, title)
+}
+
+// runShell runs the shell block of a guide that begins with a comment of that title.
+func runShell(t *testing.T, guide, folder, title string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-euc", blockOf(t, guide, shellBlocks, title))
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v\n%s", title, err, out)
 	}
-	for _, fence := range shellBlocks.FindAllStringSubmatch(string(page), -1) {
-		if !strings.HasPrefix(fence[1], "# "+title+"\n") {
-			continue
-		}
-		cmd := exec.CommandContext(t.Context(), "sh", "-euc", fence[1])
-		cmd.Dir = folder
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", title, err, out)
-		}
-		return string(out)
-	}
-	t.Fatalf("docs/operations.md has no block %q", title)
-	return ""
+	return string(out)
 }
 
 // needsOpenSSL skips where the documented commands cannot run.
 func needsOpenSSL(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not installed, whose commands docs/operations.md shows")
+		t.Skip("openssl is not installed, whose commands the guide to keys shows")
 	}
 }
 
-// The blocks of docs/operations.md that are run here.
+// The blocks of the guide to keys that are run here.
 const (
 	nextPair  = "Make the next pair"
 	showPair  = "When does the pair expire?"

@@ -27,7 +27,7 @@ type nameTranslator struct {
 
 // missingReason is the reason to skip a test that needs what the environment does not name.
 func missingReason(word string) string {
-	return "this MAAS has nothing that stands for " + word + " of the simulated world: docs/real-maas.md says which variable names it"
+	return "this MAAS has nothing that stands for " + word + " of the simulated world: docs/design/real-maas.md says which variable names it"
 }
 
 // existingName is the name on the MAAS of a word; ok is false where it has none.

@@ -26,6 +26,8 @@ var notOnSite = map[string]string{
 	"TestAccWorkflowHostBondAdded":       siteTwoNICs,
 	"TestAccWorkflowHostNetworkLost":     siteTwoNICs,
 	"TestAccExampleDemo":                 siteExampleNames,
+	"TestAccGuideFirstFleet":             siteExampleNames,
+	"TestAccGuideExistingNodes":          siteExampleNames,
 	"TestAccHostKey":                     siteOwnKey,
 	"TestAccHostKeyRotated":              siteOwnKey,
 	"TestAccHostKeyExpires":              siteOwnKey,

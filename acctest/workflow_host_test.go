@@ -173,7 +173,7 @@ resource "maaslxd_vm" "stays" {
 	}
 }
 
-// TestAccWorkflowHostEmptied takes a VM host out of use as docs/operations.md,
+// TestAccWorkflowHostEmptied takes a VM host out of use as docs/guides/day-two.md,
 // "Emptying a VM host", says: its tag, then its VMs, then itself.
 func TestAccWorkflowHostEmptied(t *testing.T) {
 	t.Parallel()

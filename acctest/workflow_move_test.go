@@ -3,8 +3,6 @@ package acctest_test
 import (
 	"fmt"
 	"maps"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -184,21 +182,8 @@ func TestAccWorkflowMoveRefused(t *testing.T) {
 // guideBlock is the configuration in the guide that begins with a comment of that title.
 func guideBlock(t *testing.T, title string) string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/guides/migrating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fence := range terraformBlocks.FindAllStringSubmatch(string(page), -1) {
-		if text, found := strings.CutPrefix(fence[1], "# "+title+"\n"); found {
-			return text
-		}
-	}
-	t.Fatalf("the guide has no configuration %q", title)
-	return ""
+	return configurationOf(t, "migrating", title)
 }
-
-// terraformBlocks are the Terraform blocks of a page.
-var terraformBlocks = regexp.MustCompile("(?s)```terraform\n(.*?)```")
 
 // TestAccWorkflowMoveGuide does what the guide says, there and both ways back.
 func TestAccWorkflowMoveGuide(t *testing.T) {

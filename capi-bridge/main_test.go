@@ -63,10 +63,10 @@ func exitStatus(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
-// readOperations are the shell blocks of docs/operations.md by their first line.
-func readOperations(t *testing.T) map[string]string {
+// readOperations are the shell blocks of a guide by their first line.
+func readOperations(t *testing.T, guide string) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../docs/guides/" + guide + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,7 @@ func readOperations(t *testing.T) map[string]string {
 	return blocks
 }
 
-// TestOperations runs what docs/operations.md says of nodes and checks, on a
-// simulated site.
+// TestOperations runs what the guides say of nodes and checks, on a simulated site.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -99,25 +98,26 @@ func TestOperations(t *testing.T) {
 	env := append(os.Environ(), "LXD_SOCKET="+socket, "NETWORK_BRIDGE=maasbr0", "LISTEN_ADDRESS="+host, "NODE_NAME=node1",
 		"NODE_IP="+node.Listening[0], "MAAS_ENDPOINT="+s.URL, "MAAS_API_KEY="+s.APIKey(),
 		"MAASLXD_LXD_CLIENT_CERT="+fleet.Certificate, "MAASLXD_LXD_CLIENT_KEY="+fleet.Key)
-	blocks := readOperations(t)
+	const nodes, upgrade = "existing-nodes", "moving-off-vm-hosts"
 	for _, step := range []struct {
+		guide  string
 		title  string
 		status int
 		says   string
 	}{
-		{"Is the LXD of this node set up?", 1, "check lxd: failed"},
-		{"Say what would be done on this node", 0, "and did nothing"},
-		{"Set up the LXD of this node", 0, "node1: done; "},
-		{"Set up the LXD of this node", 0, "node1: nothing to do"},
-		{"Is the LXD of this node set up?", 0, "check lxd: passed"},
-		{"Does the fleet reach it?", 0, "check lxd: passed"},
-		{"Can MAAS use it?", 0, "check vm-host: passed"},
-		{"Is this a MAAS to work with?", 0, "check maas: passed"},
-		{"What would an upgrade of MAAS drop?", 0, "check upgrade: passed"},
+		{nodes, "Is the LXD of this node set up?", 1, "check lxd: failed"},
+		{nodes, "Say what would be done on this node", 0, "and did nothing"},
+		{nodes, "Set up the LXD of this node", 0, "node1: done; "},
+		{nodes, "Set up the LXD of this node", 0, "node1: nothing to do"},
+		{nodes, "Is the LXD of this node set up?", 0, "check lxd: passed"},
+		{nodes, "Does the fleet reach it?", 0, "check lxd: passed"},
+		{nodes, "Can MAAS use it?", 0, "check vm-host: passed"},
+		{nodes, "Is this a MAAS to work with?", 0, "check maas: passed"},
+		{upgrade, "What would an upgrade of MAAS drop?", 0, "check upgrade: passed"},
 	} {
-		block, ok := blocks[step.title]
+		block, ok := readOperations(t, step.guide)[step.title]
 		if !ok {
-			t.Errorf("docs/operations.md has no block %q", step.title)
+			t.Errorf("the guide %s has no block %q", step.guide, step.title)
 			continue
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-euc", block)
@@ -129,10 +129,10 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestLedgerOperations runs what docs/operations.md says of a ledger's clients.
+// TestLedgerOperations runs what the guide to shared ledgers says of a ledger's clients.
 func TestLedgerOperations(t *testing.T) {
 	t.Parallel()
-	folder, blocks := t.TempDir(), readOperations(t)
+	folder, blocks := t.TempDir(), readOperations(t, "shared-ledger")
 	for _, step := range []struct{ title, says string }{
 		{"Add a client of the ledger", "client ci may use *, and write the rows of ci/"},
 		{"List the clients of the ledger", "valid"},

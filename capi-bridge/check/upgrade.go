@@ -139,7 +139,7 @@ func (r *rehearsal) checkVMHost(ctx context.Context, h engine.VMHost, all []engi
 		return nil
 	case others:
 		r.reportFailure(fmt.Sprintf("VM host %s: its LXD is another VM host, too, and one machine can note one of them", h.Name),
-			"Remove all of them but one, with their VMs. docs/operations.md says more: Several VM hosts of one LXD.")
+			"Remove all of them but one, with their VMs. docs/guides/day-two.md says more: Several VM hosts on one LXD server.")
 		return nil
 	}
 	m, err := r.client.Machines.Machine(ctx, h.MachineID)

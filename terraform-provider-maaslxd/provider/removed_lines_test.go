@@ -21,7 +21,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
 )
 
-// removal is what becomes of an optional attribute whose line is removed, as docs/operations.md
+// removal is what becomes of an optional attribute whose line is removed, as docs/reference/plan-rules.md
 // says under "A line that is removed".
 type removal string
 
@@ -224,7 +224,7 @@ func TestRemovedLines(t *testing.T) {
 		served := providertest.ServeResource(t, constructor)
 		optional := optionalPaths("", served.Schema.Attributes)
 		if diff := cmp.Diff(optional, slices.Sorted(maps.Keys(rows))); diff != "" {
-			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/operations.md and here what becomes of a new one whose line is removed.", name, diff)
+			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/reference/plan-rules.md and here what becomes of a new one whose line is removed.", name, diff)
 		}
 		var states []object
 		for _, config := range wholeConfigurations[name] {

@@ -81,7 +81,7 @@ func AutomationError() error {
 			return &engine.Refusal{
 				Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: it would be lost with this job, and the VM hosts with it", name),
 				Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
-					"docs/operations.md, \"In CI\", says how to make one.",
+					"docs/guides/ci-runners.md, \"The key pair in CI\", says how to make one.",
 				Err: engine.ErrInvalid,
 			}
 		}

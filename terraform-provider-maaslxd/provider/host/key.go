@@ -136,7 +136,7 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 		return &engine.Refusal{
 			Message: fmt.Sprintf("there is no LXD client key pair here, and VM host %s trusts the certificate %s: a new pair would split the fleet", host, fingerprint),
 			Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger beside which it was made. " +
-				"If this is to be a fleet of its own, make a pair for it: docs/operations.md, \"In CI\", says how.",
+				"If this is to be a fleet of its own, make a pair for it: docs/guides/ci-runners.md, \"The key pair in CI\", says how.",
 			Err: engine.ErrForbidden,
 		}
 	}

@@ -52,7 +52,7 @@ func (p *vmPlan) followHostPlan() {
 	case leaves:
 		p.diags.AddError(fmt.Sprintf("Cannot delete VM host %s", host), fmt.Sprintf(
 			"1 VM would stay on it: %s. The plan stops here, before anything is destroyed.\n\nTake the VM out of the configuration, too, "+
-				"or make it anew elsewhere first: docs/operations.md, \"Emptying a VM host\", says how. %s", name, client.DestroyAllHint))
+				"or make it anew elsewhere first: docs/guides/day-two.md, \"Emptying a VM host\", says how. %s", name, client.DestroyAllHint))
 	}
 }
 
