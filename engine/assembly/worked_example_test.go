@@ -31,7 +31,7 @@ func TestWorkedExample(t *testing.T) {
 		want := wanted()
 		want.Host, want.Tags = "", nil
 		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, want), func(at engine.Progress) {
-			unclear = unclear || at.Reason == "ComposeUnclear"
+			unclear = unclear || at.Phase == "ComposeUnclear"
 		})
 		if err != nil {
 			t.Fatal(err)
